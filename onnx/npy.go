@@ -111,7 +111,13 @@ func parseNPZ(data []byte) (Inputs, error) {
 		return nil, err
 	}
 	var in Inputs
-	left := int64(maxInputFile) // of what compressed members may grow to
+	left := uint64(maxInputFile) // of what compressed members may grow to
+	for _, f := range z.File {   // before one is unpacked
+		if f.UncompressedSize64 > left {
+			return nil, fmt.Errorf("unpacks to more than %d bytes", maxInputFile)
+		}
+		left -= f.UncompressedSize64
+	}
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
@@ -121,13 +127,13 @@ func parseNPZ(data []byte) (Inputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		member, err := io.ReadAll(io.LimitReader(r, left+1))
+		member, err := io.ReadAll(io.LimitReader(r, int64(f.UncompressedSize64)+1))
 		r.Close()
+		if err == nil && uint64(len(member)) > f.UncompressedSize64 {
+			err = fmt.Errorf("unpacks to more than the %d bytes that it says", f.UncompressedSize64)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
-		}
-		if left -= int64(len(member)); left < 0 {
-			return nil, fmt.Errorf("unpacks to more than %d bytes", maxInputFile)
 		}
 		one, err := parseNPY(member)
 		if err != nil {

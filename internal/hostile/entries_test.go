@@ -71,10 +71,6 @@ var entries = []entry{
 	{"input: no archive", inputs("a.npz"), one("a.npz", strings.Repeat("PK\x05\x06", 1<<18))},
 	{"input: a large picture", inputs("a.png"), one("a.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\x00\x00\x00"+strings.Repeat("\x00", 1000))},
 	{"input: a large tensor", inputs("a.pb"), one("a.pb", "\x08\x80\x80\x80\x80\x80\x20\x10\x01")},
-
-	{"key: nothing", verifies, func() files {
-		return files{"a.vk": strings.Repeat("\x00", 1<<19), "a.proof": strings.Repeat("\xff", 1<<19)}
-	}},
 }
 
 // How files are made.

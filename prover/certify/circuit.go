@@ -21,7 +21,8 @@ const (
 	widest   = 30 // of all ranges
 )
 
-// maxSteps bounds the look-ups of a certificate, as a hostile key might ask for many.
+// maxSteps bounds the look-ups of a certificate, and the fixed tensors of a key that has one, as
+// a hostile key might ask for many.
 const maxSteps = 1 << 16
 
 var errSteps = errors.New("it takes too many look-ups")
@@ -46,29 +47,41 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 		extras: e, sums: bounds.Sums(of), ranges: map[model.TensorID]bounds.Interval{},
 		fixed: map[model.TensorID]model.TensorID{}, cuts: map[model.TensorID]int{},
 	}
+	fixed, stated, summed := of.FixedIDs(), map[model.TensorID]bool{}, map[model.TensorID][]int{}
+	if len(fixed) > maxSteps {
+		return nil, fmt.Errorf("it has %d fixed tensors, more than %d", len(fixed), maxSteps)
+	}
+	for _, id := range e.stated {
+		stated[id] = true
+	}
+	for i, s := range c.sums {
+		summed[s.Tensor] = append(summed[s.Tensor], i)
+	}
 	// The name ties every challenge to the key and the extras, and says what the proof is.
 	name := fmt.Sprintf("certificate of the weights of key %x with %x", key.Digest, sha256.Sum256(e.encode()))
 	b := &builder{g: &model.Graph{Name: name}, tables: map[string]model.TableID{}}
 	b.sums = b.add(model.Tensor{Name: "sums", Kind: model.Input, Shape: []int{max(1, 3*len(c.sums))}, Max: model.Bound - 1})
 	b.g.Inputs, b.g.Outputs = []model.TensorID{b.sums}, []model.TensorID{b.sums}
 	// All of them, in their order: as they lie under the root.
-	for _, id := range of.FixedIDs() {
+	for _, id := range fixed {
 		t := &of.Tensors[id]
 		c.fixed[id] = b.add(model.Tensor{Name: t.Name, Shape: t.Shape, Kind: model.Fixed, Min: t.Min, Max: t.Max})
 	}
-	for _, id := range of.FixedIDs() {
+	for _, id := range fixed {
 		var err error
-		stated := slices.Contains(e.stated, id)
-		if stated {
+		if stated[id] {
 			b.g.Outputs = append(b.g.Outputs, c.fixed[id])
 		}
 		switch {
-		case slices.ContainsFunc(c.sums, func(s bounds.Sum) bool { return s.Tensor == id }):
-			err = c.summed(b, id)
-		case stated: // and within its range, as every public value
+		case summed[id] != nil:
+			err = c.summed(b, id, summed[id])
+		case stated[id]: // and within its range, as every public value
 			c.ranges[id] = bounds.Interval{Min: of.Tensors[id].Min, Max: of.Tensors[id].Max}
 		default:
 			c.ranges[id], err = b.entries(c.fixed[id])
+		}
+		if err == nil && len(b.g.Steps) > maxSteps {
+			err = errSteps
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q cannot be certified: %w", of.Tensors[id].Name, err)
@@ -165,8 +178,8 @@ func (b *builder) entries(id model.TensorID) (bounds.Interval, error) {
 
 // summed adds the look-ups of a tensor's entries w that commit to their positive parts
 // P ≥ max(w, 0) and keep w in a range that is a power of two, and those that bound
-// the sums of P and of P − w.
-func (c *circuit) summed(b *builder, of model.TensorID) error {
+// these sums of P and of P − w.
+func (c *circuit) summed(b *builder, of model.TensorID, sums []int) error {
 	id := c.fixed[of]
 	t := b.g.Tensors[id]
 	bits := 1 // of a table of keys [−2^(bits−1), 2^(bits−1))
@@ -197,12 +210,9 @@ func (c *circuit) summed(b *builder, of model.TensorID) error {
 	}
 	c.cuts[of] = cut
 	c.ranges[of] = bounds.Interval{Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1}
-	for i, s := range c.sums {
-		if s.Tensor != of {
-			continue
-		}
+	for _, i := range sums {
 		for part, terms := range less {
-			if err := b.sum(t, s.Axes, 3*i+part, terms, bits); err != nil {
+			if err := b.sum(t, c.sums[i].Axes, 3*i+part, terms, bits); err != nil {
 				return err
 			}
 		}

@@ -263,10 +263,13 @@ func (m *mutation) virtualOperand() bool {
 // nested puts virtual tensors upon each other.
 func (m *mutation) nested() bool {
 	g := m.graph()
-	if len(g.Outputs) == 0 || int(g.Outputs[0]) >= len(g.Tensors) {
+	if len(g.Outputs) == 0 {
 		return false
 	}
 	k := m.rng.IntN(len(g.Outputs))
+	if int(g.Outputs[k]) >= len(g.Tensors) {
+		return false
+	}
 	n := int(m.one(2, 10, 200, 1022, 1023, 1024, 1025, 2000))
 	if n > 300 && m.rng.IntN(4) > 0 {
 		n = 3
@@ -355,7 +358,8 @@ func (m *mutation) public() bool {
 		return false
 	}
 	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = proofpb.Group_PUBLIC, 0, nil, nil, nil, in[m.rng.IntN(len(in))]
-	if t := m.graph().Tensors[g.Ids]; m.rng.IntN(2) == 0 {
+	if int(g.Ids) < len(m.graph().Tensors) && m.rng.IntN(2) == 0 {
+		t := m.graph().Tensors[g.Ids]
 		t.Min, t.Max = 0, m.one(0, 1, 2, 3)
 	}
 	return true

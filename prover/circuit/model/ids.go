@@ -159,6 +159,10 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 // made of, with zeros behind, so that the range of indexes does not depend on a size; none of these zeros is picked.
 func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
+	values := make(map[TensorID][]int32, len(inputs))
+	for i, id := range t.Graph.Inputs {
+		values[id] = inputs[i]
+	}
 	check := func(terms []Linear) error {
 		for i := range terms {
 			if !terms[i].View.isPublic() {
@@ -169,7 +173,7 @@ func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 					continue
 				}
 				n := l.of(terms[i].Src, group.In[0]).n
-				for k, at := range inputs[slices.Index(t.Graph.Inputs, group.Ids)] {
+				for k, at := range values[group.Ids] {
 					if int(at) >= n {
 						return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[group.Ids].Name, at, n)
 					}

@@ -1,0 +1,417 @@
+package hostile
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/certify"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// keys are files that are valid as far as they can be, so that what they cost is not that of
+// the first check.
+var keys = []entry{
+	{"key: nothing", verifies, func() files {
+		return files{"a.vk": string(make([]byte, 1<<19)), "a.proof": string(make([]byte, 1<<19))}
+	}},
+	{"key: empty messages", verifies, func() files {
+		return files{"a.vk": keyHead + "\x0a\xe0\xff\x3f" + string(repeated("\x12\x00", 1<<19-16)), "a.proof": ""}
+	}},
+	{"key: inputs", verifies, key(func(g *circuit) {
+		for range 70000 {
+			g.input(0)
+		}
+	})},
+	{"key: inputs that wire", verifies, key(func(g *circuit) {
+		x := g.input(1, 2)
+		for range 40000 {
+			ids := g.input(1)
+			_ = ids
+		}
+		for i := range 22000 {
+			g.virtual(nil, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{{In: []uint32{0}, Map: proofpb.Group_PUBLIC, Ids: uint32(40000 - i)}}}})
+		}
+	})},
+	{"key: outputs", verifies, key(func(g *circuit) {
+		x := g.input(0)
+		for range 120000 {
+			g.Outputs = append(g.Outputs, x)
+		}
+	})},
+	{"key: terms", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		var l []*proofpb.Linear
+		for i := range 100000 {
+			l = append(l, &proofpb.Linear{Coefficient: int64(i%60 + 1), Source: x})
+		}
+		g.exact(l...)
+	})},
+	{"key: sums of sums", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		for range 1020 {
+			x = g.virtual(nil, &proofpb.Linear{Coefficient: 1, Source: x}, &proofpb.Linear{Coefficient: 1, Source: x})
+		}
+	})},
+	{"key: sums of views", verifies, key(func(g *circuit) {
+		shape := []uint64{2, 2, 2, 2, 2, 2, 2, 2}
+		x := g.input(1, shape...)
+		for range 40 {
+			x = g.virtual(shape, turned(x, 1), turned(x, 3))
+		}
+	})},
+	{"key: wide views", verifies, key(func(g *circuit) {
+		x := g.input(1, 1<<20)
+		for i := range 9000 {
+			x = g.virtual([]uint64{1 << 20}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{
+				{Out: []uint32{0}, In: []uint32{0}, Base: int64(i + 1), Strides: []int64{1}, Sums: []*proofpb.Sum{{Dimension: 15, Stride: 7}}}}}})
+			if i%1000 == 999 {
+				x = 0
+			}
+		}
+	})},
+	{"key: public indexes", verifies, key(func(g *circuit) {
+		x, ids := g.input(1, 1<<12), g.input(1<<12-1, 1<<12)
+		for range 12000 {
+			g.virtual([]uint64{1 << 12}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{
+				{Out: []uint32{0}, In: []uint32{0}, Map: proofpb.Group_PUBLIC, Ids: ids}}}})
+		}
+		g.Outputs = append(g.Outputs, uint32(len(g.Tensors)-1))
+	})},
+	{"key: steps", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		for range 30000 {
+			x = g.exact(&proofpb.Linear{Coefficient: 1, Source: x})
+		}
+	})},
+	{"key: tables", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		for range 30000 {
+			g.Tables = append(g.Tables, &proofpb.Table{Bits: 20})
+			g.look(x, len(g.Tables))
+		}
+	})},
+	{"key: pieces", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		for range 1000 {
+			t := &proofpb.Table{Kind: proofpb.Table_PIECEWISE, Bits: 20}
+			for i := range 63 {
+				t.Pieces = append(t.Pieces, &proofpb.Piece{End: int64(i + 1), Slope: 1})
+			}
+			t.Pieces = append(t.Pieces, &proofpb.Piece{End: 1 << 20})
+			g.Tables = append(g.Tables, t)
+			g.look(x, len(g.Tables))
+		}
+	})},
+	{"key: saturated rows", verifies, key(func(g *circuit) {
+		x := g.input(1)
+		for range 4000 {
+			t := &proofpb.Table{Kind: proofpb.Table_PIECEWISE, Bits: 20, Pieces: []*proofpb.Piece{{End: 1 << 20}}}
+			for i := range 64 {
+				t.Saturated = append(t.Saturated, uint32(2*i+1), uint32(2*i+2))
+			}
+			g.Tables = append(g.Tables, t)
+			g.look(x, len(g.Tables))
+		}
+	})},
+	{"key: blocks", verifies, key(func(g *circuit) {
+		g.input(1)
+		for range 40000 {
+			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{15, 15, 15, 15, 15, 15, 15, 15}})
+		}
+		g.root()
+	})},
+	{"key: a large input", verifies, key(func(g *circuit) {
+		x := g.input(0, 1<<24)
+		for range 1000 {
+			g.virtual([]uint64{1 << 24}, &proofpb.Linear{Coefficient: 1, Source: x})
+			g.Outputs = append(g.Outputs, uint32(len(g.Tensors)-1))
+		}
+		g.Outputs = g.Outputs[:1]
+	})},
+	{"key: formulas", verifies, key(func(g *circuit) {
+		g.input(1)
+		for range 30000 {
+			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FORMULA, Shape: []uint64{1 << 17, 1 << 17}, Max: 1, Formula: &proofpb.Formula{Offset: 1 << 16}})
+		}
+	})},
+	{"key: indexes", verifies, key(func(g *circuit) {
+		x := g.input(1, 1<<19)
+		index := make([]uint64, 1<<19)
+		for i := range index {
+			index[i] = uint64(i % 127)
+		}
+		g.virtual([]uint64{1 << 19}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{{Out: []uint32{0}, In: []uint32{0}, Map: proofpb.Group_INDEX, Index: index}}}})
+	})},
+	{"key: names", verifies, key(func(g *circuit) {
+		g.input(1)
+		for range 4000 {
+			g.Tensors = append(g.Tensors, &proofpb.Tensor{Name: string(repeated("é", 120)), Kind: proofpb.Tensor_FORMULA, Shape: []uint64{1, 1}, Max: 1, Formula: &proofpb.Formula{}})
+		}
+	})},
+	{"key: divisions", verifies, key(func(g *circuit) {
+		x, d := g.input(1), g.input(1)
+		for range 4000 {
+			g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_DIVIDE, Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: x}}}, Out: g.witness() + 1, Remainder: g.witness() + 1, Divisor: d + 1})
+		}
+	})},
+}
+
+// certificates are of keys that are valid, and begin as theirs would.
+var certificates = []entry{
+	{"certificate: nothing", certifies, certificate(1<<19, nil, func(g *circuit) { g.input(1) })},
+	{"certificate: extras without end", certifies, certificate(0, []byte("\xff\xff\xff\xff\x0f"), func(g *circuit) { g.input(1) })},
+	{"certificate: repeated blocks", certifies, certificate(0, blocks(1<<14-1, 0), func(g *circuit) {
+		g.input(1)
+		for range 500 {
+			g.exact(&proofpb.Linear{Coefficient: 1})
+		}
+	})},
+	{"certificate: blocks of one step each", certifies, certificate(0, blocks(1<<14-1, 1), func(g *circuit) {
+		g.input(1)
+		for range 20000 {
+			g.exact(&proofpb.Linear{Coefficient: 1})
+		}
+	})},
+	{"certificate: fixed tensors", certifies, certificate(0, []byte{0, 0}, fixed(230000))},
+	{"certificate: as many fixed tensors as it may have", certifies, certificate(0, []byte{0, 0}, fixed(1<<16))},
+	{"certificate: fixed tensors that are stated", certifies, certificate(0, stated(120000), fixed(120000))},
+	{"certificate: as many of these", certifies, certificate(0, stated(1<<16), fixed(1<<16))},
+	{"certificate: sums", certifies, certificate(0, []byte{0, 0}, sums(20000, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{2}}))},
+	{"certificate: as many sums as it may have", certifies, certificate(0, []byte{0, 0}, sums(9000, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{2}, Max: 1}))},
+	{"certificate: sums in pieces", certifies, certificate(0, []byte{0, 0}, sums(20, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{1 << 20}, Min: -1 << 28, Max: 1<<28 - 1}))},
+}
+
+func fixed(n int) func(g *circuit) {
+	return func(g *circuit) {
+		g.input(1)
+		for range n {
+			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED})
+		}
+		g.root()
+	}
+}
+
+// sums are products of an input with n fixed tensors, each summed over its one axis.
+func sums(n int, w *proofpb.Tensor) func(g *circuit) {
+	return func(g *circuit) {
+		x, a := g.input(1, w.Shape...), &proofpb.Accumulator{}
+		for range n {
+			a.Products = append(a.Products, &proofpb.Product{Coefficient: 1, A: x, B: g.tensor(w), LabelsA: []uint32{8}, LabelsB: []uint32{8}})
+		}
+		g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Accumulator: a, Out: g.witness() + 1})
+		g.root()
+	}
+}
+
+// certificate makes a key and the head of a certificate with these extras, and zeros for a proof.
+func certificate(zeros int, extras []byte, build func(g *circuit)) func() files {
+	return func() files {
+		f := key(build)()
+		digest := sha256.Sum256([]byte("prove-model key\n" + f["a.vk"]))
+		b := binary.LittleEndian.AppendUint32([]byte(certify.Magic), certify.Version)
+		b = binary.LittleEndian.AppendUint32(append(b, digest[:]...), uint32(len(extras)))
+		return files{"a.vk": f["a.vk"], "a.crt": string(b) + string(extras) + string(make([]byte, zeros))}
+	}
+}
+
+// blocks are norms, each so many tensors and steps behind the one before.
+func blocks(n, apart int) []byte {
+	b := binary.AppendUvarint([]byte{0}, uint64(n))
+	for i := range n {
+		b = append(b, 0)
+		for _, x := range []int{1 + i*apart, 0, i * apart, 12, 10, 0} {
+			b = binary.AppendUvarint(b, uint64(x))
+		}
+		b = append(b, 1, 0, 0, 0, 1, 0, 0, 0, 0)
+	}
+	return b
+}
+
+// stated are extras that state so many tensors, from 1 on.
+func stated(n int) []byte {
+	b := binary.AppendUvarint(nil, uint64(n))
+	for i := range n {
+		b = binary.AppendUvarint(b, uint64(i+1))
+	}
+	return append(b, 0)
+}
+
+// certifies reads the key a.vk and its certificate a.crt.
+func certifies(dir string) error {
+	vk, err := os.Open(filepath.Join(dir, "a.vk"))
+	if err != nil {
+		return err
+	}
+	defer vk.Close()
+	key, err := proof.ReadKey(vk, proof.MaxKeySize)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(filepath.Join(dir, "a.crt"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = certify.Verify(key, file, verifier.Policy{})
+	return err
+}
+
+func repeated(s string, n int) []byte {
+	b := make([]byte, 0, len(s)*n)
+	for range n {
+		b = append(b, s...)
+	}
+	return b
+}
+
+var keyHead = string(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion))
+
+// circuit is that of a key.
+type circuit struct {
+	proofpb.Key
+	*proofpb.Graph
+}
+
+// key makes the files of a circuit, with a proof that has all but what proves: a header, public
+// values of which each entry is the least, and frames of zeros.
+func key(build func(g *circuit)) func() files {
+	return func() files {
+		c := &circuit{Graph: &proofpb.Graph{}}
+		build(c)
+		if last := len(c.Tensors) - 1; len(c.Outputs) == 0 {
+			c.Outputs = []uint32{uint32(last)}
+			if k := c.Tensors[last].Kind; k == proofpb.Tensor_FIXED || k == proofpb.Tensor_FORMULA {
+				c.Outputs[0] = 0
+			}
+		}
+		c.Key.Graph, c.Key.Security = c.Graph, &proofpb.Security{TargetBits: 100, GrindBits: 16}
+		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&c.Key)
+		if err != nil {
+			panic(err)
+		}
+		file := keyHead + string(body)
+		return files{"a.vk": file, "a.proof": c.proof(file)}
+	}
+}
+
+func (c *circuit) proof(file string) string {
+	header := &proofpb.Header{Version: proof.ProofVersion}
+	digest := sha256.Sum256([]byte("prove-model key\n" + file))
+	header.Key = digest[:]
+	for range c.Free {
+		header.Sizes = append(header.Sizes, 1)
+	}
+	// The parameters are those of a prover, if there is one for the key.
+	var frames []plan.Frame
+	if key, err := proof.DecodeKey([]byte(file)); err == nil {
+		if p, err := key.Plan(key.Circuit.Unit()); err == nil {
+			h := proof.NewHeader(key, p)
+			header.RowVars, frames = uint32(h.RowVars), p.Frames
+			for _, l := range h.Levels {
+				header.Levels = append(header.Levels, &proofpb.Level{
+					FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup), Multiplicity: uint32(l.Multiplicity),
+					Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain), QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
+				})
+			}
+		}
+	}
+	public := &proofpb.Public{}
+	values := func(ids []uint32) (list []*proofpb.Values) {
+		for _, id := range ids {
+			list = append(list, &proofpb.Values{Packed: least(c.Tensors[id])})
+		}
+		return list
+	}
+	public.Inputs, public.Outputs = values(c.Inputs), values(c.Outputs)
+	b := []byte(proof.ProofMagic)
+	frame := func(f *proofpb.Frame) {
+		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(f)
+		if err != nil {
+			panic(err)
+		}
+		b = protowire.AppendBytes(b, body)
+	}
+	frame(&proofpb.Frame{Body: &proofpb.Frame_Header{Header: header}})
+	frame(&proofpb.Frame{Body: &proofpb.Frame_Public{Public: public}})
+	for _, f := range frames {
+		zeros := make([]byte, min((f.Bytes/4*31+7)/8, int64(max(0, mostBytes-1000-len(file)-len(b)))))
+		switch f.Kind {
+		case plan.Commitments:
+			frame(&proofpb.Frame{Body: &proofpb.Frame_Commitments{Commitments: zeros}})
+		case plan.Chunk:
+			frame(&proofpb.Frame{Body: &proofpb.Frame_Chunk{Chunk: &proofpb.Chunk{Index: uint32(f.Index), Body: zeros}}})
+		case plan.IO:
+			frame(&proofpb.Frame{Body: &proofpb.Frame_Io{Io: zeros}})
+		case plan.Opening:
+			frame(&proofpb.Frame{Body: &proofpb.Frame_Opening{Opening: zeros}})
+		}
+	}
+	return string(b)
+}
+
+// least packs a tensor of which every entry is the least that it may be.
+func least(t *proofpb.Tensor) []byte {
+	width, entries := 0, 1
+	for x := t.Max - t.Min; x > 0; x >>= 1 {
+		width++
+	}
+	for _, d := range t.Shape {
+		if entries *= int(d); entries > 1<<24 {
+			return nil
+		}
+	}
+	blocks := (entries + 127) / 128
+	return make([]byte, (blocks*(width+10)+7)/8)
+}
+
+func (c *circuit) tensor(t *proofpb.Tensor) uint32 {
+	c.Tensors = append(c.Tensors, t)
+	return uint32(len(c.Tensors) - 1)
+}
+
+func (c *circuit) input(max int64, shape ...uint64) uint32 {
+	id := c.tensor(&proofpb.Tensor{Shape: shape, Max: max})
+	c.Inputs = append(c.Inputs, id)
+	return id
+}
+
+func (c *circuit) witness() uint32 {
+	return c.tensor(&proofpb.Tensor{Kind: proofpb.Tensor_WITNESS, Max: 1})
+}
+
+func (c *circuit) virtual(shape []uint64, terms ...*proofpb.Linear) uint32 {
+	return c.tensor(&proofpb.Tensor{Kind: proofpb.Tensor_VIRTUAL, Shape: shape, Max: 1, Definition: terms})
+}
+
+func (c *circuit) exact(terms ...*proofpb.Linear) uint32 {
+	out := c.witness()
+	c.Steps = append(c.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Accumulator: &proofpb.Accumulator{Linear: terms}, Out: out + 1})
+	return out
+}
+
+func (c *circuit) look(of uint32, table int) {
+	s := &proofpb.Step{Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}, Table: uint32(table)}
+	if c.Graph.Tables[table-1].Kind != proofpb.Table_RANGE {
+		s.Out = c.witness() + 1
+	}
+	c.Steps = append(c.Steps, s)
+}
+
+func (c *circuit) root() { c.Root, c.RowVars = make([]byte, 32), 10 }
+
+// turned is a view whose axes are turned by so many places.
+func turned(of uint32, by int) *proofpb.Linear {
+	v := &proofpb.View{}
+	for a := range 8 {
+		v.Groups = append(v.Groups, &proofpb.Group{Out: []uint32{uint32((a + by) % 8)}, In: []uint32{uint32(a)}, Strides: []int64{1}})
+	}
+	return &proofpb.Linear{Coefficient: 1, Source: of, View: v}
+}
