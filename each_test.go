@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -72,50 +73,54 @@ func TestProveEach(t *testing.T) {
 // next begins while they do.
 func TestOverlap(t *testing.T) {
 	for _, provers := range []int{1, 2, 3} {
-		const n = 12
-		var begun, running, proving, mostProving, under atomic.Int32
-		var done []int
-		err := overlap(t.Context(), n, provers, func(_ context.Context, i int, prove func(func() error) error) error {
-			if at := begun.Add(1) - 1; int(at) != i {
-				t.Errorf("call %d begins as number %d", i, at)
-			}
-			if running.Add(1) > 1 {
-				t.Errorf("call %d begins beside another", i)
-			}
-			if proving.Load() > 0 {
-				under.Add(1)
-			}
-			time.Sleep(time.Millisecond)
-			running.Add(-1)
-			return prove(func() error {
-				now := proving.Add(1)
-				defer proving.Add(-1)
-				for most := mostProving.Load(); now > most && !mostProving.CompareAndSwap(most, now); most = mostProving.Load() {
-				}
-				time.Sleep(4 * time.Millisecond)
-				return nil
-			})
-		}, func(n int) { done = append(done, n) })
-		if err != nil || len(done) != n || !slices.IsSorted(done) {
-			t.Errorf("%d provers: %v, done %v", provers, err, done)
+		synctest.Test(t, func(t *testing.T) { testOverlap(t, provers) })
+	}
+}
+
+func testOverlap(t *testing.T, provers int) {
+	const n = 12
+	var begun, running, proving, mostProving, under atomic.Int32
+	var done []int
+	err := overlap(t.Context(), n, provers, func(_ context.Context, i int, prove func(func() error) error) error {
+		if at := begun.Add(1) - 1; int(at) != i {
+			t.Errorf("call %d begins as number %d", i, at)
 		}
-		if m := int(mostProving.Load()); m > provers || m < 1 {
-			t.Errorf("%d prove at once, and %d may", m, provers)
+		if running.Add(1) > 1 {
+			t.Errorf("call %d begins beside another", i)
 		}
-		if under.Load() == 0 {
-			t.Errorf("%d provers: no call begins under another's proof", provers)
+		if proving.Load() > 0 {
+			under.Add(1)
 		}
-		fault := errors.New("fault")
-		var after atomic.Int32
-		err = overlap(t.Context(), n, provers, func(ctx context.Context, i int, prove func(func() error) error) error {
-			if i == 4 {
-				return fmt.Errorf("of its own: %w", fault)
+		time.Sleep(time.Second)
+		running.Add(-1)
+		return prove(func() error {
+			now := proving.Add(1)
+			defer proving.Add(-1)
+			for most := mostProving.Load(); now > most && !mostProving.CompareAndSwap(most, now); most = mostProving.Load() {
 			}
-			after.Add(int32(i / 10))
-			return prove(func() error { return ctx.Err() })
-		}, func(int) {})
-		if !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "input 5: ") || after.Load() > 0 {
-			t.Errorf("%d provers: %v, %d calls long after", provers, err, after.Load())
+			time.Sleep(4 * time.Second)
+			return nil
+		})
+	}, func(n int) { done = append(done, n) })
+	if err != nil || len(done) != n || !slices.IsSorted(done) {
+		t.Errorf("%d provers: %v, done %v", provers, err, done)
+	}
+	if m := int(mostProving.Load()); m > provers || m < 1 {
+		t.Errorf("%d prove at once, and %d may", m, provers)
+	}
+	if under.Load() == 0 {
+		t.Errorf("%d provers: no call begins under another's proof", provers)
+	}
+	fault := errors.New("fault")
+	var after atomic.Int32
+	err = overlap(t.Context(), n, provers, func(ctx context.Context, i int, prove func(func() error) error) error {
+		if i == 4 {
+			return fmt.Errorf("of its own: %w", fault)
 		}
+		after.Add(int32(i / 10))
+		return prove(func() error { return ctx.Err() })
+	}, func(int) {})
+	if !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "input 5: ") || after.Load() > 0 {
+		t.Errorf("%d provers: %v, %d calls long after", provers, err, after.Load())
 	}
 }

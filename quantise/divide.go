@@ -184,11 +184,19 @@ func (l *lowering) divComputed(v, a, b *value) {
 	top := int64(1)<<bits - 1
 	// |b| by a look-up whose clamp keeps it away from zero.
 	id := l.tensor(b)
-	tb := l.g.Tensors[id]
-	frac := tb.Frac
-	if r := b.rng.abs() * l.opts.Headroom; r > 0 {
-		frac = min(frac, floorLog2(float64(top)/r))
+	scale := func() int {
+		frac := l.g.Tensors[id].Frac
+		if r := b.rng.abs() * l.opts.Headroom; r > 0 {
+			frac = min(frac, floorLog2(float64(top)/r))
+		}
+		return frac
 	}
+	frac := scale()
+	if e := l.tensorExpr(id, nil, b.shape); tableBits(keys(e, frac)) > l.tableFor(e, frac) { // it is clamped first
+		id = l.narrowed(b, bits)
+		frac = scale()
+	}
+	tb := l.g.Tensors[id]
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*pow2(frac))))
 	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, top)
 	divisor := l.tensorExpr(id, nil, b.shape)

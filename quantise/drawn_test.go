@@ -118,8 +118,9 @@ func TestFormatsAtEnds(t *testing.T) {
 		{"abs", modeW8A8, Formats{"x": {22, 0}, "y": {27, 0}}, ""},
 		{"max_scalar", modeW8A8, Formats{"x": {21, 20}, "y": {22, 2}, "y/Clip": {27, 5}}, ""},
 		{"clip_max_only", modeAuto, Formats{"x": {21, 0}, "y": {27, 0}}, ""},
+		{"rotary_halves", modeAuto, Formats{"x": {13, 0}, "y/Mul": {25, 0}, "y/Mul_2": {15, 0}, "y/Mul_3": {4, 0}, "y/Mul_4": {14, 0}, "y/Sub": {8, 0}}, ""},
 		{"dft_complex", modeExact, Formats{"x": {27, 4}, "y": {6, 0}, "y/MatMul": {21, 16}, "y/Reshape": {4, 4}},
-			`node "y/MatMul" (MatMul): keys from -16384 to 16384 do not fit in a table of 2^15 rows from -16384: give formats of fewer bits, or none, to "y/MatMul" (21 bits, weights of 16)`},
+			`node "y/MatMul" (MatMul): an accumulator of up to 536870910 cannot be rounded to limbs: give formats of fewer bits, or none, to "y/MatMul" (21 bits, weights of 16)`},
 	} {
 		i := slices.IndexFunc(list, func(o operatorModel) bool { return o.name == c.model })
 		m, err := Quantise(list[i].graph, list[i].ranges, Options{Mode: c.mode, Formats: c.formats})

@@ -137,8 +137,7 @@ func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f piec
 	if f.kind == absolute {
 		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
-	// Half a unit is added for the keys. An accumulator for which that takes a larger table
-	// is refused with the look-up.
+	// An accumulator whose keys take a larger table is refused with the look-up.
 	rows := l.piecewiseOf(f.kind, lo, hi, min(max(table, formatTable), 30-(e.frac-frac)))
 	l.clamped(rows, f.kind, lo, hi, low, high)
 	l.lookup(e, frac, rows, out)

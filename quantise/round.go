@@ -143,10 +143,16 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 		refuse("an accumulator of up to %d cannot be rounded by %d bits", e.abs(), shift)
 	}
 	lo := l.witness("low bits", e.shape, 0, 0, 1<<shift-1)
+	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
+	// would leave the table for that, which rounds down a little more.
+	half := int64(1) << (shift - 1)
+	if t := &l.g.Tables[table]; e.max < (t.Min+1<<t.Bits)<<shift {
+		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.max)
+	}
 	step.Acc = e.acc
-	step.Acc.Const += 1 << (shift - 1)
+	step.Acc.Const += half
 	step.Shift, step.Lo = shift, lo
-	l.fit(&step, e.plusConst(1<<(shift-1)))
+	l.fit(&step, e.plusConst(half))
 	l.g.Steps = append(l.g.Steps, step)
 	l.inRange(l.tensorExpr(lo, nil, e.shape), shift)
 }

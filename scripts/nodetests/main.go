@@ -6,7 +6,9 @@
 // exactly where they are integers or truth values, and otherwise within a fraction
 // of their range. An input that decides on shapes, as the reader's error says, is
 // fixed in the model (onnx.Options.Fixed): the table has such tests in a column of
-// their own.
+// their own. What is right in the mode auto is quantised and run in the others as well,
+// which have bars of their own: none may be refused there, and those that are beyond the
+// bar are in a list.
 package main
 
 import (
@@ -37,14 +39,15 @@ func main() {
 	data := flag.String("data", "dist/node-tests/data", "the folder of the tests")
 	only := flag.String("only", "", "run the tests whose name matches this regular expression")
 	keep := flag.String("keep", "", "a file that lists tests which must be right")
-	update := flag.Bool("update", false, "write that file instead")
+	off := flag.String("off", "", "a file that lists tests, after a mode, which may be beyond that mode's bar")
+	update := flag.Bool("update", false, "write these files instead")
 	prove := flag.Duration("prove", 20*time.Minute, "for this long prove those that are right as well, and verify that altered proofs are refused; 0: none")
 	seed := flag.Uint64("seed", 1, "of the order of the tests, and of what is altered")
 	limit := flag.Duration("limit", 60*time.Second, "give a test up after that time")
 	table := flag.String("table", "", "write the table by operator, as Markdown, to this file")
 	verbose := flag.Bool("v", false, "print every test")
 	flag.Parse()
-	ok, err := run(os.Stdout, settings{*data, *only, *keep, *update, *prove, *seed, *limit, *table, *verbose})
+	ok, err := run(os.Stdout, settings{*data, *only, *keep, *off, *update, *prove, *seed, *limit, *table, *verbose})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nodetests:", err)
 		os.Exit(2)
@@ -55,13 +58,13 @@ func main() {
 }
 
 type settings struct {
-	data, only, keep string
-	update           bool
-	prove            time.Duration
-	seed             uint64
-	limit            time.Duration
-	table            string
-	verbose          bool
+	data, only, keep, off string
+	update                bool
+	prove                 time.Duration
+	seed                  uint64
+	limit                 time.Duration
+	table                 string
+	verbose               bool
 }
 
 func run(w io.Writer, s settings) (ok bool, err error) {
@@ -119,7 +122,54 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 		fmt.Fprintf(w, "NO LONGER RIGHT: %s\n", l)
 		ok = false
 	}
+	if err != nil {
+		return false, err
+	}
+	more, err := inModes(w, s, tests, results)
+	for _, l := range more {
+		fmt.Fprintf(w, "%s\n", l)
+		ok = false
+	}
 	return ok, err
+}
+
+// inModes counts what is beyond the bars of the other modes, and returns refusals and those
+// that the list has not; or it writes the list.
+func inModes(w io.Writer, s settings, tests []test, results []result) (lost []string, err error) {
+	var list []string
+	text := []byte{}
+	if s.off != "" && !s.update {
+		if text, err = os.ReadFile(s.off); err != nil {
+			return nil, err
+		}
+	}
+	listed := strings.Split(string(text), "\n")
+	for k, mode := range modes {
+		ran, beyond := 0, 0
+		for i, r := range results {
+			if r.modes == nil {
+				continue
+			}
+			ran++
+			line := mode.name + " " + tests[i].Name
+			switch in := r.modes[k]; {
+			case in.verdict == refused:
+				lost = append(lost, fmt.Sprintf("REFUSED in mode %s: %s: %s", mode.name, tests[i].Name, in.why))
+			case in.verdict == wrong:
+				beyond++
+				list = append(list, line)
+				if s.off != "" && !s.update && !slices.Contains(listed, line) {
+					lost = append(lost, fmt.Sprintf("BEYOND THE BAR in mode %s: %s: %s", mode.name, tests[i].Name, in.why))
+				}
+			}
+		}
+		fmt.Fprintf(w, "mode %s: %d tests, %d of them off by more than %g %% of the range\n", mode.name, ran, beyond, 100*mode.bar)
+	}
+	if s.off != "" && s.update {
+		slices.Sort(list)
+		err = os.WriteFile(s.off, []byte(strings.Join(list, "\n")+"\n"), 0o666)
+	}
+	return lost, err
 }
 
 // forEach calls f for 0 … n−1, several at a time.

@@ -482,30 +482,32 @@ func TestContext(t *testing.T) {
 
 // TestLongestFirst: tasks that took long the last time start before others, whatever memory they take.
 func TestLongestFirst(t *testing.T) {
-	s := New([]Device{{Name: "one", Capacity: 1000, Lanes: 1}}, nil)
-	for run := range 3 {
-		var order []int
-		tasks := make([]Task, 4)
-		for i := range tasks {
-			like := any(i)
-			if i == 0 {
-				like = nil
+	synctest.Test(t, func(t *testing.T) {
+		s := New([]Device{{Name: "one", Capacity: 1000, Lanes: 1}}, nil)
+		for run := range 3 {
+			var order []int
+			tasks := make([]Task, 4)
+			for i := range tasks {
+				like := any(i)
+				if i == 0 {
+					like = nil
+				}
+				tasks[i] = Task{Need: int64(100 - i), Like: like, Run: func(context.Context, Lane) error {
+					order = append(order, i)
+					time.Sleep(time.Duration(i) * time.Second)
+					return nil
+				}}
 			}
-			tasks[i] = Task{Need: int64(100 - i), Like: like, Run: func(context.Context, Lane) error {
-				order = append(order, i)
-				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
-				return nil
-			}}
+			if err := s.Run(t.Context(), tasks, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := []int{3, 2, 1, 0} // of which the last one is not known
+			if run == 0 {
+				want = []int{0, 1, 2, 3}
+			}
+			if !slices.Equal(order, want) {
+				t.Errorf("run %d: %v", run, order)
+			}
 		}
-		if err := s.Run(t.Context(), tasks, nil); err != nil {
-			t.Fatal(err)
-		}
-		want := []int{3, 2, 1, 0} // of which the last one is not known
-		if run == 0 {
-			want = []int{0, 1, 2, 3}
-		}
-		if !slices.Equal(order, want) {
-			t.Errorf("run %d: %v", run, order)
-		}
-	}
+	})
 }
