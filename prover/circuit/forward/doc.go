@@ -1,5 +1,5 @@
-// Package forward executes a quantised graph on integers and so computes the
-// whole witness: every committed tensor and the multiplicities of every table
+// Package forward executes a quantised graph on integers and so computes the whole
+// witness: every committed tensor and the multiplicities of every table
 // (docs/protocol.md, "Prover phases").
 //
 // All arithmetic is exact. Accumulators are summed in 64 bits and checked
