@@ -10,20 +10,21 @@ import (
 
 // A Machine runs circuits faster than this package, and keeps what they compute.
 type Machine interface {
-	// Run executes all steps of g on inputs that are within their ranges. It returns nil
-	// where it does not take the circuit, or where a number leaves its range: the circuit
-	// is run here then, which makes the error. g, weights (of which those of one tensor are
-	// the same list in every run, or have another address) and inputs must not change.
+	// Run executes all steps of g on inputs that are within their ranges. It returns nil if
+	// it does not accept the circuit, or if a number leaves its range; then this package
+	// runs the circuit, and reports the error. The caller must not change g, weights or
+	// inputs. A machine may recognise a weight tensor by the address of its list: a tensor
+	// with other values must have another list.
 	Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (Kept, error)
 }
 
-// Kept are the values of a run where a machine has them. It may be used concurrently.
+// Kept has the values of a run that are in a machine's memory. It may be used concurrently.
 type Kept interface {
 	// Tensor returns the values of a tensor, nil if the machine does not have them.
 	Tensor(id model.TensorID) ([]int32, error)
 	// Keys returns the keys of a look-up step.
 	Keys(step int) ([]int32, error)
-	// Count answers questions about the keys of steps.
+	// Count returns, for each question, how many keys of a step are in a range.
 	Count(questions []KeyRange) ([]int, error)
 	// Close gives the memory back.
 	Close()
@@ -35,8 +36,9 @@ type KeyRange struct {
 	Min, Max int64
 }
 
-// kept is what a machine has of a witness, with what of it has come to the host. Where
-// the machine has lost it, the circuit is run again on the host.
+// kept has the values of a witness that are in a machine's memory, and those that have been
+// copied to the host. If the machine has lost a value, the circuit is run again on the
+// host.
 type kept struct {
 	on     Kept
 	again  func() *Witness

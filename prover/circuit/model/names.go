@@ -10,12 +10,11 @@ import (
 // MaxName is the largest number of bytes of a name.
 const MaxName = 256
 
-// printable reports whether a name may hold r: programs print names of a key,
-// whose issuer must not be able to move the cursor, to hide or reverse what
-// comes after, or to end the line. What prints is what unicode.IsPrint says:
-// letters, marks, numbers, punctuation, symbols and the ASCII space, but neither
-// controls nor format characters, which the ones that change the direction of
-// writing are.
+// printable reports whether a name may contain r. Programs print the names in a key, and
+// its issuer must not be able to move the cursor, to hide or reverse what comes after, or
+// to end the line. Allowed are letters, marks, numbers, punctuation, symbols and the ASCII
+// space (unicode.IsPrint). Controls and format characters, such as those that change the
+// direction of writing, are not.
 func printable(r rune) bool { return unicode.IsPrint(r) }
 
 // validateName checks that a name can be printed as it is.
@@ -37,7 +36,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// isASCII reports whether a name is of printing ASCII characters alone, as nearly all are.
+// isASCII reports whether a name has only printing ASCII characters, as nearly all have.
 func isASCII(name string) bool {
 	for i := range len(name) {
 		if name[i] < ' ' || name[i] > '~' {
@@ -47,8 +46,8 @@ func isASCII(name string) bool {
 	return true
 }
 
-// PrintableName makes a valid name of any string: it puts U+FFFD in the place of
-// what does not print, and cuts what is too long.
+// PrintableName makes a valid name from any string: it replaces characters that do not
+// print by U+FFFD, and cuts a string that is too long.
 func PrintableName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !printable(r) {
