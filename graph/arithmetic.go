@@ -19,8 +19,8 @@ const (
 	Sub
 	Mul
 	Div
-	// These serve constants only: [Builder.Min], [Builder.Max], [Builder.Pow] and
-	// [Builder.Mod] write them out for others.
+	// These serve constants only. For computed operands [Builder.Min], [Builder.Max],
+	// [Builder.Pow] and [Builder.Mod] expand them.
 	Min
 	Max
 	Power
@@ -153,8 +153,8 @@ func (b *Builder) Min(x, y Value) Value {
 	return out
 }
 
-// byNumber returns whichever of x and y is computed, and the other if that is a
-// constant of one element.
+// byNumber returns the computed one of x and y, and the value of the other one; ok if
+// that is a constant of one element.
 func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 	if b.Tensor(x) != nil {
 		x, y = y, x
@@ -225,11 +225,12 @@ func (b *Builder) Pow(x, e Value) Value {
 	return b.Reshape(y, shape)
 }
 
-// maxExponents bounds the functions that a Pow with exponents of its own for each element
-// is made of.
+// maxExponents is the most different exponents of a Pow with a constant exponent for each
+// element. Each one takes a function.
 const maxExponents = 64
 
-// powers is x to the power of a constant: the elements with one exponent together.
+// powers is x to the power of a constant tensor. Elements with the same exponent are
+// computed together.
 func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
 	if !b.Room(2, Size(shape)) {
 		return Value{}

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Test asks of each element how it compares with 0: the result is a truth value, 1
-// where it is so and 0 elsewhere.
+// Test compares each element with 0. The result is a truth value, 1 where the comparison
+// holds and 0 elsewhere.
 type Test uint8
 
-// The questions.
+// The comparisons.
 const (
 	IsPositive Test = iota
 	IsNotNegative
@@ -39,10 +39,10 @@ func (t Test) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, i: convert[int64](apply(in[0].float64s(), t.At))}, nil
 }
 
-// At is 1 where it is so of x, and 0 elsewhere.
+// At returns 1 if the comparison holds for x, else 0.
 func (t Test) At(x float64) float64 { return indicator(tests[t].holds(x)) }
 
-// indicator is 1 or 0.
+// indicator returns 1 for true and 0 for false.
 func indicator(yes bool) float64 {
 	if yes {
 		return 1
@@ -50,11 +50,11 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
-// Test asks t of each element of x.
+// Test applies t to each element of x.
 func (b *Builder) Test(t Test, x Value) Value { return b.emit(t, x) }
 
-// Compare compares two values, or combines truth values; they broadcast. What is
-// computed is written out: comparisons as a Test of the difference, And as a
+// Compare compares two values, or combines truth values; they broadcast. For computed
+// operands it is expanded: a comparison into a Test of the difference, And into a
 // product, and so on.
 func (b *Builder) Compare(c Comparison, x, y Value) Value {
 	if !b.valid(x, y) {
@@ -63,7 +63,7 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		return b.emit(c, x, y)
 	}
-	// Beside a constant −10^30 is as good as −∞.
+	// Compared with a constant, −10^30 gives the same result as −∞.
 	if c < And && (b.extends(x) && b.Tensor(x) == nil || b.extends(y) && b.Tensor(y) == nil) {
 		return b.compareParts(c, x, y)
 	}
@@ -109,7 +109,7 @@ func (b *Builder) Not(x Value) Value {
 	return b.Sub(b.made("one", &Tensor{Shape: []int{}, DType: Bool, I64: []int64{1}}), x)
 }
 
-// Where is x where cond is 1, and y where it is 0: with a computed condition, a sum
+// Where is x where cond is 1, and y where it is 0. With a computed condition it is a sum
 // of products.
 func (b *Builder) Where(cond, x, y Value) Value {
 	if !b.valid(cond, x, y) {
@@ -178,8 +178,8 @@ func (b *Builder) chosen(cond, x, y Value) Value {
 	return b.Add(b.Mul(b.Cast(cond, dt), x), b.Mul(b.Cast(b.Not(cond), dt), y))
 }
 
-// maskWith adds low, which is far below any score, where cond is 0: what a Softmax
-// takes for a mask.
+// maskWith adds low, which is far below any score, where cond is 0. A Softmax recognises
+// that as a mask.
 func (b *Builder) maskWith(cond, x, low Value) Value {
 	below := b.Mul(b.Sub(b.number("one", 1), b.Cast(cond, Float)), low)
 	if t := b.Tensor(x); t != nil && isZero(t) { // as a mask that is to be added
@@ -197,8 +197,8 @@ func isZero(t *Tensor) bool {
 	return true
 }
 
-// mostSelected is the largest constant that a computed condition may choose: beside
-// one that stands for infinity nothing else would keep its precision.
+// mostSelected is the largest constant that a computed condition may select. A larger
+// one, such as one that stands for infinity, would leave the other values no precision.
 const mostSelected = 3e4
 
 // Sign is 1, 0 or −1 like x.
@@ -217,7 +217,7 @@ func (b *Builder) Sign(x Value) Value {
 // Negative is −x.
 func (b *Builder) Negative(x Value) Value { return b.Apply(Neg, x) }
 
-// like is a number of the type of x.
+// like returns a constant number of the type of x.
 func (b *Builder) like(x Value, v float64) Value {
 	if dt := b.DType(x); !dt.IsFloat() {
 		return b.made("value", &Tensor{Shape: []int{}, DType: dt, I64: []int64{int64(v)}})
@@ -225,7 +225,7 @@ func (b *Builder) like(x Value, v float64) Value {
 	return b.number("value", v)
 }
 
-// constantLike is like for several numbers, whole ones where x is of integers.
+// constantLike is like for a tensor; the numbers must be whole if x has integers.
 func (b *Builder) constantLike(x Value, what string, shape []int, v []float64) Value {
 	if dt := b.DType(x); !dt.IsFloat() {
 		return b.made(what, &Tensor{Shape: shape, DType: dt, I64: convert[int64](v)})

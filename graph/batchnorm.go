@@ -45,15 +45,15 @@ func (BatchNorm) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: out}, nil
 }
 
-// Statistics are what a BatchNorm was trained to: constants with one element a
-// channel, and what is added to the variance.
+// Statistics are the trained constants of a BatchNorm, one element a channel, and the
+// number that is added to the variance.
 type Statistics struct {
 	Scale, Bias, Mean, Variance Value
 	Epsilon                     float64
 }
 
-// BatchNorm normalises x along axis 1. [Builder.Graph] puts it into the Conv or
-// Gemm before it where it can.
+// BatchNorm normalises x along axis 1. Where possible, [Builder.Graph] folds it into
+// the Conv or Gemm before it.
 func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 	var p [4]*Tensor
 	for i, v := range []Value{s.Scale, s.Bias, s.Mean, s.Variance} {
@@ -84,9 +84,9 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 	return b.emit(BatchNorm{}, x, b.floats("scale", []int{c}, scale), b.floats("shift", []int{c}, shift))
 }
 
-// foldChannels puts each BatchNorm, and each product and sum with a number for every
-// channel, or one for all, into the weights and bias of the Conv or Gemm before it,
-// where that has constant weights and no other consumer.
+// foldChannels folds each BatchNorm, and each product or sum with one number for all
+// channels or one for each, into the weights and bias of the Conv or Gemm before it,
+// if that has constant weights and no other consumer.
 func (b *Builder) foldChannels() {
 	uses := map[*value]int{}
 	for _, out := range b.outputs {
@@ -116,7 +116,7 @@ type perChannel struct {
 	scale, shift *Tensor
 }
 
-// channels returns what a node is if it is that.
+// channels returns a node as a perChannel, if it is one.
 func (n *node) channels() (perChannel, bool) {
 	switch n.op {
 	case BatchNorm{}:
@@ -182,9 +182,9 @@ func (n *node) scalable() bool {
 	return bias != nil && len(bias.Shape) > 0 && Size(bias.Shape) == n.out.shape[1] && bias.Shape[len(bias.Shape)-1] == Size(bias.Shape)
 }
 
-// foldAffine multiplies p's weights, which other nodes may share and which are
-// therefore copied, changes its bias, and takes the place of n. It reports false, and
-// does nothing, if numbers would be too large or constants too many.
+// foldAffine multiplies p's weights (a copy, since other nodes may share them),
+// changes p's bias, and replaces n by p. It returns false and does nothing if numbers
+// would be too large or there would be too many constants.
 func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 	c := p.out.shape[1]
 	scale := func(int) float64 { return 1 }

@@ -9,8 +9,8 @@ import (
 // lowest first: truth values.
 type Bits struct {
 	N int
-	// Zero is what 0 stands for: the input is that much less than the integers that it was
-	// made of, for errors to tell of these.
+	// Zero is the integer of the model that 0 stands for: the input is that much smaller
+	// than the model's integers. Errors use it to print the model's integers.
 	Zero int64
 }
 
@@ -40,12 +40,12 @@ func (t Bits) eval(in []operand, shape []int) (operand, error) {
 	return out, nil
 }
 
-// mostBits is how many binary digits integers may have that are taken apart: of types with
-// more, those that fit are.
+// mostBits is the most binary digits of integers that are split into bits. Integers of wider
+// types are accepted if they fit.
 const mostBits = 23
 
-// digits returns the bits of x, in two's complement, and what each of them counts: as many
-// as the type has, but at most so many.
+// digits returns the bits of x in two's complement, and the weight of each bit. n is their
+// number: as many as the type has, but at most most.
 func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 	lo, _ := b.DType(x).Bounds()
 	n = min(b.DType(x).Bits(), most)
@@ -67,7 +67,7 @@ func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 	return bits, weights, n
 }
 
-// weights are what each of n bits of a type counts.
+// weights returns the weight of each of n bits of a type.
 func (b *Builder) weights(dt DType, n int) Value {
 	w := make([]int64, n)
 	for k := range w {
@@ -96,8 +96,8 @@ func (b *Builder) BitCast(x Value, to DType) Value {
 	return b.weighed(b.Cast(bits, to), b.weights(to, n))
 }
 
-// Bitwise combines the bits of integers, which broadcast, as c does truth values: And, Or
-// or Xor.
+// Bitwise applies And, Or or Xor to each pair of bits of two values of integers, which
+// broadcast.
 func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
@@ -131,12 +131,12 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	return b.weighed(b.Cast(b.Compare(c, bx, by), dt), weights)
 }
 
-// weighed sums the last axis times what each element counts.
+// weighed returns the sum along the last axis of bits times weights.
 func (b *Builder) weighed(bits, weights Value) Value {
 	return b.Reduce(Sum, b.Mul(bits, weights), []int{len(b.Shape(bits)) - 1}, false)
 }
 
-// BitwiseNot turns all bits of integers round.
+// BitwiseNot flips all bits of integers.
 func (b *Builder) BitwiseNot(x Value) Value {
 	if !b.valid(x) {
 		return x
@@ -161,8 +161,8 @@ func (b *Builder) BitwiseNot(x Value) Value {
 	return b.Sub(b.made("ones", &Tensor{Shape: []int{}, DType: dt, I64: []int64{hi}}), x)
 }
 
-// Shift moves the bits of integers by constant amounts, up or down; as many as there are, or
-// more, leave nothing but the sign.
+// Shift moves the bits of integers up or down by constant amounts. An amount of at least the
+// type's width leaves only the sign.
 func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 	if !b.valid(x) {
 		return x
@@ -183,7 +183,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		})
 		return b.made("Shift", &Tensor{Shape: shape, DType: dt, I64: v})
 	}
-	// A bit counts as much more or less, by element.
+	// The weight of a bit depends on the element's amount.
 	most := mostBits
 	if up && width > mostBits { // the result has no more
 		for _, s := range by.I64 {

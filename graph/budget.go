@@ -2,10 +2,10 @@ package graph
 
 import "math"
 
-// A model of 150 bytes can ask for any amount of memory or work: a resize to a million
-// entries, a product of matrices that one number was spread to. So what a builder makes by
-// itself, and what a run of the graph will take, is counted before it is made, and stays in
-// proportion to the model's constants and inputs.
+// A model of 150 bytes can ask for any amount of memory or work: by a resize to a million
+// entries, or by a product of matrices that are one number, expanded. So the builder counts
+// what it makes itself, and what a run of the graph will take, before it makes anything.
+// Both have to stay in proportion to the model's constants and inputs.
 const (
 	leastRoom = 1 << 24 // elements of folded constants and tables, for any model
 	roomPer   = 4       // and for each element of the model's constants
@@ -14,7 +14,7 @@ const (
 	leastWork = 1 << 36 // operations on numbers in a run, for any model
 	workPer   = 1 << 20 // and for each element of the model's constants and inputs
 	mostNodes = 1 << 18
-	// An element of room takes up to so many bytes at a time.
+	// bytesPerElement is the most memory that an element of room takes at a time.
 	bytesPerElement = 32
 )
 
@@ -32,7 +32,7 @@ func (l *budget) constants(n int) {
 	l.work = plus(l.work, times(n, workPer))
 }
 
-// take takes n from what is left, if there is as much.
+// take subtracts n from what is left; it returns false if there is less.
 func take(left *int, n int) bool {
 	if n > *left {
 		return false
@@ -57,15 +57,15 @@ func times(a, b int) int {
 	return a * b
 }
 
-// Limit has folding and tables keep to so many bytes of memory, beside what the model's
-// constants take. It is called before anything is made.
+// Limit limits the memory of folding and tables to the given bytes, besides what the model's
+// constants take. Call it before anything is made.
 func (b *Builder) Limit(bytes int64) {
 	b.room = min(b.room, int(bytes/bytesPerElement))
 }
 
-// Room counts elements of a table that an operator is written out with, as many as the
-// product of the sizes, which are not negative. It says whether that many may still be made;
-// if not, it notes an error.
+// Room counts the elements of a table into which an operator is expanded: the product of the
+// sizes, which are not negative. It returns false, and records an error, if that many may
+// not be made any more.
 func (b *Builder) Room(sizes ...int) bool {
 	n := 1
 	for _, d := range sizes {
@@ -81,7 +81,7 @@ func (b *Builder) Room(sizes ...int) bool {
 // spend takes n elements from what folding and tables may make, or returns false.
 func (b *Builder) spend(n int) bool { return take(&b.room, n) }
 
-// work is about how many operations on numbers an operator takes.
+// work estimates the number of arithmetic operations that an operator takes.
 func work(op Op, in []operandType, out []int) int {
 	n := Size(out)
 	switch op := op.(type) {
@@ -110,8 +110,8 @@ func work(op Op, in []operandType, out []int) int {
 	return times(n, perElement)
 }
 
-// perElement is how many products of a matrix take as long as an element of another
-// operator.
+// perElement is the number of multiplications of a matrix product that take as long as one
+// element of another operator.
 const perElement = 4
 
 // product is the product of sizes that may be of any size, or the largest number there is.

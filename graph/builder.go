@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Builder makes a graph in normal form, one operation at a time. Each method
-// takes values and returns the value of the result; it computes the result at
-// once if all operands are constant, does nothing where nothing is to be done, and
-// writes out what the normal form does not have.
+// Builder makes a graph in normal form, one operation at a time. Each method takes values
+// and returns the value of the result; it computes the result at once if all operands are
+// constant, returns the operand if there is nothing to do, and expands operations that the
+// normal form does not have.
 //
-// An error does not end the building. It is kept with the node that it is about
-// (see [Builder.At]), the method returns the zero Value, and methods that are
-// given that do nothing but return it again. [Builder.Graph] returns all errors.
-// So a caller needs to check [Builder.Valid] only before it acts on a value's
-// shape.
+// Building continues after an error. The builder records the error with the node that it is
+// about (see [Builder.At]), and the method returns the zero Value. Methods that get a zero
+// Value return it again. [Builder.Graph] returns all errors. So a caller needs to check
+// [Builder.Valid] only before it uses a value's shape.
 type Builder struct {
 	name    string
 	values  []*value
@@ -79,10 +78,9 @@ type output struct {
 	value *value
 }
 
-// NewBuilder returns a builder of a graph of that name. Folding constants may
-// make a few times as many elements as there are in constants, and some for
-// shape arithmetic and masks; a run of the graph may take work in proportion to its
-// constants and inputs.
+// NewBuilder returns a builder for a graph of that name. Folding may make a few times as
+// many elements as the constants have, and a few more for shape arithmetic and masks. The
+// work of a run of the graph must be in proportion to its constants and inputs.
 func NewBuilder(name string) *Builder {
 	return &Builder{
 		name: name, taken: map[string]struct{}{}, next: map[string]int{}, counted: map[*Tensor]struct{}{},
@@ -90,21 +88,22 @@ func NewBuilder(name string) *Builder {
 	}
 }
 
-// Outline has the computed values be as large as tensors may be: for a graph whose shapes
-// are of interest, as those of a text of the greatest length are to a quantiser. If they
-// are too large to run it, RunFloat says so.
+// Outline lifts the limits on the size of computed values, for a graph of which only the
+// shapes are needed, such as that of the longest text of a key. RunFloat returns an error if
+// they are too large to run it.
 func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
 
-// Reserve keeps names from being given to values that do not ask for them.
+// Reserve reserves names: the builder gives them only to values for which they are
+// requested.
 func (b *Builder) Reserve(names ...string) {
 	for _, n := range names {
 		b.taken[n] = struct{}{}
 	}
 }
 
-// At says what the following operations belong to: the operator op of the model's
-// source, which is called name there. Errors name them, at most one until the next
-// At, and values and nodes are named after name. An empty op stands for the
+// At says that the following operations belong to the operator op of the model's source,
+// which is called name there. Errors name it; the builder records at most one error until
+// the next At. Values and nodes are named after name. If op is empty, errors name the
 // operator of this package that fails.
 func (b *Builder) At(op, name string) {
 	b.op, b.at, b.first, b.failed = op, name, len(b.values), false
@@ -170,8 +169,8 @@ func (b *Builder) Name(v Value) string {
 	return v.v.name
 }
 
-// Depends says for a message that v is computed, and from which inputs: these may be
-// fixed where a constant is needed.
+// Depends returns the part of a message that says that v is computed, and from which inputs.
+// The user may fix these inputs if a constant is needed.
 func (b *Builder) Depends(v Value) string {
 	text := Quote(b.Name(v)) + " depends on the model's input"
 	if v.v != nil && v.v.whole != nil {
@@ -204,9 +203,9 @@ func (b *Builder) operandType(v Value) operandType {
 	return operandType{shape: v.v.shape, dtype: v.v.dtype, value: v.v.tensor}
 }
 
-// Rename gives v the name of a value of the model's source, and its node the name
-// of the current one, if v was computed since At and has not been renamed. Others
-// keep theirs. The name must be reserved, or not be taken.
+// Rename gives v the name of a value of the model's source, and its node the name of the
+// current node, if v was computed since At and has not been renamed. Other values keep their
+// names. The name must be reserved, or not be taken.
 func (b *Builder) Rename(v Value, name string) {
 	if x := v.v; x != nil && x.node != nil && x.index >= b.first && !x.named {
 		x.name, x.named = name, true
@@ -215,8 +214,8 @@ func (b *Builder) Rename(v Value, name string) {
 	}
 }
 
-// Input adds an input of the given shape, which symbols may name the open axes of
-// (see [Input.Symbols]). One without elements is a constant to what follows.
+// Input adds an input of the given shape. symbols may name its open axes (see
+// [Input.Symbols]). An input without elements acts as a constant.
 func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) Value {
 	err := checkInts(shape)
 	switch {
@@ -243,9 +242,10 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	return v
 }
 
-// Constant adds a constant of the model, which must not be changed afterwards.
-// Where −∞ alone of its floats is not finite, it masks scores; NaN and +∞ are for what
-// has a meaning for them. With an empty name it is called after the current node.
+// Constant adds a constant of the model, which must not be changed afterwards. If −∞ is the
+// only number in it that is not finite, it can mask scores; NaN and +∞ are accepted only by
+// operators that have a meaning for them. With an empty name it is named after the current
+// node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
 	if _, again := b.counted[t]; !again && t != nil {
 		b.counted[t] = struct{}{}
@@ -254,8 +254,8 @@ func (b *Builder) Constant(name string, t *Tensor) Value {
 	return b.constant(name, t)
 }
 
-// Table adds a constant that is not the model's own, but one that an operator is written out
-// with; [Builder.Room] counts its elements before they are made.
+// Table adds a constant that is not the model's own, but part of the expansion of an
+// operator. Call [Builder.Room] to count its elements before making them.
 func (b *Builder) Table(t *Tensor) Value { return b.constant("", t) }
 
 func (b *Builder) constant(name string, t *Tensor) Value {

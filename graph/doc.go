@@ -12,17 +12,15 @@
 //	b.Output("y", b.Apply(graph.Relu, b.MatMul(x, w)))
 //	g, err := b.Graph()
 //
-// It does at once what can be done once and for all: constants are folded, what
-// does nothing disappears (a Transpose that keeps the order, a Slice of
-// everything), and operations that the normal form does not have are written out
-// (Max as x ↦ y + relu(x − y)); and at the end what several operations together
-// mean, a norm or a masked Softmax, becomes that. All errors are kept, each with
-// the node that it is about, and returned together.
+// It simplifies at once: it folds constants, leaves out operations that do nothing (a Transpose
+// that keeps the order, a Slice of everything), and expands operations that the normal form does
+// not have (Max as y + relu(x − y)). At the end it recognises groups of operations that make up a
+// norm or a masked Softmax. It collects all errors, each with the node that it is about, and
+// returns them together.
 //
 // # Normal form
 //
-// About a [Graph] the rest of the program may rely on this, which
-// [Graph.Validate] checks:
+// The rest of the program relies on these properties of a [Graph], which [Graph.Validate] checks:
 //
 //   - Nodes are in topological order, each value has one producer, and every
 //     node has exactly one output.
@@ -60,24 +58,24 @@
 //	take.go        Take: elements at computed indices
 //	trees.go       Exceeds, Forest: comparisons of features with thresholds, and sums over trees that branch by them
 //
-// A few more serve to fold constants and do not remain in a graph: comparisons of
-// two, Min, Max, Mod, powers of tensors, least elements, products, and Sign. The
-// builder writes these out for others, as it does ArgMax, TopK and OneHot (minmax.go).
+// Some operators serve only to fold constants, and do not remain in a graph: comparisons of two
+// operands, Min, Max, Mod, powers of tensors, least elements, products, and Sign. For computed
+// operands the builder expands these into other operators, as it does with ArgMax, TopK and OneHot
+// (minmax.go).
 //
 // # Adding an operator
 //
-// A function of one number is an entry in functions.go and nothing else: readers
-// find it by its name, and the quantiser makes a table of its formula. Any other
-// operator is a type that implements [Op] and a method of [Builder], both in its
-// family's file; a line in a reader's table; and a lowering in package quantise.
+// A function of one number is an entry in functions.go and nothing else: readers find it by its
+// name, and the quantiser makes a table of its formula. Any other operator is a type that
+// implements [Op] and a method of [Builder], both in its family's file; a line in a reader's table;
+// and a lowering in package quantise. CONTRIBUTING.md lists the files.
 //
 // # Numbers
 //
-// All float types are computed as float: weights are float32, constants are
-// rounded to that when folded, computed values are float64. Every sum is added in
-// one order, whatever the number of threads. Integers are folded as int64;
-// computed integers (an integer input, say) must stay where float64 holds them
-// exactly.
+// Weights are float32, folded constants are rounded to float32, and computed values are float64,
+// whatever the model's float type. Every sum is added in one order, whatever the number of threads.
+// Integers are folded as int64. Computed integers (those of an integer input, say) must be small
+// enough for float64 to hold them exactly.
 //
 // # Limits
 //

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Numbers that are not finite have no place in a graph's arithmetic. A value that may
-// have some is a finite one, and truth values that say where a number is NaN, +∞ or −∞
-// in its place: the parts of the value. What has a meaning for such numbers is written
-// out on the parts; anything else is refused.
+// A graph's arithmetic has only finite numbers. A value that may have others is represented
+// by its parts: a finite value, and truth values that say where the number is NaN, +∞ or −∞
+// instead. Operators that have a meaning for such numbers are expanded into operations on
+// the parts. Other operators refuse them.
 //
-// There are three kinds of such values. A pair has parts alone. A masking value is a node or
-// a constant as well, in which −10^30 stands for −∞: what a Softmax takes for a mask, which
-// [Builder.Graph] recognises. A partial value, of a function that is not defined everywhere,
-// is a node as well, which is 0 where the value is not finite: what has no meaning for such
-// numbers goes on with that. Where something else reads a masking or a partial value, or a
-// mask is not recognised, its parts are made: not before, so that they change nothing
-// elsewhere.
+// There are three kinds of such values. A pair has only parts. A masking value is also a
+// node or a constant in which −10^30 stands for −∞; [Builder.Graph] recognises it as the
+// mask of a Softmax. A partial value, of a function that is not defined everywhere, is also
+// a node that is 0 where the value is not finite; operators that have no meaning for such
+// numbers use that. The parts of a masking or partial value are made only if another
+// operator reads them, or if a mask is not recognised, so that they do not change other
+// graphs.
 
 // Numbers says what numbers an input may have.
 type Numbers uint8
@@ -32,7 +32,7 @@ const (
 	MaskingNumbers
 )
 
-// NumbersOf returns the least that some numbers are among.
+// NumbersOf returns the smallest kind of Numbers that includes all values.
 func NumbersOf(values []float64) Numbers {
 	n := FiniteNumbers
 	for _, x := range values {
@@ -46,7 +46,7 @@ func NumbersOf(values []float64) Numbers {
 	return n
 }
 
-// Union returns the least that the numbers of both are among.
+// Union returns the smallest kind that includes both.
 func (n Numbers) Union(o Numbers) Numbers {
 	if n == AllNumbers || o == FiniteNumbers {
 		return n
@@ -54,8 +54,8 @@ func (n Numbers) Union(o Numbers) Numbers {
 	return o
 }
 
-// parts is what a value is made of: the zero Value of a truth value is never 1. Where one
-// of them is 1 the others are 0, and fin is any number.
+// parts are the parts of a value. A truth value that is the zero Value is 0 everywhere.
+// Where one truth value is 1 the others are 0, and fin may be any number.
 type parts struct{ fin, nan, pos, neg Value }
 
 // class is what a number is if it is not finite.
@@ -79,9 +79,9 @@ func (c class) of(x float64) bool {
 	return math.IsInf(x, -1)
 }
 
-// Finite is an extended input with 0 in the place of what is not finite. If there is a
-// Reach, what reads it does not tell numbers beyond that apart: in either direction each may
-// be any other one.
+// Finite is an extended input with 0 in place of numbers that are not finite. If Reach is
+// set, its readers treat all numbers above Reach alike, and all below −Reach, so that each
+// of these may be replaced by another.
 type Finite struct{ Reach float64 }
 
 // Kind implements [Op].
@@ -132,10 +132,11 @@ func (c Class) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: f}, nil
 }
 
-// Extend is an output of the graph that may have numbers which are not finite. Its first
-// operand is finite; those that follow, of truth values, say where NaN, +∞ and −∞ are in
-// its place, one for each of Classes. All have one shape; at most one of them is 1, and the
-// first is 0 there. They may all be constants.
+// Extend is an output of the graph that may have numbers that are not finite. Its first
+// operand is finite. It is followed by an operand of truth values for each of Classes,
+// which say where NaN, +∞ or −∞ replaces the finite number. All have one shape. At each
+// place at most one truth value is 1, and the first operand is 0 there. They may all be
+// constants.
 type Extend struct{ Classes []Class }
 
 // Kind implements [Op].
@@ -204,8 +205,8 @@ func (b *Builder) ExtendedInput(name string, dt DType, numbers Numbers, shape []
 	return v
 }
 
-// pair makes a value of parts, one that has these alone, or the finite one where nothing
-// else is left.
+// pair makes a value that has only parts; it returns the finite part if no truth value can
+// be 1.
 func (b *Builder) pair(dt DType, p parts) Value {
 	for _, v := range []*Value{&p.nan, &p.pos, &p.neg} {
 		if !b.sometimes(*v) {
@@ -261,26 +262,27 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	return v
 }
 
-// extends says whether one of some values may have numbers that are not finite.
+// extends reports whether one of the values may have numbers that are not finite.
 func (b *Builder) extends(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
 }
 
-// NotFinite says whether v has numbers that are not finite as they are, not as 0.
+// NotFinite reports whether v may have numbers that are not finite and that are not
+// replaced by 0.
 func (b *Builder) NotFinite(v Value) bool { return b.extends(v) && !b.partial(v) }
 
-// partial says whether some values may have numbers that are not finite, and 0 is in the
-// place of all of these.
+// partial reports whether some of the values may have numbers that are not finite, and all
+// of these are replaced by 0.
 func (b *Builder) partial(values ...Value) bool {
 	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil && !v.v.partial })
 }
 
-// pairs says whether one of some values has parts alone.
+// pairs reports whether one of the values has only parts.
 func (b *Builder) pairs(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.pair })
 }
 
-// parts returns what a value is made of.
+// parts returns the parts of a value.
 func (b *Builder) parts(v Value) parts {
 	if v.v == nil || v.v.parts == nil {
 		return parts{fin: v}
@@ -288,7 +290,7 @@ func (b *Builder) parts(v Value) parts {
 	return v.v.parts()
 }
 
-// masking notes what a value is made of in which −10^30 stands for −∞.
+// masking records the parts of a value in which −10^30 stands for −∞.
 func (b *Builder) masking(v Value, f func() parts) Value {
 	if v.v != nil && v.v.parts == nil {
 		v.v.parts = once(f)
@@ -296,7 +298,7 @@ func (b *Builder) masking(v Value, f func() parts) Value {
 	return v
 }
 
-// follow notes what v, which values of their own are computed from, is made of.
+// follow records how the parts of v follow from those of other values.
 func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	if v.v == nil || v.v.tensor != nil || slices.Contains(from, v) {
 		return v
@@ -305,7 +307,7 @@ func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	return v
 }
 
-// undefined notes where v, a node that is 0 there, is NaN or +∞ instead.
+// undefined records where v, a node that is 0 there, is NaN or +∞ instead.
 func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
 	if v.v == nil || v.v.tensor != nil || nan == nil && pos == nil {
 		return v
@@ -327,7 +329,7 @@ func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
 	})
 }
 
-// emitPair is emit for operands of which one has parts alone.
+// emitPair is emit for operands one of which has only parts.
 func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 	constant := true
 	for _, v := range operands {
@@ -355,7 +357,7 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 	return b.pair(t.dtype.computed(), f())
 }
 
-// foldExtended computes a node of constants of which some have numbers that are not
+// foldExtended computes a node whose operands are constants, some with numbers that are not
 // finite.
 func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 	in, values := make([]operandType, len(operands)), make([]operand, len(operands))
@@ -387,7 +389,7 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 	return b.computed(op.Kind(), out, t.dtype)
 }
 
-// computed makes a constant of what constants give.
+// computed makes a constant from the result of folding.
 func (b *Builder) computed(what string, out operand, dt DType) Value {
 	t := out.tensor(dt)
 	if FirstNonFinite(t.F32) >= 0 {
@@ -396,8 +398,8 @@ func (b *Builder) computed(what string, out operand, dt DType) Value {
 	return b.made(what, t)
 }
 
-// partsOf is how the parts of an operator's result follow from its operands', nil where
-// that is not known.
+// partsOf returns a function that computes the parts of an operator's result from those of
+// its operands; nil if the operator has no meaning for them.
 func (b *Builder) partsOf(op Op, operands []Value) func() parts {
 	switch op := op.(type) {
 	case Concat:
@@ -470,7 +472,7 @@ func (b *Builder) reduceParts(op Reduce, x Value) parts {
 	return b.apart(out, op.shape(b.Shape(x)))
 }
 
-// never is a constant of truth values that are 0.
+// never returns a constant of truth values that are all 0.
 func (b *Builder) never(shape []int) Value {
 	return b.Fill(shape, &Tensor{Shape: []int{}, DType: Bool, I64: []int64{0}})
 }
@@ -515,7 +517,7 @@ func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
 	return b.apart(out, shape)
 }
 
-// apart has parts of a shape, of which those that are not NaN are 0 where it is.
+// apart returns the parts expanded to a shape, with +∞ and −∞ set to 0 where NaN is 1.
 func (b *Builder) apart(p parts, shape []int) parts {
 	p.pos, p.neg = b.butNot(p.pos, p.nan), b.butNot(p.neg, p.nan)
 	for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
@@ -585,8 +587,8 @@ func (b *Builder) butNot(x, y Value) Value {
 	return b.both(x, b.Not(y))
 }
 
-// implied says whether y is known to be 1 wherever x is: it is x, or an Or of it, or x is
-// a part of that.
+// implied reports whether y is known to be 1 wherever x is: because y is x, or an Or that
+// contains x.
 func implied(x, y *value) bool {
 	return x == y || x.within != nil && implied(x.within, y) || slices.ContainsFunc(y.either, func(z *value) bool { return implied(x, z) })
 }
@@ -673,7 +675,7 @@ func (b *Builder) greatestParts(x, y Value, least bool) parts {
 	if least {
 		p.pos, p.neg, q.pos, q.neg = p.neg, p.pos, q.neg, q.pos
 	}
-	// Where one of them is far below the result is the other.
+	// Where one of them is −∞ the result is the other.
 	instead := func(below, of, by Value) Value {
 		if !b.valid(below) {
 			return of
@@ -689,7 +691,7 @@ func (b *Builder) greatestParts(x, y Value, least bool) parts {
 	return b.apart(out, shape)
 }
 
-// extendedOutput is what a value is as an output of the graph.
+// extendedOutput returns the Extend for a value that is an output of the graph.
 func (b *Builder) extendedOutput(v Value) Value {
 	p := b.parts(v)
 	special := p.special(b)
@@ -716,8 +718,8 @@ func (b *Builder) extendedOutput(v Value) Value {
 	return b.add(out)
 }
 
-// modParts is Mod with the sign of the divisor: x itself of ±∞ of its own sign, and that
-// of the other; NaN of what is infinite itself, and of 0.
+// modParts is Mod with the sign of the divisor. x mod ±∞ is x if the signs agree, and the
+// infinity otherwise. It is NaN for an infinite x and for a divisor of 0.
 func (b *Builder) modParts(x, y Value) parts {
 	shape := b.common(x, y)
 	p, q := b.parts(x), b.parts(y)
@@ -736,7 +738,7 @@ func (b *Builder) modParts(x, y Value) parts {
 	return b.apart(out, shape)
 }
 
-// unrepeated is what v repeats along leading axes, as broadcasting does.
+// unrepeated returns the value that v repeats along leading axes.
 func unrepeated(v *value) *value {
 	for v.node != nil {
 		in := v.node.in[0]
@@ -762,8 +764,8 @@ func trimmed(shape []int) []int {
 	return shape
 }
 
-// guards says whether cond is 1 only where a row of x, the weights of a Softmax, is masked
-// altogether, so that they are 0.
+// guards reports whether cond is 1 only in rows of x, the weights of a Softmax, that are
+// masked altogether, where the weights are 0.
 func guards(cond, x *value) bool {
 	if cond.all == nil || x.node == nil || x.node.op != (Softmax{Empty: true}) || len(x.node.in) != 2 {
 		return false
@@ -772,7 +774,8 @@ func guards(cond, x *value) bool {
 	return not != nil && isOne(not.in[0].tensor) && unrepeated(not.in[1]) == cond.all
 }
 
-// exceedsParts answers splits for rows of x: +∞ is above all, −∞ above none, and so is NaN.
+// exceedsParts computes splits for rows of x. +∞ is above all thresholds; −∞ and NaN are
+// above none.
 func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	p := b.parts(x)
 	features := make([]int, len(splits))

@@ -21,10 +21,10 @@ func (b *Builder) Output(name string, v Value) {
 	}
 }
 
-// Graph returns the graph: outputs have their names, norms and masks are
-// recognised, what scales channels folded, and what no output needs is gone. If
-// there were errors, the error is a [NodesError] with all of them. The builder is
-// of no use afterwards.
+// Graph returns the graph. It names the outputs, recognises norms and masks, folds
+// the scaling of channels, and removes nodes that no output needs. If there were
+// errors, it returns a [NodesError] with all of them. The builder cannot be used
+// afterwards.
 func (b *Builder) Graph() (*Graph, error) {
 	if len(b.errs) > 0 {
 		return nil, b.errs

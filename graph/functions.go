@@ -11,8 +11,8 @@ func of(f func(float64) float64) func([]float64) func(float64) float64 {
 	return func([]float64) func(float64) float64 { return f }
 }
 
-// The functions of one number. An entry is all that there is to a function; a
-// test holds docs/operators.md to naming it. Formulas give the same bits on every
+// The functions of one number. A function needs nothing but its entry; a test
+// checks that docs/operators.md names it. Formulas give the same bits on every
 // machine: they take functions that math does not define exactly from package
 // elementary, and convert products that are added to something (float64(a*b)+c),
 // without which a compiler may fuse the two. Tests and scripts/lint.sh see to it.
@@ -116,7 +116,7 @@ var (
 	})
 
 	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
-	// proof takes these four of the operand's exact value.
+	// proof applies Floor, Ceil, Round and Trunc to the operand's exact value.
 	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
 	Floor = define(Function{Name: "Floor", Formula: of(math.Floor)})
 	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil)})

@@ -19,10 +19,9 @@ type Graph struct {
 	Shapes  map[string][]int   // of inputs, constants and node outputs
 	DTypes  map[string]DType   // likewise; computed values of any float type are Float
 
-	// Rebind, if set, makes the model for other sizes of the axes that it leaves
-	// open, given by symbol. What it returns shares the files and, as far as they
-	// do not depend on the sizes, the constants of this graph, and is good until
-	// this one is closed.
+	// Rebind, if set, makes the model for other sizes of the axes that it leaves open,
+	// given by symbol. The result shares the files of this graph, and the constants
+	// that do not depend on the sizes. It may be used until this graph is closed.
 	Rebind func(sizes map[string]int) (*Graph, error)
 
 	// Files are those that the graph was read from, the model's own first. Consts

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. For
-// other y the result is anything, and 0 of 0 by 0.
+// FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. 0 by 0 is 0;
+// for any other y ≤ 0 the result is arbitrary.
 type FloorDiv struct{}
 
 // Kind implements [Op].
@@ -43,8 +43,8 @@ func (FloorDiv) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: f}, nil
 }
 
-// FloorMod is x − y·⌊x/y⌋ for y > 0, broadcasting: what FloorDiv leaves. For other y the
-// result is anything.
+// FloorMod is x − y·⌊x/y⌋ for y > 0, broadcasting: the remainder of FloorDiv. For other y
+// the result is arbitrary.
 type FloorMod struct{}
 
 // Kind implements [Op].
@@ -97,8 +97,8 @@ func (b *Builder) divideInts(x, y Value) Value {
 	return q
 }
 
-// size is the magnitude of x, and its signs, unless its type or value says that it is not
-// negative.
+// size returns the magnitude of x and its signs. The signs are the zero Value if the type
+// or value of x shows that it is not negative.
 func (b *Builder) size(x Value) (size, signs Value) {
 	if b.positive(x) {
 		return x, Value{}
@@ -137,9 +137,9 @@ func (b *Builder) Mod(x, y Value, fmod bool) Value {
 	return b.Mul(sign, b.emit(FloorMod{}, b.Mul(x, sign), b.Mul(y, sign)))
 }
 
-// RoundDiv is the whole number that is nearest to times·x/y, for floats y > 0 and a whole
-// number times; of two as near the greater. Nothing is rounded before but what x and y are
-// held to.
+// RoundDiv is the whole number nearest to times·x/y, the greater one of two equally near,
+// for floats y > 0 and a whole number times. Only x and y are rounded, to their own
+// scales.
 func (b *Builder) RoundDiv(x, y Value, times int) Value {
 	num := b.Add(b.Mul(x, b.number("times", float64(2*times))), y)
 	return b.emit(FloorDiv{}, num, b.Mul(y, b.number("two", 2)))

@@ -75,8 +75,8 @@ func (g Gemm) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: out}, nil
 }
 
-// Gemm is g of x, y and, if there is one, z. The factors go into y and z where
-// these are constant.
+// Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are
+// multiplied into y and z if these are constant.
 func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
 	if !b.valid(x, y) || !b.valid(z...) {
 		return Value{}
@@ -109,7 +109,7 @@ func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
 	return b.emit(g, in...)
 }
 
-// scaled returns v times factor, which is 1 mostly.
+// scaled returns v times factor; the factor is mostly 1.
 func (b *Builder) scaled(v Value, factor float64) Value {
 	if factor == 1 {
 		return v

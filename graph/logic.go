@@ -5,8 +5,8 @@ import (
 )
 
 // Comparison compares two operands element by element, broadcasting, or combines
-// truth values. The result is 0 or 1. It serves constants only: [Builder.Compare]
-// writes it out for others.
+// truth values. The result is 0 or 1. It serves constants only; for computed
+// operands [Builder.Compare] expands it.
 type Comparison uint8
 
 // The comparisons.

@@ -50,9 +50,9 @@ func (p LogPower) eval(in []operand, shape []int) (operand, error) {
 // epsilon.
 func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
 
-// logPowers puts LogPower in the place of logarithms of sums of a few squares, or of the
-// square of such a sum's root, and a number: no scale holds a power as small as the number
-// beside large ones, but the numbers that are squared have half as many digits.
+// logPowers replaces log(s + ε), where s is a sum of a few squares or the square of such a
+// sum's root, by LogPower. No scale can hold powers as small as ε and large ones at once;
+// the numbers that are squared need only half as many digits.
 func (b *Builder) logPowers() {
 	nodes := b.nodes
 	b.nodes = make([]*node, 0, len(nodes))
@@ -96,8 +96,8 @@ func (b *Builder) logPower(v *value) (Value, bool) {
 	return power, true
 }
 
-// unmoved returns the value whose entries v has, in other places, and the moves that have
-// brought them there, the last one first.
+// unmoved follows v through operators that only move entries. It returns the value before
+// them, and the moves, the last one first.
 func unmoved(v *value) (*value, []Op) {
 	var moves []Op
 	for v.node != nil {

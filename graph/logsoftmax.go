@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// logSoftmaxOf returns x if a node is x − log Σ exp x along the last axis, written out: what
-// is left of a wide row is then as fine as of a narrow one.
+// logSoftmaxOf returns x if a node is x − log Σ exp x along the last axis. As one operator
+// it is as precise for a row with a wide range as for a narrow one.
 func logSoftmaxOf(n *node) *value {
 	if n.op != Sub {
 		return nil

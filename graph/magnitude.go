@@ -2,14 +2,13 @@ package graph
 
 import "slices"
 
-// MaxComponents bounds what a magnitude, √Σx², is of. The root of a longer row's sum of squares is
-// seldom near 0 beside others, and costs what the row has.
+// MaxComponents is the most components of a magnitude, √Σx². The sum of squares of a longer row is
+// seldom much smaller than others, and computing its magnitude exactly costs more.
 const MaxComponents = 8
 
-// magnitudes puts x·(x/|x|) in the place of roots of sums of a few squares, as of a
-// spectrum's real and imaginary parts. On numbers of a fixed scale the root of a sum that
-// was rounded is wrong by the root of a unit where it is small; a norm is right in
-// proportion for rows of any size, and so is the product.
+// magnitudes replaces roots of sums of a few squares, such as of a spectrum's real and imaginary
+// parts, by x·(x/|x|). On a fixed scale the root of a small rounded sum is wrong by up to the root
+// of a unit. A norm has a small relative error for rows of any size, and so has the product.
 func (b *Builder) magnitudes() {
 	nodes := b.nodes
 	b.nodes = make([]*node, 0, len(nodes))
@@ -30,7 +29,7 @@ func (b *Builder) magnitudes() {
 	b.dropUnneeded()
 }
 
-// components returns rows of which s is the sum of the squares, along the last axis.
+// components returns a value such that s is the sum of its squares along the last axis.
 func (b *Builder) components(s *value) (Value, bool) {
 	var parts []*value
 	axis := -1 // that is summed
@@ -68,7 +67,7 @@ func (b *Builder) components(s *value) (Value, bool) {
 	return b.Concat(len(s.shape), columns...), true
 }
 
-// squared returns what v is the square of, or nil.
+// squared returns u if v is u², or nil.
 func squared(v *value) *value {
 	if n := operation(v, Mul); n != nil && same(n.in[0], n.in[1], 2) && n.in[0].tensor == nil {
 		return n.in[0]
@@ -76,7 +75,8 @@ func squared(v *value) *value {
 	return nil
 }
 
-// squares returns what v is the sum of the squares of, at most so many; nil if it is none.
+// squares returns the values such that v is the sum of their squares, at most most of them; nil if
+// v is no such sum.
 func squares(v *value, most int) []*value {
 	if x := squared(v); x != nil {
 		return []*value{x}

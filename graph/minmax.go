@@ -15,8 +15,8 @@ func (b *Builder) ReduceMin(x Value, axes []int, keep bool) Value {
 	return b.Negative(b.Reduce(MaxOf, b.Negative(x), axes, keep))
 }
 
-// ReduceProd is the product of the elements along ascending axes, of halves of them
-// at a time.
+// ReduceProd is the product of the elements along ascending axes, computed as
+// products of halves.
 func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 	if b.Tensor(x) != nil || !b.valid(x) {
 		return b.Reduce(Product, x, axes, keep)
@@ -43,8 +43,8 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))
 }
 
-// ReduceLogSumExp is the logarithm of the sum of exponentials: the greatest element
-// is taken out first.
+// ReduceLogSumExp is the logarithm of the sum of exponentials; the greatest element
+// is subtracted first.
 func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 	if !b.valid(x) {
 		return x
@@ -55,8 +55,8 @@ func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 	return b.Reshape(b.Add(b.Apply(Log, sum), top), shape)
 }
 
-// logSum recognises the logarithm of a sum of exponentials, whose range is far too
-// large where the logarithm's is not.
+// logSum recognises the logarithm of a sum of exponentials. The sum itself may have
+// a far larger range than any scale can hold.
 func (b *Builder) logSum(sum Value) (Value, bool) {
 	n := sum.v.node
 	if n == nil {
@@ -81,11 +81,11 @@ func (b *Builder) logSum(sum Value) (Value, bool) {
 	return b.ReduceLogSumExp(x, r.Axes, r.Keep), true
 }
 
-// ArgMax is the index along an axis, which stays with dimension 1, of the greatest
-// element: of the first one, or of the last, where there are several.
+// ArgMax is the index along an axis of the greatest element, the first or the last
+// of several. The axis stays with dimension 1.
 //
-// Of those that equal the greatest, the index is found as a maximum again: of
-// n − i, or of i + 1.
+// The index among those that equal the greatest is found as another maximum: of n −
+// i for the first, of i + 1 for the last.
 func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
 	if !b.valid(x) {
 		return x
@@ -127,8 +127,8 @@ func (b *Builder) Hardmax(x Value, axis int) Value {
 	return b.Cast(b.OneHot(b.ArgMax(x, axis, false), axis, b.Shape(x)[axis]), b.DType(x))
 }
 
-// OneHot asks along an axis of dimension 1 which of n indices the element there is:
-// the axis becomes n truth values. An index outside of [0, n) is none of them.
+// OneHot replaces an axis of dimension 1, which has an index, by n truth values that
+// say which index it is. For an index outside of [0, n) all are 0.
 func (b *Builder) OneHot(index Value, axis, n int) Value {
 	if !b.valid(index) {
 		return index
@@ -153,8 +153,8 @@ func (b *Builder) OneHot(index Value, axis, n int) Value {
 // the least in ascending order, and their indices: of equal ones the first comes
 // first.
 //
-// An element's place is the number of those before it, of all pairs; the results
-// are picked by place.
+// An element's place is the number of elements that come before it, counted over all
+// pairs. The results are selected by place.
 func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	if !b.valid(x) {
 		return x, x

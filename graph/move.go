@@ -42,8 +42,8 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 	return b.emit(Reshape{shape}, x)
 }
 
-// Convert takes the same numbers as another element type: whole ones, where that
-// is an integer type.
+// Convert keeps the numbers and changes the element type. They must be whole if that is
+// an integer type.
 type Convert struct{ To DType }
 
 // Kind implements [Op].
@@ -67,13 +67,14 @@ func (c Convert) infer(in []operandType) (operandType, error) {
 
 func (Convert) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
 
-// Cast converts x to another element type. Floats become integers by truncation;
-// what does not fit a type of up to 16 bits wraps around. All float types are one, but
-// for those of 8 bits or fewer: what is too large becomes their largest number.
+// Cast converts x to another element type. Floats become integers by truncation; numbers
+// that do not fit an integer type of up to 16 bits wrap around. Float types of more than
+// 8 bits are not distinguished. In a smaller one a number that is too large becomes the
+// largest number.
 func (b *Builder) Cast(x Value, to DType) Value { return b.CastTo(x, to, true) }
 
-// CastTo is Cast with what numbers become that are too large for a floating-point type of
-// 8 bits: without saturation infinite, or NaN if the type has no infinity.
+// CastTo is Cast. If saturate is false, numbers that are too large for a floating-point
+// type of 8 bits become infinite, or NaN if the type has no infinity.
 func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	if !b.valid(x) {
 		return Value{}
@@ -113,7 +114,7 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	return b.emit(Convert{to}, x)
 }
 
-// Whole is x, which holds whole numbers that fit an integer type, as that.
+// Whole returns x, which has whole numbers that fit the integer type to, with that type.
 func (b *Builder) Whole(x Value, to DType) Value {
 	if b.Tensor(x) != nil {
 		return b.Cast(x, to)
@@ -517,7 +518,7 @@ func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
 	return b.emit(p, x)
 }
 
-// padParts surrounds parts: by 0, or where that stands for −∞ by it.
+// padParts pads the parts: with 0, or, if the padding value stands for −∞, with that.
 func (b *Builder) padParts(p Pad, x Value) parts {
 	out, value := b.parts(x), p.Value
 	p.Value = 0

@@ -23,11 +23,11 @@ func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, tra
 	}, columns)
 }
 
-// storedPart is about how many stored numbers are multiplied at a time: they stay in the
-// second-level cache.
+// storedPart is about how many stored numbers are decoded and multiplied at a time. They stay
+// in the second-level cache.
 const storedPart = 1 << 16
 
-// multiplyStored is multiplyInto for a stored b, n×k, of which some parts at a time are read.
+// multiplyStored is multiplyInto for a stored b, n×k, which is read in parts.
 func multiplyStored(out, a []float64, b *Stored, m, k, n int) {
 	if m >= 4 {
 		matmul.Streamed(out, a, m, k, n, b.Read)

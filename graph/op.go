@@ -2,10 +2,9 @@ package graph
 
 import "fmt"
 
-// Op is what a node computes: one of the types of this package that the
-// package documentation lists, a plain value. An operator states once how the
-// shape and type of its result follow from its operands, and how the result is
-// computed.
+// Op is the operator of a node, a plain value of one of the types that the package
+// documentation lists. An operator says how the shape and type of its result follow
+// from its operands, and how the result is computed.
 type Op interface {
 	// Kind is the operator's name in messages.
 	Kind() string
@@ -17,8 +16,8 @@ type Op interface {
 	eval(in []operand, shape []int) (operand, error)
 }
 
-// constantsOnly is implemented by operators of which some cannot be proved:
-// they serve to fold constants.
+// constantsOnly is implemented by types some of whose operators cannot be proved.
+// Those serve only to fold constants.
 type constantsOnly interface{ constantsOnly() bool }
 
 // foldOnly says whether op may not remain in a graph.

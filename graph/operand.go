@@ -1,8 +1,8 @@
 package graph
 
-// operand is a value at evaluation. One of the slices is set: f for computed
-// values and what follows from them, w for float constants in float32, i for integer
-// constants; or stored, for those who read it part by part (partly).
+// operand is a value during evaluation. One field is set: f for computed values and for
+// values that depend on them, w for float constants in float32, i for integer constants,
+// or stored for a constant that is read in parts (partly).
 type operand struct {
 	shape  []int
 	f      []float64
@@ -11,8 +11,8 @@ type operand struct {
 	stored *Stored
 }
 
-// partly says whether an operator may read an operand that is a constant part by part, so
-// that nobody has all of it in float32.
+// partly reports whether an operator can read a constant operand in parts, so that it is
+// never in memory as float32 as a whole.
 func partly(op Op, operand int) bool {
 	switch op := op.(type) {
 	case Gemm:
@@ -39,7 +39,7 @@ func (o operand) float64s() []float64 {
 	return convert[float64](o.w)
 }
 
-// number is what tensors hold.
+// number is the constraint for elements of tensors.
 type number interface{ float32 | float64 | int64 }
 
 func convert[D, S number](src []S) []D {

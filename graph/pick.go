@@ -2,16 +2,17 @@ package graph
 
 import "slices"
 
-// Where indices are computed, a row is chosen by a vector with a 1 in its place. Up to
-// directRows of them are asked one by one whether they are meant; of more an index has two
-// digits, and the vector is the product of the digits' own.
+// A computed index selects a row by multiplying with a vector that has a 1 at the row's
+// place. For up to directRows rows, each entry of the vector is a test of the index. For
+// more, the index is split into two digits, and the vector is the product of the digits'
+// vectors.
 const directRows = 64
 
-// mostPicked bounds the entries of all these vectors together.
+// mostPicked is the most entries of all these vectors together.
 const mostPicked = 1 << 24
 
-// given says whether a value is an input of integers, possibly in another shape or type:
-// indices that are public.
+// given reports whether a value is an input of integers, possibly in another shape or
+// type, so that indices in it are public.
 func given(v *value) bool {
 	for v.node != nil {
 		switch v.node.op.(type) {
@@ -24,8 +25,8 @@ func given(v *value) bool {
 	return v.tensor == nil && !v.dtype.IsFloat()
 }
 
-// pick is Take at indices that are computed. They may count from the end; where there is
-// no such row it gives zeros.
+// pick is Take at computed indices. They may count from the end. An index without a row
+// gives zeros.
 func (b *Builder) pick(x Value, axis int, indices Value) Value {
 	in, at, dtype := b.Shape(x), b.Shape(indices), b.DType(x)
 	if err := checkAxes([]int{axis}, len(in)); err != nil {
@@ -42,7 +43,7 @@ func (b *Builder) pick(x Value, axis int, indices Value) Value {
 		return b.Failf("%d computed indices choose among %d each: that is more than %d choices in all; give the indices as an input", n, rows, mostPicked)
 	}
 	hot := b.hot(indices, rows)
-	// The axis to the front; what is left is one.
+	// Move the axis to the front, and merge the others.
 	front := []int{axis}
 	for i := range in {
 		if i != axis {

@@ -55,9 +55,9 @@ func (p AveragePool) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: out}, nil
 }
 
-// AveragePool is the sum of each window of x, of shape (N, C, [H,] W), over the
-// number of its positions that fall within [lo, hi) of each spatial axis, of which
-// no window may be without.
+// AveragePool is the sum of each window of x, of shape (N, C, [H,] W), divided by
+// the number of its positions that fall within [lo, hi) of each spatial axis. Every
+// window must have at least one such position.
 func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 	y := b.emit(AveragePool{w}, x)
 	if !b.valid(y) {

@@ -36,8 +36,8 @@ func (b *Builder) exponential(x, e Value) Value {
 	return b.undefined(b.Add(b.Mul(size, b.Sub(one, zero)), b.Mul(zero, none)), nan, pos)
 }
 
-// notNegative says whether it is plain from its type, or from what computes it, that x is
-// not negative.
+// notNegative reports whether the type of x, or the operator that computes it, shows that x
+// is not negative.
 func (b *Builder) notNegative(x Value) bool {
 	if lo, _ := b.DType(x).Bounds(); !b.DType(x).IsFloat() && lo == 0 {
 		return true
@@ -58,7 +58,7 @@ func (b *Builder) notNegative(x Value) bool {
 	return false
 }
 
-// aboveZero says whether it is plain from what computes x that it is positive.
+// aboveZero reports whether the operator that computes x shows that it is positive.
 func (b *Builder) aboveZero(x Value) bool {
 	if x.v.node == nil {
 		return false

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// recognise finds what sources write out in small operators and puts the one
-// operator in its place that says what is meant: norms, Softmax and its
-// logarithm, masks of one, magnitudes and the logarithms of their squares.
-// What is then not needed any more is gone. A value does not change by it, but for
-// rounding: of a mask's numbers, all of which are taken to be infinite.
+// recognise finds groups of small operators that compute a norm, a Softmax or its
+// logarithm, the mask of one, a magnitude, or the logarithm of a magnitude's square,
+// and replaces each group by one operator. Nodes that are not needed any more are
+// removed. Values change only by rounding, except that all numbers of a mask become
+// infinite.
 func (b *Builder) recognise() error {
 	nodes := b.nodes
 	b.nodes = make([]*node, 0, len(nodes))
@@ -52,8 +52,7 @@ func operation(v *value, op Op) *node {
 	return nil
 }
 
-// function returns the operand of v if that is the function f of it, and the
-// function's parameters.
+// function returns the operand and the parameters if v is the function f of a value.
 func function(v *value, f *Function) (*value, []float64) {
 	if v.node != nil {
 		if s, ok := v.node.op.(Scalar); ok && s.Func == f {
@@ -79,7 +78,7 @@ func same(u, v *value, depth int) bool {
 	return true
 }
 
-// constant returns the one number that all elements of a constant are.
+// constant returns the number that all elements of a constant have, if they are equal.
 func constant(v *value) (float64, bool) {
 	if v.tensor == nil || v.tensor.Len() == 0 {
 		return 0, false
@@ -92,8 +91,8 @@ func constant(v *value) (float64, bool) {
 	return v.tensor.At(0), true
 }
 
-// split returns the computed operand of a node of two operands and the number that
-// the other is.
+// split returns the computed operand of a node with two operands, and the number that
+// the other one is.
 func split(n *node) (*value, float64, bool) {
 	for i, v := range n.in {
 		if c, ok := constant(v); ok && n.in[1-i].tensor == nil {
@@ -103,7 +102,7 @@ func split(n *node) (*value, float64, bool) {
 	return nil, 0, false
 }
 
-// normOf returns the norm that a node is the last of, and of what: x/√s, or x times
+// normOf returns the norm whose last node n is, and its operand: n is x/√s, or x times
 // 1/√s.
 func normOf(n *node) (Norm, *value, bool) {
 	switch n.op {
@@ -133,7 +132,7 @@ func repeated(v *value) *value {
 	return v
 }
 
-// tiny is a bound of a norm from below that stands for a division by zero alone.
+// tiny is the largest lower bound of a norm that only guards against division by zero.
 const tiny = 1e-6
 
 // rootOf returns s where v is √s, or max(√s, least) with a tiny least.
@@ -197,8 +196,8 @@ func norm(n *node, x, s *value, least float64) (Norm, *value, bool) {
 	return op, x, true
 }
 
-// reduced returns what v is the mean or sum of, along axes that it keeps with
-// dimension 1.
+// reduced returns x and axes if v is the mean or the sum of x along axes that it keeps
+// with dimension 1.
 func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 	scale, shape := 1.0, v.shape
 	if n := operation(v, Mul); n != nil {
@@ -232,13 +231,13 @@ func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 	return nil, nil, false, false
 }
 
-// masked is the number up to which what is added to scores masks them.
+// masked is the largest number that masks a score when it is added to it.
 const masked = -1e4
 
-// unmask takes the masks off the scores of a Softmax: constants with entries up to
-// masked that are added to them, or that a Where has in their place. It gives the
-// node one mask of 0 and 1 instead. Masks that are computed from truth values it takes
-// off as well, one by one.
+// unmask removes the masks from the scores of a Softmax, and gives the node a mask of
+// 0 and 1 instead. A mask is a constant with entries of at most masked that is added
+// to the scores, or that a Where puts in their place. Masks computed from truth values
+// are removed as well, one by one.
 func (b *Builder) unmask(n *node) error {
 	scores, mask := n.in[0], (*Tensor)(nil)
 	var open []*value
@@ -282,8 +281,8 @@ func (b *Builder) unmask(n *node) error {
 	return nil
 }
 
-// openMaskOf returns the scores that v masks by adding (1 − mask)·c, c far below any
-// score, and the mask, which is computed and 0 or 1; nil if v is no such thing.
+// openMaskOf returns x and mask if v is x + (1 − mask)·c, with c far below any score
+// and a computed mask of 0 and 1; nil otherwise.
 func openMaskOf(v *value) (x, mask *value) {
 	sum := operation(v, Add)
 	if sum == nil {
@@ -315,8 +314,8 @@ func isOne(t *Tensor) bool {
 	return t != nil
 }
 
-// truth reports whether v is computed and 0 or 1, if the model's inputs are as a
-// model that masks with them has them: of truth values, or of integers in their place.
+// truth reports whether v is computed and has only 0 and 1, provided that inputs of
+// integers that the model uses as masks have only 0 and 1.
 func truth(v *value) bool {
 	switch {
 	case v.tensor != nil:
@@ -341,7 +340,7 @@ func moves(op Op) bool {
 	return false
 }
 
-// both is the mask that has what two masks have.
+// both returns the mask that is 1 where both masks are 1.
 func both(x, y *Tensor) (*Tensor, error) {
 	shape, err := broadcast(x.Shape, y.Shape)
 	if err != nil {
@@ -350,8 +349,8 @@ func both(x, y *Tensor) (*Tensor, error) {
 	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}, nil
 }
 
-// maskOf returns the scores that v masks, the mask, and the numbers that are added
-// besides, nil if they are all 0. x is nil if v is no such thing.
+// maskOf returns the scores that v masks, the mask, and the numbers that v adds
+// besides (nil if they are all 0). x is nil if v masks nothing.
 func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 	if n := operation(v, Add); n != nil {
 		for i, c := range n.in {
@@ -385,7 +384,7 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 	return nil, nil, nil
 }
 
-// below reports whether all elements mask.
+// below reports whether all elements are at most masked.
 func below(c *Tensor) bool {
 	for i := range c.Len() {
 		if c.At(i) > masked {
@@ -395,8 +394,8 @@ func below(c *Tensor) bool {
 	return true
 }
 
-// additive returns the mask that a constant is when it is added to scores, and what
-// it adds besides; nil if it masks nothing.
+// additive splits a constant that is added to scores into a mask and the numbers that
+// it adds besides; mask is nil if it masks nothing.
 func additive(c *Tensor) (mask, rest *Tensor) {
 	mask = &Tensor{Shape: c.Shape, DType: Bool, I64: make([]int64, c.Len())}
 	some := false

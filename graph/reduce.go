@@ -21,13 +21,14 @@ const (
 	Sum Reduction = iota
 	Mean
 	MaxOf
-	// These serve constants only: [Builder.ReduceMin] and [Builder.ReduceProd] write
-	// them out for others.
+	// These serve constants only. For computed operands [Builder.ReduceMin] and
+	// [Builder.ReduceProd] expand them.
 	MinOf
 	Product
 )
 
-// reducer combines elements: start, step, and what to do with the result of n.
+// reducer combines elements: a start value, a step, and a final operation on the
+// result for n elements.
 type reducer[T number] struct {
 	start T
 	step  func(a, b T) T
@@ -108,7 +109,7 @@ func (r Reduce) eval(in []operand, shape []int) (operand, error) {
 
 // combine reduces x along axes.
 func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
-	// Where an element goes: reduced axes contribute nothing to the index.
+	// The index of an element in the result: reduced axes contribute nothing.
 	to := make([][]int, len(in))
 	stride, count := 1, 1
 	for a := len(in) - 1; a >= 0; a-- {

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Rescale is x·Factor, rounded to the nearest whole number, for whole numbers x:
-// what quantised models do to sums of products. A proof has it of a fraction that
-// is far closer to the factor than a coefficient of a few bits could be.
+// Rescale is x·Factor, rounded to the nearest whole number, for whole numbers x.
+// Quantised models rescale sums of products so. A proof uses a fraction that is far
+// closer to the factor than a coefficient of a few bits could be.
 type Rescale struct{ Factor float64 }
 
 // Kind implements [Op].

@@ -18,10 +18,10 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 	return values, nil
 }
 
-// VisitFloat is RunFloat for one look at each value: visit is called with the name of
-// every graph input and node output and its elements, in the order in which they are
-// computed. A value is dropped once nothing will read it, so that it is those in memory
-// at a time of which there may be MaxActivations elements.
+// VisitFloat is RunFloat, but keeps a value only until its last reader. It calls visit
+// with the name and the elements of every graph input and node output, in the order in
+// which they are computed. The values that are in memory at a time may have
+// MaxActivations elements.
 func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []float64)) error {
 	if n := g.Alive(); n > MaxActivations {
 		return fmt.Errorf("a run has %d elements in memory, and may have %d", n, MaxActivations)
@@ -29,7 +29,7 @@ func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []
 	return g.run(inputs, make(map[string][]float64), visit, g.lastReaders())
 }
 
-// run computes all values, and drops each after its last reader if these are given.
+// run computes all values. If last is given, it drops each value after its last reader.
 func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(string, []float64), last [][]string) error {
 	if len(inputs) != len(g.Inputs) {
 		return fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
@@ -57,8 +57,8 @@ func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(
 	return nil
 }
 
-// lastReaders lists, for each node, the values that no later one reads: its own too, if
-// none reads it.
+// lastReaders lists, for each node, the values that no later node reads. A node's own
+// result is among them if no node reads it.
 func (g *Graph) lastReaders() [][]string {
 	last := make([][]string, len(g.Nodes))
 	seen := map[string]bool{}
@@ -80,7 +80,8 @@ func (g *Graph) Alive() int {
 	return n
 }
 
-// Peak is Alive, and the node whose value is the last of those; nil without nodes.
+// Peak returns Alive, and the node after which that many elements are in memory; nil if
+// there are no nodes.
 func (g *Graph) Peak() (elements int, at *Node) {
 	last := g.lastReaders()
 	computed := make(map[string]int, len(g.Nodes))

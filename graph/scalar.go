@@ -24,15 +24,15 @@ type Function struct {
 	// Clamp is the function where that is a clamp, which a proof does without a
 	// table of its own.
 	Clamp func(params []float64) Clamp
-	// Domain is where the formula is defined, and what stands in for it beyond.
-	// The zero Domain is the whole line; where the formula gives NaN in spite of
-	// that, 0 stands in.
+	// Domain is where the formula is defined, and what replaces it elsewhere. The
+	// zero Domain is the whole line; if the formula gives NaN all the same, 0
+	// replaces it.
 	Domain Domain
-	// Ints is the function on integers, without which it takes floats alone. (A
-	// clamp takes both.)
+	// Ints is the function on integers. If it is nil, the function accepts only
+	// floats. (A clamp accepts both.)
 	Ints func(int64) int64
-	// Jumps marks a function with jumps at more than the odd place: a rounding
-	// error before it would not stay small, so it serves constants only.
+	// Jumps marks a function that is discontinuous at many points. A small rounding
+	// error before it could become large, so it serves constants only.
 	Jumps bool
 }
 
@@ -43,15 +43,15 @@ type Param struct {
 	Default float64
 }
 
-// Domain is a closed interval of the line. The float model gives NaN beyond it
-// and Quantise refuses a calibration that does. A proved run has a defined value
-// there, and reports it.
+// Domain is a closed interval. Outside of it the float model gives NaN, and
+// Quantise refuses samples that lead there. A proved run has a defined value there,
+// and counts it.
 type Domain struct {
 	Lo, Hi float64
 	Beyond Beyond
 }
 
-// Beyond says what stands in for a function outside of its domain.
+// Beyond says what replaces a function outside of its domain.
 type Beyond uint8
 
 const (
@@ -92,8 +92,8 @@ func (c Clamp) ints(a int64) int64 {
 	return a
 }
 
-// whole is x rounded towards zero, or the nearest integer that there is: what a
-// conversion alone makes of others depends on the machine.
+// whole is x rounded towards zero and clamped to the range of int64. The result of
+// a plain conversion of numbers beyond that range depends on the machine.
 func whole(x float64) int64 {
 	switch {
 	case x >= 1<<63:
@@ -109,7 +109,7 @@ func whole(x float64) int64 {
 // functions are the entries by name.
 var functions = map[string]*Function{}
 
-// define enters a function.
+// define registers a function.
 func define(f Function) *Function {
 	if functions[f.Name] != nil || (f.Formula == nil) == (f.Clamp == nil) {
 		panic("graph: function " + f.Name + " is not well defined")

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Bounds on tensors. They are far above what can be proved, and low enough
-// that products of them do not overflow.
+// Limits on tensors. They are far above what can be proved, and small enough that products of
+// them do not overflow.
 const (
 	MaxRank     = 16
 	MaxElements = 1 << 36

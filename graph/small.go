@@ -2,9 +2,9 @@ package graph
 
 import "math"
 
-// smallFormat tells the numbers of a floating-point type of 8 bits or fewer: those of up
-// to mantissa binary digits behind the first, from the exponent least on, below which
-// they are on one scale, up to most.
+// smallFormat describes a floating-point type of 8 bits or fewer. Its numbers have
+// mantissa binary digits after the first one and exponents from least on; smaller numbers
+// are on the scale of exponent least. The largest number is most.
 type smallFormat struct {
 	mantissa, least int
 	most            float64
@@ -18,8 +18,8 @@ var smallFormats = map[DType]smallFormat{
 	Float8E5M2: {2, -14, 57344, true}, Float8E5M2FNUZ: {2, -15, 57344, false}, Float4E2M1: {1, 0, 6, false},
 }
 
-// at is the number of the type that is nearest to x; of two as near, the one whose last
-// digit is even; the largest where there is none as large.
+// at returns the number of the type that is nearest to x, of two equally near the one
+// whose last digit is even, and the largest number if x is larger.
 func (f smallFormat) at(x float64) float64 {
 	unit := math.Ldexp(1, f.least-f.mantissa)
 	if a := math.Abs(x); a > 0 {
@@ -29,18 +29,19 @@ func (f smallFormat) at(x float64) float64 {
 	return min(max(math.RoundToEven(x/unit)*unit, -f.most), f.most)
 }
 
-// beyond returns where numbers begin that round to none of the type, and whether that
-// one does: half a unit above the largest, which is as near to both sides, and belongs to
-// the one whose last digit is even.
+// beyond returns the limit from which on numbers are too large for the type, and whether
+// the limit itself is too large. The limit is half a unit above the largest number; it
+// rounds to whichever neighbour has an even last digit.
 func (f smallFormat) beyond() (limit float64, itself bool) {
 	_, e := math.Frexp(f.most)
 	unit := math.Ldexp(1, e-1-f.mantissa)
 	return f.most + float64(unit/2), math.Mod(f.most/unit, 2) == 1
 }
 
-// toSmall rounds floats to a type of 8 bits or fewer: on the scale that numbers of their
-// size have there. What is computed is rounded on each of these and chosen by size.
-// Without saturation what is too large is infinite, or NaN.
+// toSmall rounds floats to a type of 8 bits or fewer, on the scale that the type has for
+// numbers of their size. A computed value is rounded on every scale, and the result is
+// selected by its size. Without saturation a number that is too large becomes infinite, or
+// NaN.
 func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 	f, ok := smallFormats[to]
 	switch {
@@ -89,8 +90,8 @@ func (b *Builder) beyondSmall(x Value, to DType, f smallFormat) parts {
 	return p
 }
 
-// castParts casts what may not be finite. Truth values of what is no number are 1; there
-// are no integers for it.
+// castParts casts a value that may have numbers that are not finite. Cast to bool such a
+// number is 1; it has no integer.
 func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 	p := func() parts { return b.parts(x) }
 	f, small := smallFormats[to]
@@ -137,8 +138,8 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 	return b.pair(Float, parts{fin: fin, nan: of.nan})
 }
 
-// within is a finite value of which nothing but its number in a small type is asked for:
-// those of an input beyond the largest need not be told apart.
+// within returns a finite value that is only rounded to a small type. Numbers of an input
+// beyond the type's largest one need not be distinguished.
 func (b *Builder) within(x Value, f smallFormat) Value {
 	if n := x.v.node; n == nil || n.op != (Finite{}) {
 		return x

@@ -9,9 +9,9 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands,
-// of 0 and 1, that broadcast to x, say where x counts: where none of them is 0.
-// Elsewhere the result is 0. Some element of every row counts, unless rows may be Empty.
+// Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands are
+// masks of 0 and 1 that broadcast to x. Where a mask is 0 the element does not count and
+// the result is 0. At least one element of every row must count, unless Empty is set.
 type Softmax struct{ Empty bool }
 
 // mostMasks is the most masks that one Softmax may have.
@@ -135,8 +135,7 @@ func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
 // Softmax normalises along an axis, which is moved to the end and back.
 func (b *Builder) Softmax(x Value, axis int) Value { return b.alongLast(Softmax{}, x, axis) }
 
-// MaskedSoftmax is Softmax of scores of which masks may leave nothing in a row: then its
-// weights are 0.
+// MaskedSoftmax is Softmax, but masks may mask a whole row, whose weights are then 0.
 func (b *Builder) MaskedSoftmax(x Value, axis int) Value {
 	return b.alongLast(Softmax{Empty: true}, x, axis)
 }
@@ -193,8 +192,9 @@ func (b *Builder) leavesMasks(x Value) bool {
 	}
 }
 
-// softmaxParts is Softmax of scores of which −∞ masks some. A row that is masked altogether
-// has no weights; of one that constants mask they are NaN, unless rows may be empty.
+// softmaxParts is Softmax of scores some of which are −∞, which masks them. In a row that
+// is masked altogether the weights are 0. If constants mask it, they are NaN, unless rows
+// may be empty.
 func (b *Builder) softmaxParts(op Op, x Value) Value {
 	p := b.parts(x)
 	if b.valid(p.nan) || b.valid(p.pos) {

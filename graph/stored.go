@@ -8,9 +8,9 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Stored are the numbers of a large float constant as they are stored, in whatever form:
-// they are read when they are needed, and nobody keeps them in float32 for longer than
-// somebody uses them. Any number of goroutines may read them at once.
+// Stored is a large float constant that stays in the form in which a file stores it. Its
+// numbers are decoded to float32 when they are needed, and dropped after use. Any number
+// of goroutines may read it at once.
 type Stored struct {
 	n    int
 	read func(dst []float32, from int)
@@ -19,9 +19,9 @@ type Stored struct {
 	whole weak.Pointer[float32] // the first of all numbers, while they are in use
 }
 
-// NewStored returns n numbers, all finite. read sets dst to those from the given one on;
-// it may be called for several parts at once, as long as there is a graph with the
-// constant that is not closed.
+// NewStored returns a constant of n numbers, all finite. read sets dst to the numbers
+// from index from on. It may be called for several parts at once, and must work until
+// every graph with the constant is closed.
 func NewStored(n int, read func(dst []float32, from int)) *Stored {
 	return &Stored{n: n, read: read}
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Take picks elements along an axis at indices that are computed, such as tokens:
-// those of its second operand, whole numbers that may count from the end, whose axes take
-// the place of the axis.
+// Take selects elements along an axis at computed indices, such as tokens. The second
+// operand has the indices, whole numbers that may count from the end. Its axes replace the
+// axis.
 type Take struct{ Axis int }
 
 // Kind implements [Op].
@@ -55,10 +55,11 @@ func (t Take) eval(in []operand, shape []int) (operand, error) {
 	return out, err
 }
 
-// Take returns x with the axis replaced by those of indices, reading there what they
-// say. Constant and computed indices may count from the end; computed ones that there are
-// no elements for give 0, at most 2^24 elements are chosen among for all of them together,
-// and the result is rounded as other products are. Indices that are an input are public.
+// Take returns the elements of x at indices along an axis, which is replaced by the axes
+// of indices. Constant and computed indices may count from the end. A computed index
+// without an element gives 0. The number of computed indices times the length of the axis
+// is at most 2^24, and the result is rounded as products are. Indices that are an input
+// are public.
 func (b *Builder) Take(x Value, axis int, indices Value) Value {
 	if !b.valid(x, indices) {
 		return Value{}
@@ -89,8 +90,8 @@ func (b *Builder) Take(x Value, axis int, indices Value) Value {
 	return b.Reshape(b.Gather(x, axis, at), slices.Concat(in[:axis], t.Shape, in[axis+1:]))
 }
 
-// Rows returns the least number of elements that a value of the graph, or another
-// shape of it, is an index of (Take); 0 if it is of none.
+// Rows returns the length of the shortest axis into which a Take uses the named value,
+// perhaps reshaped, as indices; 0 if no Take does.
 func (g *Graph) Rows(name string) int {
 	rows := 0
 	names := []string{name} // that have its elements
@@ -109,8 +110,8 @@ func (g *Graph) Rows(name string) int {
 	return rows
 }
 
-// Masks says whether elements of a value of the graph, an input, are a mask of a
-// Softmax: 0 and 1 then.
+// Masks reports whether an input of the graph is a mask of a Softmax, so that its elements
+// are 0 and 1.
 func (g *Graph) Masks(name string) bool {
 	names := []string{name} // that have its elements
 	for _, n := range g.Nodes {

@@ -67,7 +67,7 @@ func (t *Tensor) Float64s() []float64 {
 	return out
 }
 
-// check says what is wrong with a tensor that a caller made.
+// check returns an error if a tensor that a caller made is malformed.
 func (t *Tensor) check() error {
 	if !t.DType.Known() {
 		return fmt.Errorf("%v is not supported", t.DType)
@@ -88,7 +88,7 @@ func (t *Tensor) check() error {
 	return nil
 }
 
-// leastFloat stands for −∞ in constants: such that sums of several are finite.
+// leastFloat stands for −∞ in constants. Sums of several of it are still finite.
 const leastFloat = -1e30
 
 // bounded returns the tensor with −10^30 for −∞, a copy if there is one.

@@ -7,19 +7,18 @@ import (
 	"slices"
 )
 
-// Exceeds asks of elements of rows whether they are above thresholds: of an operand
-// of shape [rows, features] it gives one truth value for each row and split. It is
-// what trees decide by.
+// Exceeds compares elements of rows with thresholds, as decision trees do. For an
+// operand of shape [rows, features] it gives one truth value for each row and split.
 type Exceeds struct{ Splits []Split }
 
-// Split is a question about a feature.
+// Split is a comparison of a feature with a threshold.
 type Split struct {
 	Feature int
 	Value   float32
 	OrEqual bool // x ≥ Value rather than x > Value
 }
 
-// Holds answers it for a value of the feature.
+// Holds reports whether the comparison holds for a value x of the feature.
 func (s Split) Holds(x float64) bool {
 	return x > float64(s.Value) || s.OrEqual && x == float64(s.Value)
 }
@@ -58,10 +57,10 @@ func (e Exceeds) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, i: out}, nil
 }
 
-// Forest adds up what the trees of a forest give: of truth values of shape [rows,
-// bits], by which the trees branch, and weights of shape [leaves, targets], a
-// constant, it gives for each row the sum of the weights of the leaves that it ends
-// in, one of each tree, and of Base.
+// Forest adds up the results of decision trees. Its operands are truth values of
+// shape [rows, bits], by which the trees branch, and constant weights of shape
+// [leaves, targets]. For each row the result is Base plus the weights of the leaves
+// in which the row ends, one for each tree.
 type Forest struct {
 	Roots    []Child // of the trees
 	Branches []Branch
@@ -98,8 +97,8 @@ func (f Forest) infer(in []operandType) (operandType, error) {
 	if f.Base != nil && len(f.Base) != w.shape[1] {
 		return operandType{}, fmt.Errorf("%d base values for %d targets", len(f.Base), w.shape[1])
 	}
-	// Each branch and leaf is below one node, and a branch below an earlier one: so
-	// these are trees.
+	// Each branch and leaf is below exactly one node, and a branch is below an
+	// earlier one. So these are trees.
 	seen := map[Child]bool{}
 	take := func(c Child, above int) error {
 		leaf, is := c.Leaf()
@@ -210,9 +209,10 @@ func (f Forest) Paths() (over, under [][]int) {
 	return over, under
 }
 
-// Exceeds answers splits for each row of x. Where a feature is one of an earlier
-// value, moved or scaled by constants, that value is asked, at the threshold that
-// gives the same answers for every float32: nothing is rounded before it is compared.
+// Exceeds computes splits for each row of x. If a feature is an element of an earlier
+// value, moved or scaled by constants, that value is compared instead, at the
+// threshold that gives the same result for every float32. So nothing is rounded
+// before it is compared.
 func (b *Builder) Exceeds(x Value, splits []Split) Value {
 	if !b.valid(x) {
 		return x
@@ -317,8 +317,8 @@ func source(v *value, s Split) (*value, Split) {
 	return v, s
 }
 
-// monotone returns what a sum or product with a constant makes of a feature in
-// float32, if that is increasing.
+// monotone returns the function that a sum or product with a constant applies to a
+// feature in float32, if it is increasing.
 func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, bool) {
 	c := in[1].tensor
 	if c == nil || !in[0].dtype.IsFloat() || len(in[0].shape) != 2 || c.Len() != 1 && (c.Len() != in[0].shape[1] || c.Shape[len(c.Shape)-1] != c.Len()) {
@@ -338,8 +338,8 @@ func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, b
 	return nil, false
 }
 
-// before returns the split of x that answers as s does of f(x), f increasing, for
-// every float32.
+// before returns the split of x that gives the same result as s for f(x), for an
+// increasing f and every float32.
 func (s Split) before(f func(float32) float32) Split {
 	// The least x that exceeds, by the order of floats as integers.
 	at := func(i int64) float32 {

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// ahead has the backend that opens prepare for that once as few forks have yet to begin as are being
-// proved: while the last ones are, there are lanes with nothing to do.
+// ahead tells the backend that opens to prepare the opening once no more sub-transcripts are
+// waiting than are being proved. From then on some lanes have nothing else to do.
 type ahead struct {
 	mu      sync.Mutex
 	needs   []int64 // bytes that the forks take at most
@@ -25,8 +25,8 @@ func (r *run) ahead() *ahead {
 	return a
 }
 
-// begins notes that a fork begins, again maybe. What may be taken beside the opening is what the
-// largest forks take, as many as are being proved.
+// begins notes that the proof of a sub-transcript begins, perhaps for a second time. The
+// preparation has to leave room for as many of the largest sub-transcripts as are being proved.
 func (a *ahead) begins() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

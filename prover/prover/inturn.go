@@ -9,9 +9,9 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 )
 
-// inTurn runs lists of tasks one after the other: a list is begun when all tasks of the one
-// before have been, so that no lane waits for the last of them, and when fewer than `together`
-// lists are under way. After an error no more are begun.
+// inTurn runs lists of tasks in order. A list starts when every task of the list before has
+// started, so that no lane idles until the last of them ends, and when fewer than `together`
+// lists are running. After an error no further list starts.
 func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
 	var ended []chan error // of those that have not been waited for
 	first := func() error {
@@ -47,7 +47,7 @@ func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together in
 	return err
 }
 
-// whenBegun returns the tasks such that all is called, once, when each of them has been begun.
+// whenBegun wraps the tasks so that all is called once, when each of them has started.
 func whenBegun(tasks []schedule.Task, all func()) []schedule.Task {
 	tasks = slices.Clone(tasks)
 	var left atomic.Int64

@@ -16,19 +16,20 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
-// Lanes are machines on which the forks of proofs are proved, several at once: after the
-// root of the witness each depends on its own data alone. Several calls of Prove may
+// Lanes are the machines that prove the sub-transcripts (forks) of a proof, several at once:
+// after the root of the witness each depends on its own data alone. Several calls of Prove may
 // share them.
 type Lanes struct {
 	Schedule *schedule.Scheduler
-	// Machines are those of the scheduler's devices, in their order, hosts last.
+	// Machines has one for each device of the scheduler, in the same order, hosts last.
 	Machines []Machine
 	// First is the number of the machine that commits and opens.
 	First int
-	// Track has every task fail whose estimate is not what the lane's backend took, where
-	// that is a backend.Measured: more than trackUnder bytes short, or trackOver too much.
+	// Track makes a task fail if its memory estimate was more than trackUnder bytes too small,
+	// or trackOver bytes too large. It applies to backends that are backend.Measured.
 	Track bool
-	// Warn, if set, is told of forks that are proved again, by several goroutines.
+	// Warn, if set, is called for each sub-transcript that is proved again. Several goroutines
+	// may call it.
 	Warn func(schedule.Notice)
 }
 
@@ -36,23 +37,25 @@ type Lanes struct {
 type Machine struct {
 	// Backend makes the machine's backend for a proof.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Laned says that forks are proved on lanes of the backend, which is a
-	// backend.Laned. Otherwise they are on itself, and the device has one lane.
+	// Laned says that the backend is a backend.Laned, whose lanes prove sub-transcripts.
+	// Otherwise the backend itself does, and the device has one lane.
 	Laned bool
-	// TaskNeed estimates the bytes that proving a fork takes there, beside what stays as
-	// long as the proof, which is Stays. Nil stands for none.
+	// TaskNeed estimates the bytes that proving a sub-transcript takes on the machine, Stays
+	// those that are pinned for the whole proof. Nil stands for 0.
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
-	// Stretches numbers the chunks of a plan: those of one number want values that are there at
-	// a time, with those of as many numbers as are together, and so they are proved before those
-	// of the next. Nil, or a nil result, stands for any order.
+	// Stretches returns for every chunk of a plan the number of its recompute segment. Chunks of
+	// one segment share recomputed values, and are proved before those of the next; the values
+	// of at most together segments are in memory at once. If Stretches or its result is nil,
+	// chunks may be proved in any order.
 	Stretches func(p *plan.Plan) (of []int, together int)
 	Host      bool // as of the scheduler's device
 }
 
-// Judge says whose a task's error on a device is (schedule.New), where memory is what an
-// error wraps if the device was short of it. A claim that does not hold does not hold
-// elsewhere either; whatever else a device fails with, it is not used again.
+// Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a
+// task on a device. An error that wraps memory means that the device was short of it. A claim
+// that does not hold would fail on any device, so it ends the proof. After any other error the
+// device is not used again.
 func Judge(memory error) func(error) schedule.Fault {
 	return func(err error) schedule.Fault {
 		switch {
@@ -65,14 +68,14 @@ func Judge(memory error) func(error) schedule.Fault {
 	}
 }
 
-// oneLane is what runs forks on a backend alone, in their order.
+// oneLane returns Lanes of a single backend, which proves the sub-transcripts one after the
+// other.
 func oneLane(b func(*model.Graph, backend.Witness) backend.Backend) *Lanes {
 	s := schedule.New([]schedule.Device{{Name: "the prover", Lanes: 1, Host: true}}, nil)
 	return &Lanes{Schedule: s, Machines: []Machine{{Backend: b, Host: true}}}
 }
 
-// machines are the backends of one proof, by machine; those but the first are made when
-// they are first wanted.
+// machines are the backends of one proof, by machine. All but the first are opened on first use.
 type machines struct {
 	lanes *Lanes
 	p     *plan.Plan
@@ -94,7 +97,7 @@ func newMachines(l *Lanes, p *plan.Plan, wit backend.Witness) *machines {
 	return m
 }
 
-// lane returns a backend for a task, and what to call when it has ended.
+// lane returns a backend for a task, and a function to call when the task has ended.
 func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Backend, done func(), err error) {
 	if on.Device == m.lanes.First {
 		b = first
@@ -116,7 +119,7 @@ func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Back
 	return own, own.Close, nil
 }
 
-// close gives everything back but the first backend, which the run closes.
+// close closes all backends but the first, which the run closes, and releases the pinned memory.
 func (m *machines) close() {
 	for i, b := range m.backends {
 		if b != nil && i != m.lanes.First {
@@ -128,15 +131,15 @@ func (m *machines) close() {
 	}
 }
 
-// forked is what proving a fork leaves.
+// forked is the result of proving one sub-transcript.
 type forked struct {
 	bytes  []byte
 	sponge *transcript.Sponge
 	claims []plan.Claim
 }
 
-// proveForks proves all forks, on whatever lane is free, and returns what they leave in
-// their order. Each begins from the same state of the transcript.
+// proveForks proves all sub-transcripts, each on whatever lane is free, and returns their
+// results in order. Each starts from the same state of the transcript.
 func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
@@ -183,7 +186,8 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 	return results, r.lanes.inTurn(r.ctx, tasks, together)
 }
 
-// stretches is that of the machine that commits, which runs circuits by stretches only alone.
+// stretches returns the recompute segments of the machine that commits. It has them only if it
+// is the only GPU.
 func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
 	if of := l.Machines[l.First].Stretches; of != nil {
 		return of(p)
@@ -191,7 +195,7 @@ func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
 	return nil, 0
 }
 
-// task describes the task of a fork.
+// task describes the task of proving a sub-transcript.
 func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks), Like: weak.Make(f)}
 	if f.Chunk < 0 {
@@ -211,9 +215,9 @@ func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	return t
 }
 
-// tasks describes the tasks of all forks. Neighbours have the same home, and each
-// machine that is no host as much to do as the others: chunks are consecutive layers, so
-// that what two of them read is on one device.
+// tasks describes the tasks of all sub-transcripts. Every GPU gets consecutive chunks (the
+// task's Home), with about the same amount of work. Chunks are consecutive layers, so values
+// that two neighbours read are mostly on one device.
 func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
 	homes := int64(0)
 	for i := range l.Machines {
@@ -238,8 +242,8 @@ func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
 	return tasks
 }
 
-// Homes returns the machine that each chunk of a plan is proved on if nothing comes
-// between: where its weights are wanted.
+// Homes returns for each chunk of a plan the machine that proves it, unless the scheduler moves
+// it. That is where its weights should be.
 func (l *Lanes) Homes(p *plan.Plan) []int {
 	homes := make([]int, p.Graph.Chunks)
 	for i, t := range l.tasks(p) {
@@ -250,7 +254,7 @@ func (l *Lanes) Homes(p *plan.Plan) []int {
 	return homes
 }
 
-// proveFork proves one fork on a lane.
+// proveFork proves one sub-transcript on a lane.
 func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Sponge, public reduce.Public, on schedule.Lane) (_ forked, err error) {
 	b, done, err := r.machines.lane(on, r.backend)
 	if err != nil {
@@ -269,20 +273,20 @@ func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Spo
 	return forked{bytes: slices.Clip(w.Bytes()), sponge: w.Sponge, claims: claims}, nil
 }
 
-// What an estimate may be off by.
+// The bytes by which an estimate may be too small or too large.
 const (
 	trackUnder = 1 << 20
 	trackOver  = 5 << 20
 )
 
-// EstimateError says that a task took other memory than was estimated.
+// EstimateError says that a task took more or less memory than was estimated, in bytes.
 type EstimateError struct{ Estimated, Took int64 }
 
 func (e *EstimateError) Error() string {
 	return fmt.Sprintf("it took %d bytes of the device's memory, and %d were estimated", e.Took, e.Estimated)
 }
 
-// track holds the estimate of a fork against what a lane took.
+// track compares the memory estimate of a sub-transcript with what its lane took.
 func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Lane) error {
 	need := r.lanes.Machines[on.Device].TaskNeed
 	m, ok := b.(backend.Measured)

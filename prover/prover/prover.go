@@ -40,10 +40,11 @@ type Options struct {
 	Backend func(*model.Graph, backend.Witness) backend.Backend
 	// Lanes, if set, are the machines that Prove uses in place of Backend.
 	Lanes *Lanes
-	// Progress, if set, is called as phases advance: done of total units. It is not
-	// called twice at once.
+	// Progress, if set, is called as phases advance: done of total units. Calls do not
+	// overlap.
 	Progress func(p Phase, done, total int)
-	// Results, if set, keeps what parts of the work of Prove leave, and gives it back.
+	// Results, if set, stores the results of finished parts of a proof, and returns
+	// them when the same proof is begun again.
 	Results Results
 }
 
@@ -73,8 +74,8 @@ func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.S
 	return CommitPlanned(ctx, c, p, w, sec, opts)
 }
 
-// Plan returns the plan that Commit goes by: that of the circuit's proofs with all
-// free dimensions of size 1.
+// Plan returns the plan that Commit uses: that of a proof in which all free dimensions
+// have size 1.
 func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 	g, err := c.At(c.Unit())
 	if err != nil {
@@ -83,7 +84,7 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 	return plan.New(g, sec.Config())
 }
 
-// CommitPlanned is Commit with the plan at hand.
+// CommitPlanned is Commit with the result of Plan.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil {
@@ -104,9 +105,9 @@ func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model
 	return key, tree, nil
 }
 
-// Root commits to weights of a key's graph with the parameters of the key, and
-// returns the root that the key would have if it were the one of these weights;
-// zero if nothing is fixed. The key's own root is not looked at.
+// Root commits to weights of a key's graph with the parameters of the key, and returns
+// the root. It is the key's root if the key is the one of these weights. Root does not
+// read the key's own root; it returns zero if nothing is fixed.
 func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
@@ -135,7 +136,7 @@ func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Optio
 	return tree, err
 }
 
-// fixedOnly is a witness of which only the fixed tensors are asked for.
+// fixedOnly is a witness that has only fixed tensors.
 type fixedOnly struct{ model.Weights }
 
 // Fixed implements backend.Witness.
@@ -149,11 +150,11 @@ func (fixedOnly) Tensor(model.TensorID) []int32 {
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
-// Prove writes a proof that the committed model maps the witness's inputs to
-// its outputs. The witness is of the instance in of the key's circuit, and fixed is
-// the tree that Commit returned for the key. When the context ends, or a device
-// fails and its backend does not make up for it, Prove stops and returns the error;
-// what was written to out by then is no proof.
+// Prove writes to out a proof that the committed model maps the witness's inputs to
+// its outputs. The instance in has the sizes of the circuit's free dimensions, wit the
+// values of a run at these sizes, and fixed is the tree that Commit returned for the
+// key. Prove stops and returns an error when the context ends, or when a device fails
+// and its backend has no replacement. What was written to out by then is not a proof.
 func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
 	p, err := key.Plan(in)
 	if err != nil {
@@ -218,7 +219,8 @@ func (r *run) close() {
 	r.backend.Close()
 }
 
-// step reports progress, keeps time, and says whether to go on.
+// step reports progress, records the time, and returns the context's error if it has
+// ended.
 func (r *run) step(ph Phase, done, total int) error {
 	now := time.Now()
 	if done > 0 {
@@ -238,7 +240,7 @@ func (r *run) prove(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The statement and the witness's digests do not wait for each other.
+	// Absorbing the statement and hashing the witness do not depend on each other.
 	var main *transcript.Sponge
 	var public, committed error
 	parallel.Do(func() { committed = r.commit() }, func() {
@@ -302,7 +304,7 @@ func (r *run) commit() error {
 	return r.step(PhaseCommit, 1, 1)
 }
 
-// sendRoots sends the roots of what was committed to.
+// sendRoots sends the root of the witness's tree.
 func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) error {
 	w := transcript.NewWriter(main)
 	for i := range r.plan.Trees {

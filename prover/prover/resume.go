@@ -8,21 +8,21 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Results keeps what parts of the work on a proof have left, for when it is begun again:
-// of the same key, sizes and witness. It is safe for concurrent use. What cannot be kept
-// is computed again, and so it tells nobody that it failed.
+// Results stores the results of finished parts of a proof, so that a later run for the
+// same key, sizes and witness need not repeat them. It is safe for concurrent use. Its
+// methods report no errors: what could not be stored is computed again.
 type Results interface {
-	// Tree returns the layers of a tree of the plan that KeepTree was given, nil if
-	// there are none. Wrong digests give a proof that does not verify.
+	// Tree returns the layers that KeepTree was given for a tree of the plan, or nil.
+	// With wrong digests the proof does not verify.
 	Tree(tree int) [][]poseidon2.Digest
 	KeepTree(tree int, layers [][]poseidon2.Digest)
-	// Fork returns the bytes of a fork of the plan that KeepFork was given, nil if there
-	// are none. Wrong ones are noticed.
+	// Fork returns the bytes that KeepFork was given for a sub-transcript of the plan,
+	// or nil. Prove verifies them.
 	Fork(fork int) []byte
 	KeepFork(fork int, bytes []byte)
 }
 
-// commitTree commits to a tree of the witness, or takes it from the results.
+// commitTree commits to a tree of the witness, or takes it from the stored results.
 func (r *run) commitTree(i int) (*whir.Tree, error) {
 	c := r.plan.Trees[i].Commitment
 	kept := r.opts.Results
@@ -47,8 +47,9 @@ func (r *run) commitTree(i int) (*whir.Tree, error) {
 	return tree, nil
 }
 
-// resume takes a fork from the results. Its bytes are all that is kept: what else it
-// leaves is what a verifier has after reading them, who sees whether they are right.
+// resume takes a sub-transcript from the stored results. Only its bytes are stored. A
+// verifier reads them, which checks them and gives the claims and the state of the
+// sponge.
 func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (result forked, ok bool) {
 	if r.opts.Results == nil {
 		return forked{}, false

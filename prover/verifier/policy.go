@@ -13,17 +13,17 @@ import (
 // DefaultMinBits is the security that a Policy asks for unless it says how much.
 const DefaultMinBits = 100
 
-// Policy is what whoever relies on a proof asks of it and of its key, which may
-// come from the prover. The zero value is for a key that is known to be the
-// model's.
+// Policy is what a verifier demands of a proof and of its key, which may come from the prover.
+// The zero value is for a key that is known to be the model's.
 type Policy struct {
-	// MinBits is the least security of the weakest round, proofs of work
-	// included; 0 means DefaultMinBits. Every key gives at least 1 bit.
+	// MinBits is the least security that the weakest round may have, in bits, proofs of work
+	// included. 0 means DefaultMinBits; 1 accepts every key.
 	MinBits int
 	// Commitment, if not nil, is the digest that the key must have.
 	Commitment *[sha256.Size]byte
-	// Sampling, if not nil, is the rule by which tokens that a model wrote must have been
-	// drawn; without it each must have the greatest logit. It is valid.
+	// Sampling, if not nil, is the rule by which the tokens that a model generated must have
+	// been drawn; it must be valid (Validate). If it is nil, each of these tokens must have the
+	// greatest logit.
 	Sampling *Sampling
 }
 
@@ -51,9 +51,9 @@ func (p Policy) Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	return p.verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) })
 }
 
-// VerifyFiles reads a key from vk, of at most proof.MaxKeySize bytes, and verifies the proof in
-// r against it, as proof.ReadKey and Verify do one after the other. It takes less time: the
-// proof's header says which sizes the key's circuit is needed at.
+// VerifyFiles reads a key of at most proof.MaxKeySize bytes from vk, and verifies the proof in
+// r against it. The result is that of proof.ReadKey and then Verify. It is faster, because the
+// proof's header says at which sizes the key's circuit has to be built.
 func (p Policy) VerifyFiles(vk, r io.Reader) (*proof.Key, *Result, error) {
 	in, unread := openProof(r)
 	var key *proof.Key
@@ -70,7 +70,7 @@ func (p Policy) VerifyFiles(vk, r io.Reader) (*proof.Key, *Result, error) {
 	return key, result, err
 }
 
-// openProof is proof.NewReader for bytes that nothing has been checked of.
+// openProof is proof.NewReader for unchecked bytes: a panic becomes an error.
 func openProof(r io.Reader) (in *proof.Reader, err error) {
 	defer func() {
 		if p := recover(); p != nil {

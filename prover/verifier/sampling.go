@@ -13,10 +13,10 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Sampling is a rule by which the tokens of a text are drawn from logits. A token follows
-// from the logits before it, its place in the text and these numbers, in integers and on
-// every machine alike (docs/models.md, "Drawing tokens"). It is no part of a key or a
-// proof: what is proved are the logits, and whoever verifies draws again.
+// Sampling is a rule that draws the tokens of a text from logits. The logits before a
+// token, its place in the text and the numbers below determine the token, in integers and
+// on every machine alike (docs/models.md, "Drawing tokens"). The rule is part neither of
+// a key nor of a proof: the proof is about the logits, and the verifier draws again.
 type Sampling struct {
 	Seed        int64   `json:"seed"`
 	Temperature float64 `json:"temperature"` // that logits are divided by, 0.01 to 100
@@ -43,8 +43,8 @@ func (s *Sampling) Validate() error {
 	return nil
 }
 
-// weightBits is the weight of the likeliest token, as log2. A token's weight is rounded
-// down, and so is 0 where it is less likely by more than that.
+// weightBits is the log2 of the weight of the likeliest token. Weights are rounded down,
+// so a token that is less likely by a factor of more than 2^weightBits has weight 0.
 const weightBits = 40
 
 // candidate is a token that may be drawn.
@@ -54,8 +54,9 @@ type candidate struct {
 	weight uint64
 }
 
-// Draw returns the token at a place of a text, from 0 on, given the logits before it, in
-// units of 2^(−frac), at most 2^23 of them. The rule is valid.
+// Draw returns the token at a place of a text, counted from 0. logits are those before
+// the token, at most 2^23 of them, in units of 2^(−frac). The rule must be valid
+// (Validate).
 func (s *Sampling) Draw(logits []int32, frac, place int) int {
 	most := logits[Greatest(logits)]
 	var list []candidate
@@ -103,7 +104,7 @@ func sum(list []candidate) uint64 {
 	return total
 }
 
-// random returns the random number of a place.
+// random returns the pseudo-random number for a place of a text, from the seed.
 func (s *Sampling) random(place int) uint64 {
 	b := []byte("prove-model token\n")
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.Seed))
@@ -112,8 +113,8 @@ func (s *Sampling) random(place int) uint64 {
 	return binary.LittleEndian.Uint64(digest[:])
 }
 
-// Choose returns the token that the rule draws, and without a rule the one with the
-// greatest logit, the first of several.
+// Choose returns the token that the rule draws or, if s is nil, the first one with the
+// greatest logit.
 func (s *Sampling) Choose(logits []int32, frac, place int) int {
 	if s == nil {
 		return Greatest(logits)

@@ -19,8 +19,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// ErrInvalid is wrapped by every error that means "this proof does not prove
-// it"; other errors are those of the reader.
+// ErrInvalid is wrapped by every error that means that the proof is not valid. Other errors
+// come from reading.
 var ErrInvalid = errors.New("proof is not valid")
 
 // Result is what a valid proof states: the committed model maps Inputs to
@@ -33,36 +33,33 @@ type Result struct {
 	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
-	// Saturated has an element for each table that the key marks rows of.
+	// Saturated has an element for each table with rows that the key marks as saturated.
 	Saturated []Saturation
-	// Written says what the model wrote, if the key says that it does.
+	// Written is the text that the model generated, if the key is one for generated text.
 	Written *Written
 }
 
-// Saturation is how often a run looked up rows of a table that the key marks as
-// saturated: those of keys beyond the range that the table was made for. The proof
-// states it. What the marks mean is the key's word, as scales are; a step for which
-// they do not mean that may look up in the same table, and then fewer values were
-// clamped.
+// Saturation counts how often a run looked up rows of a table that the key marks as saturated:
+// rows for keys beyond the range that the table was made for. The proof proves the count; what
+// the marks mean is up to the key, as with scales. A step that clamps on purpose may use the
+// same table, so the number of clamped values may be smaller.
 type Saturation struct {
 	Table     model.TableID
 	Count, Of int // Of: all look-ups in the table
 }
 
-// Verify checks the proof read from r against the key, in one pass. Time and
-// memory are bounded by the key. An error that wraps ErrInvalid (or
-// proof.ErrMalformed) gives the reason. It asks for no more security than the
-// key does, which may be next to none: whoever relies on the proof of another
-// uses a [Policy].
+// Verify checks the proof read from r against the key, in one pass. Time and memory are
+// bounded by the key. An error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason.
+// It demands no more security than the key does, which may be next to none: to rely on
+// somebody else's proof, use a [Policy].
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil)
 }
 
-// verify is Verify for a proof that open reads the header of, and for texts that were drawn by
-// a rule.
+// verify is Verify with a function that reads the proof's header, and with a rule for drawn
+// tokens.
 func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (result *Result, err error) {
-	// No bytes should get here that make the verifier panic; if some do, they
-	// are no proof.
+	// No bytes should make the verifier panic. If some do, the proof is not valid.
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, failedOn(p)
@@ -85,7 +82,8 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	}
 	v := &verification{key: key, in: in}
 	in.Limit(proof.PublicLimits(g))
-	// Many public values take as long to absorb as the plan to make.
+	// The plan is made while the public values are absorbed; with many values both take about
+	// as long.
 	var planErr error
 	parallel.Do(
 		func() { v.plan, planErr = key.PlanOf(header) },
@@ -136,7 +134,7 @@ type verification struct {
 	unread error    // of the frame after these
 }
 
-// statement reads the public values of a circuit and begins the transcript with them.
+// statement reads the public values of a circuit and starts the transcript with them.
 func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
@@ -148,7 +146,7 @@ func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error)
 	return nil
 }
 
-// written holds what the key says that the model wrote against the logits, if it does.
+// written checks the generated text against the logits, if the key is one for generated text.
 func (v *verification) written(by *Sampling) (*Written, error) {
 	t := v.key.Text
 	if t == nil || !t.Generates {
@@ -158,7 +156,7 @@ func (v *verification) written(by *Sampling) (*Written, error) {
 	return WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], g.Tensors[g.Outputs[0]].Frac)
 }
 
-// read reads the frames of the commitments and of all forks.
+// read reads the messages of the commitments and of all sub-transcripts.
 func (v *verification) read() {
 	for range 1 + len(v.plan.Forks) {
 		var body []byte
@@ -169,8 +167,8 @@ func (v *verification) read() {
 	}
 }
 
-// run follows the transcript: commitments, one fork a chunk, one for the
-// public outputs, the join, and the opening of all claims.
+// run follows the transcript: commitments, one sub-transcript for each chunk and one for the
+// public outputs, their ends, and the opening of all claims.
 func (v *verification) run() error {
 	if choice := v.key.ChoiceOf(v.in.Header()); !choice.Equal(&v.plan.Choice) {
 		return fmt.Errorf("%w: a choice of parameters that the plan does not take", ErrInvalid)
@@ -186,8 +184,8 @@ func (v *verification) run() error {
 	return v.opening(v.main)
 }
 
-// commitments receives the root of the witness. That of the fixed tensors is
-// the key's, which the statement has bound.
+// commitments receives the root of the witness. The root of the fixed tensors is in the key,
+// whose digest the statement binds.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	if len(v.bodies) == 0 {
 		return v.unread
@@ -207,8 +205,8 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// forks verifies all forks, which do not depend on each other, and collects their claims.
-// The error is that of the first that has one.
+// forks verifies all sub-transcripts in parallel and collects their claims. If several fail,
+// the error is that of the first.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
 	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
@@ -232,7 +230,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 	return forks, nil
 }
 
-// saturated adds up, by table, the counts that chunks have claims on.
+// saturated returns, for each table, the sum of the counts of saturated rows over all chunks.
 func (v *verification) saturated() []Saturation {
 	g := v.plan.Graph
 	table, count := map[model.TensorID]model.TableID{}, make([]int, len(g.Tables))

@@ -9,26 +9,25 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// Written is what a valid proof says of a text, if its key says that the model wrote a
-// part of it: each of these tokens is the one with the greatest logit, the first of
-// several, after the prompt and the tokens before it; or, with Sampling, the one that
-// this draws from the logits.
+// Written is the text that a model generated, as a valid proof states it. Each of its
+// tokens is the first one with the greatest logit after the prompt and the tokens before
+// it. With Sampling it is the token that the rule draws from these logits.
 type Written struct {
 	Prompt, Tokens []int
 	Sampling       *Sampling
-	// Ended says that the last token is one that ends a text. If not, whoever made the
-	// proof stopped there.
+	// Ended says that the last token is one that ends a text. If it is false, the prover
+	// stopped there.
 	Ended bool
 }
 
-// ErrOtherToken is wrapped, beside ErrInvalid, by the error about a token that is not the
-// one that follows from the logits by the rule that was asked for.
+// ErrOtherToken is wrapped, beside ErrInvalid, by the error for a token that is not the
+// one that the rule chooses from the logits.
 var ErrOtherToken = errors.New("the text does not follow from the logits")
 
-// WrittenOf holds tokens against logits (docs/protocol.md, "Written by the model"), by a
-// rule or, if it is nil, the greatest. The three lists are the values of the statement:
-// ids, positions, and the logits at each of these, in units of 2^(−frac). Verify calls it;
-// its error wraps ErrInvalid.
+// WrittenOf checks generated tokens against logits (docs/protocol.md, "Text that the model
+// generates"): by a rule or, if by is nil, by the greatest logit. ids, positions and
+// logits are the values of the statement; logits has those at each position, in units of
+// 2^(−frac). Verify calls WrittenOf. Its error wraps ErrInvalid.
 func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac int) (*Written, error) {
 	n := len(positions)
 	if n == 0 || len(logits)%n != 0 {
@@ -83,7 +82,7 @@ func tokens(ids []int32) []int {
 	return out
 }
 
-// Greatest returns the index of the greatest entry, the first of several.
+// Greatest returns the index of the first entry with the greatest value.
 func Greatest(v []int32) int {
 	at := 0
 	for i, x := range v {

@@ -1,5 +1,5 @@
 """The reduction of a fork: from sites to claims on committed tensors
-(docs/proof-format.md, "The order of messages"; docs/protocol.md, "Sites")."""
+(docs/proof-format.md, "The order of messages"; docs/protocol.md, "Claim reduction")."""
 
 from collections import namedtuple
 

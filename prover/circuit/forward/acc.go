@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// accumulate computes a step's accumulator and checks it against the bound. It is
-// valid until the next step's.
+// accumulate computes a step's accumulator and checks it against the bound. The
+// result is valid until the next step.
 func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
@@ -27,8 +27,8 @@ func (e *executor) accumulator(n int) []int64 {
 	return e.acc[:n]
 }
 
-// linear computes the accumulator without its products. It is valid until the next
-// step's.
+// linear computes the accumulator without its products. The result is valid until
+// the next step.
 func (e *executor) linear(s *model.Step) []int64 {
 	acc := e.accumulator(model.Size(s.Shape))
 	parallel.For(len(acc), grain, func(lo, hi int) {
@@ -44,8 +44,8 @@ func (e *executor) linear(s *model.Step) []int64 {
 }
 
 // factor returns a tensor as an operand of a product. A virtual tensor that only
-// moves entries, such as the windows of a convolution, is read where its source
-// lies.
+// moves entries, such as the windows of a convolution, is read from its source
+// without a copy.
 func (e *executor) factor(id model.TensorID, labels []int) operand {
 	t := &e.graph.Tensors[id]
 	if l := moved(t); t.Kind == model.Virtual && e.cache[id] == nil && l != nil {

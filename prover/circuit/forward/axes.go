@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// change says what of a tensor depends on a row of an input: the entries with that
-// row's index on one of the axes.
+// change says which entries of a tensor depend on one row of an input: those with
+// the row's index on one of the axes.
 type change struct {
 	input int    // by position in Graph.Inputs; nothing or everything
 	axes  uint16 // a set
@@ -19,7 +19,7 @@ const (
 	everything = -2
 )
 
-// join is the change of a sum.
+// join returns the change of a sum of two tensors.
 func (c change) join(d change) change {
 	switch {
 	case c.input == nothing || d.input == everything:
@@ -32,12 +32,12 @@ func (c change) join(d change) change {
 	return change{c.input, c.axes | d.axes}
 }
 
-// layout finds out which axis of every step is that of rows.
+// layout finds the axis of every step that numbers rows.
 //
-// Where a tensor has two such axes, as the scores of an attention have queries and
-// keys, the rows are those of the axis that the outputs' rows need: that the others
-// change nothing in earlier rows of an output, as they are masked, is what makes a
-// model causal.
+// A tensor may have two such axes: the scores of an attention have queries and
+// keys. Then the rows are those of the axis that the outputs' rows need. In a
+// causal model the other axis changes nothing in earlier rows of an output, because
+// those entries are masked.
 type layout struct {
 	g       *model.Graph
 	axes    []int // of rows, by input; −1 for one that does not change
@@ -86,14 +86,14 @@ func newLayout(g *model.Graph, axes []int) *layout {
 	return l
 }
 
-// rowsOf is what of the greatest entries of rows changes.
+// rowsOf returns the change of the result of a maximum step.
 func (l *layout) rowsOf(s *model.Step) change {
 	c := l.of(s.Den)
 	c.axes &= 1<<len(s.Shape) - 1
 	return lost(c)
 }
 
-// of returns what of a tensor changes.
+// of returns the change of a tensor.
 func (l *layout) of(id model.TensorID) change {
 	if l.known[id] {
 		return l.tensors[id]
@@ -114,7 +114,7 @@ func (l *layout) of(id model.TensorID) change {
 	return c
 }
 
-// acc is what of an accumulator changes.
+// acc returns the change of an accumulator.
 func (l *layout) acc(a *model.Acc, shape []int) change {
 	c := change{input: nothing}
 	for i := range a.Linear {
@@ -127,7 +127,7 @@ func (l *layout) acc(a *model.Acc, shape []int) change {
 	return c
 }
 
-// term is what of a summand changes.
+// term returns the change of a summand.
 func (l *layout) term(t *model.Linear, shape []int) change {
 	in := l.g.Tensors[t.Src].Shape
 	c, picked := l.of(t.Src), change{input: nothing}
@@ -154,7 +154,7 @@ func (l *layout) term(t *model.Linear, shape []int) change {
 	return change{input: everything}
 }
 
-// ids is what changes with the indexes that wire a group.
+// ids returns what changes with the public indexes that wire a group.
 func (l *layout) ids(g *model.Group, shape []int) change {
 	c := l.of(g.Ids)
 	if c.input < 0 {
@@ -184,7 +184,7 @@ func groups(v *model.View) []model.Group {
 	return v.Groups
 }
 
-// product is what of a product over rank axes changes.
+// product returns the change of a product whose output has rank axes.
 func product(a change, labelsA []int, b change, labelsB []int, rank int) change {
 	x, y := labelled(a, labelsA, rank), labelled(b, labelsB, rank)
 	switch {
@@ -196,7 +196,8 @@ func product(a change, labelsA []int, b change, labelsB []int, rank int) change 
 	return x.join(y)
 }
 
-// lost makes a change that no axis of the result shows one of everything.
+// lost returns the change of a result without the changed axis: every entry may
+// change.
 func lost(c change) change {
 	if c.input >= 0 && c.axes == 0 {
 		c.input = everything
@@ -214,7 +215,7 @@ func labelled(c change, labels []int, rank int) change {
 	return out
 }
 
-// single returns the only axis of a change, −1 if there is none or several.
+// single returns the axis of a change, or −1 if it has none or several.
 func single(c change) int {
 	if c.input >= 0 && bits.OnesCount16(c.axes) == 1 {
 		return bits.TrailingZeros16(c.axes)
@@ -222,8 +223,9 @@ func single(c change) int {
 	return -1
 }
 
-// choose returns the axis of the rows of step i, of what is after it known what it
-// wants, and says what the step wants itself.
+// choose returns the row axis of step i, and records which tensors the step needs a
+// row of. It is called from the last step to the first, so the needs of all later
+// steps are known.
 func (l *layout) choose(i int) int {
 	s, c := &l.g.Steps[i], l.steps[i]
 	live, wanted := false, uint16(0)
@@ -260,7 +262,8 @@ func (l *layout) choose(i int) int {
 	return axis
 }
 
-// want notes that one row, or all if axis is −1, of a tensor is needed.
+// want records that one row of a tensor along axis is needed, or all of it if axis
+// is −1.
 func (l *layout) want(id model.TensorID, axis int) {
 	l.live[id] = true
 	if axis >= 0 {

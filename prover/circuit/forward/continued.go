@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// SetOne is Set for one input alone, and computes what changes with that.
+// SetOne is Set for a single input. It computes what changes with that input.
 func (r *Rows) SetOne(ctx context.Context, input, at int, values []int32) error {
 	if err := r.put(input, at, values); err != nil {
 		return err
@@ -18,12 +18,13 @@ func (r *Rows) SetOne(ctx context.Context, input, at int, values []int32) error 
 	return r.compute(ctx, func(i int) bool { return r.steps[i].input == input })
 }
 
-// Witness returns what a run of g gives on inputs of which every row has been set, or was
-// known from the beginning: g is an instance of the rows' template of their size or less,
-// and causal. Only those steps are executed that rows are not kept of: which outputs do
-// not need, or in which two axes change, so that their entries depend on rows that were
-// not known. It returns nil if that is not how the rows were computed, or not of these
-// inputs. The rows are used up.
+// Witness returns the witness of a run of g on inputs, and reuses the rows that have been
+// computed. g must be causal, and an instance of the rows' template with the same or
+// smaller sizes. Every row of inputs must have been set, or known to NewRows. Witness
+// executes only those steps whose rows are not kept: steps that no output needs, and
+// steps in which two axes change, whose entries depend on rows that were not known yet.
+// It returns nil if the rows were computed in another way, or from other inputs. The rows
+// cannot be used afterwards.
 func (r *Rows) Witness(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	if !r.covers(g, inputs) {
 		return nil, nil
@@ -40,7 +41,7 @@ func (r *Rows) Witness(ctx context.Context, g *model.Graph, weights model.Weight
 	return w, nil
 }
 
-// covers says whether all rows of the inputs of g are those that were set.
+// covers reports whether all rows of the given inputs of g are the rows that were set.
 func (r *Rows) covers(g *model.Graph, inputs [][]int32) bool {
 	if r.begun == nil || len(g.Steps) != len(r.g.Steps) || len(inputs) != len(r.inputs) {
 		return false
@@ -61,7 +62,7 @@ func (r *Rows) covers(g *model.Graph, inputs [][]int32) bool {
 	return true
 }
 
-// within says whether a shape has the axes of another one, none longer.
+// within reports whether a shape has as many axes as of, none of them longer.
 func within(shape, of []int) bool {
 	if len(shape) != len(of) {
 		return false
@@ -74,7 +75,7 @@ func within(shape, of []int) bool {
 	return true
 }
 
-// finish fills a witness that has inputs alone.
+// finish computes the rest of a witness that has only its inputs.
 func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	g := w.graph
 	e := newExecutor(w)
@@ -124,7 +125,8 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	return nil
 }
 
-// shrunk is the inverse of growing: v itself if the shapes are the same.
+// shrunk returns the part of a tensor of shape from that has shape to, beginning at index
+// 0 on every axis. It returns v itself if the shapes are the same.
 func shrunk(v []int32, from, to []int) []int32 {
 	if slices.Equal(from, to) {
 		return v

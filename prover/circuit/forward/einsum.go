@@ -48,8 +48,9 @@ func einsum(acc []int64, out []int, coef int64, a, b operand) {
 	newContraction(out, a, b).add(acc, coef, a.v, b.v)
 }
 
-// contraction is where the entries of a product lie, whatever they are: a batch of
-// products of matrices, the labels being sorted by where they occur.
+// contraction is a product as a batch of matrix products: the offsets of the
+// entries of both operands and of the result. The labels are sorted by where they
+// occur. It does not depend on the values.
 type contraction struct {
 	to   []int // by batch, in the result
 	a, b side
@@ -62,7 +63,8 @@ func newContraction(out []int, a, b operand) *contraction {
 		o.labels[l] = l
 	}
 	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, out)
-	// Where it repeats, the product is like a batch of equal ones.
+	// If the product repeats along output axes, it is computed as a batch of equal
+	// products.
 	batch := newAxes(slices.Concat(c.Batch, c.Repeat))
 	m, n, k := newAxes(c.FreeA), newAxes(c.FreeB), newAxes(c.Sum)
 	return &contraction{
@@ -78,8 +80,8 @@ func (c *contraction) add(acc []int64, coef int64, a, b ints.Ints) {
 	if _, wide := a.(ints.Int32s); !wide {
 		x, y, a, b = y, x, b, a
 	}
-	// One of the two is computed, and has 32 bits; two narrow ones are no product
-	// that a model needs.
+	// At least one operand is usually computed and has 32 bits, so a is widened;
+	// products of two narrow tensors are rare.
 	wide := ints.All(a)
 	switch narrow := b.(type) {
 	case ints.Int8s:
@@ -98,7 +100,7 @@ type side struct{ batch, free, k, out []int }
 // multiply adds coef·Σ of products of x and y, the entries of a and b.
 func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a side, y []T, b side) {
 	if len(a.free) == 1 && len(b.free) == 1 && len(a.k) == 1 { // element-wise
-		// Axes of one entry may begin beyond the first of what a view reads.
+		// The first entry that a view reads need not be the first of its data.
 		x, y, acc := x[a.free[0]+a.k[0]:], y[b.free[0]+b.k[0]:], acc[a.out[0]+b.out[0]:]
 		parallel.For(len(to), grain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -112,7 +114,7 @@ func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a si
 		matmul.Operand[T]{Data: y, Batch: b.batch, Free: b.free, K: b.k, Out: b.out})
 }
 
-// axes is a list of labels with their dimensions.
+// axes is a list of labels and their dimensions.
 type axes struct{ labels, dims []int }
 
 func newAxes(labels []model.Label) (x axes) {

@@ -4,9 +4,9 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// follow returns, for every axis of the output of a view, the source axis whose index
-// is the same as that axis's, and −1 where there is none: where the view repeats,
-// shifts, sums or picks.
+// follow returns, for every output axis of a view, the source axis that always has
+// the same index, or −1 if there is none, as for an axis that the view repeats,
+// shifts, sums or picks from.
 func follow(v *model.View, in, out []int) []int {
 	to := make([]int, len(out))
 	for a := range to {
@@ -39,7 +39,8 @@ func follow(v *model.View, in, out []int) []int {
 	return to
 }
 
-// alone says whether output axis j of a group is its only one that is longer than 1.
+// alone reports whether output axis j is the only axis of the group that is longer
+// than 1.
 func alone(g *model.Group, j int, out []int) bool {
 	for k, a := range g.Out {
 		if k != j && out[a] > 1 {
@@ -49,8 +50,9 @@ func alone(g *model.Group, j int, out []int) bool {
 	return true
 }
 
-// same returns which of the axes others, of a row-major index in the given shape, has
-// the length of axis a and as many entries before it, −1 if none.
+// same returns the axis among others that has the length of axis a, and before which
+// the lengths have the same product as before a; −1 if there is none. axes and
+// others are two ways to divide one row-major index.
 func same(axes, shape []int, a int, others, otherShape []int) int {
 	before := 1
 	for _, x := range axes {
@@ -69,16 +71,17 @@ func same(axes, shape []int, a int, others, otherShape []int) int {
 	return -1
 }
 
-// cut is a view of which one index of an axis of the output is asked for.
+// cut is a view restricted to one index of an output axis.
 type cut struct {
 	view *model.View
-	// axis and index of the source that are all that is read, −1 if all of it may be.
+	// The view reads only this index of this source axis; −1 if it may read all of
+	// the source.
 	axis, index int
 }
 
-// cutAt restricts a view to an index of an output axis, which gets length 1; so does
-// the source's axis if the view reads one index of it. ok is false for views that
-// cannot be restricted without doing them whole.
+// cutAt restricts a view to one index of an output axis, which then has length 1. If
+// the view reads only one index of a source axis, that axis has length 1 too. ok is
+// false for views that can only be computed as a whole.
 func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 	if v == nil {
 		return cut{nil, a, at}, true

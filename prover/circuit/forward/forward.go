@@ -22,7 +22,8 @@ type Witness struct {
 	// Keys are the dense keys that each lookup step looked up, by step; nil
 	// for other steps. The prover's look-up tree starts from them.
 	//
-	// What a machine has computed is in neither: Tensor and StepKeys have it.
+	// Values and Keys are nil for what a machine has computed: Tensor and StepKeys
+	// return it.
 	Keys [][]int32
 
 	graph *model.Graph
@@ -45,8 +46,8 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 	return run(ctx, nil, g, weights, inputs, nil)
 }
 
-// RunOn is Run on a machine, if that is not nil and takes the circuit. The results
-// are the same; the witness is to be closed.
+// RunOn is Run on a machine, if m is not nil and accepts the circuit; otherwise it is
+// Run. The results are the same. The caller closes the witness.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	a := arena.ForRun()
 	w, err := run(ctx, m, g, weights, inputs, a)
@@ -72,7 +73,7 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 	return w, nil
 }
 
-// all executes all steps. What it makes is dropped together, unless there is an arena.
+// all executes all steps. Without an arena the results share one block of memory.
 func (e *executor) all(ctx context.Context) error {
 	if e.arena == nil && e.live == nil {
 		e.room = make([]int32, entries(e.graph))
@@ -96,7 +97,7 @@ func (e *executor) all(ctx context.Context) error {
 	return nil
 }
 
-// prepare is begin with counts of 0.
+// prepare is begin with all multiplicities set to 0.
 func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	w, err := begin(g, weights, inputs, a)
 	if err != nil {
@@ -108,7 +109,7 @@ func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.A
 	return w, nil
 }
 
-// begin checks weights and inputs and returns a witness of these.
+// begin checks weights and inputs and returns a witness that has only these.
 func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
@@ -141,16 +142,16 @@ func checkInput(t *model.Tensor, v []int32) error {
 	return nil
 }
 
-// Tensor returns the values of any tensor; a virtual one is computed from its
-// definition, and a fixed one may be widened, and belongs to the caller. It may be
-// called concurrently.
+// Tensor returns the values of any tensor. A virtual tensor is computed from its
+// definition, and a fixed one may be widened; such a result belongs to the caller.
+// Tensor may be called concurrently.
 func (w *Witness) Tensor(id model.TensorID) []int32 { return ints.All(w.eval(id, nil)) }
 
 // Fixed returns the values of a fixed tensor, or of one by formula.
 func (w *Witness) Fixed(id model.TensorID) ints.Ints { return w.Weights[id] }
 
-// eval returns the values of any tensor in the width that they have, given those
-// of virtual tensors that are known already.
+// eval returns the values of any tensor in the width that they have. known has virtual
+// tensors that have been computed before.
 func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) ints.Ints {
 	if w.Values[id] != nil {
 		return ints.Int32s(w.Values[id])
@@ -183,7 +184,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 	return ints.Int32s(dst)
 }
 
-// narrowed sets dst to the numbers of an accumulator, which fit.
+// narrowed copies an accumulator, whose numbers fit in 32 bits, to dst.
 func narrowed(dst []int32, acc []int64) {
 	parallel.For(len(acc), grain, func(lo, hi int) {
 		for i, x := range acc[lo:hi] {
@@ -192,8 +193,8 @@ func narrowed(dst []int32, acc []int64) {
 	})
 }
 
-// moved returns the one summand of a virtual tensor whose entries are entries of
-// another tensor or a constant, else nil.
+// moved returns the only summand of a virtual tensor that just moves entries of
+// another tensor, or fills in a constant; nil for any other tensor.
 func moved(t *model.Tensor) *model.Linear {
 	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
 		return &t.Def[0]
@@ -219,8 +220,9 @@ func newExecutor(w *Witness) *executor {
 	}
 }
 
-// lastUses gives the last step that reads each virtual tensor: itself, or as a part of
-// another one, which is computed where a step reads it first.
+// lastUses returns the last step that reads each virtual tensor, directly or as a
+// source of another virtual tensor. A virtual tensor is computed at the first step
+// that reads it.
 func lastUses(g *model.Graph) map[model.TensorID]int {
 	last := map[model.TensorID]int{}
 	var reads func(id model.TensorID, i int)
@@ -272,7 +274,7 @@ func (e *executor) operand(id model.TensorID) ints.Ints {
 func (e *executor) step(i int) error {
 	s := &e.graph.Steps[i]
 	if s.Kind == model.StepZero {
-		// It computes nothing; the graph's issuer vouches that it holds.
+		// A zero step computes nothing. The graph's issuer vouches that it holds.
 		return nil
 	}
 	if s.Kind == model.StepMax {
@@ -296,7 +298,7 @@ func (e *executor) step(i int) error {
 	}
 }
 
-// make returns n entries for values or keys, which hold anything.
+// make returns n uninitialised entries for values or keys.
 func (e *executor) make(n int) []int32 {
 	if n > len(e.room) {
 		return arena.Make[int32](e.arena, n)
@@ -395,8 +397,8 @@ func (e *executor) lookup(i int, acc []int64) error {
 	if counts == nil { // nobody wants them
 		return nil
 	}
-	// One piece a goroutine would need a copy of the counts each; counting is
-	// a small part of a step, so it stays serial.
+	// Counting in parallel would take a copy of the counts for each goroutine. It is a
+	// small part of a step, so it is serial.
 	least := int32(t.Min)
 	for _, key := range keys {
 		counts[key-least]++
@@ -404,8 +406,8 @@ func (e *executor) lookup(i int, acc []int64) error {
 	return nil
 }
 
-// results makes the tensors that the lookup step i fills; Out and Lo may be
-// nil, and so may all be of which only a part is kept.
+// results makes the tensors that the lookup step i fills. Out and Lo may be nil, and
+// so may all tensors of a run that keeps only a part of them.
 func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)

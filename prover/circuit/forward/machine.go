@@ -10,20 +10,21 @@ import (
 
 // A Machine runs circuits faster than this package, and keeps what they compute.
 type Machine interface {
-	// Run executes all steps of g on inputs that are within their ranges. It returns nil
-	// where it does not take the circuit, or where a number leaves its range: the circuit
-	// is run here then, which makes the error. g, weights (of which those of one tensor are
-	// the same list in every run, or have another address) and inputs must not change.
+	// Run executes all steps of g on inputs that are within their ranges. It returns nil if
+	// it does not accept the circuit, or if a number leaves its range; then this package
+	// runs the circuit, and reports the error. The caller must not change g, weights or
+	// inputs. A machine may recognise a weight tensor by the address of its list: a tensor
+	// with other values must have another list.
 	Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (Kept, error)
 }
 
-// Kept are the values of a run where a machine has them. It may be used concurrently.
+// Kept has the values of a run that are in a machine's memory. It may be used concurrently.
 type Kept interface {
 	// Tensor returns the values of a tensor, nil if the machine does not have them.
 	Tensor(id model.TensorID) ([]int32, error)
 	// Keys returns the keys of a look-up step.
 	Keys(step int) ([]int32, error)
-	// Count answers questions about the keys of steps.
+	// Count returns, for each question, how many keys of a step are in a range.
 	Count(questions []KeyRange) ([]int, error)
 	// Close gives the memory back.
 	Close()
@@ -35,8 +36,9 @@ type KeyRange struct {
 	Min, Max int64
 }
 
-// kept is what a machine has of a witness, with what of it has come to the host. Where
-// the machine has lost it, the circuit is run again on the host.
+// kept has the values of a witness that are in a machine's memory, and those that have been
+// copied to the host. If the machine has lost a value, the circuit is run again on the
+// host.
 type kept struct {
 	on     Kept
 	again  func() *Witness
@@ -51,8 +53,8 @@ func newKept(on Kept, again func() *Witness) *kept {
 	return &kept{on: on, again: again, values: map[model.TensorID][]int32{}, keys: map[int][]int32{}}
 }
 
-// host is the witness of a run on the host, as the machine has failed with err unless that
-// is nil. The caller holds the lock.
+// host returns the witness of a run on the host, and runs the circuit if it has not been
+// run there. err is the machine's failure, or nil. The caller holds the lock.
 func (k *kept) host(err error) *Witness {
 	if k.failed == nil {
 		k.failed = err
@@ -63,7 +65,8 @@ func (k *kept) host(err error) *Witness {
 	return k.own
 }
 
-// tensor returns the values of a tensor, nil if they are to be computed from others'.
+// tensor returns the values of a tensor, or nil if the caller has to compute them from
+// other tensors.
 func (k *kept) tensor(id model.TensorID) []int32 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -98,7 +101,7 @@ func (k *kept) stepKeys(step int) []int32 {
 	return k.host(err).Keys[step]
 }
 
-// count answers questions about keys, unless the machine fails.
+// count returns the machine's answers to questions about keys; false if the machine fails.
 func (k *kept) count(questions []KeyRange) ([]int, bool) {
 	n, err := k.on.Count(questions)
 	if err == nil {
@@ -112,8 +115,8 @@ func (k *kept) count(questions []KeyRange) ([]int, bool) {
 	return nil, false
 }
 
-// Err returns the error that a machine gave in place of what it keeps, nil if there was
-// none: what was asked for is of a run on the host then.
+// Err returns the error with which a machine failed to return a value that it kept, or nil.
+// The values then come from a run on the host.
 func (w *Witness) Err() error {
 	if w.kept == nil {
 		return nil
@@ -123,7 +126,7 @@ func (w *Witness) Err() error {
 	return w.kept.failed
 }
 
-// Kept returns what a machine keeps of the run, nil if there is none.
+// Kept returns the values that a machine keeps of the run, or nil.
 func (w *Witness) Kept() Kept {
 	if w.kept == nil {
 		return nil
@@ -131,8 +134,8 @@ func (w *Witness) Kept() Kept {
 	return w.kept.on
 }
 
-// Close gives back what a run has made that is not the collector's memory, and what a
-// machine keeps of it. Nothing of the witness may be used afterwards.
+// Close frees the memory of the witness that is not garbage-collected, and a machine's
+// values. The witness must not be used afterwards.
 func (w *Witness) Close() {
 	if w.kept != nil {
 		w.kept.on.Close()
@@ -140,7 +143,7 @@ func (w *Witness) Close() {
 	w.arena.Close()
 }
 
-// Count answers questions about the keys of look-up steps.
+// Count returns, for each question, how many keys of a look-up step are in a range.
 func (w *Witness) Count(questions []KeyRange) []int {
 	if w.kept != nil && len(questions) > 0 {
 		if n, ok := w.kept.count(questions); ok {
@@ -158,8 +161,8 @@ func (w *Witness) Count(questions []KeyRange) []int {
 	return counts
 }
 
-// onMachine is the witness of a run on a machine, nil if it does not take it. w has
-// weights and inputs.
+// onMachine returns the witness of a run on a machine, or nil if the machine does not
+// accept the circuit. w has weights and inputs.
 func onMachine(ctx context.Context, m Machine, w *Witness, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	on, err := m.Run(ctx, g, w.Weights, inputs)
 	if err != nil || on == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// RunPart is Run for whoever needs the values of some tensors alone, not a witness:
-// neither keys nor multiplicities are kept, nor what no later step reads, but for
-// outputs and wanted tensors. Memory comes from the arena, whose owner gives it back.
-// All is computed and checked as in Run.
+// RunPart is Run for callers that need only outputs and the wanted tensors, not a
+// witness. Every step is computed and checked as in Run, but keys and multiplicities
+// are not kept, and other values are dropped after the last step that reads them.
+// Memory comes from the arena; its owner frees it.
 func RunPart(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, wanted []model.TensorID, a *arena.Arena) (*Witness, error) {
 	w, err := begin(g, weights, inputs, a)
 	if err != nil {
@@ -22,7 +22,7 @@ func RunPart(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 	return w, e.all(ctx)
 }
 
-// liveness says for how long the values of a tensor are needed.
+// liveness has the last step that needs the values of each tensor.
 type liveness struct {
 	last []int              // step that reads it, as a part of virtual ones as well; −1: none; forever
 	ends [][]model.TensorID // those that a step is the last to read, or has made for nobody, by step
@@ -63,7 +63,7 @@ func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 	return l
 }
 
-// drop gives back what no step after i needs.
+// drop frees the values that no step after i needs.
 func (e *executor) drop(i int) {
 	for _, id := range e.live.ends[i] {
 		arena.Free(e.arena, e.Values[id])

@@ -9,11 +9,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// NewRowsAfter is NewRows of a causal circuit of which the first rows are known: first is
-// the instance of the same template for these alone, with its inputs. Only they are
-// computed now; what is behind them is zero until it is set. inputs are those of g, of
-// which the rows to come are filled with anything in range. If some step has to be
-// computed as a whole for every row, all is computed.
+// NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the instance
+// of the same template for these rows alone, and known has its inputs. Only these rows are
+// computed; later rows are zero until they are set. inputs are those of g; later rows may have
+// any values in range. If some step has to be computed as a whole for every row, everything is
+// computed.
 func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
 	own := make([][]int32, len(inputs))
 	for i, v := range inputs {
@@ -27,7 +27,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if whole, _ := r.Whole(); whole > 0 {
 		return NewRows(ctx, g, weights, inputs, axes)
 	}
-	// Rows are not counted: Witness counts the whole.
+	// Multiplicities are not counted here: Witness counts them for the whole run.
 	begun, err := begin(first, weights, known, nil)
 	if err == nil {
 		err = newExecutor(begun).all(ctx)
@@ -82,7 +82,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	return r, nil
 }
 
-// newRows are the rows of a witness whose inputs are own.
+// newRows returns Rows on a witness; own are its inputs, which may be overwritten.
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: newExecutor(w),
@@ -90,7 +90,7 @@ func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	}
 }
 
-// entries returns how many values and keys the steps of a run give.
+// entries returns the number of values and keys that the steps of a run compute.
 func entries(g *model.Graph) int {
 	n := 0
 	for i := range g.Steps {
@@ -108,8 +108,8 @@ func entries(g *model.Graph) int {
 	return n
 }
 
-// growing is a tensor of a larger shape, of zeros, that gets the entries of v where it has their
-// indexes.
+// growing is a tensor of a larger shape that has the entries of v at their indexes, and zeros
+// elsewhere.
 type growing struct {
 	out, v   []int32
 	from, to []int
@@ -119,9 +119,9 @@ func (g *growing) fill() {
 	between(g.to, g.from, func(dst, src, n int) { copy(g.out[dst:dst+n], g.v[src:]) })
 }
 
-// between calls f for the entries that a tensor and a smaller one of as many axes have in
-// common, in the order of their indexes: n of them are next to each other from large, and
-// from small on.
+// between calls f for the entries whose indexes exist in both of two tensors with the same
+// number of axes, the second one being the smaller. Each call is for n adjacent entries, which
+// begin at large in the one and at small in the other.
 func between(largeShape, smallShape []int, f func(large, small, n int)) {
 	if len(smallShape) == 0 {
 		f(0, 0, 1)

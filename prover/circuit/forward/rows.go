@@ -10,13 +10,12 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Rows runs a circuit again and again while rows of its inputs change one after the
-// other, such as the tokens of a text: of every tensor that has an axis for them it
-// computes the row that is new, and keeps the others. So the keys and values of
-// earlier tokens are those that were computed then.
+// Rows runs a circuit repeatedly while rows of its inputs are set one after the other, such
+// as the tokens of a text. For every tensor with an axis of rows it computes only the new row
+// and keeps the others, so keys and values of earlier tokens are not computed again.
 //
-// Of a causal circuit, in which no row of an output depends on later rows of the
-// inputs, the outputs' rows are those of a run of the whole. What has no such axis is
+// In a causal circuit no row of an output depends on later rows of the inputs. There the rows
+// of the outputs are those of a run on the whole inputs. Tensors without an axis of rows are
 // computed anew each time.
 type Rows struct {
 	*executor
@@ -26,13 +25,13 @@ type Rows struct {
 	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
 	laid map[productOf]*contraction
 	room [3][]int32 // for a row's results
-	// begun says, by input, which rows have been set or were known; nil where all is
-	// computed from rows that were not. Keys of look-ups are kept then.
+	// begun says for each input which rows have been set or were known. If it is not nil,
+	// nothing has been computed from other rows, and keys of look-ups are kept.
 	begun [][]bool
 }
 
-// productOf is a product of a step, and which of its operands lie as a view of another tensor
-// does. Then they lie alike in all rows.
+// productOf identifies a product of a step; a and b say which of its operands are read in
+// place through a view. The offsets of such operands are the same for every row.
 type productOf struct {
 	step, product int
 	a, b          bool
@@ -44,9 +43,9 @@ type rowOf struct {
 	axis, at int
 }
 
-// NewRows runs a circuit on inputs that fill rows not known yet with anything that is
-// in range. axes has the axis of the rows of each input, −1 for one that does not
-// change. Inputs are copied.
+// NewRows runs a circuit on inputs. Rows that are not known yet may have any values in range.
+// axes has the axis of the rows of each input, −1 for an input that does not change. NewRows
+// copies the inputs.
 func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
 	own := make([][]int32, len(inputs))
 	for i, v := range inputs {
@@ -60,8 +59,8 @@ func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 	return newRows(w, own, axes), nil
 }
 
-// Whole returns how many steps are computed anew as a whole for every row, and how
-// many rows are computed of.
+// Whole returns the number of steps that are computed as a whole for every new row, and the
+// number of steps of which only a row is computed.
 func (r *Rows) Whole() (steps, rows int) {
 	for _, a := range r.rows {
 		switch {
@@ -74,8 +73,8 @@ func (r *Rows) Whole() (steps, rows int) {
 	return steps, rows
 }
 
-// Set puts a row into every input that changes, at[i] being its index on the axis of
-// input i and values[i] its entries, and computes what follows.
+// Set sets one row of every input that changes, at[i] being its index on the axis of input i
+// and values[i] its entries, and computes what depends on it.
 func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
 	for i := range r.g.Inputs {
 		if r.axes[i] < 0 {
@@ -88,7 +87,7 @@ func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
 	return r.compute(ctx, func(int) bool { return true })
 }
 
-// put puts a row into an input.
+// put sets one row of an input.
 func (r *Rows) put(input, at int, values []int32) error {
 	t := &r.g.Tensors[r.g.Inputs[input]]
 	axis := r.axes[input]
@@ -108,7 +107,7 @@ func (r *Rows) put(input, at int, values []int32) error {
 	return nil
 }
 
-// compute computes the rows of those steps that are wanted.
+// compute computes the new row of each step for which wanted is true.
 func (r *Rows) compute(ctx context.Context, wanted func(step int) bool) error {
 	clear(r.cache)
 	clear(r.kept)
@@ -133,8 +132,7 @@ func (r *Rows) compute(ctx context.Context, wanted func(step int) bool) error {
 	return nil
 }
 
-// Output returns the row of an output that changes with an input: the values of the
-// output if it has no such axis.
+// Output returns the new row of output i, or all of its values if it has no axis of rows.
 func (r *Rows) Output(i int) []int32 {
 	id := r.g.Outputs[i]
 	if axis := single(r.of(id)); axis >= 0 {
@@ -234,8 +232,7 @@ func (r *Rows) add(acc []int64, l *model.Linear, shape []int, axis, at int) {
 	}
 }
 
-// part returns an operand of a product, of which the row at of the label axis is
-// wanted.
+// part returns an operand of a product, restricted to index at of the label axis.
 func (r *Rows) part(id model.TensorID, labels []int, axis, at int) operand {
 	a := slices.Index(labels, axis)
 	if a < 0 {
@@ -302,7 +299,7 @@ func around(shape []int, axis int) (before, after int) {
 	return model.Size(shape[:axis]), model.Size(shape[axis+1:])
 }
 
-// take returns the entries with an index on an axis; they may be those of v.
+// take returns the entries with index at on an axis. The result may share memory with v.
 func take[T any](v []T, shape []int, axis, at int) []T {
 	before, after := around(shape, axis)
 	if before == 1 {

@@ -8,9 +8,9 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Final is a witness whose values do not change any more. It keeps the virtual tensors
-// that were asked for last, so that the next one of a chain, such as a residual stream,
-// is made of the one before and not of all of them.
+// Final is a witness whose values do not change any more. It caches the virtual tensors
+// that were asked for last. So the next tensor of a chain, such as a residual stream,
+// is computed from the one before rather than from all of them.
 type Final struct {
 	*Witness
 	mu   sync.Mutex
@@ -22,13 +22,13 @@ type sum struct {
 	values ints.Ints
 }
 
-// mostSums is how many are kept.
+// mostSums is the number of virtual tensors that are cached.
 const mostSums = 8
 
 // Final returns the witness as one that does not change any more.
 func (w *Witness) Final() *Final { return &Final{Witness: w} }
 
-// Tensor is that of the witness; nothing that it returns must be changed.
+// Tensor is Witness.Tensor. The caller must not change the result.
 func (f *Final) Tensor(id model.TensorID) []int32 {
 	t := &f.graph.Tensors[id]
 	if t.Kind != model.Virtual || moved(t) != nil {
@@ -50,7 +50,7 @@ func (f *Final) known() map[model.TensorID]ints.Ints {
 	return m
 }
 
-// keep adds a sum, in place of the first.
+// keep caches a sum; it replaces the oldest one if the cache is full.
 func (f *Final) keep(id model.TensorID, values ints.Ints) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -49,7 +49,7 @@ func floatRowsGeneric(s, x, rows []float64, stride int) {
 }
 
 // pairRows adds Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] to s[j], for
-// len(x)/2 pairs. Their sums of magnitudes are below 2^31.
+// len(x)/2 pairs. The sum of the magnitudes of all terms must be below 2^31.
 func pairRows(s []int64, x, rows []int16, stride int) {
 	n := pairRowsFast(s, x, rows, stride)
 	if n < len(s) {
@@ -73,7 +73,7 @@ func intDot[T ints.Integer](a []int32, b []T) int64 {
 	return sum + intDotGeneric(a[n:], b[n:])
 }
 
-// intDotGeneric hides the latency of the additions with four sums.
+// intDotGeneric keeps four partial sums, so that additions need not wait for each other.
 func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 	var s0, s1, s2, s3 int64
 	b = b[:len(a)]

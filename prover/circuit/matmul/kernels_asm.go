@@ -14,8 +14,8 @@ import (
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
 
-// Each function here does the longest prefix of s, or of the sum, that the
-// assembly can, and returns its length.
+// Each function here computes the longest prefix of s, or of the sum, that the assembly
+// can compute, and returns its length.
 
 func intRowsFast[T ints.Integer](s []int64, x []int32, rows []T, stride int) int {
 	n := len(s) &^ (lanes - 1)
@@ -61,7 +61,7 @@ func floatRowsFast(s, x, rows []float64, stride int) int {
 	return n
 }
 
-// inPairsFast says whether there is assembly for pairs.
+// inPairsFast reports whether there is assembly for pairs.
 func inPairsFast() bool { return level != simd.None }
 
 func pairRowsFast(s []int64, x, rows []int16, stride int) int {
@@ -78,8 +78,8 @@ func pairRowsFast(s []int64, x, rows []int16, stride int) int {
 	return n
 }
 
-// pairsOf512 says whether the processor multiplies pairs of 16 bits in registers of 512
-// and adds them up.
+// pairsOf512 says whether the processor can multiply pairs of 16-bit numbers in 512-bit
+// registers and add them up (AVX-512 VNNI).
 var pairsOf512 = cpu.X86.HasAVX512VNNI
 
 func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {

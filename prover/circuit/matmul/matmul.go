@@ -7,13 +7,13 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Number are the types of entries.
+// Number is the constraint for types of entries.
 type Number interface {
 	ints.Integer | float32 | float64
 }
 
 // Operand is one side of a batch of products of matrices: entry (b, i, k) is
-// Data[Batch[b]+Free[i]+K[k]]. Out[i] is where index i lies in the result.
+// Data[Batch[b]+Free[i]+K[k]]. Out[i] is the offset of index i in the result.
 type Operand[T Number] struct {
 	Data                []T
 	Batch, Free, K, Out []int
@@ -62,16 +62,15 @@ func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Ope
 	}
 }
 
-// direct returns floatRows if it takes rows of this type, else nil.
+// direct returns floatRows if T is float64, else nil.
 func direct[T float32 | float64]() func(s, x []float64, rows []T, stride int) {
 	f, _ := any(floatRows).(func([]float64, []float64, []T, int))
 	return f
 }
 
-// swapped says whether b should be the rows and a the columns. A side that has
-// few indices is the rows, whatever its layout: a row is cheap to copy.
-// Otherwise rows want their K side by side, and there should be many of them,
-// because the columns are copied.
+// swapped reports whether b should be the rows and a the columns. A side with few indices
+// becomes the rows, whatever its layout: a row is cheap to copy. Otherwise the rows should
+// have adjacent K, and there should be many of them, because the columns are copied.
 func swapped[A, B Number](a Operand[A], b Operand[B]) bool {
 	m, n := len(a.Free), len(b.Free)
 	if min(m, n) < fewRows {
@@ -92,7 +91,7 @@ func check[A, B Number](out []int, a Operand[A], b Operand[B]) {
 	}
 }
 
-// consecutive says whether offsets are one after the other.
+// consecutive reports whether each offset is the one before plus 1.
 func consecutive(offsets []int) bool {
 	for i, o := range offsets {
 		if o != offsets[0]+i {
@@ -102,27 +101,29 @@ func consecutive(offsets []int) bool {
 	return true
 }
 
-// fewRows is the number of rows from which on copying the columns pays.
+// fewRows is the least number of rows for which copying the columns pays.
 const fewRows = 4
 
-// Rows are multiplied with columns one by one, up to so many, where they are long.
+// If there are at most this many rows, and they are long, each is multiplied with each column
+// (dots).
 const (
 	dotRows  = 24
 	dotDepth = 256
 )
 
-// inDots says whether it pays to go through all columns for each of the rows.
+// inDots reports whether it pays to multiply each row with each column (dots).
 func inDots[A, B ints.Integer](rows Operand[A], columns Operand[B]) bool {
 	return len(rows.Free) < dotRows && len(columns.K) >= dotDepth && consecutive(columns.K)
 }
 
-// taskWork is the number of multiplications that are worth a goroutine, dotWork those of dots.
+// taskWork is the number of multiplications that are worth a goroutine; dotWork is that for
+// dots.
 const (
 	taskWork = 1 << 16
 	dotWork  = 1 << 15
 )
 
-// dots is Int for few rows and columns that have their K side by side.
+// dots is Int for few rows, and columns with adjacent K.
 func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	k, n := len(rows.K), len(columns.Free)
 	work := max(1, k*len(rows.Free))
@@ -164,7 +165,7 @@ func gather[D, S Number](dst []D, src []S, offsets []int) {
 	}
 }
 
-// convert sets dst to the entries of src, which are as many.
+// convert copies src to dst, which has the same length.
 func convert[D, S Number](dst []D, src []S) {
 	if dst, ok := any(dst).([]int32); ok {
 		switch src := any(src).(type) {

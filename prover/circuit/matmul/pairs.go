@@ -9,19 +9,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Numbers of 16 bits are multiplied and added up two at a time, in 32 bits: four to ten times
-// as many as with products of 64 bits. So many terms are summed in one go as stay below 2^31
-// for the columns at hand, whatever the row, which their magnitudes tell while they are copied.
+// Numbers of 16 bits are multiplied and added two at a time, in 32 bits, which is four to ten times
+// as fast as with products of 64 bits. Terms are summed in runs whose sum stays below 2^31 for any
+// row. The length of a run follows from the magnitudes of the columns, which are found while the
+// columns are copied.
 const (
 	pairWidth = 128 // of a strip of columns; with pairDepth, half a first-level cache
 	pairDepth = 128
 	pairUnit  = 16 // terms whose magnitudes are added up together, even
-	// pairWork is the number of multiplications from which on it pays to look at all entries first.
+	// pairWork is the least number of multiplications for which finding the magnitudes of all
+	// entries pays.
 	pairWork = 1 << 14
 )
 
-// inPairs says whether multiplyPairs is for these operands, and what the magnitude of an entry
-// of the rows is at most.
+// inPairs reports whether multiplyPairs can be used for these operands, and returns a bound on the
+// magnitude of an entry of the rows.
 func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64, ok bool) {
 	if !inPairsFast() || len(rows.Free) < fewRows || len(columns.Free) < lanes ||
 		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
@@ -48,8 +50,8 @@ func magnitudeBits[T ints.Integer](data []T) int {
 	return bits.Len32(all.Load())
 }
 
-// multiplyPairs adds coef·Σ to dst as Int says, for entries of 16 bits; those of the rows are
-// at most most in magnitude.
+// multiplyPairs is Int for entries of 16 bits. The entries of the rows have magnitudes of at most
+// most.
 func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B], most int64) {
 	m, n, k := len(a.Free), len(b.Free), len(a.K)
 	strips := ceilDiv(n, pairWidth)
@@ -103,8 +105,8 @@ func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Oper
 	})
 }
 
-// packPairs sets panel[2(c·width+j)+e] to entry (2c + e, j) of the columns, and to zero what
-// there is none of. It returns a power of two that no magnitude is above.
+// packPairs sets panel[2(c·width+j)+e] to entry (2c + e, j) of the columns, or to zero if there is
+// no such entry. It returns a power of two that is at least every magnitude.
 func packPairs[B ints.Integer](panel []int16, width int, src []B, free, rows []int) int64 {
 	var or uint32
 	for c := 0; c < len(rows); c += 2 {
@@ -129,7 +131,7 @@ func packPairs[B ints.Integer](panel []int16, width int, src []B, free, rows []i
 	return 1 << bits.Len32(or)
 }
 
-// narrow sets dst to the entries of src, which 16 bits hold.
+// narrow copies src, whose entries fit in 16 bits, to dst.
 func narrow[A ints.Integer](dst []int16, src []A) {
 	if same, ok := any(src).([]int16); ok {
 		copy(dst, same)
@@ -140,8 +142,9 @@ func narrow[A ints.Integer](dst []int16, src []A) {
 	}
 }
 
-// addSplit is pairRows for rows of any entries: in two parts, x = 256·high + low, whose sums stay
-// below 128·2^15·2^8. It leaves low in x, and has room for high, and for a row of sums.
+// addSplit is pairRows for rows with any entries of 16 bits. It splits x = 256·high + low, so that
+// the sums of each part stay below 128·2^15·2^8. It overwrites x with low; high and half are
+// scratch memory.
 func addSplit(s, half []int64, x, high, panel []int16, width int) {
 	high = high[:len(x)]
 	for i, v := range x {
@@ -155,9 +158,9 @@ func addSplit(s, half []int64, x, high, panel []int16, width int) {
 	}
 }
 
-// runs appends where runs of terms end, of depth in all, whose sums are below 2^31 for rows of
-// entries up to most; nil if those of a single unit might not be. Entries of the panel are
-// up to size; totals has room for the magnitudes of a column each.
+// runs divides depth terms into runs whose sums are below 2^31 for rows with entries of at most
+// most, and appends the end of each run to ends. It returns nil if even the shortest run might be
+// larger. The entries of the panel are at most size. totals is scratch memory, one entry a column.
 func runs(ends []int, totals []int32, panel []int16, width, depth int, most, size int64) []int {
 	sum := int64(0)
 	for at := 0; at < depth; at += pairUnit {
@@ -176,8 +179,8 @@ func runs(ends []int, totals []int32, panel []int16, width, depth int, most, siz
 	return append(ends, depth)
 }
 
-// magnitude is the largest sum of magnitudes of a column of a panel, of which totals has as
-// many as there are.
+// magnitude returns the largest sum of magnitudes of a column of a panel. totals is scratch memory,
+// one entry a column.
 func magnitude(totals []int32, panel []int16) int64 {
 	clear(totals)
 	for at := 0; at < len(panel); at += 2 * len(totals) {

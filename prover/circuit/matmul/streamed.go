@@ -6,10 +6,10 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Of a matrix that is read as it is multiplied, a task takes up to streamedColumns rows,
-// streamedPart entries of each at a time: they stay in the second-level cache. What they
-// are multiplied with is packed in panels of stripDepth rows of panelWidth numbers, which
-// stay in the first.
+// When a matrix is read while it is multiplied, a task takes up to streamedColumns rows of
+// it, streamedPart entries of each at a time, which stay in the second-level cache. The
+// other matrix is packed in panels of stripDepth rows of panelWidth numbers, which stay in
+// the first-level cache.
 const (
 	streamedColumns = 32
 	streamedPart    = 512
@@ -47,8 +47,8 @@ func Streamed(out, a []float64, m, k, n int, read func(dst []float32, from int))
 	})
 }
 
-// panels is a matrix, m×k, whose columns lie side by side for some rows at a time; rows
-// are filled up with zeros to a multiple of lanes.
+// panels is a matrix, m×k, stored in panels of a few rows each, in which the entries of a
+// column are adjacent. Rows are padded with zeros to a multiple of lanes.
 type panels struct {
 	data    []float64
 	rows, k int
@@ -77,8 +77,8 @@ func (p *panels) panel(row int) (part []float64, width int) {
 	return p.data[row*p.k : (row+width)*p.k], width
 }
 
-// add adds to the sums of some columns, p.rows for each, the products of their entries from
-// index c on with the rows'.
+// add adds to the sums of some columns (p.rows sums for each) the products of the columns'
+// entries with those of the rows, from index c on.
 func (p *panels) add(sums []float64, part []float32, some, c int) {
 	var x [stripDepth]float64
 	all := len(part) / some

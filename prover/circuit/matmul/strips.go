@@ -7,30 +7,30 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// A task computes a strip of columns of the result for a group of rows. It
-// takes depth indices to sum over at a time, so that what it reads again for
-// every row stays in the first-level cache.
+// A task computes a strip of columns of the result for a group of rows. It sums over depth indices
+// at a time, so that the strip, which it reads again for every row, stays in the first-level cache.
 const (
 	stripWidth = 128
 	stripDepth = 64
-	// Of each row so many entries are taken at a time, which lie side by side mostly.
+	// rowDepth is the number of entries of a row that are taken at a time. They are mostly
+	// adjacent.
 	rowDepth = 256
-	// Columns that are not copied are read along memory, which wants wide
-	// strips of few rows.
+	// directWidth is the width of a strip of columns that are not copied: they are read in the
+	// order of memory, which is fastest for wide strips of few rows.
 	directWidth = 1024
 	directDepth = 8
-	// mostRows bounds the sums that a task holds. Where that makes fewer tasks
-	// than all cores should have, groups become smaller, down to leastRows: each
-	// copies its columns anew.
+	// mostRows is the most rows of a group, which bounds the sums that a task holds. If there would
+	// be too few tasks for all cores, groups get fewer rows, down to leastRows, since each group
+	// copies its columns again.
 	mostRows  = 256
 	leastRows = 32
-	// lanes is what the width of a strip is a multiple of where it can be.
+	// The width of a strip is a multiple of lanes where possible.
 	lanes = 8
 )
 
-// multiply adds coef·Σ to dst as Int and Float say. kernel adds to s the sum of
-// the rows of a matrix, stride apart, each times an entry of x; direct does so for
-// the columns as they are, and is nil if there is nothing that does.
+// multiply is Int and Float. kernel adds to s the sum of the rows of a matrix, stride apart, each
+// times an entry of x. direct does so for columns that are not copied; it is nil if there is no
+// such kernel.
 func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
 	kernel func(s []S, x, rows []X, stride int), direct func(s []S, x []X, rows []B, stride int)) {
 	m, n, k := len(a.Free), len(b.Free), len(a.K)
@@ -92,17 +92,17 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 	})
 }
 
-// rooms are those that no task uses: matrices are multiplied by the thousand, and memory of a task's
-// own would have grown to hundreds of megabytes before the collector looks.
+// rooms has the scratch memory of finished tasks, for reuse. Thousands of matrices are multiplied;
+// fresh memory for each task would grow to hundreds of megabytes between garbage collections.
 var rooms sync.Pool
 
-// room is what a task computes in.
+// room is the scratch memory of a task.
 type room[X int32 | float64, S int64 | float64] struct {
 	sums      []S
 	panel, xs []X
 }
 
-// borrow returns a room, which may be one that was used before.
+// borrow returns a room, new or used before.
 func borrow[X int32 | float64, S int64 | float64]() *room[X, S] {
 	if r, ok := rooms.Get().(*room[X, S]); ok {
 		return r
@@ -110,13 +110,14 @@ func borrow[X int32 | float64, S int64 | float64]() *room[X, S] {
 	return new(room[X, S])
 }
 
-// take returns room for so many sums, entries of a panel, and entries of rows, which hold anything.
+// take returns uninitialised memory for the given numbers of sums, of entries of a panel, and of
+// entries of rows.
 func (r *room[X, S]) take(sums, panel, xs int) ([]S, []X, []X) {
 	r.sums, r.panel, r.xs = atLeast(r.sums, sums), atLeast(r.panel, panel), atLeast(r.xs, xs)
 	return r.sums[:sums], r.panel[:panel], r.xs[:xs]
 }
 
-// atLeast returns v, or another list if it has no room for n entries.
+// atLeast returns n entries: of v if it has room for them, else of a new list.
 func atLeast[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)

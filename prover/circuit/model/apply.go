@@ -10,8 +10,7 @@ import (
 // pair is one wired pair of dense offsets, output and source.
 type pair struct{ o, i int }
 
-// list is the wired pairs of a group: those of pairs, or, if that is nil, n of them that
-// lie evenly.
+// list is the wired pairs of a group: pairs, or, if that is nil, n pairs with constant steps.
 type list struct {
 	pairs       []pair
 	n           int
@@ -65,8 +64,8 @@ func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, o
 		return
 	}
 	if v.Fill != 0 {
-		// No group sums, so an entry is wired once at most and the wired ones
-		// can be corrected afterwards.
+		// No group sums, so an entry is wired at most once. All entries get Fill first, and
+		// wired ones are corrected.
 		for i := range acc {
 			acc[i] += coef * v.Fill
 		}
@@ -99,9 +98,8 @@ func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, o
 	})
 }
 
-// Gather is the view of src for views that do not sum, as a dense tensor of
-// shape out, as wide as src if Fill allows; Accumulate into fresh zeros would give
-// the same.
+// Gather returns the view of src as a dense tensor of shape out, for views that do not sum.
+// The result is as wide as src if Fill fits. It has the values that Accumulate adds to zeros.
 func (v *View) Gather(src ints.Ints, in, out []int) ints.Ints {
 	switch src := v.fillable(src).(type) {
 	case ints.Int8s:
@@ -113,7 +111,7 @@ func (v *View) Gather(src ints.Ints, in, out []int) ints.Ints {
 	}
 }
 
-// fillable returns src in a type that holds Fill as well.
+// fillable returns src, widened if its type cannot hold Fill.
 func (v *View) fillable(src ints.Ints) ints.Ints {
 	if v != nil && ints.WidthFor(max(v.Fill, -v.Fill-1)) > src.Width() {
 		return ints.Int32s(ints.All(src))
@@ -164,14 +162,13 @@ func (v *View) Sums() bool {
 		return false
 	}
 	return slices.ContainsFunc(v.Groups, func(g Group) bool {
-		// A source axis without an output axis is summed over as well, but
-		// only as far as Sum says.
+		// A source axis without an output axis is summed over only as far as Sum says.
 		return len(g.Sum) > 0
 	})
 }
 
-// pairs lists the wired pairs of every group, outermost output axes first, so
-// that the last list walks memory in the smallest steps.
+// pairs lists the wired pairs of every group, outermost output axes first, so that the last
+// list has the smallest steps in memory.
 func (v *View) pairs(in, out []int) []list {
 	order := make([]int, len(v.Groups))
 	for k := range order {
@@ -201,7 +198,7 @@ func (v *View) pairs(in, out []int) []list {
 	return lists
 }
 
-// even returns the wired pairs of a group if they lie evenly, which spares a list of them.
+// even returns the wired pairs of a group without listing them, if they have constant steps.
 func (g *Group) even(out, in, outStride, inStride []int) (list, bool) {
 	switch {
 	case g.Map == MapReshape:
@@ -239,8 +236,8 @@ func (g *Group) stridesOf(out []int) []int {
 	return s
 }
 
-// run says whether the row-major indexes of axes, with a stride each, are one axis of length
-// n and some step.
+// run reports whether axes with the given strides are equivalent to one axis of length n with
+// a constant step.
 func run(axes, shape, stride []int) (n, step int, ok bool) {
 	n = 1
 	for k := len(axes) - 1; k >= 0; k-- {
@@ -257,8 +254,8 @@ func run(axes, shape, stride []int) (n, step int, ok bool) {
 	return n, step, true
 }
 
-// forPairs calls f with the last list for every combination of entries of
-// the others, in parallel over outputs: no two goroutines meet the same one.
+// forPairs calls f with the last list for every combination of entries of the other lists. It
+// works in parallel; no two goroutines get the same output entry.
 func forPairs(lists []list, f func(l list, o, i int)) {
 	n := len(lists) - 1
 	// Split the list with the most distinct outputs that is not the last, or that one if
@@ -296,8 +293,8 @@ func combine(lists []list, o, i int, f func(l list, o, i int)) {
 	lists[0].each(func(p, q int) { combine(lists[1:], o+p, i+q, f) })
 }
 
-// starts returns where outputs begin in a list, and its length: of one that lies evenly, where
-// a part of it may.
+// starts returns the indexes at which a list may be cut: those where a new output begins, and
+// the list's length.
 func (l list) starts() []int {
 	var starts []int
 	if l.pairs == nil {

@@ -3,23 +3,23 @@ package model
 import "math/bits"
 
 const (
-	// mostLeaves bounds the look-ups and table rows of a chunk whose size is chosen: its
-	// tree takes 52 bytes of memory for each.
+	// mostLeaves is the most look-ups and table rows of a chunk whose size is chosen. The
+	// chunk's tree takes 52 bytes of memory for each.
 	mostLeaves = 1 << 24
 	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
 	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
 	entryCost, leafCost = 3, 2
-	// An eighth of a doubling is how finely sizes are tried, and a thirty-second of what
-	// a size costs is what a larger one has to save.
+	// Sizes are tried in steps of an eighth of a doubling. A larger size must save a
+	// thirty-second of the cost.
 	triesShift, savesShift = 3, 5
 )
 
-// Choose returns the instance with the smallest size of chunks with which a proof of it costs
-// hardly more than with any, or as it is, if that is the canonical size: small chunks take less
-// memory, and several are proved beside each other. Every chunk has
-// multiplicities for all tables that it uses, so that small chunks of a circuit of many
-// tables are made of these for the most part; large ones take memory. The choice depends
-// on the circuit alone. The sizes must be those of an instance of the template.
+// Choose returns the instance with the chunk size to use for a proof: the smallest size with
+// which a proof costs hardly more than with any other, or the canonical size if that is as
+// cheap. Small chunks take less memory, and several are proved at once. But every chunk has
+// multiplicities for all tables that it uses, so in a circuit with many tables small chunks
+// consist mostly of these. The choice depends on the circuit alone. The sizes in must be those
+// of an instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
 	f := factors(in.Sizes)
@@ -54,8 +54,8 @@ func (t *Template) Choose(in Instance) Instance {
 	return in
 }
 
-// costOf returns what chunks of a size cost, without what is the same for all sizes, and
-// the look-ups and table rows of the largest.
+// costOf returns the cost of a proof with chunks of the given size, without the part that is
+// the same for all sizes, and the number of look-ups and table rows of the largest chunk.
 func (g *Graph) costOf(size int) (cost, largest int) {
 	leaves, last := 0, -1
 	seen := make([]int, len(g.Tables)) // the chunk that a table was last used in, plus 1

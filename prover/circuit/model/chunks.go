@@ -6,10 +6,9 @@ import (
 	"sort"
 )
 
-// The canonical size of a chunk is the least, from minChunk on and doubling, of
-// which a circuit takes at most fewChunks chunks, but never above maxChunk:
-// small chunks are what many lanes and little memory want, and every chunk adds
-// its sub-proofs to the proof.
+// The canonical size of a chunk is minChunk, doubled until the circuit has at most
+// fewChunks chunks, but at most maxChunk. Small chunks need less memory and keep
+// many lanes busy; but every chunk adds its sub-proofs to the proof.
 const (
 	minChunk  = 1 << 22
 	maxChunk  = 1 << 27
@@ -65,8 +64,8 @@ func (s *Step) results() []TensorID {
 	return []TensorID{s.Lo, s.Out}
 }
 
-// deal deals the steps to chunks of at most size witness entries each, calls
-// put for each if that is not nil, and returns the number of chunks.
+// deal assigns the steps to chunks of at most size witness entries each, and
+// returns the number of chunks. If put is not nil, it is called for every step.
 func (g *Graph) deal(size int, put func(s *Step, chunk int)) int {
 	chunk, entries := 0, 0
 	for i := range g.Steps {

@@ -8,10 +8,10 @@ type Numbers uint8
 const (
 	// FiniteNumbers are integers times a scale.
 	FiniteNumbers Numbers = iota
-	// AllNumbers are these, and the least integer, Min, is −∞, the greatest, Max, is NaN,
-	// and the one before that is +∞.
+	// AllNumbers are finite numbers and three codes: the least integer, Min, is −∞; the
+	// greatest, Max, is NaN; Max − 1 is +∞.
 	AllNumbers
-	// MaskingNumbers are finite ones, and the least integer is −∞.
+	// MaskingNumbers are finite numbers, and the least integer is −∞.
 	MaskingNumbers
 )
 
@@ -27,7 +27,8 @@ func (t *Tensor) Finite() (lo, hi int64) {
 	return lo, hi
 }
 
-// code returns the integer that stands for x, if x is not finite and one does.
+// code returns the integer that stands for x, if x is not finite and the tensor has a
+// code for it.
 func (t *Tensor) code(x float64) (v int64, ok bool) {
 	switch {
 	case t.Numbers != FiniteNumbers && math.IsInf(x, -1):
@@ -41,7 +42,7 @@ func (t *Tensor) code(x float64) (v int64, ok bool) {
 	return 0, false
 }
 
-// decode sets the numbers that codes among some integers stand for.
+// decode sets reals[i] where ints[i] is a code.
 func (t *Tensor) decode(reals []float64, ints []int32) {
 	if t.Numbers == FiniteNumbers {
 		return

@@ -15,9 +15,9 @@ import (
 //	a range look-up    0 ≤ Below = den − 1 − r < 2^b
 //	a range look-up    0 ≤ Partial < 2^c      (long divisions)
 //
-// each look-up of one step, or of two if it has a remainder of its own; and
-// anywhere a look-up of q alone, which bounds it. What the quantiser adds and
-// what Validate insists on are made by the same code.
+// Each look-up is one step, or two if it has a remainder of its own. Anywhere in
+// the circuit there must also be a look-up of q alone, which bounds q. The
+// quantiser adds these steps, and Validate demands them, with the same code.
 //
 // These steps force q and r, whatever the accumulator and the divisor are. From
 // the ranges, 0 ≤ r < den < 2^a + 2^b ≤ p as integers.
@@ -72,10 +72,10 @@ func (g *Graph) Division(s *Step) Division {
 	return d
 }
 
-// labels returns, for a view that does no more than to put source axes in their
-// places among output axes and to repeat along the others, each by a group of its own,
-// the output axis of every source axis: so that the view is an operand of a product with
-// these labels. A view with a fill value is none of these, though it may be wired in full.
+// labels returns the output axis of every source axis, for a view that only
+// permutes axes and repeats along others. Such a view can be an operand of a
+// product, with these labels. A view with a
+// fill value is none of these, though it may be wired in full.
 func (v *View) labels(in, out []int) ([]int, bool) {
 	labels := make([]int, len(in))
 	if v == nil {
@@ -103,8 +103,8 @@ func (v *View) labels(in, out []int) ([]int, bool) {
 	return labels, true
 }
 
-// validateDivision checks that the steps which constrain the division at step i
-// follow it, and that they do.
+// validateDivision checks that the steps that constrain the division at step i
+// follow it.
 func (g *Graph) validateDivision(i int, r *ranges) error {
 	s := &g.Steps[i]
 	d := g.Division(s)
@@ -196,8 +196,9 @@ func (s *Step) rangeBits(g *Graph) int {
 	if s.Kind != StepLookup {
 		return -1
 	}
-	// In a range of two limbs the lower one is a remainder again, of a smaller
-	// shift: so it ends. The values that a table may have as well do not matter.
+	// In a range of two digits the lower one is a remainder again, of a smaller
+	// shift, so the recursion ends. Values that the table has besides its keys do
+	// not matter.
 	t := &g.Tables[s.Table]
 	if t.Min != 0 || s.Shift > 0 && t.Bits == 0 {
 		return -1

@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// equal reports whether two accumulators have the same terms in the same order.
-// A list that is nil is one that is empty.
+// equal reports whether two accumulators have the same terms in the same order. A
+// nil list equals an empty one.
 func (a *Acc) equal(b *Acc) bool {
 	return a.Const == b.Const && slices.EqualFunc(a.Linear, b.Linear, Linear.equal) && slices.EqualFunc(a.Products, b.Products, Product.equal)
 }
@@ -22,7 +22,7 @@ func (g Group) equal(o Group) bool {
 
 func (p Product) equal(o Product) bool { return p.Coef == o.Coef && p.Same(o) }
 
-// Same reports whether two products are the same but for their coefficients.
+// Same reports whether two products differ at most in their coefficients.
 func (p Product) Same(o Product) bool {
 	return p.A == o.A && p.B == o.B && slices.Equal(p.LabelsA, o.LabelsA) && slices.Equal(p.LabelsB, o.LabelsB)
 }

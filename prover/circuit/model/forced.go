@@ -31,12 +31,12 @@ const (
 //     solution in them: the rows of all tables are distinct.
 //   - an output is one of these, or virtual above them.
 //
-// Nothing else may be a witness tensor, and none is the result of two steps. A
-// zero step has no result; it may only rule out more.
+// Nothing else may be a witness tensor, and no tensor may be the result of two
+// steps. A zero step has no result; it can only add a constraint.
 //
 // A recurrence, a step that reads entries of its own result at smaller indices,
-// would be forced as well, but no step executes one: it is refused like every
-// other that reads what it makes.
+// would be forced as well. But no step can execute one, so it is refused like every
+// step that reads its own result.
 func (g *Graph) validateForced() error {
 	known, err := g.knownFrom()
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *Step) sources(yield func(TensorID) bool) {
 	}
 }
 
-// knownFrom returns, by tensor, the step that its values are the result of: of a
-// virtual tensor the last one among its sources. It checks that every witness
-// tensor is the result of one step or holds the counts of one table.
+// knownFrom returns for every tensor the step whose result it is; for a virtual
+// tensor, the last such step among its sources. It checks that every witness tensor
+// is the result of one step or holds the counts of one table.
 func (g *Graph) knownFrom() ([]int, error) {
 	made := make([]int32, len(g.Tensors)) // the step
 	for i := range made {
@@ -133,8 +133,8 @@ func (g *Graph) knownFrom() ([]int, error) {
 	return known, nil
 }
 
-// ranges tells what look-ups say about tensors that they look up alone, as they
-// are: in bits of the smallest such table.
+// ranges has the ranges of tensors that are the whole accumulator of a look-up, in
+// bits of the smallest table in which they are looked up.
 type ranges struct {
 	from0  tensorBits // the entries lie in [0, 2^n)
 	within tensorBits // the entries lie in an interval of 2^n integers
@@ -143,7 +143,7 @@ type ranges struct {
 // tensorBits has a number of bits for some tensors, plus 1; 0 for the others.
 type tensorBits []uint8
 
-// of returns the number of a tensor, if it has one.
+// of returns the number of bits of a tensor, if it has one.
 func (b tensorBits) of(id TensorID) (int, bool) {
 	if id < 0 || int(id) >= len(b) || b[id] == 0 {
 		return 0, false
@@ -151,15 +151,15 @@ func (b tensorBits) of(id TensorID) (int, bool) {
 	return int(b[id]) - 1, true
 }
 
-// least gives a tensor a number that is not above the one it has.
+// least sets a tensor's number of bits, unless it has a smaller one.
 func (b tensorBits) least(id TensorID, bits int) {
 	if n, ok := b.of(id); !ok || bits < n {
 		b[id] = uint8(bits + 1)
 	}
 }
 
-// tableRanges collects the ranges. That a look-up with a shift is in its range is to be
-// seen from validateRemainders.
+// tableRanges collects the ranges. A range in two digits counts too;
+// validateRemainders shows that it is one.
 func (g *Graph) tableRanges() *ranges {
 	r := &ranges{make(tensorBits, len(g.Tensors)), make(tensorBits, len(g.Tensors))}
 	for i := range g.Steps {
@@ -182,8 +182,8 @@ func (g *Graph) tableRanges() *ranges {
 	return r
 }
 
-// validateRemainders checks that the remainder of every look-up is looked up by
-// itself in a range that ends where its own does.
+// validateRemainders checks that every look-up with a shift has a second look-up
+// that keeps its remainder in [0, 2^shift).
 func (g *Graph) validateRemainders(r *ranges) error {
 	for i := range g.Steps {
 		s := &g.Steps[i]

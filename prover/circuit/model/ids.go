@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// IsIds reports whether the entries of an input are indexes of some view.
+// IsIds reports whether a view uses the entries of an input as indexes.
 func (g *Graph) IsIds(id TensorID) bool {
 	found := false
 	g.eachView(func(v *View) {
@@ -14,8 +14,8 @@ func (g *Graph) IsIds(id TensorID) bool {
 	return found
 }
 
-// indexed returns the length of the axes that entries of an input are indexes of, if
-// nothing else reads it and they all have one; 0 otherwise.
+// indexed returns the length of the axes into which the entries of an input are indexes. It returns
+// 0 if something else reads the input, or if the axes have different lengths.
 func (g *Graph) indexed(id TensorID) int {
 	length := 0
 	term := func(l *Linear) {
@@ -82,10 +82,10 @@ func (v *View) isPublic() bool {
 	return v != nil && slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic })
 }
 
-// WithIds returns the graph with the entries of the inputs that are indexes in the
-// views that they wire, g itself if there are none. Views of this kind can be
-// applied, and their wired pairs listed, in that graph alone. inputs are dense, in
-// the order of g.Inputs, each within the range of its tensor, and are kept.
+// WithIds returns the graph with the entries of index inputs filled into the views that they wire,
+// or g itself if there are none. Only in the returned graph can such views be applied and their
+// wired pairs listed. inputs are dense, in the order of g.Inputs, each within the range of its
+// tensor; the graph keeps them.
 func (g *Graph) WithIds(inputs [][]int32) *Graph {
 	public := false
 	g.eachView(func(v *View) { public = public || v.isPublic() })
@@ -107,7 +107,7 @@ func (g *Graph) WithIds(inputs [][]int32) *Graph {
 	return &bound
 }
 
-// withIds copies summands as far as they change.
+// withIds returns the summands with the indexes filled in. It copies only what changes.
 func withIds(terms []Linear, values [][]int32) []Linear {
 	if !slices.ContainsFunc(terms, func(l Linear) bool { return l.View.isPublic() }) {
 		return terms
@@ -136,9 +136,8 @@ func (g Group) WithIds(values func(TensorID) []int32) Group {
 	return g
 }
 
-// validateIds checks that every entry that the input may have is an index of the
-// source axis: then so are those of a statement, of which the verifier checks that
-// they are within the range of their tensor.
+// validateIds checks that every value in the input's range is an index of the source axis. The
+// verifier checks that the entries of a statement are within that range, so they are indexes too.
 func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	if len(g.In) != 1 || g.Ids < 0 || int(g.Ids) >= len(tensors) || tensors[g.Ids].Kind != Input {
 		return fmt.Errorf("view: tensor %d, which is to wire one axis, is no input", g.Ids)
@@ -154,9 +153,10 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	return nil
 }
 
-// CheckIds checks the entries of the inputs that are indexes, at these sizes, each of which is within the range of its
-// tensor: they must be indexes of entries that are there. A tensor may be longer along an axis than the one that it is
-// made of, with zeros behind, so that the range of indexes does not depend on a size; none of these zeros is picked.
+// CheckIds checks, at the given sizes, that index inputs pick only entries that exist. Each index
+// must be within the range of its tensor. That range does not depend on a size, because a tensor
+// may be longer along an axis than its source, with zeros behind the source's end; CheckIds makes
+// sure that no index picks one of these zeros.
 func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
 	values := make(map[TensorID][]int32, len(inputs))
@@ -195,7 +195,7 @@ func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	return nil
 }
 
-// lengths finds how many indexes of the axes of a template's tensors have entries, at some sizes.
+// lengths finds, at some sizes, how many indexes of an axis of a template's tensor have entries.
 type lengths struct {
 	t     *Template
 	f     factors
@@ -213,8 +213,8 @@ type length struct {
 	free bool
 }
 
-// of returns the length of an axis: of one that follows the axis of other tensors and goes on behind their ends, the
-// longest of theirs, if one of these depends on a size.
+// of returns the length of an axis. If the axis follows axes of other tensors and is longer than
+// they are, and one of those depends on a size, it is the longest of their lengths.
 func (l *lengths) of(id TensorID, axis int) length {
 	key := tensorAxis{id, axis}
 	if known, ok := l.known[key]; ok {
@@ -231,7 +231,8 @@ func (l *lengths) of(id TensorID, axis int) length {
 	return own
 }
 
-// longest returns the longest of the axes that an axis of a sum follows, if it follows one of each summand.
+// longest returns the greatest length of the axes that an axis of a sum follows, if it follows one
+// in each summand.
 func (l *lengths) longest(terms []Linear, axis int) (longest length, ok bool) {
 	for i := range terms {
 		from := axis

@@ -59,9 +59,9 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 	return s
 }
 
-// BySize stacks blocks by decreasing size, those of one size in the order in which they
-// come, so that each is aligned: all are counted, then the size is asked for, and then
-// each asks for its place.
+// BySize assigns places to blocks by decreasing size, so that each is aligned; blocks of one
+// size keep their order. First call Count for every block, then Size, and then Next for
+// every block.
 type BySize struct {
 	counts  [65]int // of the blocks of so many bits; then the index of the next one
 	offsets [65]uint64
@@ -90,9 +90,9 @@ func (s *BySize) Next(bits int) (index int, offset uint64) {
 	return index, offset
 }
 
-// Splits goes through the ways to divide the axes of a shape into rows and columns, possibly
-// an axis between two of its bits if it is a multiple of a power of two: then its upper bits
-// number rows. Blocks and their order are the same for a divided axis.
+// Splits yields the ways to divide the axes of a shape into rows and columns. An axis that
+// is a multiple of a power of two may itself be divided between two bits; its upper bits
+// then number rows. Dividing an axis changes neither the blocks nor their order.
 func Splits(shape []int) iter.Seq2[[]int, []int] {
 	return func(yield func(rows, columns []int) bool) {
 		for a, d := range shape {
@@ -111,7 +111,8 @@ type Box struct {
 	Bits  int // Σ Parts[i].Bits
 }
 
-// Cuts cuts index spaces, those of one shape once: what it returns is shared.
+// Cuts cuts index spaces into blocks, and remembers the result for each shape. Callers share
+// the results.
 type Cuts struct {
 	found map[string][]Box
 	key   []byte
@@ -162,8 +163,8 @@ func Cut(shape []int) [][]Part {
 			}
 			continue
 		}
-		// The block after the one before: the last axis that has a further part goes
-		// on, and those behind it begin anew.
+		// The next block: the last axis that has another part advances to it, and the axes
+		// after it start again.
 		copy(b, blocks[i-1])
 		for a := rank - 1; a >= 0; a-- {
 			end := b[a].Start + 1<<b[a].Bits
@@ -215,15 +216,15 @@ func (s *Stack) Fill(g *Graph, data []ints.Ints, offset uint64, dst []int32) {
 	clear(dst)
 }
 
-// Sizes, in bits, of what read does at a time: a run that copying is worth, and a
+// The sizes, in bits, that read works with: the shortest run that is worth copying, and a
 // table of offsets that stays in the first-level cache.
 const (
 	runBits   = 4
 	tableBits = 8
 )
 
-// read copies entries [from, from+len(dst)) of the block. In the tensor, entry i
-// is where the bits of i say, each adding the stride it stands for.
+// read copies entries [from, from+len(dst)) of the block. The offset of entry i in the
+// tensor is the sum of a stride for every bit of i that is set.
 func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int32) {
 	start, steps := b.steps(shape)
 	src = src[start:]
@@ -261,8 +262,8 @@ func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int
 	}
 }
 
-// steps returns where the block's first entry lies in its tensor, and how far
-// apart entries are whose indices differ in one bit, least significant first.
+// steps returns the offset of the block's first entry in its tensor, and the stride for
+// every bit of an index, least significant first.
 func (b *Block) steps(shape []int) (start int, steps []int) {
 	stride := strides(shape)
 	for a := len(shape) - 1; a >= 0; a-- {

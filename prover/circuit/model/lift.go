@@ -8,17 +8,18 @@ import (
 	"slices"
 )
 
-// A Build is a circuit without layout that was made for given sizes.
+// A Build is a circuit without layout, built for given sizes of the free
+// dimensions.
 type Build struct {
 	Sizes []int
 	Graph *Graph
 }
 
 // Lift returns the template with the given free dimensions whose circuits at the
-// sizes of the builds are the builds. Dimensions, summed indexes and bases of
-// views are taken to be multiples of products of sizes; that nothing else
-// differs is checked, and the error says what does. Each size should take two
-// values at least, of which none divides the other.
+// sizes of the builds equal the builds. It assumes that dimensions, summed indexes
+// and bases of views are multiples of products of sizes. If anything else differs,
+// the error says what. Each size should have at least two values among the builds,
+// of which none divides the other.
 func Lift(free []FreeDim, builds ...Build) (*Template, error) {
 	if len(builds) < 2 {
 		return nil, errors.New("one circuit does not tell what scales")
@@ -45,9 +46,10 @@ func Lift(free []FreeDim, builds ...Build) (*Template, error) {
 
 type lifter struct{ builds []Build }
 
-// fit returns coefficient and scale of a number from its values in the builds:
-// the smallest set of sizes of which they are a multiple. If there is none, it
-// returns the first value, which the others will not be equal to.
+// fit returns coefficient and scale of a number from its values in the builds. The
+// scale is the smallest set of sizes such that the values are a constant times
+// their product. If there is none, it returns the first value, and comparing the
+// builds will fail.
 func (l *lifter) fit(values []int) (int, Scale) {
 	sets := make([]Scale, 1<<len(l.builds[0].Sizes))
 	for s := range sets {
@@ -86,8 +88,8 @@ func (l *lifter) graph() *Graph {
 	return &g
 }
 
-// values returns a number in every build. Where a build does not have it, its
-// value is 0, and the build will not be what the template gives.
+// values returns the value of a number in every build. It is 0 if a build does not
+// have the number; comparing the builds will fail then.
 func (l *lifter) values(of func(g *Graph) int) []int {
 	v := make([]int, len(l.builds))
 	for i, b := range l.builds {

@@ -11,8 +11,8 @@ import (
 //	a look-up       (Below = x − m, z) is a row of the table of 1 at 0 and 0 below
 //	a range look-up 0 ≤ Found = Σ z − 1
 //
-// the first with an entry for each of x, the second for each row. What the quantiser
-// adds and what Validate insists on are made by the same code.
+// The first has an entry for each entry of x, the second one for each row. The
+// quantiser adds these steps, and Validate demands them, with the same code.
 //
 // These steps force m. The table has no key above 0, so that no entry of the row is
 // above m: there are integers d_i in [Min, 0] with x_i − m = d_i modulo p. As z is 0 or
@@ -21,9 +21,8 @@ import (
 // then m' − m and m − m' are both in [Min, 0] modulo p; their sum is 0, and with −Min
 // below 2^20 both are. So m has one value, that of the greatest entry, and z follows.
 //
-// A row of any length has two steps, which do not depend on it: that is what a free
-// dimension needs. Played as a tournament, there would be one for each bit of the
-// length.
+// These are two steps whatever the length of a row, as a free dimension needs. A
+// tournament would have a step for each bit of the length.
 type Maximum struct {
 	Below Acc // over the tensor's index space
 	Found Acc // over the step's
@@ -53,8 +52,8 @@ func TopTable(name string, bits int) Table {
 	return Table{Name: name, Kind: TablePiecewise, Bits: bits, Min: 1 - rows, Values: None, Pieces: []Piece{{End: rows - 1}, {End: rows, Offset: 1}}}
 }
 
-// validateMaximum checks that the look-ups which constrain the maximum at step i follow
-// it, and that they do.
+// validateMaximum checks that the look-ups that constrain the maximum at step i follow
+// it.
 func (g *Graph) validateMaximum(i int) error {
 	s := &g.Steps[i]
 	if i+2 >= len(g.Steps) || g.Steps[i+1].Kind != StepLookup {

@@ -55,7 +55,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// isASCII reports whether a name is of printing ASCII characters alone, as nearly all are.
+// isASCII reports whether a name has only printing ASCII characters, as nearly all have.
 func isASCII(name string) bool {
 	for i := range len(name) {
 		if name[i] < ' ' || name[i] > '~' {
@@ -65,8 +65,8 @@ func isASCII(name string) bool {
 	return true
 }
 
-// PrintableName makes a valid name of any string: it puts U+FFFD in the place of
-// what does not print, and cuts what is too long.
+// PrintableName makes a valid name from any string: it replaces characters that do not
+// print by U+FFFD, and cuts a string that is too long.
 func PrintableName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !printable(r) {

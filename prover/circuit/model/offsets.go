@@ -6,11 +6,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Offsets describes a view that does not sum by where its entries lie: entry
-// (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …].
-// data is src, or a copy with Fill around it if windows reach beyond its edges.
-// ok is false for views of other forms, and where the copy would be much larger
-// than src; Gather is for these. The view must be valid for the two shapes.
+// Offsets describes a view that does not sum by the offsets of its entries: entry
+// (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …]. data
+// is src, or a copy with Fill around it if windows reach beyond its edges. ok is
+// false for views that have no such form, and if the copy would be much larger than
+// src; use Gather for these. The view must be valid for the two shapes.
 func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]int, ok bool) {
 	if len(out) == 0 {
 		return nil, nil, false
@@ -56,7 +56,8 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 			}
 		}
 	}
-	// No axis goes below its first entry, so that any part of the sum is an index.
+	// Every offset of an axis is at least 0, so that any partial sum is a valid
+	// index.
 	for _, offsets := range axes {
 		least := slices.Min(offsets)
 		for i := range offsets {

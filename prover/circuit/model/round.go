@@ -8,12 +8,12 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// RoundInputs rounds the real values of each input of the graph to integers, in
-// the inputs' order. Values outside of an input's range are clamped; clamped is their
-// number. Those of inputs that are indexes, such as tokens, must be whole and within; where
-// all axes that they are indexes of have one length, they may count from the end, and
-// become what they mean. It is an error if they are not as many as the inputs have, or not
-// finite where the input is not extended.
+// RoundInputs rounds the real values of each input of the graph to integers, in the inputs'
+// order. Values outside of an input's range are clamped; clamped is their number. Values of
+// index inputs, such as tokens, must be whole numbers within the range. If all axes that they
+// index have the same length, negative values count from the end. It is an error if an input
+// has another number of values than its tensor, or values that are not finite and that it has
+// no codes for.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
@@ -32,8 +32,8 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 	return ints, clamped, nil
 }
 
-// roundInput is RoundInputs for one input, of indexes perhaps, of axes of that length if they
-// have one.
+// roundInput is RoundInputs for one input. index says that it has indexes, and length is the
+// length of all axes that they index, or 0.
 func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []int32, clamped int, err error) {
 	ints = make([]int32, len(values))
 	var mu sync.Mutex
@@ -111,7 +111,8 @@ func (t *Tensor) Reals(ints []int32) []float64 {
 		t.decode(out, ints)
 		return out
 	}
-	// In two factors, each a number of its own: a product with a power of two is exact.
+	// The scale is applied as two powers of two, each of which a float64 can hold; products
+	// with powers of two are exact.
 	half := t.Frac / 2
 	a, b := math.Ldexp(1, -half), math.Ldexp(1, half-t.Frac)
 	parallel.For(len(ints), realsGrain, func(lo, hi int) {

@@ -12,12 +12,11 @@ const MaxSaturated = 64
 // Rows are the rows [From, To) of a table.
 type Rows struct{ From, To int64 }
 
-// validateSaturated checks that the saturated rows of a table are rows of it, in
-// one way of writing them, and that none has a value that depends on its key: the
-// values that a piecewise table gives them are ends of a range. Those of a function's
-// table stand for what the function does beyond it, which only its issuer knows; a
-// range has no values. A stretched table cuts what is left of a clamped number, and has
-// none.
+// validateSaturated checks that the saturated rows of a table are rows of the table, in
+// canonical form. In a piecewise table saturated rows must have a constant value, the
+// end of a range. In a function's table only the issuer knows what the function does
+// beyond its range, so any row may be marked. A range table, which has no values, and a
+// high-bits table, which splits a number that is clamped already, have none.
 func (t *Table) validateSaturated() error {
 	if len(t.Saturated) > MaxSaturated || (t.Kind == TableRange || t.Drop > 0) && len(t.Saturated) > 0 {
 		return fmt.Errorf("%d intervals of saturated rows", len(t.Saturated))

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// factors are the products of sizes that scales stand for.
+// factors has, for every scale, the product of sizes that it stands for.
 type factors []int
 
 // shapeRoom is how many dimensions of shapes are allocated at a time.
@@ -90,8 +90,9 @@ func (f factors) group(g *Group) {
 	}
 }
 
-// graph returns the template's circuit at these sizes, without layout, in the memory of
-// another that is not used any more, if there is one. What does not scale is shared.
+// graph returns the template's circuit at the given sizes, without layout. It reuses
+// the memory of old, a circuit that is not used any more, if that is not nil. Parts
+// that do not scale are shared.
 func (t *Template) graph(old *Graph, sizes []int) *Graph {
 	f := factors(sizes)
 	g := *t.Graph

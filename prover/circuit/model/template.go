@@ -57,12 +57,12 @@ func (t *Template) Unit() Instance {
 	return Instance{Sizes: sizes}
 }
 
-// At returns the circuit of an instance, laid out and valid. Nothing that a
-// template holds is relied on that is not checked here.
+// At returns the circuit of an instance, laid out and validated. The template need not
+// have been validated.
 func (t *Template) At(in Instance) (*Graph, error) { return t.AtIn(nil, in) }
 
-// AtIn is At in the memory of an instance of the template that nobody uses any more, or
-// in memory of its own if that is nil.
+// AtIn is At, but reuses the memory of old, an instance of the template that nobody
+// uses any more. old may be nil.
 func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	return g, g.Validate()
 }
 
-// Validate checks the template and its circuit of all sizes 1. That of other
-// sizes is checked when it is made.
+// Validate checks the template and its circuit with all sizes 1. At checks the
+// circuits of other sizes.
 func (t *Template) Validate() error {
 	_, err := t.At(t.Unit())
 	return err

@@ -8,13 +8,12 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Validate checks every structural property that the prover, the executor and
-// the verifier rely on: identifiers in range, shapes and sizes bounded,
-// definitions and steps that only look back, views and products that fit their
-// tensors, nothing that a prover commits to left open (validateForced), nothing
-// set that nothing reads, and names that may be printed. It does not check that
-// the integers stay within Bound: that depends on the weights and is the
-// business of whoever issues the key.
+// Validate checks every structural property that the prover, the executor and the
+// verifier rely on: identifiers in range, shapes and sizes bounded, definitions and
+// steps that only look back, views and products that fit their tensors, nothing that a
+// prover commits to left open (validateForced), nothing set that nothing reads, and
+// names that may be printed. It does not check that the integers stay within Bound:
+// that depends on the weights, and whoever issues the key has to check it.
 func (g *Graph) Validate() error {
 	if err := validateName(g.Name); err != nil {
 		return err
@@ -50,7 +49,7 @@ func (g *Graph) Validate() error {
 	return g.validateForced()
 }
 
-// validated is how many tensors or steps are worth a goroutine.
+// validated is the number of tensors or steps that are worth a goroutine.
 const validated = 1 << 10
 
 // first returns the least i below n for which check(i) fails, and its error.
@@ -72,10 +71,10 @@ func first(n int, check func(i int) error) (int, error) {
 	return at, failure
 }
 
-// validatePublic checks that the inputs are all input tensors, each once: of
-// one that came twice, only one list of public values would be bound, and one
-// that did not come would have none. Tensors without entries are inputs or outputs,
-// and what stands for numbers that are not finite is one.
+// validatePublic checks that the inputs are all input tensors, each once. If a tensor
+// came twice, only one list of public values would be bound; a tensor that did not come
+// would have no values. Tensors without entries, and those with codes for numbers that
+// are not finite, must be inputs or outputs.
 func (g *Graph) validatePublic() error {
 	if len(g.Outputs) == 0 {
 		return errors.New("a graph needs an output")
@@ -165,8 +164,8 @@ func (g *Graph) validateTensor(id TensorID) error {
 	return t.validateFormula()
 }
 
-// validateDefinition checks what a virtual tensor is made of. The shapes of all tensors
-// are valid.
+// validateDefinition checks the definition of a virtual tensor. The shapes of all
+// tensors are valid.
 func (g *Graph) validateDefinition(id TensorID) error {
 	t := &g.Tensors[id]
 	for _, l := range t.Def {
@@ -307,8 +306,8 @@ func (g *Graph) validateMults() error {
 	return nil
 }
 
-// validateUses checks that every table is looked up in: one that is not would
-// be written in the key and bind nothing.
+// validateUses checks that every table is used by a look-up. An unused table would be
+// part of the key without binding anything.
 func (g *Graph) validateUses() error {
 	looked := make([]bool, len(g.Tables))
 	for i := range g.Steps {

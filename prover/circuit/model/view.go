@@ -26,10 +26,9 @@ type Group struct {
 	Sum       []SumIndex
 	// Index: one output axis, at most one source axis; Index[o] is the source index or −1.
 	Index []int
-	// Public: one source axis; Ids is the input whose entries, as many as the output
-	// axes have and in their row-major order, are the source indexes. Entries are
-	// these entries, in a graph that they have been put into (Graph.WithIds), and
-	// nil in others, such as a key's.
+	// Public: one source axis. Ids is the input whose entries are the source indexes, one
+	// for each index of the output axes in row-major order. Entries has these values after
+	// Graph.WithIds; it is nil before, as in a key.
 	Ids     TensorID
 	Entries []int32
 }
@@ -68,8 +67,8 @@ func (g *Group) Trivial(out, in []int) bool {
 		if len(g.Sum) != 0 || g.Base != 0 {
 			return false
 		}
-		// A shorter output cuts entries off; a longer one within the same
-		// power of two only sees the zeros of the padding.
+		// A shorter output cuts entries off. A longer one within the same power of two
+		// only adds zeros of the padding.
 		do, di, stride := 1, 1, 1
 		for j, a := range g.Out {
 			if out[a] > 1 && do > 1 {
@@ -178,9 +177,9 @@ func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 	}
 }
 
-// Bases sets dst[k] to the source index that output from + k of a group that is no
-// reshape is wired to, sums aside: an index outside of the source axis is wired to
-// nothing.
+// Bases sets dst[k] to the source index that output from + k is wired to, without summed
+// indexes. The group must not be a reshape. An index outside of the source axis means that
+// the output is wired to nothing.
 func (g *Group) Bases(out []int, from int, dst []int) {
 	if g.Map == MapIndex {
 		copy(dst, g.Index[from:])

@@ -1,7 +1,7 @@
 // Package backend is the interface between the protocol and the machine that
 // runs it. A backend is tables and passes over them. It owns the witness and
 // knows no transcript: what is sent, and in what order, is decided above it
-// (packages sites, sumcheck, logup and whir), from the few numbers that a pass
+// (packages reduce, sumcheck, logup and whir), from the few numbers that a pass
 // returns. Passes are coarse: a round of all sums of a batch is one call. Every
 // backend gives the same numbers, which [conformance] checks.
 //
@@ -69,7 +69,7 @@ type Backend interface {
 	// logup.NumVars(l.Size) variables.
 	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
 	// RowSums and ColumnSums are the passes of a sum over the columns of look-up
-	// steps (package join): they return the sums of each job, for RowSums that of
+	// steps (package colsum): they return the sums of each job, for RowSums that of
 	// part p over row x at x·parts + p, for ColumnSums those of all columns. They
 	// are the caller's to overwrite.
 	RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error)

@@ -20,10 +20,10 @@ type Columns interface {
 // perTask is how many entries of tables are worth a goroutine.
 const perTask = 1 << 11
 
-// Prove proves the sum over the steps of l that are cut, at least one, for a tree
-// that ends at z. The claim must follow from what has been absorbed. An error is one of the passes; what
-// was written by then is no proof. A false claim gives a value that is not that of
-// the columns.
+// Prove proves the sum over those steps of l that are cut into several blocks, at least one, for a
+// tree that ends at z. The claim must follow from what has been absorbed. An error comes from the
+// passes; what was written by then is not a proof. With a false claim, the value at the end is not
+// that of the columns.
 func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, claim field.QM31, c Columns) (End, error) {
 	point := make([]field.QM31, Vars(g, l))
 	sums, err := newSums(ctx, g, l, z, c, len(point))
@@ -53,7 +53,8 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 	return End{point, claim}, nil
 }
 
-// newSums prepares the sums over the rows of all steps that are cut, for so many rounds.
+// newSums prepares the sums over the rows of all steps that are cut, for the given number of
+// rounds.
 func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
 	var steps []*backend.LeafStep
 	var layouts []*layout // of steps
@@ -92,9 +93,9 @@ func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.Q
 	return sums, advance(ctx, sums, 0, nil, c)
 }
 
-// advance moves the sums on to a round: it binds the variable of the one before, brings those of
-// which the rows' variables are all bound to columns, and finds what the round sends. point has
-// the challenges so far.
+// advance prepares the next round. It binds the variable of the round before. Sums whose row
+// variables are all bound go on with their columns. Then it computes what the round sends. point
+// has the challenges so far.
 func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c Columns) error {
 	each := func(f func(s *sum)) {
 		n := 0

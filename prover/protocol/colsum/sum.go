@@ -7,8 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// layout is what the sums over steps of one shape have in common, for a tree that ends at a
-// point.
+// layout is the part that the sums over all steps of one shape share, for one tree.
 type layout struct {
 	rows, columns    []int // the axes that number rows and columns
 	vars, rowVars    int
@@ -37,7 +36,7 @@ func newLayout(shape []int, z []field.QM31) *layout {
 	return l
 }
 
-// sum is the sum over one step, on its way through the rounds.
+// sum is the state of the sum over one step between rounds.
 type sum struct {
 	*layout
 	step    *backend.LeafStep
@@ -60,9 +59,9 @@ func newSum(l *layout, step *backend.LeafStep, z []field.QM31, beta field.QM31) 
 	return s
 }
 
-// split divides the axes of a shape into rows and columns (model.Splits). Of all ways it
-// takes that with the smallest tables in all, where an entry of a table over rows
-// counts more: it takes two sums of integers.
+// split divides the axes of a shape into rows and columns (model.Splits). It takes the
+// division with the smallest tables in all. An entry of a table over rows counts more,
+// because it costs two sums of integers.
 func split(shape []int) (rows, columns []int) {
 	columns = shape
 	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
@@ -74,8 +73,8 @@ func split(shape []int) (rows, columns []int) {
 	return rows, columns
 }
 
-// factor returns F_p. Where a part of the rows meets part p of the columns is a block
-// of the step.
+// factor returns the table F_p. Each part of the rows together with part p of the
+// columns is a block of the step.
 func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	f := make([]field.QM31, 1<<s.rowVars)
 	for i, parts := range s.rowParts {
@@ -88,8 +87,8 @@ func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	return f
 }
 
-// each calls f for the runs of a block: its n entries from `from` on are those from
-// at on in a table over the shape, in which axis a has the given stride.
+// each calls f for every run of a block: entries from to from + n − 1 of the block are
+// entries at to at + n − 1 of a table over the shape, whose axes have the given strides.
 func each(parts []model.Part, shape []int, strides func([]int) []int, f func(from, at, n int)) {
 	step := strides(shape)
 	run := 1
@@ -106,8 +105,8 @@ func each(parts []model.Part, shape []int, strides func([]int) []int, f func(fro
 	}
 }
 
-// dense are the strides of a tensor, padded those of a table in which every axis is
-// padded to a power of two.
+// dense returns the strides of a tensor, padded those of a table whose axes are padded
+// to powers of two.
 func dense(shape []int) []int {
 	return strides(shape, func(d int) int { return d })
 }
@@ -125,12 +124,12 @@ func strides(shape []int, length func(d int) int) []int {
 	return s
 }
 
-// rowSum asks for G_p.
+// rowSum describes the pass that gives all G_p.
 func (s *sum) rowSum() backend.RowSum {
 	return backend.RowSum{Column: s.column, Order: s.order, Ends: s.ends, Weights: s.inOrder}
 }
 
-// overRows takes G_p and begins the sum over rows.
+// overRows takes all G_p and starts the sum over rows.
 func (s *sum) overRows(sums []field.QM31) {
 	n := len(s.parts)
 	for p := range s.parts {
@@ -146,20 +145,20 @@ func (s *sum) overRows(sums []field.QM31) {
 	}
 }
 
-// bind makes the weights of rows, of which all variables are bound to the point.
+// bind computes the weights of the rows when all row variables are bound to point.
 func (l *layout) bind(point []field.QM31) {
 	if l.bound == nil {
 		l.bound = poly.OuterEq(l.rows, poly.SplitAxes(l.rows, point))
 	}
 }
 
-// columnSum asks for C bound to the rows' challenges.
+// columnSum describes the pass that binds C to the rows' challenges.
 func (s *sum) columnSum() backend.ColumnSum {
 	return backend.ColumnSum{Column: s.column, Weights: s.bound}
 }
 
-// overColumns takes that and begins the sum over columns. All of the rows'
-// variables are bound.
+// overColumns takes the result of columnSum and starts the sum over columns. All row
+// variables are bound by then.
 func (s *sum) overColumns(column []field.QM31) {
 	e := make([]field.QM31, 1<<(s.vars-s.rowVars))
 	for p, parts := range s.parts {
@@ -179,7 +178,7 @@ func (s *sum) sums() {
 	}
 }
 
-// entries is the number of those of all tables.
+// entries returns the number of entries of all tables.
 func (s *sum) entries() int {
 	n := 0
 	for _, p := range s.pairs {

@@ -5,14 +5,14 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// An End is where the sum ends, and the value that is left.
+// An End is the point where the sum ends, and the value that is left there.
 type End struct {
 	Point []field.QM31
 	Value field.QM31
 }
 
-// Verify reads the rounds of the sum over vars variables. That the value left is that
-// of the columns is the caller's to check.
+// Verify reads the rounds of the sum over vars variables. The caller checks that the
+// value left is that of the columns.
 func Verify(r *transcript.Reader, vars int, claim field.QM31) End {
 	point := make([]field.QM31, vars)
 	for i := range point {

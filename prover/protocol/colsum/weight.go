@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Places returns eq(z_high, position) for every block of a step: where it stands in the
-// tree that ends at z.
+// Places returns eq(z_high, position) for every block of a step, position being the
+// block's place in the tree that ends at z.
 func Places(s *backend.LeafStep, z *poly.Prefixes) []field.QM31 {
 	places, n := make([]field.QM31, len(s.Blocks)), len(z.Point())
 	for i := range s.Blocks {
@@ -20,9 +20,9 @@ func Places(s *backend.LeafStep, z *poly.Prefixes) []field.QM31 {
 	return places
 }
 
-// Weights evaluates E~ for the steps of a tree that ends at z, where the sum over them
-// ends at r. What a block adds to it is a product of its place and of a factor that all
-// steps of one shape have in common.
+// Weights evaluates E~ for the steps of a tree that ends at z, at the end r of the sum
+// over them. E~ is a sum over the step's blocks: of eq at the block's place times a
+// factor that all steps of one shape share.
 type Weights struct {
 	z, r    []field.QM31
 	key     []byte
@@ -68,8 +68,8 @@ func (w *Weights) blocks(s *backend.LeafStep, shape []int) []field.QM31 {
 	return factors
 }
 
-// Late returns the factor of a step of n variables in the value at the end of a sum
-// that ends at r.
+// Late returns Π_{j < N−n} (1 − r_j), the factor of a step of n variables in the value
+// at the end r of the sum.
 func Late(r []field.QM31, n int) field.QM31 {
 	v := field.One
 	for _, c := range r[:len(r)-n] {

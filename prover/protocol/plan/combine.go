@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Claim says that the MLE of a committed tensor has a value at a point, or, of the
-// multiplicities of a table, that those of its saturated rows add up to the value.
+// Claim says that the MLE of a committed tensor has a value at a point. For the multiplicities
+// of a table it may instead say that those of the table's saturated rows add up to the value.
 type Claim struct {
 	Tensor    model.TensorID
 	Point     []field.QM31
@@ -22,8 +22,8 @@ type Claim struct {
 // half is 1/2. At points of halves every eq has the same value.
 var half = field.FromM31(field.M31(1).Div2Exp(1))
 
-// saturated returns power times the sum of a tensor's saturated rows: a vector whose
-// stack holds it as one block, that one.
+// saturated returns the terms of power times the sum of a vector's saturated rows. The vector
+// lies in its stack as one block, the given one.
 func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
 	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
@@ -36,11 +36,12 @@ func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.Li
 	return terms
 }
 
-// claimGrain is the number of claims worth a goroutine, and of which cuts are shared.
+// claimGrain is the number of claims that are worth a goroutine. Claims within such a group
+// share cuts.
 const claimGrain = 1 << 12
 
-// A cut is what claims on tensors of one shape at one point have in common: of every
-// block, its part of the claim and the point inside of it. Both are shared by the terms.
+// A cut is what all claims on tensors of one shape at one point have in common. For every block
+// it has the factor of the claim and the point inside the block. Terms share both.
 type cut struct {
 	shape  []int
 	point  []field.QM31
@@ -48,7 +49,7 @@ type cut struct {
 	points [][]field.QM31
 }
 
-// fill cuts a claim into the blocks of its tensor, which has these in its stack.
+// fill cuts a claim into the blocks that its tensor has in its stack.
 func (c *cut) fill(stack *model.Stack, blocks []int) {
 	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
 	parts := poly.SplitAxes(c.shape, c.point)
@@ -67,15 +68,15 @@ func (c *cut) fill(stack *model.Stack, blocks []int) {
 	}
 }
 
-// cutKey finds cuts: claims of different keys have none in common.
+// cutKey is the key by which shared cuts are found: claims with different keys share none.
 type cutKey struct {
 	vars, blocks int
 	first, last  field.QM31
 }
 
-// cuts returns the cut of every claim but those on saturated rows. Among claims that are
-// looked at together a cut is made once for a shape at a point; where others have the same key,
-// which takes chance or a key that is made for it, once for each claim.
+// cuts returns the cut of every claim, except for claims on saturated rows. Within a group of
+// claimGrain claims one cut is made for each shape and point. Claims that have the same cutKey
+// by chance, or because somebody built a model key for it, get a cut each.
 func (p *Plan) cuts(claims []Claim) []*cut {
 	list := make([]*cut, len(claims))
 	parallel.For(len(claims), claimGrain, func(lo, hi int) {
@@ -103,8 +104,8 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 	return list
 }
 
-// joined are the terms that claims come down to: a term for every block of a claim's tensor,
-// and behind those of all claims the unused ends.
+// joined are the terms of the combined claim: one for every block of a claim's tensor, and
+// after those of all claims one for every unused end of a row.
 type joined struct {
 	p      *Plan
 	claims []Claim
@@ -125,7 +126,7 @@ func (j *joined) ofClaims() int {
 	return j.ends[len(j.ends)-1]
 }
 
-// Range calls f for some terms.
+// Range calls f for terms lo to hi − 1.
 func (j *joined) Range(lo, hi int, f func(*whir.Term)) {
 	i, _ := slices.BinarySearch(j.ends, lo+1) // the first claim that ends behind lo
 	at := 0                                   // its first term
@@ -144,7 +145,7 @@ func (j *joined) Range(lo, hi int, f func(*whir.Term)) {
 	}
 }
 
-// claim calls f for some terms of a claim, each of which it makes in t.
+// claim calls f for terms lo to hi − 1 of claim i. Each term is written to t.
 func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
 	c, located := &j.claims[i], &j.p.located[j.claims[i].Tensor]
 	at := &j.p.places[located.place]
@@ -160,11 +161,11 @@ func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
 	}
 }
 
-// Combine joins claims on committed tensors with powers of zeta into one
-// claim Σ Table(x)·Q(x) = value over all trees: the MLE of a tensor is the sum over
-// its blocks of eq(prefix)·Block~. Behind them come the claims that the unused ends
-// of the witness's rows are zero, at the last coordinates of tau, which has TailVars
-// (docs/protocol.md, "Openings"). Terms are made when they are asked for.
+// Combine combines claims on committed tensors with powers of zeta into one claim Σ
+// Table(x)·Q(x) = value over all trees. The MLE of a tensor is the sum over its blocks of
+// eq(prefix)·Block~. After these claims come those that the unused ends of the witness's rows
+// are zero, at the last coordinates of tau, which has TailVars coordinates (docs/protocol.md,
+// "Openings"). The terms of Q are computed on demand.
 func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
 	return p.Cut(claims).Combine(tau, zeta)
 }
@@ -172,7 +173,7 @@ func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms
 // Cuts are claims that have been cut into the blocks of their tensors.
 type Cuts struct{ j joined }
 
-// Cut does what Combine has to do before it has the challenges.
+// Cut does the part of Combine that needs no challenges.
 func (p *Plan) Cut(claims []Claim) *Cuts {
 	j := joined{p: p, claims: claims, cuts: p.cuts(claims), ends: make([]int, len(claims)), tails: p.tails()}
 	n := 0
@@ -187,7 +188,7 @@ func (p *Plan) Cut(claims []Claim) *Cuts {
 	return &Cuts{j}
 }
 
-// Combine is that of the plan. It is called once.
+// Combine is Plan.Combine for these claims. It may be called once.
 func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
 	j := &c.j
 	j.tau, j.powers = tau, make([]field.QM31, len(j.claims)+len(j.tails))

@@ -8,11 +8,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Limits of what a key may ask of a verifier, however it is made: at most about two
-// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a
-// key may cost"). A few hundred bytes can ask for 2^40 evaluations, by virtual
-// tensors that name each other twice, or for a table of 2^34 entries. A transformer
-// of fifty layers takes about a seventh of it.
+// Limits on what verifying with a key may cost, also if an enemy made the key: about two
+// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a key
+// may cost"). Without limits a key of a few hundred bytes could ask for 2^40 evaluations,
+// by virtual tensors that each name the one before twice, or for a table of 2^34 entries.
+// A transformer of fifty layers costs about a seventh of the limits.
 const (
 	maxNodes  = 1 << 17 // values that the forks find
 	maxTerms  = 1 << 19 // summands of them
@@ -22,10 +22,10 @@ const (
 	maxWork   = 1 << 26 // in units of about a wired pair, 20 ns on one core
 )
 
-// MaxPublic bounds the entries of a proof's inputs and outputs, likewise.
+// MaxPublic is the limit on the entries of all inputs and outputs of a proof.
 const MaxPublic = 1 << 24
 
-// What the parts of a verification cost, in units of work: planning included.
+// The costs of the parts of a verification, planning included, in the units of Plan.Work.
 const (
 	workFork       = 2000 // a fork of the transcript, its frame, its rounds
 	workRound      = 80   // a round of a sumcheck: the sponge above all
@@ -40,31 +40,31 @@ const (
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
 )
 
-// cost adds up what verifying costs, and stops at the first limit. Forks are laid out
-// beside each other; whether a limit is passed does not depend on their order.
+// cost adds up what verifying costs, and stops at the first limit. Sub-transcripts are
+// laid out in parallel; whether a limit is passed does not depend on their order.
 type cost struct {
 	nodes, terms, opened, pairs, units atomic.Uint64
 	over                               atomic.Pointer[string] // what is too much
 }
 
-// spent is what one fork has added to a cost, some of which waits: sums that several cores
-// write to for every node take longer than the rest of it.
+// spent is what one sub-transcript adds to a cost. It buffers part of that, because shared
+// sums that several cores write to for every node would take longer than all the rest.
 type spent struct {
 	*cost
 	nodes, terms, opened, pairs, units uint64
 }
 
-// mostWaiting is how much of a sum waits at most.
+// mostWaiting is the most that is buffered of one sum.
 const mostWaiting = 1 << 12
 
-// add has some wait, which is below 2^60.
+// add buffers n, which is below 2^60.
 func (s *spent) add(sum *uint64, n uint64) {
 	if *sum += n; *sum >= mostWaiting {
 		s.flush()
 	}
 }
 
-// flush adds up what waits.
+// flush adds the buffered amounts to the cost.
 func (s *spent) flush() {
 	c := s.cost
 	c.spend(&c.nodes, s.nodes, maxNodes, "tensors are evaluated too often")
@@ -76,8 +76,8 @@ func (s *spent) flush() {
 }
 
 func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
-	// n is below 2^60, and hardly anything is added to a sum over its limit: what forks
-	// that have not seen it yet do.
+	// The sum cannot wrap: n is below 2^60, and after the limit is passed only
+	// sub-transcripts that have not seen it yet add to the sum.
 	if !c.failed() && sum.Add(n) > limit {
 		reason := what // so that what stays where it is
 		c.over.CompareAndSwap(nil, &reason)
@@ -108,7 +108,7 @@ func (s *spent) node(n *Node) {
 	s.work(workNode + workTerm*uint64(len(n.Terms)))
 }
 
-// public adds the evaluation of a public tensor.
+// public adds the cost of evaluating a public tensor.
 func (s *spent) public(shape []int) { s.work(uint64(model.Size(shape)) / publicPerWork) }
 
 // walk adds a walk over wired pairs.
@@ -117,7 +117,7 @@ func (s *spent) walk(pairs uint64) {
 	s.work(pairs)
 }
 
-// wiring adds the evaluation of a view.
+// wiring adds the cost of evaluating a view.
 func (s *spent) wiring(w *Wiring) {
 	s.work(workView)
 	s.walk(w.SinglePairs + w.SummedPairs)
@@ -135,14 +135,14 @@ func (s *spent) claim(p *Plan, id model.TensorID) {
 	s.opens(uint64(len(p.located[id].blocks)))
 }
 
-// opens adds blocks of committed tensors that a claim is on.
+// opens adds the cost of n blocks of a committed tensor in a claim.
 func (s *spent) opens(n uint64) {
 	s.add(&s.opened, n)
 	s.work(n * workClaimBlock)
 }
 
-// CheckSizes refuses graphs that take too much before anything is laid out, or read of a
-// proof.
+// CheckSizes returns an error for graphs that are too large to lay out. It is called
+// before anything is laid out or read from a proof.
 func CheckSizes(g *model.Graph) error {
 	var public uint64
 	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {

@@ -5,34 +5,35 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Fork is what happens in one fork of the transcript, a chunk's or that of the
-// public outputs: which values are found and sent and in what order, which sums
-// are proved, and which claims on committed tensors are left. Prover and verifier
-// follow it (package sites); what it costs is known before it begins.
+// Fork is the plan of one sub-transcript, of a chunk or of the public outputs: which
+// values are found and sent and in what order, which sums are proved, and which claims
+// on committed tensors are left. Prover and verifier follow it (package reduce). What
+// it costs is known before it begins.
 type Fork struct {
 	Chunk int // −1 for the outputs
-	// Leaves are the look-up tree; it has no blocks if there are no look-ups.
+	// Leaves describes the look-up tree; it has no blocks if there are no look-ups.
 	// Alpha and Beta are zero.
 	Leaves backend.Leaves
-	// Steps and Tables are what they hold at the tree's end: by step and by table of
-	// Leaves. A step that is cut is evaluated where the sum over such steps ends,
-	// which has JoinVars rounds; 0 if there is none.
+	// Steps and Tables are the values of every step and every table of Leaves at the
+	// end of the tree. A step that is cut into several blocks is evaluated where the
+	// sum over such steps ends. That sum has JoinVars rounds; 0 if there is no such
+	// step.
 	Steps, Tables []Row
 	JoinVars      int
-	// Tau is the length of the list EquationPoint.
+	// Tau is the number of challenges in the list EquationPoint.
 	Tau       int
 	Equations []Equation
-	// Nodes are the values in the order in which they are found: the first
-	// RowNodes before the sum over the steps that are cut, up to JoinNodes before
-	// that and the look-ups are checked, up to EquationNodes before the equations
-	// are, and the others after each batch.
+	// Nodes are the values in the order in which they are found. The first RowNodes are
+	// found before the sum over the steps that are cut, those up to JoinNodes before
+	// that sum and the look-ups are checked, those up to EquationNodes before the
+	// equations are checked, and the others after each batch.
 	Nodes                              []Node
 	RowNodes, JoinNodes, EquationNodes int
 	Sums                               []Sum
 	Batches                            []Batch
 	// Claims are the nodes that are claims on committed tensors, in their order.
 	Claims []Value
-	// Bytes is the length of the fork's stream.
+	// Bytes is the length of the sub-transcript's stream.
 	Bytes int64
 }
 
@@ -51,8 +52,8 @@ const (
 	Public NodeKind = iota
 	// Sent is a committed tensor at a point: sent, and a claim.
 	Sent
-	// End is a committed tensor at a point where a sum has ended: a claim on a
-	// value that the end of the sum has given.
+	// End is a committed tensor at a point where a sum has ended. It is a claim; the
+	// end of the sum gives the value.
 	End
 	// SumValue is the value of a sum: sent, and proved by a later batch.
 	SumValue
@@ -64,7 +65,7 @@ const (
 	Count
 )
 
-// Node is a value that a fork finds.
+// Node is a value that a sub-transcript finds.
 type Node struct {
 	Kind   NodeKind
 	Tensor model.TensorID // Public, Sent, End, Count
@@ -86,11 +87,12 @@ type Term struct {
 	Product *Product
 }
 
-// ManyBlocks is the number of blocks of a table's saturated rows from which on a prover
-// adds up multiplicities for a Count, as that is less than an evaluation for each.
+// If a table's saturated rows make ManyBlocks blocks or more, the prover computes a
+// Count by adding up multiplicities. With fewer blocks one evaluation for each block is
+// cheaper.
 const ManyBlocks = 16
 
-// Row is what a step or a table holds at the end of the look-up tree.
+// Row has the values of a step or a table at the end of the look-up tree.
 type Row struct {
 	Num      Value // of a table: the multiplicities
 	Acc, Out Value // of a step; Out is also a table's committed value column
@@ -117,8 +119,8 @@ type Sum struct {
 	At    Point
 }
 
-// Operand is a tensor with some axes bound, as a table over the others in the
-// order Keep. Its MLE is needed at End when the sum has come to its end.
+// Operand is a tensor with some axes bound, as a table over the other axes in the order
+// Keep. When the sum has ended, the tensor's MLE is needed at the point End.
 type Operand struct {
 	Tensor model.TensorID
 	Bound  []Point // by axis; nil for those in Keep
@@ -131,12 +133,12 @@ type Batch struct {
 	From, To int // of Fork.Sums
 	Rounds   int
 	Degree   int // of the round polynomials, at most
-	// Checks are made when the nodes up to Nodes are known.
+	// Checks are done when the nodes up to Nodes are known.
 	Nodes  int
 	Checks []Check
 }
 
-// Check says that the end of a sum is a value found otherwise.
+// Check says that the end of a sum equals a value that is found in another way.
 type Check struct {
 	Sum   int
 	IsB   bool

@@ -7,31 +7,32 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// FrameKind tells the frames of a proof that carry transcript bytes.
+// FrameKind is the kind of a message (frame) of a proof that carries transcript bytes.
 type FrameKind uint8
 
 const (
 	// Commitments holds the root of the witness.
 	Commitments FrameKind = iota + 1
-	// Chunk holds the fork of a chunk; its index is the chunk's.
+	// Chunk holds the sub-transcript of the chunk with the same index.
 	Chunk
-	// IO holds the fork of the public outputs.
+	// IO holds the sub-transcript of the public outputs.
 	IO
 	// Opening holds the opening of all commitments.
 	Opening
 )
 
-// Frame is a part of a proof's file that carries transcript bytes.
+// Frame is a message of a proof's file that carries transcript bytes.
 type Frame struct {
 	Kind  FrameKind
 	Index int // of a chunk, else 0
-	// Bytes is the greatest length of the stream, of transcript.LimbBytes a limb, Exact
-	// that it has no other. In a file it is shorter (package proof).
+	// Bytes is the greatest length of the stream, at transcript.LimbBytes for an
+	// element of F. Exact says that the stream always has this length. In a file it is
+	// packed and so shorter (package proof).
 	Bytes int64
 	Exact bool
 }
 
-// String names the frame for messages.
+// String names the message, for errors.
 func (f Frame) String() string {
 	switch f.Kind {
 	case Commitments:
@@ -48,11 +49,11 @@ func (f Frame) String() string {
 
 const digestBytes = poseidon2.DigestLen * transcript.LimbBytes
 
-// maxOpening bounds the opening whatever a key's levels are: it grows with the
-// logarithm of the model's size, and is far below.
+// maxOpening is the most bytes of an opening, whatever levels a proof has. Openings
+// grow with the logarithm of the model's size and are far smaller.
 const maxOpening = 64 << 20
 
-// frames lists the frames in their order.
+// frames lists the messages in their order.
 func (p *Plan) frames() []Frame {
 	roots := 0
 	if p.WitnessTree() != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// NewLeaves lays out a look-up tree of the given steps that look up and of the
-// tables in use. Blocks are stacked by decreasing size, those of one size in the
+// NewLeaves lays out the look-up tree of the given look-up steps and of the tables
+// that they use. Blocks are stacked by decreasing size, those of one size in the
 // order of steps, of a step's blocks, and of tables, so that each is aligned and
 // nothing is padded.
 func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {

@@ -1,9 +1,8 @@
-// Package plan says what a proof looks like before it is made: what is committed
-// where, which sums and claims arise in which fork of the transcript and in what
-// order, the frames of the file, the parameters of the opening, the security of
-// every round, and what all this costs to verify. A Plan is computed once, from a
-// valid circuit and the security asked for; prover, verifier, limits and
-// estimates read it.
+// Package plan describes a proof before it is made: what is committed where, which
+// sums and claims arise in which sub-transcript (Fork) and in what order, the
+// messages (frames) of the file, the parameters of the opening, the security of every
+// round, and what verifying costs. A Plan is computed once, from a valid circuit and
+// the security asked for. Prover, verifier, limits and estimates read it.
 package plan
 
 import (
@@ -21,22 +20,23 @@ import (
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are those of the opening, in its order: of the fixed tensors, of the
-	// witness, as far as there are any.
+	// Trees are the first trees of the opening, in order: that of the fixed tensors,
+	// then that of the witness. Either may be missing.
 	Trees  []Tree
 	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
 	Params *soundness.Params
-	// LookupGrind is the work before the look-up challenges of every chunk.
+	// LookupGrind is the proof of work before the look-up challenges of every chunk,
+	// in bits.
 	LookupGrind int
-	// Forks are the chunks in order, then the public outputs; the transcript's fork
-	// with a Fork's index is its own.
+	// Forks are the sub-transcripts: one for each chunk, in order, then that of the
+	// public outputs. Forks[i] uses sub-transcript i of the main transcript.
 	Forks []*Fork
 	// Rounds are all challenges of a proof, in order, with their bits of security.
 	Rounds []soundness.Round
-	// Frames are the parts of a proof's file, in order.
+	// Frames are the messages of a proof's file, in order.
 	Frames []Frame
-	// places are those of the stacks, located where the committed tensors are.
+	// places says where each stack begins, located where each committed tensor is.
 	places  []place
 	located []located // by tensor
 	wirings wirings
@@ -47,7 +47,7 @@ type Plan struct {
 // field elements, and p look-ups would wrap them.
 const maxLeaves = 1 << 30
 
-// minLookupGrind is spent before the look-up challenges whatever the size.
+// minLookupGrind is the least work before the look-up challenges, in bits.
 const minLookupGrind = 8
 
 // New plans the proofs of a valid graph and chooses the parameters of commitments and
@@ -57,13 +57,13 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
 }
 
-// WithRows is New where the fixed tensors are committed to in rows of that length, as
-// log2.
+// WithRows is New with the row length of the fixed tensors' tree given, as log2.
 func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
 	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
 }
 
-// WithChoice is New with a choice that was made before. It must reach the security.
+// WithChoice is New with parameters that were chosen before. It returns an error if
+// they do not reach the security.
 func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
 	if made.Levels == nil {
 		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
@@ -71,7 +71,7 @@ func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) 
 	return newPlan(g, c, made)
 }
 
-// newPlan chooses what a choice leaves open.
+// newPlan makes a plan, and chooses the parameters that choice leaves open.
 func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func committed(g *model.Graph) [][]model.TensorID {
 	return lists
 }
 
-// reduce lays out the forks, which do not depend on each other.
+// reduce lays out the sub-transcripts, in parallel.
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
@@ -144,7 +144,7 @@ func (p *Plan) reduce() error {
 	return p.cost.failure()
 }
 
-// wirings are those of a plan's views, each of which is analysed once.
+// wirings has the wiring of every view of a plan, so that each view is analysed once.
 type wirings struct {
 	mu   sync.Mutex
 	list map[*model.Linear]*wiringOnce
@@ -178,8 +178,8 @@ func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
 	return w.w
 }
 
-// secure sets the work before the look-ups and lists the rounds, all of which
-// must reach the target.
+// secure sets the work before the look-ups and lists the rounds. It returns an error
+// unless all of them reach the target.
 func (p *Plan) secure() error {
 	target := soundness.WholeBits(p.Config.TargetBits)
 	for _, f := range p.Forks {
@@ -211,9 +211,9 @@ func (p *Plan) secure() error {
 	return nil
 }
 
-// Strength returns what a proof is worth.
+// Strength returns the security of a proof.
 func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }
 
-// Work is what verifying costs beside reading the proof, in units of
-// about 20 ns on one core.
+// Work is what verifying costs, besides reading the proof, in units of about 20 ns on
+// one core.
 func (p *Plan) Work() uint64 { return p.cost.units.Load() }

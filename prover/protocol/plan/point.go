@@ -1,11 +1,11 @@
 package plan
 
-// Coord names a coordinate of a point: a challenge of a fork, by the list of
-// challenges that it is drawn in and its place there.
+// Coord names a coordinate of a point: a challenge of a sub-transcript, by the list
+// of challenges that it is drawn in and its place there.
 type Coord uint32
 
-// indexBits is enough for the places of a list: no tensor has more variables, nor
-// has a look-up tree.
+// indexBits is enough for a place in a list: no tensor and no look-up tree has
+// 2^indexBits variables.
 const indexBits = 6
 
 // coord returns the coordinate at a place of a list.
@@ -17,12 +17,12 @@ func (c Coord) List() int { return int(c >> indexBits) }
 // Index returns its place in the list.
 func (c Coord) Index() int { return int(c & (1<<indexBits - 1)) }
 
-// Point is where an MLE is evaluated, before the challenges are drawn. Two points
-// of the same names are the same point; others differ but with the probability
-// that random challenges are equal.
+// Point is where an MLE is evaluated, as names of challenges that are not drawn yet.
+// Points with the same names are equal. Points with other names differ, except with
+// the probability that random challenges are equal.
 type Point []Coord
 
-// Consecutive says whether the coordinates are neighbours in one list, in its order.
+// Consecutive reports whether the coordinates follow each other in one list.
 func (p Point) Consecutive() bool {
 	for i, c := range p {
 		if c != p[0]+Coord(i) || c.List() != p[0].List() {
@@ -32,8 +32,8 @@ func (p Point) Consecutive() bool {
 	return true
 }
 
-// The lists of a fork's challenges. A batch of sums has the list FirstBatch plus
-// its number.
+// The lists of a sub-transcript's challenges. Batch i of sums has list FirstBatch +
+// i.
 const (
 	LookUpPoint   = 0 // where the look-up tree ends
 	JoinPoint     = 1 // where the sum over the steps that are cut ends
@@ -41,7 +41,8 @@ const (
 	FirstBatch    = 3
 )
 
-// challenges returns the last n names of a list of length of.
+// challenges returns the names of the last n challenges of a list that has of
+// challenges.
 func challenges(list, of, n int) Point {
 	p := make(Point, n)
 	for i := range p {

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
-// Product is a product of tensors as the protocol takes it (docs/protocol.md,
-// "Products"): at a point ρ of its output,
+// Product is a product of tensors in the form that the protocol uses
+// (docs/protocol.md, "Products"): at a point ρ of its output,
 //
 //	mask · Σ_{b,k} eq(ρ_b, b) · A~(b, k, ρ_A) · B~(b, k, ρ_B),
 //
@@ -23,7 +23,7 @@ type Product struct {
 func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	c := &Product{Contraction: *model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out), Out: out}
 	c.Summed = append(append(c.Summed, c.Batch...), c.Sum...)
-	// Labels of output axes come below those of contracted ones.
+	// Labels of output axes are smaller than those of contracted ones.
 	slices.SortFunc(c.Summed, func(a, b model.Label) int { return a.ID - b.ID })
 	for _, l := range c.Summed {
 		c.Vars += model.Log2Ceil(l.Dim)

@@ -12,12 +12,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// reducer follows the reduction of a fork with challenges that are names.
+// reducer follows the claim reduction of one sub-transcript, with names in place of
+// challenges.
 type reducer struct {
 	p    *Plan
 	f    *Fork
 	cost spent
-	// seen are the values that tensors have at points already.
+	// seen finds the node of a tensor at a point that has been evaluated before.
 	seen     seen
 	key      []byte              // of products
 	products map[string]*Product // by what they follow from
@@ -32,7 +33,7 @@ func newReducer(p *Plan, chunk int) *reducer {
 	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: spent{cost: &p.cost}, seen: newSeen(0)}
 }
 
-// nodesAStep is how many values a step comes down to, roughly; a table is two.
+// nodesAStep is roughly how many nodes a step takes; a table takes two.
 const nodesAStep = 5
 
 // chunk lays out the reduction of a chunk's steps, those with the given indexes,
@@ -97,7 +98,7 @@ func (r *reducer) finish() *Fork {
 	return r.f
 }
 
-// lookUps lays out what the look-up tree's end comes down to.
+// lookUps lays out the values to which the end of the look-up tree is reduced.
 func (r *reducer) lookUps() {
 	g, f := r.p.Graph, r.f
 	vars := model.Log2Ceil(f.Leaves.Size)
@@ -158,8 +159,8 @@ func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 	return row
 }
 
-// challenges returns the last n names of a list of length of. A list has one length
-// in a fork.
+// challenges returns the names of the last n challenges of a list that has of
+// challenges. A list has the same length in the whole sub-transcript.
 func (r *reducer) challenges(list, of, n int) Point {
 	for len(r.lists) <= list {
 		r.lists = append(r.lists, nil)
@@ -234,8 +235,9 @@ func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
 	return list
 }
 
-// view lays out a view at a point: if its wiring does more than rename variables,
-// its value is sent and a sum waits that moves it to the source.
+// view lays out a view at a point. If its wiring does more than rename variables,
+// its value is sent, and a sum of the next batch reduces it to a value of the
+// source.
 func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 	r.cost.wiring(w)
 	if r.cost.failed() || w.Empty {
@@ -261,8 +263,8 @@ func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	return r.add(n)
 }
 
-// product returns a product as the protocol takes it, one for all that have the same
-// labels and shapes.
+// product returns the Product for a product of the circuit. Products with the same
+// labels and shapes share one.
 func (r *reducer) product(p *model.Product, out []int) *Product {
 	g := r.p.Graph
 	r.key = r.key[:0]
@@ -283,7 +285,7 @@ func (r *reducer) product(p *model.Product, out []int) *Product {
 	return c
 }
 
-// sum puts a sum into the next batch and returns its value.
+// sum adds a sum to the next batch and returns its value's node.
 func (r *reducer) sum(s Sum) Value {
 	s.Value = r.add(Node{Kind: SumValue, Sum: len(r.f.Sums)})
 	r.elements++
@@ -291,8 +293,8 @@ func (r *reducer) sum(s Sum) Value {
 	return s.Value
 }
 
-// end returns where an operand lands when the variables of its sum are bound to
-// kept.
+// end returns the point at which an operand's tensor is needed when the variables
+// of its sum are bound to kept.
 func (r *reducer) end(o *Operand, kept Point) Point {
 	shape := r.p.Graph.Tensors[o.Tensor].Shape
 	parts := make([]Point, len(shape))
@@ -308,10 +310,10 @@ func (r *reducer) end(o *Operand, kept Point) Point {
 	return at
 }
 
-// someEq stands for coordinates of which only the number matters.
+// someEq stands for eq coordinates where only their number matters.
 var someEq [1 << indexBits]field.QM31
 
-// batches lays out batches of sums until none waits.
+// batches lays out batches of sums until no sum is left.
 func (r *reducer) batches() {
 	f := r.f
 	for from := 0; from < len(f.Sums) && !r.cost.failed(); {
@@ -334,7 +336,7 @@ func (r *reducer) batches() {
 			if s.View == nil {
 				s.B.End = r.end(&s.B, kept)
 			}
-			// Binding may add sums, which moves them.
+			// bind may append sums, which moves the slice.
 			product := s.View == nil
 			r.bind(&b, i, false)
 			if product {
@@ -347,8 +349,8 @@ func (r *reducer) batches() {
 	}
 }
 
-// bind states that an operand's tensor has at its end the value that the end of
-// the sum gives.
+// bind records that an operand's tensor has, at the point End, the value that the
+// end of the sum gives.
 func (r *reducer) bind(b *Batch, sum int, isB bool) {
 	if r.cost.failed() {
 		return

@@ -10,7 +10,7 @@ import (
 // lookupColumns is the width of a table row: key, value, tag.
 const lookupColumns = 3
 
-// Name says which part of a proof the fork is.
+// Name names the part of the proof that the sub-transcript is for.
 func (f *Fork) Name() string {
 	if f.Chunk < 0 {
 		return "outputs"

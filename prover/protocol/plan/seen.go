@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// seen finds the nodes of a fork that are the value of a tensor at a point. It is a table of
-// their numbers, by a keyed hash, with the next free place for one whose own is taken.
+// seen finds the node of a sub-transcript that is the value of a given tensor at a given
+// point. It is a hash table of node numbers with a keyed hash and linear probing.
 type seen struct {
 	places []seenAt // a power of two, at least half of them free
 	used   int
@@ -39,7 +39,7 @@ func (s *seen) hash(id model.TensorID, at Point) uint64 {
 	return maphash.Bytes(s.seed, s.key)
 }
 
-// find returns the node of a tensor at a point, and the hash of these.
+// find returns the node of a tensor at a point, and the hash of the two for add.
 func (s *seen) find(nodes []Node, id model.TensorID, at Point) (v Value, ok bool, h uint64) {
 	h = s.hash(id, at)
 	for i := h; ; i++ {

@@ -6,12 +6,12 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Key tells the tables of operands apart: names of challenges stand for challenges.
+// Key identifies the table of an operand; names of challenges stand for the challenges.
 func (o *Operand) Key() string { return fmt.Sprint(o.Tensor, o.Bound, o.Keep) }
 
-// Shared finds the tables of constant tensors that several sums of a fork have, as when both
-// limbs of a wide tensor are multiplied with the same weights, so that the weights are read
-// once: the number of their uses, by Operand.Key.
+// Shared finds the tables of constant tensors that several sums use, so that the weights are
+// read only once. That happens when both digits of a wide tensor are multiplied with the
+// same weights. It returns the number of uses by Operand.Key.
 func (f *Fork) Shared(g *model.Graph) map[string]int {
 	uses := map[string]int{}
 	for i := range f.Sums {

@@ -16,7 +16,8 @@ func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sp
 	return Statement(key, &p.Graph.Instance, &p.Choice, inputs, outputs)
 }
 
-// Statement is that of a plan for an instance of a circuit, with that choice.
+// Statement is Plan.Statement for an instance of a circuit, with the given
+// parameters.
 func Statement(key [32]byte, in *model.Instance, choice *Choice, inputs, outputs [][]int32) *transcript.Sponge {
 	s := transcript.New(protocol)
 	s.AbsorbBytes(key[:])

@@ -32,7 +32,8 @@ func (t *Tree) Values() uint64 {
 	return n
 }
 
-// place is where a stack begins: at a value of a tree, counted as in whir.Term.
+// place is where a stack begins: the tree, and the offset of the first value in it,
+// counted as in whir.Term.
 type place struct {
 	stack *model.Stack
 	tree  int
@@ -61,7 +62,7 @@ func (c *Choice) Equal(d *Choice) bool {
 	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels)
 }
 
-// stacks are what is committed to.
+// stacks are the stacks of all committed tensors of a circuit.
 type stacks struct {
 	fixed   *model.Stack // nil if there is none
 	witness []*model.Stack
@@ -81,8 +82,8 @@ func newStacks(g *model.Graph) *stacks {
 	return &stacks{fixed: all[0], witness: slices.DeleteFunc(all[1:], func(s *model.Stack) bool { return s == nil })}
 }
 
-// choose completes a choice: what is negative, or nil, is the cheapest. The row
-// length of the fixed tensors follows from their number alone.
+// choose completes a choice: it replaces what is negative, or nil, by the cheapest
+// parameter. The row length of the fixed tensors follows from their number alone.
 func (s *stacks) choose(c soundness.Config, choice *Choice) error {
 	var err error
 	var beside []soundness.Tree
@@ -108,7 +109,8 @@ func (s *stacks) choose(c soundness.Config, choice *Choice) error {
 	return nil
 }
 
-// check reports row lengths that are out of range, or of a tree that is not there.
+// check returns an error for a row length that is out of range, or for a tree that does
+// not exist.
 func (s *stacks) check(c soundness.Config, choice *Choice) error {
 	for _, x := range []struct {
 		what    string
@@ -122,8 +124,8 @@ func (s *stacks) check(c soundness.Config, choice *Choice) error {
 	return nil
 }
 
-// maxRows bounds the rows of a tree: beyond, a leaf is longer than what it stands
-// for.
+// maxRows is the most rows of a tree: with more, a leaf would be longer than the values
+// that it stands for.
 const maxRows = 1 << soundness.MaxFoldVars
 
 var errRows = errors.New("too many rows are committed")
@@ -222,9 +224,9 @@ type tail struct {
 	vars   int
 }
 
-// tails cuts the unused ends of the witness's last rows into aligned blocks, in
-// their order. The fixed tensors' needs none: their rows are what the key's root
-// commits to.
+// tails cuts the unused ends of the witness's last rows into aligned blocks, in order.
+// The fixed tensors need none: the key's root commits to their rows, with whatever is
+// behind the last value.
 func (p *Plan) tails() []tail {
 	var list []tail
 	for _, at := range p.places {
@@ -283,7 +285,7 @@ func (p *Plan) RowOffsets() []uint64 {
 	return n
 }
 
-// Opening is what a backend opens.
+// Opening returns the description of the opening for a backend.
 func (p *Plan) Opening() backend.Opening {
 	o := backend.Opening{Params: p.Params, RowOffsets: p.RowOffsets()}
 	for i := range p.Trees {

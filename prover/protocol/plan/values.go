@@ -10,8 +10,9 @@ import (
 )
 
 // A public tensor of more than longTensor entries is absorbed as the digests of
-// digestedColumns interleaved columns, which are hashed side by side and on all cores:
-// the transcript's own sponge takes one block after the other, a sixth as fast on one.
+// digestedColumns interleaved columns. The columns are hashed side by side and on all
+// cores. The transcript's own sponge would take one block after the other, at a sixth of
+// the speed of one core.
 const (
 	longTensor      = 1 << 11
 	digestedColumns = 1 << 7
@@ -35,20 +36,20 @@ func absorbValues(s *transcript.Sponge, v []int32) {
 }
 
 const (
-	// rowsAtOnce is how many rows are hashed together, so that their limbs stay in the
+	// rowsAtOnce is how many rows are hashed together, so that they stay in the
 	// first-level cache.
 	rowsAtOnce = 1 << 8
-	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
-	// and all where it takes no longer than to start another.
+	// columnsAtOnce is the least number of columns that a core hashes: one vector of
+	// them.
 	columnsAtOnce = 1 << 4
 	fewRows       = 1 << 8
-	// manyValues are more than a cache holds.
+	// manyValues is more than a cache holds.
 	manyValues    = 1 << 22
 	piecesPerCore = 2
 )
 
-// digests returns those of the columns of v, of which it is the rows one after the
-// other, the last one filled up with zeros.
+// digests returns the digests of the columns of v. v has the rows one after the other;
+// the last one is filled up with zeros.
 func digests(v []int32) []poseidon2.Digest {
 	d := make([]poseidon2.Digest, digestedColumns)
 	grain := 1

@@ -6,28 +6,28 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Wiring is a view as the protocol takes it (docs/protocol.md, "Wiring"): at a
-// point of its output, a linear functional of the source,
+// Wiring is a view in the form that the protocol uses (docs/protocol.md, "Wiring"):
+// at a point of its output, a linear functional of the source,
 //
 //	View(src)~(r) = factor · Σ_x src~(bound, x) · Π_groups g_group(x).
 type Wiring struct {
 	Out, In []int // the shapes
 	Fill    int64
-	// Renaming groups bind source axes to coordinates of r, Single ones have a
-	// source of one entry and give the factor; both leave nothing to sum over.
+	// Renaming groups bind source axes to coordinates of r. Single groups have a
+	// source of one entry and give the factor. Neither leaves anything to sum over.
 	Renaming, Single []*model.Group
 	// Summed groups keep their source axes in the sum, in this order.
 	Summed []*model.Group
 	// Keep are the source axes in the sum, ascending, and Vars their variables.
 	Keep []int
 	Vars int
-	// Bound lists for every other source axis the coordinates of r that it is bound
-	// to, by their places; it is nil for the axes in Keep.
+	// Bound lists for every other source axis the places of the coordinates of r
+	// that it is bound to. It is nil for the axes in Keep.
 	Bound [][]int
 	// Empty says that no entry of some Single group is wired: the factor is zero.
 	Empty bool
-	// Pairs are the wired pairs that an evaluation walks, of the groups that give
-	// the factor and of those in the sum.
+	// SinglePairs and SummedPairs count the wired pairs that an evaluation walks:
+	// of the groups that give the factor, and of those in the sum.
 	SinglePairs, SummedPairs uint64
 }
 

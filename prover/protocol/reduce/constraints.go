@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// lookUps proves all look-ups of a chunk with one LogUp tree, after bits of work,
-// and ties the tree's end to the columns of every step and table.
+// lookUps proves all look-ups of a chunk with one LogUp tree, after a proof of work of the
+// given bits. It then checks the end of the tree against the columns of every step and table.
 func (s *Session) lookUps(bits int) {
 	s.p.grind(bits)
 	l := s.f.Leaves
@@ -25,7 +25,7 @@ func (s *Session) lookUps(bits int) {
 	if s.p.failed() {
 		return
 	}
-	// What the tree's end is without the columns of the steps that are cut.
+	// The end of the tree, without the columns of the steps that are cut.
 	num, den, prefixes := field.Zero, field.Zero, poly.NewPrefixes(end.Point)
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	places := make([][]field.QM31, len(l.Steps)) // of their blocks
@@ -60,8 +60,8 @@ func (s *Session) lookUps(bits int) {
 	}
 }
 
-// joined proves that the columns of the steps that are cut add up to a claim at the
-// tree's end z (package join), where the blocks of every step have these places.
+// joined proves that the columns of the steps that are cut add up to claim at the tree's end
+// z (package colsum). places has the place of every block of every step.
 func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim field.QM31) {
 	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
 	if s.p.failed() {
@@ -114,9 +114,9 @@ func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key
 	return key, val
 }
 
-// saturatedPoints returns where a table's multiplicities are evaluated for the sum over its
-// saturated rows, none if there are many blocks of them. Those of a block of 2^n rows are 2^n
-// times the MLE where the n coordinates inside of it are all 1/2.
+// saturatedPoints returns the points at which a table's multiplicities are evaluated for the
+// sum over its saturated rows; none if the rows make many blocks. The sum over a block of 2^n
+// rows is 2^n times the MLE at the point whose n coordinates inside the block are 1/2.
 func saturatedPoints(t *model.Table) [][]field.QM31 {
 	blocks := t.SaturatedBlocks()
 	if len(blocks) >= plan.ManyBlocks {
@@ -137,7 +137,7 @@ func saturatedPoints(t *model.Table) [][]field.QM31 {
 	return points
 }
 
-// saturated is the prover's: it adds up multiplicities over a table's saturated rows.
+// saturated adds up multiplicities over a table's saturated rows. Only the prover calls it.
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	blocks := t.SaturatedBlocks()
 	if len(blocks) >= plan.ManyBlocks {
@@ -150,9 +150,9 @@ func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	return sum.C0.A0
 }
 
-// piecewise evaluates the MLE of a piecewise-linear value column. That of a stretched
-// table does not depend on the last variables, those of the bits that it drops: it is
-// the short column's at the others.
+// piecewise evaluates the MLE of a piecewise-linear value column. The values of a high-bits
+// table do not depend on the last variables, those of the low bits of the key, so its MLE is
+// that of the short column at the other variables.
 func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
 	rho = rho[:t.Bits-t.Drop]
 	v := field.Zero
@@ -169,9 +169,9 @@ func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
 	return v
 }
 
-// equations checks the chunk's exact and zero steps at one random point, or ties
-// the public outputs to the graph's output tensors there: a tensor with n
-// variables uses the last n coordinates.
+// equations checks the chunk's exact and zero steps at one random point, or that the public
+// outputs equal the graph's output tensors there. A tensor with n variables uses the last n
+// coordinates of the point.
 func (s *Session) equations() {
 	if s.p.failed() || len(s.f.Equations) == 0 {
 		return

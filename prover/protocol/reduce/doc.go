@@ -1,7 +1,7 @@
-// Package reduce reduces the constraints of a quantised graph to claims on
-// committed tensors (docs/protocol.md, "Sites"). What happens in which order is
-// data, a plan.Fork; it is followed here once for both parties: a Party either
-// computes and sends each value, or receives it, and draws the same challenges.
-// What the verifier checks, the prover checks too. Errors of either side stick,
-// and stop it (Party.Err).
+// Package reduce is the claim reduction: it reduces the constraints of a quantised
+// graph to claims on committed tensors (docs/protocol.md, "Claim reduction"). A
+// plan.Fork says what happens in which order. This package follows it, with one
+// code for both roles: a prover's Party computes and sends each value, a verifier's
+// receives it, and both draw the same challenges. The prover checks what the
+// verifier checks. After the first error a Party does nothing more (Party.Err).
 package reduce

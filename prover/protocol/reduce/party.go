@@ -13,37 +13,36 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Party is one side of the protocol: a prover with a writer and a backend, or
-// a verifier with a reader.
+// Party is one role of the protocol: a prover with a writer and a backend, or a
+// verifier with a reader.
 type Party struct {
 	ctx context.Context // of the one fork that a proving side is for
 	w   *transcript.Writer
 	b   backend.Backend
 	err error // of the proving side, the first one
 	r   *transcript.Reader
-	// unchecked makes the prover go on with claims that do not hold.
+	// unchecked makes the prover continue with claims that do not hold.
 	unchecked bool
 }
 
-// NewProver returns the proving side. It stops, with an error, when the context
-// ends, when the backend fails, or when a claim of its own does not hold.
+// NewProver returns a prover's Party. It stops with an error when the context ends,
+// when the backend fails, or when one of its own claims does not hold.
 func NewProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
 	return &Party{ctx: ctx, w: w, b: b}
 }
 
-// NewUncheckedProver returns a proving side that does not look at its own
-// claims. It is for tests that the verifier does.
+// NewUncheckedProver returns a prover's Party that does not check its own claims. It is
+// for tests of the verifier.
 func NewUncheckedProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
 	return &Party{ctx: ctx, w: w, b: b, unchecked: true}
 }
 
-// NewVerifier returns the verifying side.
+// NewVerifier returns a verifier's Party.
 func NewVerifier(r *transcript.Reader) *Party { return &Party{r: r} }
 
 func (p *Party) proving() bool { return p.w != nil }
 
-// Err returns the first error, of either side. What was written or read by then
-// means nothing.
+// Err returns the first error. After an error, what was written or read is meaningless.
 func (p *Party) Err() error {
 	if p.proving() {
 		return p.err
@@ -51,11 +50,11 @@ func (p *Party) Err() error {
 	return p.r.Err()
 }
 
-// failed says whether there has been an error, so that work can stop. After one,
+// failed reports whether there has been an error, so that work can stop. After an error
 // values are zero and tables nil.
 func (p *Party) failed() bool { return p.Err() != nil }
 
-// fail records an error, the first one, of either side.
+// fail records an error, unless there was one before.
 func (p *Party) fail(err error) {
 	if !p.proving() {
 		p.r.Fail(err)
@@ -64,7 +63,7 @@ func (p *Party) fail(err error) {
 	}
 }
 
-// on makes a call of the proving side's backend, unless it has failed before.
+// on calls the prover's backend, unless there was an error before.
 func on[T any](p *Party, f func() (T, error)) (v T) {
 	if p.failed() {
 		return v
@@ -126,13 +125,13 @@ func (p *Party) check(ok bool, format string, args ...any) {
 	p.fail(err)
 }
 
-// ProverError is the error of the proving side that a claim of its own does not
-// hold.
+// ProverError says that one of the prover's own claims does not hold.
 type ProverError struct{ Err error }
 
 func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Error() }
 
-// evaluate returns values of tensors. It is for the proving side, as are the next four.
+// evaluate returns values of tensors at points. Only a prover calls it and the next
+// four methods.
 func (p *Party) evaluate(list []backend.Evaluation) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Eval(p.ctx, list) })
 }
@@ -168,8 +167,8 @@ func (p *Party) logup(l backend.Leaves, numVars int) logup.End {
 	})
 }
 
-// join proves or verifies the sum over the steps of a look-up tree that are cut, for
-// a tree that ends at z.
+// join proves or verifies the sum over those steps of a look-up tree that are cut into
+// several blocks (package colsum). The tree ends at z.
 func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim field.QM31) colsum.End {
 	if !p.proving() {
 		return colsum.Verify(p.r, vars, claim)
@@ -177,8 +176,8 @@ func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int
 	return on(p, func() (colsum.End, error) { return colsum.Prove(p.ctx, p.w, g, l, z, claim, p.b) })
 }
 
-// sumcheck proves the sums of the shapes, of which the instances are the prover's
-// tables, or verifies them.
+// sumcheck proves or verifies a batch of sums with the given shapes. instances are the
+// prover's tables.
 func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
 	if !p.proving() {
 		return sumcheck.Verify(p.r, shapes)

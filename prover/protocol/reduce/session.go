@@ -12,12 +12,11 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Public gives the values of the public tensors: the i-th input or output of the
-// graph, dense and row-major. The prover's backend knows the inputs.
+// Public has the values of the public tensors: of the i-th input or output of the graph, dense and
+// row-major. The prover's backend has the inputs too.
 type Public struct{ Inputs, Outputs [][]int32 }
 
-// Session follows the reduction of one fork of the transcript (a chunk, or the
-// public outputs) to claims on committed tensors.
+// Session runs the claim reduction of one sub-transcript (of a chunk, or of the public outputs).
 type Session struct {
 	g              *model.Graph
 	f              *plan.Fork
@@ -32,9 +31,8 @@ type Session struct {
 	room           []field.QM31       // for points
 }
 
-// Run follows a fork and returns the claims that are left to open. A verifier's
-// reader has the error if something does not hold, and the claims mean nothing
-// then.
+// Run runs the claim reduction of a sub-transcript and returns the claims that are left to open.
+// If something does not hold, the verifier's reader has the error, and the claims are meaningless.
 func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
@@ -65,7 +63,8 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 // pointRoom is how many coordinates of points are allocated at a time.
 const pointRoom = 1 << 9
 
-// at returns a point whose challenges have been drawn, which must not be changed.
+// at returns the coordinates of a point whose challenges have been drawn. The caller must not
+// change them.
 func (s *Session) at(p plan.Point) []field.QM31 {
 	if len(p) == 0 {
 		return nil
@@ -85,8 +84,8 @@ func (s *Session) at(p plan.Point) []field.QM31 {
 	return point
 }
 
-// find finds the values of the nodes before n. What a prover computes of them it computes first,
-// all evaluations together and all sums: the points are known.
+// find finds the values of the nodes before n. A prover first computes all evaluations in one call
+// and all sums in another; their points are known.
 func (s *Session) find(n int) {
 	if s.p.proving() && !s.p.failed() {
 		s.computed = s.p.evaluate(s.evaluations(n))
@@ -98,8 +97,8 @@ func (s *Session) find(n int) {
 	}
 }
 
-// evaluations are the prover's: of the nodes before n whose values are not known, in the order
-// in which value wants them.
+// evaluations lists what a prover has to evaluate for the nodes before n whose values are not
+// known, in the order in which value takes the results.
 func (s *Session) evaluations(n int) []backend.Evaluation {
 	var list []backend.Evaluation
 	for i := len(s.values); i < n; i++ {
@@ -119,7 +118,7 @@ func (s *Session) evaluations(n int) []backend.Evaluation {
 	return list
 }
 
-// take is the prover's: it takes the first of some values that were computed.
+// take removes and returns the first of the values that a prover has computed.
 func (s *Session) take(values *[]field.QM31) field.QM31 {
 	if len(*values) == 0 {
 		return field.Zero // it has failed
@@ -163,10 +162,10 @@ func (s *Session) input(id model.TensorID) []int32 {
 	return nil
 }
 
-// wired returns a wiring with the public indexes that it has groups of.
+// wired returns a wiring with the values of the public index lists that it refers to.
 func (s *Session) wired(w *plan.Wiring) *plan.Wiring { return w.WithIds(s.input) }
 
-// end returns a value that the end of a sum has given.
+// end returns the value of an operand at the end of a sum.
 func (s *Session) end(sum int, isB bool) field.QM31 {
 	if isB {
 		return s.finals[sum].B
@@ -209,8 +208,8 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 	return sum
 }
 
-// inner is the prover's: it makes the tables of the sums among the nodes before n whose values are
-// not known, which wait for their batch, and returns the sums.
+// inner makes a prover's tables for the sums among the nodes before n whose values are not known,
+// and returns the sums. The tables are kept until the batch of the sum.
 func (s *Session) inner(n int) []field.QM31 {
 	var sums []*plan.Sum
 	for i := len(s.values); i < n; i++ {
@@ -258,7 +257,7 @@ func (s *Session) restriction(o *plan.Operand) backend.Restriction {
 	return r
 }
 
-// batch proves a batch of sums and binds the tensors at its ends.
+// batch proves or verifies a batch of sums, and records the values of the tensors at its ends.
 func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
@@ -274,7 +273,7 @@ func (s *Session) batch(b *plan.Batch) {
 		return
 	}
 	s.finals = append(s.finals, finals...)
-	// The longest sum has been bound to all of the challenges.
+	// The longest sum uses all challenges of the batch.
 	point := []field.QM31{}
 	for _, f := range finals {
 		if len(f.Point) > len(point) {

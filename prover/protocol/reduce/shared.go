@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// restrictions are those that several sums of a fork have (plan.Fork.Shared). A sum takes its
-// tables with it, so all but the last one get copies.
+// restrictions are the tables that several sums of a sub-transcript use (plan.Fork.Shared). A
+// sum consumes its tables, so every use but the last gets a copy.
 type restrictions map[string]*restricted
 
 type restricted struct {

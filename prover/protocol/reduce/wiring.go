@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// factor returns what the groups with a source of one entry contribute at the
-// point r of the output.
+// factor returns the product of the Single groups of a view at the point r of its
+// output.
 func factor(w *plan.Wiring, r []field.QM31) field.QM31 {
 	parts := poly.SplitAxes(w.Out, r)
 	v := field.One
@@ -35,8 +35,8 @@ func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
 	return v
 }
 
-// weights returns the MLE of table at a point, without building it: the verifier's
-// memory does not grow with the axes that are wired.
+// weights returns the MLE of table(w, r) at a point without building the table, so
+// the verifier's memory does not grow with the wired axes.
 func weights(w *plan.Wiring, r, point []field.QM31) field.QM31 {
 	parts := poly.SplitAxes(w.Out, r)
 	v := factor(w, r)
@@ -122,9 +122,10 @@ func sumOf(v []field.QM31) field.QM31 {
 	return sum
 }
 
-// sourceWeights are the values eq(point, i) for the entries of at most one axis, as
-// products of two tables of about their square root in number: that of entry i is
-// high[i>>bits]·low[i&mask]. Without a point they are ones.
+// sourceWeights are the values eq(point, i) for the entries i of at most one axis.
+// They are stored as two tables of about the square root of the number of entries:
+// the value of entry i is high[i>>bits]·low[i&mask]. Without a point all values are
+// one.
 type sourceWeights struct {
 	dim        int
 	high, low  []field.QM31
@@ -151,8 +152,9 @@ type pairSum struct {
 	sum            field.QM31
 }
 
-// add adds the pairs of an output of the given weight that is wired to entry i plus
-// what the indexes of a sum add to it. What is not an entry is no pair.
+// add adds the pairs of an output with the given weight. The output is wired to the
+// entries i + offset, for every offset that the indexes of a sum give. Offsets
+// outside of the axis make no pair.
 func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
 	if len(over) > 0 {
 		for range over[0].Dim {

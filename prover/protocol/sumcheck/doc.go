@@ -3,7 +3,7 @@
 //	claim = Σ_{x∈{0,1}^n} eq(e, x_0 … x_{|e|−1}) · A(x) · B(x)
 //
 // of different sizes, reduced together to one evaluation of each A and each B
-// (docs/protocol.md, "Sites"; Thaler, Proofs, Arguments, and Zero-Knowledge,
+// (docs/protocol.md, "Batched sumcheck"; Thaler, Proofs, Arguments, and Zero-Knowledge,
 // §4.1).
 //
 // The instances are combined with powers of one challenge γ. There are as many
