@@ -23,7 +23,9 @@ type Reader struct {
 	limits Limits
 	size   int64
 	header Header
-	frames bytes.Buffer // room for one
+	room   bytes.Buffer // for a frame as it is in the file
+	last   frame        // the one that was read last
+	prefix [10]byte     // room for the length of a frame
 	whole  int64        // bytes that there are at most, 0 if that is not known
 }
 
@@ -168,13 +170,14 @@ func (p *Reader) End() error {
 	return nil
 }
 
-// frame reads and decodes a frame. Its bytes are valid until the next one.
+// frame reads and decodes a frame, which is valid until the next one.
 func (p *Reader) frame(what string, limit int64) (*frame, error) {
 	b, err := p.bytes(what, limit)
 	if err != nil {
 		return nil, err
 	}
-	f := &frame{}
+	f := &p.last
+	*f = frame{}
 	if err := frameMessage.Decode(b, f, p.limits.messages()); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}
@@ -190,7 +193,7 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	}
 	// Beyond two megabytes, or what a file has, the buffer grows with what arrives, not with
 	// what the length promises.
-	b := &p.frames
+	b := &p.room
 	b.Reset()
 	b.Grow(int(min(n, uint64(max(2<<20, p.whole)))) + bytes.MinRead)
 	if _, err := io.CopyN(b, p.buf, int64(n)); err != nil {
@@ -204,7 +207,7 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 // length reads the varint before a frame.
 func (p *Reader) length(what string, limit int64) (uint64, error) {
 	var v uint64
-	var raw []byte
+	raw := p.prefix[:0]
 	for {
 		c, err := p.buf.ReadByte()
 		if err != nil {

@@ -89,6 +89,6 @@ var textMessage = wire.New("Text", nil,
 		}
 		return err
 	}),
-	wire.Ints(2, "ends", count, func(t *Text) *[]int { return &t.Ends }),
+	wire.Nums(2, "ends", count, func(t *Text) *[]int { return &t.Ends }),
 	wire.Flag(3, "writes", func(t *Text) *bool { return &t.Generates }),
 )

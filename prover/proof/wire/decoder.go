@@ -11,7 +11,8 @@ type decoder struct {
 	text   string // a copy of it, if there are strings
 	counts [maxCounters]int
 	budget *budget
-	used   int // messages that budget has not been told of
+	own    budget // what budget is of the decoder that Decode makes
+	used   int    // messages that budget has not been told of
 
 	err  error  // the first
 	path string // from the message that is being decoded to what err is about

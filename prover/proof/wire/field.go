@@ -337,7 +337,7 @@ func Counted[T, E any](number int, name string, of *Message[E], at func(*T) *[]E
 		d.counts[as] = n
 		list := make([]E, n)
 		*at(t) = list
-		if len(starts) > 1 {
+		if len(starts) > 0 {
 			of.decodeBeside(d, b, list, starts)
 		} else {
 			of.decodeList(d, b, list, 0)

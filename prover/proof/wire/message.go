@@ -72,7 +72,9 @@ var ErrTooMany = errors.New("too many messages")
 // change as long as they are used; strings are copied. The error says which field of which
 // message is wrong.
 func (m *Message[T]) Decode(b []byte, t *T, messages int) error {
-	d := &decoder{whole: b, budget: &budget{most: int64(messages)}}
+	d := &decoder{whole: b}
+	d.budget = &d.own
+	d.own.most = int64(messages)
 	if m.strings {
 		d.text = string(b)
 	}
@@ -101,13 +103,13 @@ func (m *Message[T]) decode(d *decoder, b []byte, t *T) bool {
 			return d.fail(fmt.Errorf("unknown field %d", tag>>3))
 		}
 		f := &m.fields[tag>>3]
+		if tag != f.tag {
+			return d.failAt(f.Name, fmt.Errorf("wire type %d", tag&7))
+		}
 		if seen>>f.Number != 0 || f.rivals&seen != 0 {
 			return d.fail(f.outOfOrder(seen))
 		}
 		seen |= 1 << f.Number
-		if tag != f.tag {
-			return d.failAt(f.Name, fmt.Errorf("wire type %d", tag&7))
-		}
 		if f.list != nil {
 			if b = f.list(d, t, b); d.err != nil {
 				return d.failAt(f.Name, d.err)
@@ -159,7 +161,7 @@ func (f *Field[T]) outOfOrder(seen uint64) error {
 const grain = 1 << 9
 
 // run returns how many elements of a list follow each other at the beginning of b, where every
-// grain-th of them begins, and where the last one ends.
+// grain-th of them begins but the first, and where the last one ends.
 func run(b []byte, tag uint64) (n int, starts []int, end int, err error) {
 	for end < len(b) {
 		got, k := uvarint(b[end:])
@@ -173,7 +175,7 @@ func run(b []byte, tag uint64) (n int, starts []int, end int, err error) {
 		if size > uint64(len(b)-end-k-l) {
 			return n, nil, 0, errEnd
 		}
-		if n%grain == 0 {
+		if n%grain == 0 && n > 0 {
 			starts = append(starts, end)
 		}
 		n, end = n+1, end+k+l+int(size)
@@ -199,24 +201,25 @@ func (m *Message[T]) decodeList(d *decoder, b []byte, list []T, first int) bool 
 
 // decodeBeside is decodeList on all cores. The error is that of the first element that has one.
 func (m *Message[T]) decodeBeside(d *decoder, b []byte, list []T, starts []int) {
-	owns := make([]decoder, len(starts))
+	starts = append([]int{0}, starts...)
+	errs, paths := make([]error, len(starts)), make([]string, len(starts))
 	parallel.For(len(starts), 1, func(lo, hi int) {
 		own := decoder{whole: d.whole, text: d.text, counts: d.counts, budget: d.budget}
 		from, to := lo*grain, min(hi*grain, len(list))
 		if m.decodeList(&own, b[starts[lo]:], list[from:to], from) {
 			own.settle()
 		}
-		owns[lo] = own
+		errs[lo], paths[lo] = own.err, own.path
 	})
-	for i := range owns {
-		if own := &owns[i]; own.err != nil {
-			d.err, d.path = own.err, own.path
+	for i, err := range errs {
+		if err != nil {
+			d.err, d.path = err, paths[i]
 			return
 		}
 	}
 }
 
-// appendMessage appends a field that is a message.
+// appendField appends a field that is a message.
 func (m *Message[T]) appendField(b []byte, tag uint64, t *T) []byte {
 	b = binary.AppendUvarint(b, tag)
 	start := len(b)
