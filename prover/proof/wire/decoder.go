@@ -53,6 +53,13 @@ func (d *decoder) fail(err error) bool {
 	return false
 }
 
+// check is fail where err is one.
+func (d *decoder) check(err error) {
+	if err != nil {
+		d.fail(err)
+	}
+}
+
 // failAt is fail for one of its fields. The error may be one that decoding the field's value has
 // remembered already.
 func (d *decoder) failAt(field string, err error) bool {

@@ -26,36 +26,49 @@ import (
 )
 
 // A Message is the table of a type of messages, which are values of T in Go.
-type Message[T any] struct {
+type Message[T any] struct{ table }
+
+// table is a Message without its type. Whatever does not need the type is its, so that there is
+// little code for each type: a T goes through it as a *T in an any.
+type table struct {
 	name    string
-	init    func(*T)   // sets what a message without fields is, where that is not T's zero value; may be nil
-	fields  []Field[T] // by number; those that there are not have no name
-	needed  uint64     // numbers of fields that have something to say where they are absent
-	strings bool       // it has strings, or messages in it have
+	init    func(t any) // sets what a message without fields is, where that is not T's zero value; may be nil
+	fields  []field     // by number; those that there are not have no name
+	needed  uint64      // numbers of fields that have something to say where they are absent
+	strings bool        // it has strings, or messages in it have
 }
 
 // New returns the table of messages of the schema's type of this name. Decoding begins with
 // init, nil if a message without fields is T's zero value. Fields are by increasing number, below 64.
 // New panics if the table is not one.
 func New[T any](name string, init func(*T), fields ...Field[T]) *Message[T] {
-	m := &Message[T]{name: name, init: init}
+	m := &Message[T]{table{name: name}}
+	if init != nil {
+		m.init = func(t any) { init(t.(*T)) }
+	}
 	for _, f := range fields {
-		if f.Number < max(1, len(m.fields)) || f.Number >= 64 || f.Name == "" {
-			panic(fmt.Sprintf("wire: %s: field %d (%s) is out of order or of range", name, f.Number, f.Name))
-		}
-		m.fields = append(m.fields, make([]Field[T], f.Number-len(m.fields))...)
-		m.fields = append(m.fields, f)
-		if f.absent != nil {
-			m.needed |= 1 << f.Number
-		}
-		m.strings = m.strings || f.Kind == String || f.Message != nil && f.Message().Strings
+		m.add(f.field)
 	}
 	return m
 }
 
+func (m *table) add(f field) {
+	if f.Number < max(1, len(m.fields)) || f.Number >= 64 || f.Name == "" {
+		panic(fmt.Sprintf("wire: %s: field %d (%s) is out of order or of range", m.name, f.Number, f.Name))
+	}
+	m.fields = append(m.fields, make([]field, f.Number-len(m.fields))...)
+	m.fields = append(m.fields, f)
+	if f.absent != nil {
+		m.needed |= 1 << f.Number
+	}
+	m.strings = m.strings || f.Kind == String || f.Message != nil && f.Message().Strings
+}
+
 // Append appends the encoding of t to b. It does not check that values are in the ranges of
 // their fields: Decode refuses what is not.
-func (m *Message[T]) Append(b []byte, t *T) []byte {
+func (m *Message[T]) Append(b []byte, t *T) []byte { return m.append(b, t) }
+
+func (m *table) append(b []byte, t any) []byte {
 	for i := range m.fields {
 		if f := &m.fields[i]; f.Name != "" {
 			b = f.append(b, t)
@@ -72,6 +85,10 @@ var ErrTooMany = errors.New("too many messages")
 // change as long as they are used; strings are copied. The error says which field of which
 // message is wrong.
 func (m *Message[T]) Decode(b []byte, t *T, messages int) error {
+	return m.whole(b, t, messages)
+}
+
+func (m *table) whole(b []byte, t any, messages int) error {
 	d := &decoder{whole: b}
 	d.budget = &d.own
 	d.own.most = int64(messages)
@@ -89,7 +106,7 @@ func (m *Message[T]) Decode(b []byte, t *T, messages int) error {
 
 // decode decodes the fields of b into t and reports whether they are in order: d.err says what
 // is wrong.
-func (m *Message[T]) decode(d *decoder, b []byte, t *T) bool {
+func (m *table) decode(d *decoder, b []byte, t any) bool {
 	if m.init != nil {
 		m.init(t)
 	}
@@ -145,7 +162,7 @@ func (m *Message[T]) decode(d *decoder, b []byte, t *T) bool {
 }
 
 // outOfOrder says why a field may not follow those seen.
-func (f *Field[T]) outOfOrder(seen uint64) error {
+func (f *field) outOfOrder(seen uint64) error {
 	last := bits.Len64(seen) - 1
 	switch {
 	case f.Number == last:
@@ -161,37 +178,37 @@ func (f *Field[T]) outOfOrder(seen uint64) error {
 const grain = 1 << 9
 
 // run returns how many elements of a list follow each other at the beginning of b, where every
-// grain-th of them begins but the first, and where the last one ends.
-func run(b []byte, tag uint64) (n int, starts []int, end int, err error) {
+// grain-th of them begins but the first, and where the last one ends. It fails at one that b does
+// not have all of.
+func (d *decoder) run(b []byte, tag uint64) (n int, starts []int, end int) {
 	for end < len(b) {
 		got, k := uvarint(b[end:])
 		if k <= 0 || got != tag {
 			break // another field, or none, which is for decode to say
 		}
 		size, l := uvarint(b[end+k:])
-		if l <= 0 {
-			return n, nil, 0, varintError(l)
-		}
-		if size > uint64(len(b)-end-k-l) {
-			return n, nil, 0, errEnd
+		if l <= 0 || size > uint64(len(b)-end-k-l) {
+			d.path = index(n)
+			d.fail(varintError(min(l, 0)))
+			break
 		}
 		if n%grain == 0 && n > 0 {
 			starts = append(starts, end)
 		}
 		n, end = n+1, end+k+l+int(size)
 	}
-	return n, starts, end, nil
+	return n, starts, end
 }
 
-// decodeList decodes elements, the first of which is number first of a list, from fields that run
-// has looked at.
-func (m *Message[T]) decodeList(d *decoder, b []byte, list []T, first int) bool {
-	for i := range list {
+// decodeList decodes elements from to to−1 of a list, which at returns, from fields that run has
+// looked at.
+func (m *table) decodeList(d *decoder, b []byte, from, to int, at func(int) any) bool {
+	for i := from; i < to; i++ {
 		_, k := uvarint(b)
 		size, l := uvarint(b[k:])
 		b = b[k+l:]
-		if !m.decode(d, b[:size], &list[i]) {
-			d.path = fmt.Sprintf("[%d]%s", first+i, d.path)
+		if !m.decode(d, b[:size], at(i)) {
+			d.path = index(i) + d.path
 			return false
 		}
 		b = b[size:]
@@ -199,14 +216,14 @@ func (m *Message[T]) decodeList(d *decoder, b []byte, list []T, first int) bool 
 	return true
 }
 
-// decodeBeside is decodeList on all cores. The error is that of the first element that has one.
-func (m *Message[T]) decodeBeside(d *decoder, b []byte, list []T, starts []int) {
+// decodeBeside is decodeList for all n on all cores. The error is that of the first element that
+// has one.
+func (m *table) decodeBeside(d *decoder, b []byte, n int, starts []int, at func(int) any) {
 	starts = append([]int{0}, starts...)
 	errs, paths := make([]error, len(starts)), make([]string, len(starts))
 	parallel.For(len(starts), 1, func(lo, hi int) {
 		own := decoder{whole: d.whole, text: d.text, counts: d.counts, budget: d.budget}
-		from, to := lo*grain, min(hi*grain, len(list))
-		if m.decodeList(&own, b[starts[lo]:], list[from:to], from) {
+		if m.decodeList(&own, b[starts[lo]:], lo*grain, min(hi*grain, n), at) {
 			own.settle()
 		}
 		errs[lo], paths[lo] = own.err, own.path
@@ -220,10 +237,10 @@ func (m *Message[T]) decodeBeside(d *decoder, b []byte, list []T, starts []int) 
 }
 
 // appendField appends a field that is a message.
-func (m *Message[T]) appendField(b []byte, tag uint64, t *T) []byte {
+func (m *table) appendField(b []byte, tag uint64, t any) []byte {
 	b = binary.AppendUvarint(b, tag)
 	start := len(b)
-	b = m.Append(append(b, 0), t) // of fewer than 128 bytes, as most are
+	b = m.append(append(b, 0), t) // of fewer than 128 bytes, as most are
 	n := len(b) - start - 1
 	if n < 0x80 {
 		b[start] = byte(n)

@@ -64,13 +64,14 @@ type integer interface {
 // number is a Number with what follows from it.
 type number struct {
 	Number
+	tag    uint64 // of its field
 	wire   uint64 // the greatest that the kind allows
 	signed bool
 	small  bool // what is written in one byte is any value from 0 to 127
 }
 
-func (n Number) prepared() *number {
-	p := &number{Number: n, wire: math.MaxUint64, signed: n.Kind.signed()}
+func (n Number) prepared(tag uint64) *number {
+	p := &number{Number: n, tag: tag, wire: math.MaxUint64, signed: n.Kind.signed()}
 	if n.Kind == Uint32 || n.Kind == Sint32 {
 		p.wire = math.MaxUint32
 	}
@@ -91,6 +92,24 @@ func (n *number) encode(x int64) uint64 {
 		return uint64(x<<1) ^ uint64(x>>63)
 	}
 	return uint64(x)
+}
+
+// append appends a field of the value, or nothing for the default.
+func (n *number) append(b []byte, x int64) []byte {
+	if v := n.encode(x); v != 0 {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, n.tag), v)
+	}
+	return b
+}
+
+// next takes a value from the beginning of a packed list and returns what follows.
+func (n *number) next(d *decoder, b []byte) (int64, []byte) {
+	v, k := uvarint(b)
+	if k <= 0 {
+		d.fail(varintError(k))
+		k = min(len(b), 1) // whatever comes
+	}
+	return n.decode(d, v), b[k:]
 }
 
 // decode returns the value for which v is written.

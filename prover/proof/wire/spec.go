@@ -21,7 +21,7 @@ type MessageSpec struct {
 }
 
 // Spec returns what the table says that a schema says, too.
-func (m *Message[T]) Spec() *MessageSpec {
+func (m *table) Spec() *MessageSpec {
 	s := &MessageSpec{Name: m.name, Strings: m.strings}
 	for i := range m.fields {
 		if m.fields[i].Name != "" {
