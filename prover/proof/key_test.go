@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -252,6 +253,42 @@ func TestKeyGolden(t *testing.T) {
 	const want = "1fd131883e1058bbce1c41f4c117bbd105ad2cda40b365a6927d39708ca146c9"
 	if got := hex.EncodeToString(k.Digest[:]); got != want {
 		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
+	}
+}
+
+// The memory that a key of a megabyte takes until it is refused is bounded, whatever messages it
+// is made of: those of few bytes take the most.
+func TestHostileKeyMemory(t *testing.T) {
+	field := func(num protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
+	}
+	many := func(b []byte) []byte { return bytes.Repeat(b, 1<<20/len(b)) }
+	tensor := func(definition []byte) []byte { return field(1, field(2, definition)) }
+	for what, body := range map[string][]byte{
+		"tensors":      field(1, many(field(2, nil))),
+		"tables":       field(1, many(field(3, nil))),
+		"steps":        field(1, many(field(4, field(4, nil)))),
+		"summands":     tensor(many(field(7, nil))),
+		"views":        tensor(many(field(7, field(3, nil)))),
+		"groups":       tensor(field(7, field(3, many(field(1, nil))))),
+		"lists":        tensor(field(7, field(3, many(field(1, []byte{1<<3 | 2, 1, 1, 2<<3 | 2, 1, 1, 5<<3 | 2, 1, 1}))))),
+		"one list":     tensor(field(2, bytes.Repeat([]byte{1}, 1<<20))),
+		"pieces":       field(1, field(3, many(field(5, nil)))),
+		"saturated":    field(1, field(3, field(7, bytes.Repeat([]byte{1}, 1<<20)))),
+		"a name":       field(1, field(1, bytes.Repeat([]byte{'a'}, 1<<20))),
+		"files":        field(5, many(field(1, make([]byte, 32)))),
+		"ranges":       field(5, field(8, bytes.Repeat([]byte{1}, 1<<20))),
+		"tokens":       field(6, field(2, bytes.Repeat([]byte{1}, 1<<20))),
+		"a deep error": tensor(many(field(7, field(3, field(1, []byte{3 << 3, 9}))))),
+	} {
+		b := keyFile(body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := DecodeKey(b)
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || n > 200 {
+			t.Errorf("%s: %d MB (%v)", what, n, err)
+		}
 	}
 }
 
