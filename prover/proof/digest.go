@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 
@@ -31,4 +32,13 @@ func decodeDigest(b []byte) (d poseidon2.Digest, err error) {
 		d[i] = field.M31(l)
 	}
 	return d, nil
+}
+
+// setSHA256 reads a SHA-256.
+func setSHA256(d *[sha256.Size]byte, b []byte) error {
+	if len(b) != sha256.Size {
+		return fmt.Errorf("a SHA-256 of %d bytes", len(b))
+	}
+	copy(d[:], b)
+	return nil
 }

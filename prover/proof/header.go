@@ -1,10 +1,11 @@
 package proof
 
 import (
-	"fmt"
+	"crypto/sha256"
+	"math"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -14,7 +15,7 @@ import (
 // before the statement, and the verifier checks that it suits the key.
 type Header struct {
 	// Key is the digest of the key that the proof is for.
-	Key [32]byte
+	Key [sha256.Size]byte
 	// Sizes are those of the free dimensions of the key's circuit, in order.
 	Sizes []int
 	// ChunkEntries is the size of a chunk in witness entries, 0 for the
@@ -44,47 +45,32 @@ const (
 	maxHeaderLevels = 64
 )
 
-func encodeHeader(h *Header) *proofpb.Header {
-	return &proofpb.Header{
-		Version: ProofVersion, Key: h.Key[:], Sizes: encodeInts[uint64](h.Sizes), ChunkEntries: uint64(h.ChunkEntries),
-		RowVars: uint32(h.RowVars), Levels: encodeList(h.Levels, encodeLevel),
-	}
-}
+// size is a count in the 64 bits that the schema gives sizes.
+var size = wire.Number{Kind: wire.Uint64, Most: math.MaxInt32}
 
-func decodeHeader(p *proofpb.Header) (h Header, err error) {
-	if p.Version != ProofVersion {
-		return h, refuseVersion(p.Version, ProofVersion)
-	}
-	if len(p.Key) != len(h.Key) {
-		return h, fmt.Errorf("key digest of %d bytes", len(p.Key))
-	}
-	var d decoder
-	copy(h.Key[:], p.Key)
-	for _, n := range p.Sizes {
-		h.Sizes = append(h.Sizes, d.count(n))
-	}
-	h.ChunkEntries, h.RowVars, h.Levels = d.count(p.ChunkEntries), d.small(p.RowVars), make([]soundness.Level, len(p.Levels))
-	for i, l := range p.Levels {
-		h.Levels[i] = d.level(l)
-	}
-	return h, d.err
-}
+var headerMessage = wire.New("Header", nil,
+	wire.Value(1, "version", scale, func(*Header) int64 { return ProofVersion },
+		func(_ *Header, v int64) error {
+			if v != ProofVersion {
+				return refuseVersion(uint32(v), ProofVersion)
+			}
+			return nil
+		}).Needed(),
+	wire.Data(2, "key", func(h *Header) []byte { return h.Key[:] },
+		func(h *Header, b []byte) error { return setSHA256(&h.Key, b) }).Needed(),
+	wire.Nums(3, "sizes", size, func(h *Header) *[]int { return &h.Sizes }),
+	wire.Num(4, "chunk_entries", size, func(h *Header) *int { return &h.ChunkEntries }),
+	wire.Num(5, "row_vars", count, func(h *Header) *int { return &h.RowVars }),
+	wire.List(6, "levels", levelMessage, func(h *Header) *[]soundness.Level { return &h.Levels }),
+)
 
-// small is count for 32 bits.
-func (d *decoder) small(v uint32) int { return d.count(uint64(v)) }
-
-func encodeLevel(l *soundness.Level) *proofpb.Level {
-	return &proofpb.Level{
-		FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup),
-		Multiplicity: uint32(l.Multiplicity), Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain),
-		QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
-	}
-}
-
-func (d *decoder) level(p *proofpb.Level) soundness.Level {
-	return soundness.Level{
-		FoldVars: d.small(p.FoldVars), RowVars: d.small(p.RowVars), LogBlowup: d.small(p.LogBlowup),
-		Multiplicity: d.small(p.Multiplicity), Queries: d.small(p.Queries), OutOfDomain: d.small(p.OutOfDomain),
-		QueryGrind: d.small(p.QueryGrind), FoldGrind: d.small(p.FoldGrind),
-	}
-}
+var levelMessage = wire.New("Level", nil,
+	wire.Num(1, "fold_vars", count, func(l *soundness.Level) *int { return &l.FoldVars }),
+	wire.Num(2, "row_vars", count, func(l *soundness.Level) *int { return &l.RowVars }),
+	wire.Num(3, "log_blowup", count, func(l *soundness.Level) *int { return &l.LogBlowup }),
+	wire.Num(4, "multiplicity", count, func(l *soundness.Level) *int { return &l.Multiplicity }),
+	wire.Num(5, "queries", count, func(l *soundness.Level) *int { return &l.Queries }),
+	wire.Num(6, "out_of_domain", count, func(l *soundness.Level) *int { return &l.OutOfDomain }),
+	wire.Num(7, "query_grind", count, func(l *soundness.Level) *int { return &l.QueryGrind }),
+	wire.Num(8, "fold_grind", count, func(l *soundness.Level) *int { return &l.FoldGrind }),
+)

@@ -10,13 +10,10 @@ import (
 	"io/fs"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -128,21 +125,8 @@ func (k *Key) Encoded() []byte { return k.file }
 
 // encode sets what follows from the rest of a valid key.
 func (k *Key) encode() error {
-	body := &proofpb.Key{Graph: encodeGraph(k.Circuit), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
-	if k.HasFixed {
-		body.Root = appendDigest(nil, k.Root)
-	}
-	if k.Source != nil {
-		body.Source = encodeSource(k.Source)
-	}
-	if k.Text != nil {
-		body.Text = encodeText(k.Text)
-	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
-	if err != nil {
-		return err
-	}
+	b = keyMessage.Append(b, k)
 	// A key that is written must be one that can be read, limits included.
 	if _, err := parseKey(b); err != nil {
 		return err
@@ -153,15 +137,7 @@ func (k *Key) encode() error {
 
 // Holds reports whether the key's circuit is c, to the last name.
 func (k *Key) Holds(c *model.Template) bool {
-	encode := func(c *model.Template) []byte {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(c))
-		if err != nil {
-			return nil
-		}
-		return b
-	}
-	a, b := encode(k.Circuit), encode(c)
-	return a != nil && b != nil && bytes.Equal(a, b)
+	return bytes.Equal(graphMessage.Append(nil, k.Circuit), graphMessage.Append(nil, c))
 }
 
 // DecodeKey reads a key file. Its errors wrap ErrMalformed.
@@ -215,67 +191,35 @@ func parseKey(b []byte) (*Key, error) {
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
 		return nil, refuseVersion(v, KeyVersion)
 	}
-	var digest [sha256.Size]byte
-	var text string // what names are parts of
+	k := &Key{}
 	var err error
 	parallel.Do(
-		func() { digest, text = keyDigest(b), string(b[keyHeaderSize:]) },
-		func() {
-			budget := maxKeyMessages
-			err = checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget)
-		},
+		func() { k.Digest = keyDigest(b) },
+		func() { err = keyMessage.Decode(b[keyHeaderSize:], k, maxKeyMessages) },
 	)
 	if err != nil {
 		return nil, err
 	}
-	body, graph, found, err := unmarshalKey(b[keyHeaderSize:], text)
-	if err != nil {
-		return nil, err
-	}
-	if !found || body.Security == nil {
-		return nil, errors.New("graph or security is missing")
-	}
-	k := &Key{
-		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
-		Security: decodeSecurity(body.Security), Digest: digest,
-	}
-	if k.Circuit, err = decodeGraph(graph); err != nil {
-		return nil, err
-	}
-	if k.HasFixed {
-		if k.Root, err = decodeDigest(body.Root); err != nil {
-			return nil, fmt.Errorf("root: %w", err)
-		}
-	}
-	if body.Source != nil {
-		if k.Source, err = decodeSource(body.Source); err != nil {
-			return nil, err
-		}
-	}
-	if body.Text != nil {
-		if k.Text, err = decodeText(body.Text); err != nil {
-			return nil, err
-		}
-	}
 	return k, nil
 }
 
-// graphField is the number of a key's graph, its first field.
-const graphField = 1
-
-// unmarshalKey decodes a key that has passed checkCanonical, of which text is a copy. Nearly
-// all of it is the graph, which is returned as it is encoded if it is found.
-func unmarshalKey(b []byte, text string) (key *proofpb.Key, graph string, found bool, err error) {
-	if num, typ, n := protowire.ConsumeTag(b); n > 0 && num == graphField && typ == protowire.BytesType {
-		body, m := protowire.ConsumeBytes(b[n:])
-		if m < 0 {
-			return nil, "", false, protowire.ParseError(m)
+var keyMessage = wire.New("Key", nil,
+	wire.Optional(1, "graph", graphMessage, func(k *Key) **model.Template { return &k.Circuit }).Needed(),
+	wire.Data(2, "root", func(k *Key) []byte {
+		if !k.HasFixed {
+			return nil
 		}
-		graph, found, b = text[n+m-len(body):n+m], true, b[n+m:]
-	}
-	key = &proofpb.Key{}
-	return key, graph, found, proto.Unmarshal(b, key)
-}
+		return appendDigest(nil, k.Root)
+	}, func(k *Key, b []byte) (err error) {
+		k.HasFixed = true
+		k.Root, err = decodeDigest(b)
+		return err
+	}),
+	wire.Part(3, "security", securityMessage, func(k *Key) *Security { return &k.Security }).Needed(),
+	wire.Num(4, "row_vars", count, func(k *Key) *int { return &k.RowVars }),
+	wire.Optional(5, "source", sourceMessage, func(k *Key) **Source { return &k.Source }),
+	wire.Optional(6, "text", textMessage, func(k *Key) **Text { return &k.Text }),
+)
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
 func ReadKey(r io.Reader, max int64) (*Key, error) {

@@ -6,19 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
 func encode(t testing.TB, k *Key) []byte {
@@ -178,14 +177,7 @@ func keyFile(body []byte) []byte {
 
 func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	b := encode(t, sampleKey())
-	var body proofpb.Key
-	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
-		t.Fatal(err)
-	}
-	graph, err := proto.Marshal(body.Graph)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph, root := graphMessage.Append(nil, sampleKey().Circuit), appendDigest(nil, sampleKey().Root)
 	field := func(num protowire.Number, v []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
 	}
@@ -193,48 +185,48 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	whole := func(graph, root, security []byte) []byte {
 		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security), {4 << 3, 12}}, nil))
 	}
-	if _, err := DecodeKey(whole(graph, body.Root, security)); err != nil {
+	if _, err := DecodeKey(whole(graph, root, security)); err != nil {
 		t.Fatalf("the test's own encoding: %v", err)
 	}
-	highRoot := bytes.Clone(body.Root)
+	highRoot := bytes.Clone(root)
 	copy(highRoot, []byte{0xff, 0xff, 0xff, 0x7f})
 	for _, c := range []struct {
 		want string
 		b    []byte
 	}{
-		{"unknown field 9", whole(graph, body.Root, append(bytes.Clone(security), 9<<3, 1))},
-		{"field 1 after field 2", whole(graph, body.Root, append([]byte{2 << 3, 1}, security...))},
-		{"field 1 twice", whole(graph, body.Root, append(bytes.Clone(security), security...))},
-		{"spelt out", whole(graph, body.Root, append(bytes.Clone(security), 2<<3, 0))},
+		{"unknown field 9", whole(graph, root, append(bytes.Clone(security), 9<<3, 1))},
+		{"field 1 after field 2", whole(graph, root, append([]byte{2 << 3, 1}, security...))},
+		{"field 1 twice", whole(graph, root, append(bytes.Clone(security), security...))},
+		{"spelt out", whole(graph, root, append(bytes.Clone(security), 2<<3, 0))},
 		{"spelt out", whole(graph, nil, security)},
-		{"not minimal", whole(graph, body.Root, []byte{1 << 3, 0x80 | 100, 0})},
-		{"does not fit 32 bits", whole(graph, body.Root, []byte{1 << 3, 0x80, 0x80, 0x80, 0x80, 0x10})},
-		{"unknown value 2", whole(graph, body.Root, append(bytes.Clone(security), 3<<3, 2))},
-		{"wire type", whole(graph, body.Root, []byte{1<<3 | 1, 0, 0, 0, 0, 0, 0, 0, 0})},
-		{"tag is not minimal", whole(graph, body.Root, []byte{0x80 | 1<<3, 0, 100})},
-		{"31 bytes, not 32", whole(graph, body.Root[:31], security)},
+		{"not minimal", whole(graph, root, []byte{1 << 3, 0x80 | 100, 0})},
+		{"does not fit 32 bits", whole(graph, root, []byte{1 << 3, 0x80, 0x80, 0x80, 0x80, 0x10})},
+		{"unknown value 2", whole(graph, root, append(bytes.Clone(security), 3<<3, 2))},
+		{"wire type", whole(graph, root, []byte{1<<3 | 1, 0, 0, 0, 0, 0, 0, 0, 0})},
+		{"tag: varint is not minimal", whole(graph, root, []byte{0x80 | 1<<3, 0, 100})},
+		{"31 bytes, not 32", whole(graph, root[:31], security)},
 		{"not canonical", whole(graph, highRoot, security)},
-		{"missing", keyFile(field(3, security))},
-		{"missing", keyFile(field(1, graph))},
+		{"Key.graph: is missing", keyFile(field(3, security))},
+		{"Key.security: is missing", keyFile(field(1, graph))},
 		{"version 3, this program reads version 2", append(append([]byte(KeyMagic), 3, 0, 0, 0), b[keyHeaderSize:]...)},
 		{"version 1, which prove-model v0.1 reads", append(append([]byte(KeyMagic), 1, 0, 0, 0), b[keyHeaderSize:]...)},
 		{"not a prove-model key", b[1:]},
-		{"without accumulator", whole(field(4, nil), body.Root, security)},
-		{"identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, body.Root, security)},
-		{"wire type", whole([]byte{5 << 3, 1}, body.Root, security)}, // not packed
-		{"not UTF-8", whole(field(1, []byte{0xff}), body.Root, security)},
+		{"steps[0].accumulator: is missing", whole(field(4, nil), root, security)},
+		{"Key.graph.inputs: identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, root, security)},
+		{"wire type", whole([]byte{5 << 3, 1}, root, security)}, // not packed
+		{"not UTF-8", whole(field(1, []byte{0xff}), root, security)},
 		{"SHA-256 of 31 bytes", append(bytes.Clone(b), field(5, field(1, field(1, make([]byte, 31))))...)},
 		{"source: 0 files", append(bytes.Clone(b), field(5, nil)...)},
 		{"unknown value 2", append(bytes.Clone(b), field(5, []byte{3 << 3, 2})...)},
-		{"drop: default value is spelt out", whole(field(3, []byte{8 << 3, 0}), body.Root, security)},
-		{"field 8 twice", whole(field(3, []byte{8 << 3, 1, 8 << 3, 1}), body.Root, security)},
-		{"field 7 after field 8", whole(field(3, []byte{8 << 3, 1, 7<<3 | 2, 2, 0, 1}), body.Root, security)},
-		{"drop: 4294967296 does not fit", whole(field(3, []byte{8 << 3, 0x80, 0x80, 0x80, 0x80, 0x10}), body.Root, security)},
-		{"4294967295 is too large", whole(field(3, []byte{8 << 3, 0xff, 0xff, 0xff, 0xff, 0x0f}), body.Root, security)},
-		{"1 of 3 bits of keys from 0 without a meaning", whole(dropping(t, graph, 0), body.Root, security)},
-		{"1 of 3 bits of keys from -4 without a meaning", whole(dropping(t, graph, 1), body.Root, security)},
-		{"1 of 3 bits of keys from -3 without a meaning", whole(dropping(t, graph, 2), body.Root, security)},
-		{"too many messages", whole(bytes.Repeat(field(2, nil), maxKeyMessages), body.Root, security)},
+		{"tables[0].drop: default value is spelt out", whole(field(3, []byte{8 << 3, 0}), root, security)},
+		{"field 8 twice", whole(field(3, []byte{8 << 3, 1, 8 << 3, 1}), root, security)},
+		{"field 7 after field 8", whole(field(3, []byte{8 << 3, 1, 7<<3 | 2, 2, 0, 1}), root, security)},
+		{"drop: 4294967296 does not fit", whole(field(3, []byte{8 << 3, 0x80, 0x80, 0x80, 0x80, 0x10}), root, security)},
+		{"4294967295 is too large", whole(field(3, []byte{8 << 3, 0xff, 0xff, 0xff, 0xff, 0x0f}), root, security)},
+		{"1 of 3 bits of keys from 0 without a meaning", whole(dropping(t, graph, 0), root, security)},
+		{"1 of 3 bits of keys from -4 without a meaning", whole(dropping(t, graph, 1), root, security)},
+		{"1 of 3 bits of keys from -3 without a meaning", whole(dropping(t, graph, 2), root, security)},
+		{"too many messages", whole(bytes.Repeat(field(2, nil), maxKeyMessages), root, security)},
 	} {
 		_, err := DecodeKey(c.b)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -246,16 +238,12 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 // dropping returns a graph in which a table's values do not depend on the last bit of keys.
 func dropping(t *testing.T, graph []byte, table int) []byte {
 	t.Helper()
-	var g proofpb.Graph
-	if err := proto.Unmarshal(graph, &g); err != nil {
+	var c model.Template
+	if err := graphMessage.Decode(graph, &c, maxKeyMessages); err != nil {
 		t.Fatal(err)
 	}
-	g.Tables[table].Drop = 1
-	b, err := proto.Marshal(&g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	c.Graph.Tables[table].Drop = 1
+	return graphMessage.Append(nil, &c)
 }
 
 // The format must not change unnoticed: keys and proofs outlive programs.
@@ -265,6 +253,42 @@ func TestKeyGolden(t *testing.T) {
 	const want = "1fd131883e1058bbce1c41f4c117bbd105ad2cda40b365a6927d39708ca146c9"
 	if got := hex.EncodeToString(k.Digest[:]); got != want {
 		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
+	}
+}
+
+// The memory that a key of a megabyte takes until it is refused is bounded, whatever messages it
+// is made of: those of few bytes take the most.
+func TestHostileKeyMemory(t *testing.T) {
+	field := func(num protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
+	}
+	many := func(b []byte) []byte { return bytes.Repeat(b, 1<<20/len(b)) }
+	tensor := func(definition []byte) []byte { return field(1, field(2, definition)) }
+	for what, body := range map[string][]byte{
+		"tensors":      field(1, many(field(2, nil))),
+		"tables":       field(1, many(field(3, nil))),
+		"steps":        field(1, many(field(4, field(4, nil)))),
+		"summands":     tensor(many(field(7, nil))),
+		"views":        tensor(many(field(7, field(3, nil)))),
+		"groups":       tensor(field(7, field(3, many(field(1, nil))))),
+		"lists":        tensor(field(7, field(3, many(field(1, []byte{1<<3 | 2, 1, 1, 2<<3 | 2, 1, 1, 5<<3 | 2, 1, 1}))))),
+		"one list":     tensor(field(2, bytes.Repeat([]byte{1}, 1<<20))),
+		"pieces":       field(1, field(3, many(field(5, nil)))),
+		"saturated":    field(1, field(3, field(7, bytes.Repeat([]byte{1}, 1<<20)))),
+		"a name":       field(1, field(1, bytes.Repeat([]byte{'a'}, 1<<20))),
+		"files":        field(5, many(field(1, make([]byte, 32)))),
+		"ranges":       field(5, field(8, bytes.Repeat([]byte{1}, 1<<20))),
+		"tokens":       field(6, field(2, bytes.Repeat([]byte{1}, 1<<20))),
+		"a deep error": tensor(many(field(7, field(3, field(1, []byte{3 << 3, 9}))))),
+	} {
+		b := keyFile(body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := DecodeKey(b)
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || n > 200 {
+			t.Errorf("%s: %d MB (%v)", what, n, err)
+		}
 	}
 }
 

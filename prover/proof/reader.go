@@ -11,11 +11,7 @@ import (
 	"io/fs"
 	"math/bits"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
 // Reader streams a proof file in the order of Writer: NewReader, Limit, Public, Next
@@ -27,7 +23,9 @@ type Reader struct {
 	limits Limits
 	size   int64
 	header Header
-	frames bytes.Buffer // room for one
+	room   bytes.Buffer // for a frame as it is in the file
+	last   frame        // the one that was read last
+	prefix [10]byte     // room for the length of a frame
 	whole  int64        // bytes that there are at most, 0 if that is not known
 }
 
@@ -72,13 +70,10 @@ func (p *Reader) readHeader() error {
 	if err != nil {
 		return err
 	}
-	h := f.GetHeader()
-	if h == nil {
+	if f.header == nil {
 		return malformed("no header")
 	}
-	if p.header, err = decodeHeader(h); err != nil {
-		return malformed("header: %w", err)
-	}
+	p.header = *f.header
 	return nil
 }
 
@@ -91,57 +86,20 @@ func (p *Reader) Size() int64 { return p.size }
 // Public reads the values of the graph's inputs and outputs, of which each is in the
 // range of its tensor.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
-	const what = "the public values"
-	b, err := p.bytes(what, p.limits.Public)
-	if err == nil {
-		err = p.canonical(what, b)
-	}
+	f, err := p.frame("the public values", p.limits.Public)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: %w", err)
 	}
-	num, public, _ := cutBytes(b)
-	if num != publicField {
+	if f.public == nil {
 		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
 	}
-	// What is packed is not copied, as decoding by the schema would.
-	var in, out [][]byte
-	for len(public) > 0 {
-		var values []byte
-		num, values, public = cutBytes(public)
-		_, packed, _ := cutBytes(values)
-		if num == inputsField {
-			in = append(in, packed)
-		} else {
-			out = append(out, packed)
-		}
-	}
-	if inputs, err = decodeValues(g, g.Inputs, in); err != nil {
+	if inputs, err = decodeValues(g, g.Inputs, f.public.inputs); err != nil {
 		return nil, nil, fmt.Errorf("proof: inputs: %w", err)
 	}
-	if outputs, err = decodeValues(g, g.Outputs, out); err != nil {
+	if outputs, err = decodeValues(g, g.Outputs, f.public.outputs); err != nil {
 		return nil, nil, fmt.Errorf("proof: outputs: %w", err)
 	}
 	return inputs, outputs, nil
-}
-
-// Numbers of fields in the schema.
-const (
-	publicField = 2 // of a frame
-	inputsField = 1 // of public values; those of outputs are the only others
-)
-
-// cutBytes cuts the first field, which holds bytes, from a message that has passed
-// checkCanonical: of one without fields there is none.
-func cutBytes(b []byte) (num protowire.Number, body, rest []byte) {
-	num, typ, n := protowire.ConsumeTag(b)
-	if n < 0 || typ != protowire.BytesType {
-		return 0, nil, nil
-	}
-	body, m := protowire.ConsumeBytes(b[n:])
-	if m < 0 {
-		return 0, nil, nil
-	}
-	return num, body, b[n+m:]
 }
 
 func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int32, error) {
@@ -164,19 +122,13 @@ func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int3
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
-	b, err := p.bytes(due.String(), streamBytes(due.Bytes)+frameOverhead)
+	f, err := p.frame(due.String(), streamBytes(due.Bytes)+frameOverhead)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
-	got, packed, ok := decodeStream(b)
-	if !ok {
-		f, err := p.decode(due.String(), b)
-		if err != nil {
-			return nil, fmt.Errorf("proof: %w", err)
-		}
-		if got, packed, err = decodeFrame(f); err != nil {
-			return nil, fmt.Errorf("proof: %w", malformed("%w", err))
-		}
+	got, packed, err := f.stream()
+	if err != nil {
+		return nil, fmt.Errorf("proof: %w", malformed("%s is due: %w", due, err))
 	}
 	if got.Kind != due.Kind || got.Index != due.Index {
 		err = fmt.Errorf("%s where %s is due", got, due)
@@ -203,11 +155,10 @@ func (p *Reader) End() error {
 	if err != nil {
 		return fmt.Errorf("proof: %w", err)
 	}
-	end, ok := f.Body.(*proofpb.Frame_End)
-	if !ok {
+	if f.end == nil {
 		return fmt.Errorf("proof: %w", malformed("a frame after the last one due"))
 	}
-	if !bytes.Equal(end.End, want) {
+	if !bytes.Equal(f.end, want) {
 		return fmt.Errorf("proof: %w", malformed("checksum does not match: the file is damaged"))
 	}
 	switch _, err := p.buf.ReadByte(); {
@@ -219,13 +170,18 @@ func (p *Reader) End() error {
 	return nil
 }
 
-// frame reads and decodes a frame.
-func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
+// frame reads and decodes a frame, which is valid until the next one.
+func (p *Reader) frame(what string, limit int64) (*frame, error) {
 	b, err := p.bytes(what, limit)
 	if err != nil {
 		return nil, err
 	}
-	return p.decode(what, b)
+	f := &p.last
+	*f = frame{}
+	if err := frameMessage.Decode(b, f, p.limits.messages()); err != nil {
+		return nil, malformed("%s: %w", what, err)
+	}
+	return f, nil
 }
 
 // bytes reads a length of at most limit and that many bytes, which are valid until the
@@ -237,7 +193,7 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	}
 	// Beyond two megabytes, or what a file has, the buffer grows with what arrives, not with
 	// what the length promises.
-	b := &p.frames
+	b := &p.room
 	b.Reset()
 	b.Grow(int(min(n, uint64(max(2<<20, p.whole)))) + bytes.MinRead)
 	if _, err := io.CopyN(b, p.buf, int64(n)); err != nil {
@@ -248,31 +204,10 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode decodes the bytes of a frame.
-func (p *Reader) decode(what string, b []byte) (*proofpb.Frame, error) {
-	if err := p.canonical(what, b); err != nil {
-		return nil, err
-	}
-	f := &proofpb.Frame{}
-	if err := proto.Unmarshal(b, f); err != nil {
-		return nil, malformed("%s: %w", what, err)
-	}
-	return f, nil
-}
-
-// canonical checks that the bytes of a frame are encoded as they must be.
-func (p *Reader) canonical(what string, b []byte) error {
-	budget := p.limits.messages()
-	if err := checkCanonical(b, (*proofpb.Frame)(nil).ProtoReflect().Descriptor(), &budget); err != nil {
-		return malformed("%s: %w", what, err)
-	}
-	return nil
-}
-
 // length reads the varint before a frame.
 func (p *Reader) length(what string, limit int64) (uint64, error) {
 	var v uint64
-	var raw []byte
+	raw := p.prefix[:0]
 	for {
 		c, err := p.buf.ReadByte()
 		if err != nil {

@@ -3,7 +3,7 @@ package proof
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
 // Mode says which proximity bound the rounds after the first may use.
@@ -56,15 +56,8 @@ func (s Security) Validate() error {
 	return s.Config().Validate()
 }
 
-func encodeSecurity(s Security) *proofpb.Security {
-	return &proofpb.Security{
-		TargetBits: uint32(s.TargetBits),
-		GrindBits:  uint32(s.GrindBits),
-		Soundness:  proofpb.Soundness(s.Mode),
-	}
-}
-
-// decodeSecurity relies on checkCanonical for the enumeration.
-func decodeSecurity(s *proofpb.Security) Security {
-	return Security{int(s.TargetBits), int(s.GrindBits), Mode(s.Soundness)}
-}
+var securityMessage = wire.New("Security", nil,
+	wire.Num(1, "target_bits", count, func(s *Security) *int { return &s.TargetBits }),
+	wire.Num(2, "grind_bits", count, func(s *Security) *int { return &s.GrindBits }),
+	wire.Num(3, "soundness", wire.EnumOf(2), func(s *Security) *Mode { return &s.Mode }),
+)

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
 // Source says what the graph and the weights of a key were made from, in enough
@@ -81,33 +81,23 @@ func (s *Source) validate() error {
 	return nil
 }
 
-func encodeSource(s *Source) *proofpb.Source {
-	p := &proofpb.Source{
-		Quantiser: uint32(s.Quantiser), WeightBits: uint32(s.WeightBits), ActivationBits: uint32(s.ActBits), TableBits: uint32(s.TableBits),
-		Headroom: math.Float64bits(s.Headroom), Ranges: s.Ranges, Formats: s.Formats,
-	}
-	if s.W8A8 {
-		p.Mode = proofpb.Mode_W8A8
-	}
-	for _, f := range s.Files {
-		p.Files = append(p.Files, &proofpb.File{Sha256: f[:]})
-	}
-	return p
-}
+var sourceMessage = wire.New("Source", nil,
+	wire.List(1, "files", fileMessage, func(s *Source) *[][sha256.Size]byte { return &s.Files }),
+	wire.Num(2, "quantiser", count, func(s *Source) *int { return &s.Quantiser }),
+	wire.Flag(3, "mode", func(s *Source) *bool { return &s.W8A8 }),
+	wire.Num(4, "weight_bits", count, func(s *Source) *int { return &s.WeightBits }),
+	wire.Num(5, "activation_bits", count, func(s *Source) *int { return &s.ActBits }),
+	wire.Num(6, "table_bits", count, func(s *Source) *int { return &s.TableBits }),
+	wire.Bits64(7, "headroom", func(s *Source) uint64 { return math.Float64bits(s.Headroom) },
+		func(s *Source, v uint64) { s.Headroom = math.Float64frombits(v) }),
+	wire.Nums(8, "ranges", code, func(s *Source) *[]uint32 { return &s.Ranges }),
+	wire.Nums(9, "formats", code, func(s *Source) *[]uint32 { return &s.Formats }),
+)
 
-// decodeSource relies on checkCanonical for the enumeration.
-func decodeSource(p *proofpb.Source) (*Source, error) {
-	var d decoder
-	s := &Source{
-		Quantiser: d.small(p.Quantiser), W8A8: p.Mode == proofpb.Mode_W8A8,
-		WeightBits: d.small(p.WeightBits), ActBits: d.small(p.ActivationBits), TableBits: d.small(p.TableBits),
-		Headroom: math.Float64frombits(p.Headroom), Ranges: p.Ranges, Formats: p.Formats,
-	}
-	for _, f := range p.Files {
-		if len(f.Sha256) != sha256.Size {
-			return nil, fmt.Errorf("source: a SHA-256 of %d bytes", len(f.Sha256))
-		}
-		s.Files = append(s.Files, [sha256.Size]byte(f.Sha256))
-	}
-	return s, d.err
-}
+// code is one of a range or a format.
+var code = wire.Number{Kind: wire.Uint32}
+
+var fileMessage = wire.New("File", nil,
+	wire.Data(1, "sha256", func(d *[sha256.Size]byte) []byte { return d[:] },
+		func(d *[sha256.Size]byte, b []byte) error { return setSHA256(d, b) }).Needed(),
+)

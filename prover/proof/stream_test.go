@@ -3,6 +3,7 @@ package proof
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,12 +14,10 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -220,14 +219,14 @@ func TestStreamRefuses(t *testing.T) {
 		{"not a prove-model proof", []byte(KeyMagic + "and more of it")},
 		{"no header", reseal(b, func(b []byte) []byte { return append(b[:8:8], b[headerEnd:]...) })},
 		{"no public values", reseal(b, func(b []byte) []byte { return append(b[:headerEnd:headerEnd], b[publicEnd:]...) })},
-		{"wrong kind", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[headerEnd:]...) })},
+		{"commitments is due: public values twice", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[headerEnd:]...) })},
 		{"chunk 0 where commitments is due", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[commitEnd:]...) })},
 		{"commitments where chunk 0 is due", reseal(b, insert(publicEnd, frame(3<<3|2, 4, 5, 0, 0, 0)))},
 		{"chunk 1 where chunk 0 is due", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 1)))},
 		{"chunk 2 where io is due", fileOf(t, 3)},
 		{"a frame after the last one due", reseal(b, func(b []byte) []byte { return append(b, frame(6<<3|2, 1, 5)...) })},
 		{"ends too soon", reseal(b[:headerEnd+int(35+publicEnd-headerEnd)], func(b []byte) []byte { return b })},
-		{"wrong kind", reseal(b, insert(publicEnd, frame()))},
+		{"commitments is due: an empty frame", reseal(b, insert(publicEnd, frame()))},
 		{"unknown field 8", reseal(b, insert(publicEnd, frame(8<<3, 1)))},
 		{"exclude each other", reseal(b, insert(publicEnd, frame(3<<3|2, 1, 5, 5<<3|2, 1, 5)))},
 		{"spelt out", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 0)))},
@@ -270,12 +269,8 @@ func headerFile(frames []byte) []byte { return append([]byte(ProofMagic), frames
 
 // headerOf returns a file that ends with a header of n levels.
 func headerOf(n int) []byte {
-	f := &proofpb.Frame{Body: &proofpb.Frame_Header{Header: encodeHeader(&Header{Levels: make([]soundness.Level, n)})}}
-	var b bytes.Buffer
-	if _, err := protodelim.MarshalTo(&b, f); err != nil {
-		panic(err)
-	}
-	return headerFile(b.Bytes())
+	f := frameMessage.Append(nil, &frame{header: &Header{Levels: make([]soundness.Level, n)}})
+	return headerFile(append(binary.AppendUvarint(nil, uint64(len(f))), f...))
 }
 
 // fileOf returns a file of the sample's contents with n chunks.

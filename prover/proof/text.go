@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
 // Text says what the tokens of a language model's proofs mean. The circuit's first
@@ -76,31 +76,19 @@ func (t *Text) validate(g *model.Graph) error {
 	return nil
 }
 
-func encodeText(t *Text) *proofpb.Text {
-	p := &proofpb.Text{Ends: encodeInts[uint32](t.Ends)}
-	if t.Generates {
-		p.Writes = proofpb.Writes_AFTER_PROMPT
-	}
-	if t.HasTokenizer() {
-		p.Tokenizer = t.Tokenizer[:]
-	}
-	return p
-}
-
-// decodeText relies on checkCanonical for the enumeration.
-func decodeText(p *proofpb.Text) (*Text, error) {
-	var d decoder
-	t := &Text{Generates: p.Writes == proofpb.Writes_AFTER_PROMPT}
-	for _, id := range p.Ends {
-		t.Ends = append(t.Ends, d.small(id))
-	}
-	if n := len(p.Tokenizer); n > 0 {
-		if n != sha256.Size {
-			return nil, fmt.Errorf("text: a SHA-256 of %d bytes", n)
+var textMessage = wire.New("Text", nil,
+	wire.Data(1, "tokenizer", func(t *Text) []byte {
+		if !t.HasTokenizer() {
+			return nil
 		}
-		if t.Tokenizer = [sha256.Size]byte(p.Tokenizer); !t.HasTokenizer() {
-			return nil, errors.New("text: a tokenizer of zeros")
+		return t.Tokenizer[:]
+	}, func(t *Text, b []byte) error {
+		err := setSHA256(&t.Tokenizer, b)
+		if err == nil && !t.HasTokenizer() {
+			err = errors.New("a tokenizer of zeros")
 		}
-	}
-	return t, d.err
-}
+		return err
+	}),
+	wire.Nums(2, "ends", count, func(t *Text) *[]int { return &t.Ends }),
+	wire.Flag(3, "writes", func(t *Text) *bool { return &t.Generates }),
+)

@@ -3,18 +3,15 @@ package proof
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 
-	"google.golang.org/protobuf/encoding/protodelim"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/transcript"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
@@ -61,18 +58,14 @@ func NewWriter(w io.Writer, h *Header, frames []plan.Frame) (*Writer, error) {
 	if _, err := p.out.Write([]byte(ProofMagic)); err != nil {
 		return nil, fmt.Errorf("writing the proof: %w", err)
 	}
-	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Header{Header: encodeHeader(h)}})
+	p.frame(&frame{header: h})
 	return p, p.err
 }
 
-func (p *Writer) frame(f *proofpb.Frame) {
-	if p.err != nil {
-		return
-	}
-	opts := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
-	if _, err := opts.MarshalTo(&p.out, f); err != nil {
-		p.err = fmt.Errorf("writing the proof: %w", err)
-	}
+func (p *Writer) frame(f *frame) {
+	b := frameMessage.Append(nil, f)
+	p.raw(binary.AppendUvarint(nil, uint64(len(b))))
+	p.raw(b)
 }
 
 func (p *Writer) refuse(err error) error {
@@ -90,29 +83,29 @@ func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 		return p.refuse(errors.New("public values twice"))
 	}
 	p.public = true
-	public := &proofpb.Public{}
+	public := &public{}
 	var err error
-	if public.Inputs, err = encodeValues(g, g.Inputs, inputs); err != nil {
+	if public.inputs, err = encodeValues(g, g.Inputs, inputs); err != nil {
 		return p.refuse(fmt.Errorf("%w: inputs: %w", ErrPublic, err))
 	}
-	if public.Outputs, err = encodeValues(g, g.Outputs, outputs); err != nil {
+	if public.outputs, err = encodeValues(g, g.Outputs, outputs); err != nil {
 		return p.refuse(fmt.Errorf("%w: outputs: %w", ErrPublic, err))
 	}
-	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Public{Public: public}})
+	p.frame(&frame{public: public})
 	return p.err
 }
 
-func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([]*proofpb.Values, error) {
+func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([][]byte, error) {
 	if len(values) != len(ids) {
 		return nil, fmt.Errorf("%d tensors, the key has %d", len(values), len(ids))
 	}
-	out := make([]*proofpb.Values, len(ids))
+	out := make([][]byte, len(ids))
 	for i, id := range ids {
 		packed, err := packValues(&g.Tensors[id], values[i])
 		if err != nil {
 			return nil, fmt.Errorf("tensor %d: %w", i, err)
 		}
-		out[i] = &proofpb.Values{Packed: packed}
+		out[i] = packed
 	}
 	return out, nil
 }
@@ -175,7 +168,7 @@ func (p *Writer) Close() error {
 	if len(p.due) > 0 {
 		return p.refuse(fmt.Errorf("the proof ends where %s is due", p.due[0]))
 	}
-	p.frame(&proofpb.Frame{Body: &proofpb.Frame_End{End: p.out.sum.Sum(nil)}})
+	p.frame(&frame{end: p.out.sum.Sum(nil)})
 	if p.err == nil {
 		if err := p.out.buf.Flush(); err != nil {
 			p.err = fmt.Errorf("writing the proof: %w", err)

@@ -1,4 +1,4 @@
-"""The messages of key and proof, as in prover/proof/proofpb/key.proto and
+"""The messages of key and proof, as in prover/proof/schema/key.proto and
 proof.proto, where their fields are explained."""
 
 from dataclasses import dataclass

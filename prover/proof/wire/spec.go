@@ -1,0 +1,32 @@
+package wire
+
+// A FieldSpec is what a schema says of a field, too.
+type FieldSpec struct {
+	Number   int
+	Name     string
+	Kind     Kind
+	Repeated bool // numbers are packed
+	// Presence says that a field with the default value is not the same as none.
+	Presence bool
+	Oneof    string              // of which it is a member; "" for none
+	Values   int                 // of an enumeration
+	Message  func() *MessageSpec // nil unless it is one
+}
+
+// A MessageSpec is what a schema says of a type of messages.
+type MessageSpec struct {
+	Name    string
+	Strings bool // it has strings, or messages in it have
+	Fields  []FieldSpec
+}
+
+// Spec returns what the table says that a schema says, too.
+func (m *table) Spec() *MessageSpec {
+	s := &MessageSpec{Name: m.name, Strings: m.strings}
+	for i := range m.fields {
+		if m.fields[i].Name != "" {
+			s.Fields = append(s.Fields, m.fields[i].FieldSpec)
+		}
+	}
+	return s
+}
