@@ -74,8 +74,7 @@ func (g *Graph) Division(s *Step) Division {
 
 // labels returns the output axis of every source axis, for a view that only
 // permutes axes and repeats along others. Such a view can be an operand of a
-// product, with these labels. A view with a
-// fill value is none of these, though it may be wired in full.
+// product, with these labels. A view with a fill value cannot, even if it is wired in full.
 func (v *View) labels(in, out []int) ([]int, bool) {
 	labels := make([]int, len(in))
 	if v == nil {
