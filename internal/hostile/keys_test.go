@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -37,7 +36,7 @@ var keys = []entry{
 			_ = ids
 		}
 		for i := range 22000 {
-			g.virtual(nil, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{{In: []uint32{0}, Map: proofpb.Group_PUBLIC, Ids: uint32(40000 - i)}}}})
+			g.virtual(nil, &schema.Linear{Coefficient: 1, Source: x, View: &schema.View{Groups: []*schema.Group{{In: []uint32{0}, Map: schema.PublicIndexes, Ids: uint32(40000 - i)}}}})
 		}
 	})},
 	{"key: outputs", verifies, key(func(g *circuit) {
@@ -48,16 +47,16 @@ var keys = []entry{
 	})},
 	{"key: terms", verifies, key(func(g *circuit) {
 		x := g.input(1)
-		var l []*proofpb.Linear
+		var l []*schema.Linear
 		for i := range 100000 {
-			l = append(l, &proofpb.Linear{Coefficient: int64(i%60 + 1), Source: x})
+			l = append(l, &schema.Linear{Coefficient: int64(i%60 + 1), Source: x})
 		}
 		g.exact(l...)
 	})},
 	{"key: sums of sums", verifies, key(func(g *circuit) {
 		x := g.input(1)
 		for range 1020 {
-			x = g.virtual(nil, &proofpb.Linear{Coefficient: 1, Source: x}, &proofpb.Linear{Coefficient: 1, Source: x})
+			x = g.virtual(nil, &schema.Linear{Coefficient: 1, Source: x}, &schema.Linear{Coefficient: 1, Source: x})
 		}
 	})},
 	{"key: sums of views", verifies, key(func(g *circuit) {
@@ -70,8 +69,8 @@ var keys = []entry{
 	{"key: wide views", verifies, key(func(g *circuit) {
 		x := g.input(1, 1<<20)
 		for i := range 9000 {
-			x = g.virtual([]uint64{1 << 20}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{
-				{Out: []uint32{0}, In: []uint32{0}, Base: int64(i + 1), Strides: []int64{1}, Sums: []*proofpb.Sum{{Dimension: 15, Stride: 7}}}}}})
+			x = g.virtual([]uint64{1 << 20}, &schema.Linear{Coefficient: 1, Source: x, View: &schema.View{Groups: []*schema.Group{
+				{Out: []uint32{0}, In: []uint32{0}, Base: int64(i + 1), Strides: []int64{1}, Sums: []*schema.Sum{{Dimension: 15, Stride: 7}}}}}})
 			if i%1000 == 999 {
 				x = 0
 			}
@@ -80,32 +79,32 @@ var keys = []entry{
 	{"key: public indexes", verifies, key(func(g *circuit) {
 		x, ids := g.input(1, 1<<12), g.input(1<<12-1, 1<<12)
 		for range 12000 {
-			g.virtual([]uint64{1 << 12}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{
-				{Out: []uint32{0}, In: []uint32{0}, Map: proofpb.Group_PUBLIC, Ids: ids}}}})
+			g.virtual([]uint64{1 << 12}, &schema.Linear{Coefficient: 1, Source: x, View: &schema.View{Groups: []*schema.Group{
+				{Out: []uint32{0}, In: []uint32{0}, Map: schema.PublicIndexes, Ids: ids}}}})
 		}
 		g.Outputs = append(g.Outputs, uint32(len(g.Tensors)-1))
 	})},
 	{"key: steps", verifies, key(func(g *circuit) {
 		x := g.input(1)
 		for range 30000 {
-			x = g.exact(&proofpb.Linear{Coefficient: 1, Source: x})
+			x = g.exact(&schema.Linear{Coefficient: 1, Source: x})
 		}
 	})},
 	{"key: tables", verifies, key(func(g *circuit) {
 		x := g.input(1)
 		for range 30000 {
-			g.Tables = append(g.Tables, &proofpb.Table{Bits: 20})
+			g.Tables = append(g.Tables, &schema.Table{Bits: 20})
 			g.look(x, len(g.Tables))
 		}
 	})},
 	{"key: pieces", verifies, key(func(g *circuit) {
 		x := g.input(1)
 		for range 1000 {
-			t := &proofpb.Table{Kind: proofpb.Table_PIECEWISE, Bits: 20}
+			t := &schema.Table{Kind: schema.Piecewise, Bits: 20}
 			for i := range 63 {
-				t.Pieces = append(t.Pieces, &proofpb.Piece{End: int64(i + 1), Slope: 1})
+				t.Pieces = append(t.Pieces, &schema.Piece{End: int64(i + 1), Slope: 1})
 			}
-			t.Pieces = append(t.Pieces, &proofpb.Piece{End: 1 << 20})
+			t.Pieces = append(t.Pieces, &schema.Piece{End: 1 << 20})
 			g.Tables = append(g.Tables, t)
 			g.look(x, len(g.Tables))
 		}
@@ -113,7 +112,7 @@ var keys = []entry{
 	{"key: saturated rows", verifies, key(func(g *circuit) {
 		x := g.input(1)
 		for range 4000 {
-			t := &proofpb.Table{Kind: proofpb.Table_PIECEWISE, Bits: 20, Pieces: []*proofpb.Piece{{End: 1 << 20}}}
+			t := &schema.Table{Kind: schema.Piecewise, Bits: 20, Pieces: []*schema.Piece{{End: 1 << 20}}}
 			for i := range 64 {
 				t.Saturated = append(t.Saturated, uint32(2*i+1), uint32(2*i+2))
 			}
@@ -124,14 +123,14 @@ var keys = []entry{
 	{"key: blocks", verifies, key(func(g *circuit) {
 		g.input(1)
 		for range 40000 {
-			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{15, 15, 15, 15, 15, 15, 15, 15}})
+			g.Tensors = append(g.Tensors, &schema.Tensor{Kind: schema.Fixed, Shape: []uint64{15, 15, 15, 15, 15, 15, 15, 15}})
 		}
 		g.root()
 	})},
 	{"key: a large input", verifies, key(func(g *circuit) {
 		x := g.input(0, 1<<24)
 		for range 1000 {
-			g.virtual([]uint64{1 << 24}, &proofpb.Linear{Coefficient: 1, Source: x})
+			g.virtual([]uint64{1 << 24}, &schema.Linear{Coefficient: 1, Source: x})
 			g.Outputs = append(g.Outputs, uint32(len(g.Tensors)-1))
 		}
 		g.Outputs = g.Outputs[:1]
@@ -139,7 +138,7 @@ var keys = []entry{
 	{"key: formulas", verifies, key(func(g *circuit) {
 		g.input(1)
 		for range 30000 {
-			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FORMULA, Shape: []uint64{1 << 17, 1 << 17}, Max: 1, Formula: &proofpb.Formula{Offset: 1 << 16}})
+			g.Tensors = append(g.Tensors, &schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{1 << 17, 1 << 17}, Max: 1, Formula: &schema.Formula{Offset: 1 << 16}})
 		}
 	})},
 	{"key: indexes", verifies, key(func(g *circuit) {
@@ -148,18 +147,18 @@ var keys = []entry{
 		for i := range index {
 			index[i] = uint64(i % 127)
 		}
-		g.virtual([]uint64{1 << 19}, &proofpb.Linear{Coefficient: 1, Source: x, View: &proofpb.View{Groups: []*proofpb.Group{{Out: []uint32{0}, In: []uint32{0}, Map: proofpb.Group_INDEX, Index: index}}}})
+		g.virtual([]uint64{1 << 19}, &schema.Linear{Coefficient: 1, Source: x, View: &schema.View{Groups: []*schema.Group{{Out: []uint32{0}, In: []uint32{0}, Map: schema.Index, Index: index}}}})
 	})},
 	{"key: names", verifies, key(func(g *circuit) {
 		g.input(1)
 		for range 4000 {
-			g.Tensors = append(g.Tensors, &proofpb.Tensor{Name: string(repeated("é", 120)), Kind: proofpb.Tensor_FORMULA, Shape: []uint64{1, 1}, Max: 1, Formula: &proofpb.Formula{}})
+			g.Tensors = append(g.Tensors, &schema.Tensor{Name: string(repeated("é", 120)), Kind: schema.ByFormula, Shape: []uint64{1, 1}, Max: 1, Formula: &schema.Formula{}})
 		}
 	})},
 	{"key: divisions", verifies, key(func(g *circuit) {
 		x, d := g.input(1), g.input(1)
 		for range 4000 {
-			g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_DIVIDE, Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: x}}}, Out: g.witness() + 1, Remainder: g.witness() + 1, Divisor: d + 1})
+			g.Steps = append(g.Steps, &schema.Step{Kind: schema.Divide, Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: x}}}, Out: g.witness() + 1, Remainder: g.witness() + 1, Divisor: d + 1})
 		}
 	})},
 }
@@ -171,42 +170,42 @@ var certificates = []entry{
 	{"certificate: repeated blocks", certifies, certificate(0, blocks(1<<14-1, 0), func(g *circuit) {
 		g.input(1)
 		for range 500 {
-			g.exact(&proofpb.Linear{Coefficient: 1})
+			g.exact(&schema.Linear{Coefficient: 1})
 		}
 	})},
 	{"certificate: blocks of one step each", certifies, certificate(0, blocks(1<<14-1, 1), func(g *circuit) {
 		g.input(1)
 		for range 20000 {
-			g.exact(&proofpb.Linear{Coefficient: 1})
+			g.exact(&schema.Linear{Coefficient: 1})
 		}
 	})},
 	{"certificate: fixed tensors", certifies, certificate(0, []byte{0, 0}, fixed(230000))},
 	{"certificate: as many fixed tensors as it may have", certifies, certificate(0, []byte{0, 0}, fixed(1<<16))},
 	{"certificate: fixed tensors that are stated", certifies, certificate(0, stated(120000), fixed(120000))},
 	{"certificate: as many of these", certifies, certificate(0, stated(1<<16), fixed(1<<16))},
-	{"certificate: sums", certifies, certificate(0, []byte{0, 0}, sums(20000, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{2}}))},
-	{"certificate: as many sums as it may have", certifies, certificate(0, []byte{0, 0}, sums(9000, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{2}, Max: 1}))},
-	{"certificate: sums in pieces", certifies, certificate(0, []byte{0, 0}, sums(20, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED, Shape: []uint64{1 << 20}, Min: -1 << 28, Max: 1<<28 - 1}))},
+	{"certificate: sums", certifies, certificate(0, []byte{0, 0}, sums(20000, &schema.Tensor{Kind: schema.Fixed, Shape: []uint64{2}}))},
+	{"certificate: as many sums as it may have", certifies, certificate(0, []byte{0, 0}, sums(9000, &schema.Tensor{Kind: schema.Fixed, Shape: []uint64{2}, Max: 1}))},
+	{"certificate: sums in pieces", certifies, certificate(0, []byte{0, 0}, sums(20, &schema.Tensor{Kind: schema.Fixed, Shape: []uint64{1 << 20}, Min: -1 << 28, Max: 1<<28 - 1}))},
 }
 
 func fixed(n int) func(g *circuit) {
 	return func(g *circuit) {
 		g.input(1)
 		for range n {
-			g.Tensors = append(g.Tensors, &proofpb.Tensor{Kind: proofpb.Tensor_FIXED})
+			g.Tensors = append(g.Tensors, &schema.Tensor{Kind: schema.Fixed})
 		}
 		g.root()
 	}
 }
 
 // sums are products of an input with n fixed tensors, each summed over its one axis.
-func sums(n int, w *proofpb.Tensor) func(g *circuit) {
+func sums(n int, w *schema.Tensor) func(g *circuit) {
 	return func(g *circuit) {
-		x, a := g.input(1, w.Shape...), &proofpb.Accumulator{}
+		x, a := g.input(1, w.Shape...), &schema.Accumulator{}
 		for range n {
-			a.Products = append(a.Products, &proofpb.Product{Coefficient: 1, A: x, B: g.tensor(w), LabelsA: []uint32{8}, LabelsB: []uint32{8}})
+			a.Products = append(a.Products, &schema.Product{Coefficient: 1, A: x, B: g.tensor(w), LabelsA: []uint32{8}, LabelsB: []uint32{8}})
 		}
-		g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Accumulator: a, Out: g.witness() + 1})
+		g.Steps = append(g.Steps, &schema.Step{Kind: schema.Exact, Accumulator: a, Out: g.witness() + 1})
 		g.root()
 	}
 }
@@ -276,34 +275,30 @@ var keyHead = string(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), pr
 
 // circuit is that of a key.
 type circuit struct {
-	proofpb.Key
-	*proofpb.Graph
+	schema.Key
+	*schema.Graph
 }
 
 // key makes the files of a circuit, with a proof that has all but what proves: a header, public
 // values of which each entry is the least, and frames of zeros.
 func key(build func(g *circuit)) func() files {
 	return func() files {
-		c := &circuit{Graph: &proofpb.Graph{}}
+		c := &circuit{Graph: &schema.Graph{}}
 		build(c)
 		if last := len(c.Tensors) - 1; len(c.Outputs) == 0 {
 			c.Outputs = []uint32{uint32(last)}
-			if k := c.Tensors[last].Kind; k == proofpb.Tensor_FIXED || k == proofpb.Tensor_FORMULA {
+			if k := c.Tensors[last].Kind; k == schema.Fixed || k == schema.ByFormula {
 				c.Outputs[0] = 0
 			}
 		}
-		c.Key.Graph, c.Key.Security = c.Graph, &proofpb.Security{TargetBits: 100, GrindBits: 16}
-		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&c.Key)
-		if err != nil {
-			panic(err)
-		}
-		file := keyHead + string(body)
+		c.Key.Graph, c.Key.Security = c.Graph, &schema.Security{TargetBits: 100, GrindBits: 16}
+		file := string(schema.Append([]byte(keyHead), &c.Key))
 		return files{"a.vk": file, "a.proof": c.proof(file)}
 	}
 }
 
 func (c *circuit) proof(file string) string {
-	header := &proofpb.Header{Version: proof.ProofVersion}
+	header := &schema.Header{Version: proof.ProofVersion}
 	digest := sha256.Sum256([]byte("prove-model key\n" + file))
 	header.Key = digest[:]
 	for range c.Free {
@@ -316,49 +311,43 @@ func (c *circuit) proof(file string) string {
 			h := proof.NewHeader(key, p)
 			header.RowVars, frames = uint32(h.RowVars), p.Frames
 			for _, l := range h.Levels {
-				header.Levels = append(header.Levels, &proofpb.Level{
+				header.Levels = append(header.Levels, &schema.Level{
 					FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup), Multiplicity: uint32(l.Multiplicity),
 					Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain), QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
 				})
 			}
 		}
 	}
-	public := &proofpb.Public{}
-	values := func(ids []uint32) (list []*proofpb.Values) {
+	public := &schema.Public{}
+	values := func(ids []uint32) (list []*schema.Values) {
 		for _, id := range ids {
-			list = append(list, &proofpb.Values{Packed: least(c.Tensors[id])})
+			list = append(list, &schema.Values{Packed: least(c.Tensors[id])})
 		}
 		return list
 	}
 	public.Inputs, public.Outputs = values(c.Inputs), values(c.Outputs)
 	b := []byte(proof.ProofMagic)
-	frame := func(f *proofpb.Frame) {
-		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(f)
-		if err != nil {
-			panic(err)
-		}
-		b = protowire.AppendBytes(b, body)
-	}
-	frame(&proofpb.Frame{Body: &proofpb.Frame_Header{Header: header}})
-	frame(&proofpb.Frame{Body: &proofpb.Frame_Public{Public: public}})
+	frame := func(f *schema.Frame) { b = protowire.AppendBytes(b, schema.Append(nil, f)) }
+	frame(&schema.Frame{Header: header})
+	frame(&schema.Frame{Public: public})
 	for _, f := range frames {
 		zeros := make([]byte, min((f.Bytes/4*31+7)/8, int64(max(0, mostBytes-1000-len(file)-len(b)))))
 		switch f.Kind {
 		case plan.Commitments:
-			frame(&proofpb.Frame{Body: &proofpb.Frame_Commitments{Commitments: zeros}})
+			frame(&schema.Frame{Commitments: zeros})
 		case plan.Chunk:
-			frame(&proofpb.Frame{Body: &proofpb.Frame_Chunk{Chunk: &proofpb.Chunk{Index: uint32(f.Index), Body: zeros}}})
+			frame(&schema.Frame{Chunk: &schema.Chunk{Index: uint32(f.Index), Body: zeros}})
 		case plan.IO:
-			frame(&proofpb.Frame{Body: &proofpb.Frame_Io{Io: zeros}})
+			frame(&schema.Frame{Io: zeros})
 		case plan.Opening:
-			frame(&proofpb.Frame{Body: &proofpb.Frame_Opening{Opening: zeros}})
+			frame(&schema.Frame{Opening: zeros})
 		}
 	}
 	return string(b)
 }
 
 // least packs a tensor of which every entry is the least that it may be.
-func least(t *proofpb.Tensor) []byte {
+func least(t *schema.Tensor) []byte {
 	width, entries := 0, 1
 	for x := t.Max - t.Min; x > 0; x >>= 1 {
 		width++
@@ -372,34 +361,34 @@ func least(t *proofpb.Tensor) []byte {
 	return make([]byte, (blocks*(width+10)+7)/8)
 }
 
-func (c *circuit) tensor(t *proofpb.Tensor) uint32 {
+func (c *circuit) tensor(t *schema.Tensor) uint32 {
 	c.Tensors = append(c.Tensors, t)
 	return uint32(len(c.Tensors) - 1)
 }
 
 func (c *circuit) input(max int64, shape ...uint64) uint32 {
-	id := c.tensor(&proofpb.Tensor{Shape: shape, Max: max})
+	id := c.tensor(&schema.Tensor{Shape: shape, Max: max})
 	c.Inputs = append(c.Inputs, id)
 	return id
 }
 
 func (c *circuit) witness() uint32 {
-	return c.tensor(&proofpb.Tensor{Kind: proofpb.Tensor_WITNESS, Max: 1})
+	return c.tensor(&schema.Tensor{Kind: schema.Witness, Max: 1})
 }
 
-func (c *circuit) virtual(shape []uint64, terms ...*proofpb.Linear) uint32 {
-	return c.tensor(&proofpb.Tensor{Kind: proofpb.Tensor_VIRTUAL, Shape: shape, Max: 1, Definition: terms})
+func (c *circuit) virtual(shape []uint64, terms ...*schema.Linear) uint32 {
+	return c.tensor(&schema.Tensor{Kind: schema.Virtual, Shape: shape, Max: 1, Definition: terms})
 }
 
-func (c *circuit) exact(terms ...*proofpb.Linear) uint32 {
+func (c *circuit) exact(terms ...*schema.Linear) uint32 {
 	out := c.witness()
-	c.Steps = append(c.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Accumulator: &proofpb.Accumulator{Linear: terms}, Out: out + 1})
+	c.Steps = append(c.Steps, &schema.Step{Kind: schema.Exact, Accumulator: &schema.Accumulator{Linear: terms}, Out: out + 1})
 	return out
 }
 
 func (c *circuit) look(of uint32, table int) {
-	s := &proofpb.Step{Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}, Table: uint32(table)}
-	if c.Graph.Tables[table-1].Kind != proofpb.Table_RANGE {
+	s := &schema.Step{Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}, Table: uint32(table)}
+	if c.Graph.Tables[table-1].Kind != schema.Range {
 		s.Out = c.witness() + 1
 	}
 	c.Steps = append(c.Steps, s)
@@ -408,10 +397,10 @@ func (c *circuit) look(of uint32, table int) {
 func (c *circuit) root() { c.Root, c.RowVars = make([]byte, 32), 10 }
 
 // turned is a view whose axes are turned by so many places.
-func turned(of uint32, by int) *proofpb.Linear {
-	v := &proofpb.View{}
+func turned(of uint32, by int) *schema.Linear {
+	v := &schema.View{}
 	for a := range 8 {
-		v.Groups = append(v.Groups, &proofpb.Group{Out: []uint32{uint32((a + by) % 8)}, In: []uint32{uint32(a)}, Strides: []int64{1}})
+		v.Groups = append(v.Groups, &schema.Group{Out: []uint32{uint32((a + by) % 8)}, In: []uint32{uint32(a)}, Strides: []int64{1}})
 	}
-	return &proofpb.Linear{Coefficient: 1, Source: of, View: v}
+	return &schema.Linear{Coefficient: 1, Source: of, View: v}
 }

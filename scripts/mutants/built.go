@@ -5,47 +5,45 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
 // A built key is one of those about which two verifiers are likely to differ.
 type built struct {
 	name  string
 	valid bool // it is a key, and proofs of it hold
-	graph *proofpb.Graph
+	graph *schema.Graph
 }
 
 // builder puts a circuit together, valid or not.
-type builder struct{ g proofpb.Graph }
+type builder struct{ g schema.Graph }
 
-func (b *builder) tensor(t *proofpb.Tensor) uint32 {
+func (b *builder) tensor(t *schema.Tensor) uint32 {
 	b.g.Tensors = append(b.g.Tensors, t)
 	id := uint32(len(b.g.Tensors) - 1)
-	if t.Kind == proofpb.Tensor_INPUT {
+	if t.Kind == schema.Input {
 		b.g.Inputs = append(b.g.Inputs, id)
 	}
 	return id
 }
 
 func (b *builder) input(min, max int64, shape ...uint64) uint32 {
-	return b.tensor(&proofpb.Tensor{Shape: shape, Min: min, Max: max})
+	return b.tensor(&schema.Tensor{Shape: shape, Min: min, Max: max})
 }
 
 func (b *builder) witness(max int64, shape ...uint64) uint32 {
-	return b.tensor(&proofpb.Tensor{Shape: shape, Kind: proofpb.Tensor_WITNESS, Min: -max, Max: max})
+	return b.tensor(&schema.Tensor{Shape: shape, Kind: schema.Witness, Min: -max, Max: max})
 }
 
-func (b *builder) virtual(shape []uint64, terms ...*proofpb.Linear) uint32 {
-	return b.tensor(&proofpb.Tensor{Shape: shape, Kind: proofpb.Tensor_VIRTUAL, Min: -1 << 20, Max: 1 << 20, Definition: terms})
+func (b *builder) virtual(shape []uint64, terms ...*schema.Linear) uint32 {
+	return b.tensor(&schema.Tensor{Shape: shape, Kind: schema.Virtual, Min: -1 << 20, Max: 1 << 20, Definition: terms})
 }
 
-func (b *builder) table(t *proofpb.Table) uint32 {
+func (b *builder) table(t *schema.Table) uint32 {
 	for i, o := range b.g.Tables {
-		if proto.Equal(o, t) {
+		if schema.Equal(o, t) {
 			return uint32(i + 1)
 		}
 	}
@@ -54,8 +52,8 @@ func (b *builder) table(t *proofpb.Table) uint32 {
 }
 
 // look looks up in a range of bits, each element of which but the first is what a remainder has.
-func (b *builder) look(shape []uint64, acc *proofpb.Accumulator, bits ...uint32) {
-	s := &proofpb.Step{Shape: shape, Accumulator: acc, Table: b.table(&proofpb.Table{Bits: bits[0]})}
+func (b *builder) look(shape []uint64, acc *schema.Accumulator, bits ...uint32) {
+	s := &schema.Step{Shape: shape, Accumulator: acc, Table: b.table(&schema.Table{Bits: bits[0]})}
 	b.g.Steps = append(b.g.Steps, s)
 	if rest := bits[1:]; len(rest) > 0 {
 		for _, n := range rest {
@@ -67,42 +65,42 @@ func (b *builder) look(shape []uint64, acc *proofpb.Accumulator, bits ...uint32)
 	}
 }
 
-func term(c int64, id uint32, groups ...*proofpb.Group) *proofpb.Linear {
-	l := &proofpb.Linear{Coefficient: c, Source: id}
+func term(c int64, id uint32, groups ...*schema.Group) *schema.Linear {
+	l := &schema.Linear{Coefficient: c, Source: id}
 	if groups != nil {
-		l.View = &proofpb.View{Groups: groups}
+		l.View = &schema.View{Groups: groups}
 	}
 	return l
 }
 
-func filled(l *proofpb.Linear, fill int64) *proofpb.Linear {
+func filled(l *schema.Linear, fill int64) *schema.Linear {
 	l.View.Fill = fill
 	return l
 }
 
-func sum(constant int64, terms ...*proofpb.Linear) *proofpb.Accumulator {
-	return &proofpb.Accumulator{Constant: constant, Linear: terms}
+func sum(constant int64, terms ...*schema.Linear) *schema.Accumulator {
+	return &schema.Accumulator{Constant: constant, Linear: terms}
 }
 
 // keeps and repeats are groups of views.
-func keeps(out, in uint32) *proofpb.Group {
-	return &proofpb.Group{Out: []uint32{out}, In: []uint32{in}, Strides: []int64{1}}
+func keeps(out, in uint32) *schema.Group {
+	return &schema.Group{Out: []uint32{out}, In: []uint32{in}, Strides: []int64{1}}
 }
 
-func repeats(out ...uint32) *proofpb.Group {
-	return &proofpb.Group{Out: out, Strides: make([]int64, len(out))}
+func repeats(out ...uint32) *schema.Group {
+	return &schema.Group{Out: out, Strides: make([]int64, len(out))}
 }
 
 // division is ⌊x/d⌋ for x in [0, 999], of shape [2, 3].
 type division struct {
-	of      []uint64                                                        // shape of what the divisor is made of, an input in [1, 100]
-	divisor func(b *builder, of uint32) (d uint32, through *proofpb.Linear) // nil: the input itself; through: what the steps read for it
-	labels  []uint32                                                        // of through, [0, 1] if nil
-	r       []uint32                                                        // bits of the ranges of the remainder, 7 if nil
-	q       func(b *builder, q uint32)                                      // looks the quotient up, if not in 10 bits
+	of      []uint64                                                       // shape of what the divisor is made of, an input in [1, 100]
+	divisor func(b *builder, of uint32) (d uint32, through *schema.Linear) // nil: the input itself; through: what the steps read for it
+	labels  []uint32                                                       // of through, [0, 1] if nil
+	r       []uint32                                                       // bits of the ranges of the remainder, 7 if nil
+	q       func(b *builder, q uint32)                                     // looks the quotient up, if not in 10 bits
 }
 
-func (v division) graph() *proofpb.Graph {
+func (v division) graph() *schema.Graph {
 	b := &builder{}
 	shape := []uint64{2, 3}
 	if v.of == nil {
@@ -121,10 +119,10 @@ func (v division) graph() *proofpb.Graph {
 	}
 	q, r := b.witness(1<<10, shape...), b.witness(1<<8, shape...)
 	b.g.Steps = append(b.g.Steps,
-		&proofpb.Step{Kind: proofpb.Step_DIVIDE, Shape: shape, Accumulator: sum(0, term(1, x)), Out: q + 1, Remainder: r + 1, Divisor: d + 1},
-		&proofpb.Step{Kind: proofpb.Step_ZERO, Shape: shape, Accumulator: &proofpb.Accumulator{
-			Linear:   []*proofpb.Linear{term(1, x), term(-1, r)},
-			Products: []*proofpb.Product{{Coefficient: -through.Coefficient, A: through.Source, B: q, LabelsA: v.labels, LabelsB: []uint32{0, 1}}}}})
+		&schema.Step{Kind: schema.Divide, Shape: shape, Accumulator: sum(0, term(1, x)), Out: q + 1, Remainder: r + 1, Divisor: d + 1},
+		&schema.Step{Kind: schema.Zero, Shape: shape, Accumulator: &schema.Accumulator{
+			Linear:   []*schema.Linear{term(1, x), term(-1, r)},
+			Products: []*schema.Product{{Coefficient: -through.Coefficient, A: through.Source, B: q, LabelsA: v.labels, LabelsB: []uint32{0, 1}}}}})
 	b.look(shape, sum(0, term(1, r)), v.r...)
 	b.look(shape, sum(-1, through, term(-1, r)), 7)
 	if v.q != nil {
@@ -137,8 +135,8 @@ func (v division) graph() *proofpb.Graph {
 }
 
 // as makes a divisor of a term: one that the steps read in its place, or that they do not see.
-func as(through bool, l func(of uint32) *proofpb.Linear) func(b *builder, of uint32) (uint32, *proofpb.Linear) {
-	return func(b *builder, of uint32) (uint32, *proofpb.Linear) {
+func as(through bool, l func(of uint32) *schema.Linear) func(b *builder, of uint32) (uint32, *schema.Linear) {
+	return func(b *builder, of uint32) (uint32, *schema.Linear) {
 		d := b.virtual([]uint64{2, 3}, l(of))
 		if through {
 			return d, l(of)
@@ -148,7 +146,7 @@ func as(through bool, l func(of uint32) *proofpb.Linear) func(b *builder, of uin
 }
 
 // nested is an input below n virtual tensors.
-func nested(n int) *proofpb.Graph {
+func nested(n int) *schema.Graph {
 	b := &builder{}
 	at := b.input(-5, 5, 2)
 	for range n {
@@ -158,7 +156,7 @@ func nested(n int) *proofpb.Graph {
 	return &b.g
 }
 
-func named(name string) *proofpb.Graph {
+func named(name string) *schema.Graph {
 	g := nested(1)
 	g.Tensors[0].Name = name
 	return g
@@ -173,12 +171,12 @@ func quotient(constant int64, from int64, bits ...uint32) func(b *builder, q uin
 }
 
 func allBuilt() []built {
-	kept := []*proofpb.Group{keeps(0, 0), keeps(1, 1)}
-	whole := func(c int64) func(uint32) *proofpb.Linear {
-		return func(of uint32) *proofpb.Linear { return term(c, of) }
+	kept := []*schema.Group{keeps(0, 0), keeps(1, 1)}
+	whole := func(c int64) func(uint32) *schema.Linear {
+		return func(of uint32) *schema.Linear { return term(c, of) }
 	}
-	view := func(fill int64, groups ...*proofpb.Group) func(uint32) *proofpb.Linear {
-		return func(of uint32) *proofpb.Linear { return filled(term(1, of, groups...), fill) }
+	view := func(fill int64, groups ...*schema.Group) func(uint32) *schema.Linear {
+		return func(of uint32) *schema.Linear { return filled(term(1, of, groups...), fill) }
 	}
 	list := []built{
 		{"a division", true, division{}.graph()},
@@ -192,7 +190,7 @@ func allBuilt() []built {
 		{"a divisor repeated along two axes in one group", false, division{of: []uint64{}, divisor: as(true, view(0, repeats(0, 1))), labels: []uint32{}}.graph()},
 		{"that as it is", true, division{of: []uint64{}, divisor: as(false, view(0, repeats(0, 1)))}.graph()},
 		{"a divisor turned", true, division{of: []uint64{3, 2}, divisor: as(true, view(0, keeps(1, 0), keeps(0, 1))), labels: []uint32{1, 0}}.graph()},
-		{"a divisor without an axis of one", false, division{of: []uint64{1, 2, 3}, divisor: as(true, view(0, &proofpb.Group{In: []uint32{0}}, keeps(0, 1), keeps(1, 2))), labels: []uint32{0, 1}}.graph()},
+		{"a divisor without an axis of one", false, division{of: []uint64{1, 2, 3}, divisor: as(true, view(0, &schema.Group{In: []uint32{0}}, keeps(0, 1), keeps(1, 2))), labels: []uint32{0, 1}}.graph()},
 		{"a quotient with a constant", true, division{q: quotient(7, 0, 11)}.graph()},
 		{"a quotient from -5 on", true, division{q: quotient(0, -5, 11)}.graph()},
 		{"a quotient with a shift", true, division{q: quotient(0, 0, 5, 5)}.graph()},
@@ -202,7 +200,7 @@ func allBuilt() []built {
 		{"a remainder of two limbs", true, division{r: []uint32{4, 3}}.graph()},
 		{"a remainder of three limbs", false, division{r: []uint32{3, 2, 2}}.graph()},
 		{"a remainder of one row", true, oneRow()},
-		{"an empty key", false, &proofpb.Graph{}},
+		{"an empty key", false, &schema.Graph{}},
 	}
 	for _, n := range []int{0, 1, 1024, 1025, 2000} {
 		list = append(list, built{fmt.Sprint(n, " nested virtual tensors"), n <= 1024, nested(n)})
@@ -217,24 +215,20 @@ func allBuilt() []built {
 }
 
 // oneRow is a division by 1, whose remainder is one of the one row from 0 on.
-func oneRow() *proofpb.Graph {
+func oneRow() *schema.Graph {
 	g := division{r: []uint32{0}}.graph()
 	g.Tensors[1].Max = 1
 	return g
 }
 
 // line is the key, with an honest proof if there is one.
-func (b *built) line() (*line, error) {
-	key := &proofpb.Key{Graph: b.graph, Security: &proofpb.Security{TargetBits: 20, GrindBits: 8}}
-	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(key)
-	if err != nil {
-		return nil, err
-	}
-	file := append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion), body...)
+func (b *built) line() *line {
+	key := &schema.Key{Graph: b.graph, Security: &schema.Security{TargetBits: 20, GrindBits: 8}}
+	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion), key)
 	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
 	if made := prove(&golden.Case{}, file, rand.New(rand.NewPCG(1, 2))); made != nil {
 		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
 	}
 	l.judge()
-	return l, nil
+	return l
 }

@@ -6,24 +6,22 @@ import (
 	"math/rand/v2"
 	"reflect"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
 // A mutation is a key as its schema has it, so that it may be one that no circuit is.
 type mutation struct {
 	rng  *rand.Rand
 	head []byte
-	key  *proofpb.Key
+	key  *schema.Key
 	what []string
 }
 
 func newMutation(file []byte, rng *rand.Rand) (*mutation, error) {
 	n := len(proof.KeyMagic) + 4
-	m := &mutation{rng: rng, head: file[:n], key: &proofpb.Key{}}
-	if err := proto.Unmarshal(file[n:], m.key); err != nil {
+	m := &mutation{rng: rng, head: file[:n], key: &schema.Key{}}
+	if err := schema.Decode(file[n:], m.key); err != nil {
 		return nil, err
 	}
 	// Proofs of few bits are short, and say as much about what a verifier accepts.
@@ -33,9 +31,7 @@ func newMutation(file []byte, rng *rand.Rand) (*mutation, error) {
 	return m, nil
 }
 
-func (m *mutation) encode() ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(bytes.Clone(m.head), m.key)
-}
+func (m *mutation) encode() []byte { return schema.Append(bytes.Clone(m.head), m.key) }
 
 // change changes one thing: one of the shapes that a circuit may have otherwise, or any field.
 func (m *mutation) change() {
@@ -65,11 +61,7 @@ func (m *mutation) field() {
 	walk = func(v reflect.Value) {
 		v = v.Elem()
 		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() {
-				continue
-			}
-			name := v.Type().Name() + "." + f.Name
+			name := v.Type().Name() + "." + v.Type().Field(i).Name
 			if kinds[name] == nil {
 				names = append(names, name)
 			}
@@ -103,7 +95,7 @@ func (m *mutation) value(v reflect.Value) {
 	case reflect.String:
 		v.SetString(v.String() + names[r.IntN(len(names))])
 	case reflect.Pointer:
-		if v.IsNil() || r.IntN(4) > 0 && !m.empty(v) {
+		if v.IsNil() || r.IntN(4) > 0 && !v.Elem().IsZero() {
 			v.Set(reflect.New(v.Type().Elem()))
 			return
 		}
@@ -146,12 +138,6 @@ func (m *mutation) value(v reflect.Value) {
 			v.SetInt(y)
 		}
 	}
-}
-
-// empty reports whether a pointer is to a message without fields.
-func (m *mutation) empty(v reflect.Value) bool {
-	p, ok := v.Interface().(proto.Message)
-	return ok && proto.Size(p) == 0
 }
 
 // bytesOf is a limb of any value.

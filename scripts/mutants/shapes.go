@@ -3,9 +3,7 @@ package main
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/internal/schema"
 )
 
 // shapes are ways to say the same otherwise, or nearly so: a circuit that is changed like this
@@ -42,16 +40,16 @@ var shapes = []struct {
 	{"codes", (*mutation).codes},
 }
 
-func (m *mutation) graph() *proofpb.Graph { return m.key.Graph }
+func (m *mutation) graph() *schema.Graph { return m.key.Graph }
 
 // tensor appends a tensor and returns its identifier.
-func (m *mutation) tensor(t *proofpb.Tensor) uint32 {
+func (m *mutation) tensor(t *schema.Tensor) uint32 {
 	g := m.graph()
 	g.Tensors = append(g.Tensors, t)
 	return uint32(len(g.Tensors) - 1)
 }
 
-func (m *mutation) step(k proofpb.Step_Kind) (*proofpb.Step, int) {
+func (m *mutation) step(k schema.Enum) (*schema.Step, int) {
 	var at []int
 	for i, s := range m.graph().Steps {
 		if s.Kind == k {
@@ -66,18 +64,40 @@ func (m *mutation) step(k proofpb.Step_Kind) (*proofpb.Step, int) {
 }
 
 // terms are the summands of all accumulators and virtual tensors.
-func (m *mutation) terms() (list []*proofpb.Linear) {
+func (m *mutation) terms() (list []*schema.Linear) {
 	for _, t := range m.graph().Tensors {
 		list = append(list, t.Definition...)
 	}
 	for _, s := range m.graph().Steps {
-		list = append(list, s.GetAccumulator().GetLinear()...)
+		list = append(list, linear(s)...)
 	}
 	return list
 }
 
-func (m *mutation) term(ok func(*proofpb.Linear) bool) *proofpb.Linear {
-	list := slices.DeleteFunc(m.terms(), func(l *proofpb.Linear) bool { return !ok(l) })
+// linear, products and groups are those of what may not be there.
+func linear(s *schema.Step) []*schema.Linear {
+	if s.Accumulator == nil {
+		return nil
+	}
+	return s.Accumulator.Linear
+}
+
+func products(s *schema.Step) []*schema.Product {
+	if s.Accumulator == nil {
+		return nil
+	}
+	return s.Accumulator.Products
+}
+
+func groups(l *schema.Linear) []*schema.Group {
+	if l.View == nil {
+		return nil
+	}
+	return l.View.Groups
+}
+
+func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
+	list := slices.DeleteFunc(m.terms(), func(l *schema.Linear) bool { return !ok(l) })
 	if len(list) == 0 {
 		return nil
 	}
@@ -86,25 +106,25 @@ func (m *mutation) term(ok func(*proofpb.Linear) bool) *proofpb.Linear {
 
 // group is any group of a view for which ok holds, with the shapes of source and output
 // unknown to it.
-func (m *mutation) group(ok func(*proofpb.Group) bool) (*proofpb.Linear, *proofpb.Group) {
-	l := m.term(func(l *proofpb.Linear) bool { return slices.ContainsFunc(l.GetView().GetGroups(), ok) })
+func (m *mutation) group(ok func(*schema.Group) bool) (*schema.Linear, *schema.Group) {
+	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(groups(l), ok) })
 	if l == nil {
 		return nil, nil
 	}
-	list := slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *proofpb.Group) bool { return !ok(g) })
+	list := slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) })
 	return l, list[m.rng.IntN(len(list))]
 }
 
 func (m *mutation) one(of ...int64) int64 { return of[m.rng.IntN(len(of))] }
 
 // identity is a view that changes nothing, in one of the ways to say so.
-func (m *mutation) identity(shape []uint64) *proofpb.View {
-	v := &proofpb.View{}
+func (m *mutation) identity(shape []uint64) *schema.View {
+	v := &schema.View{}
 	if m.rng.IntN(4) == 0 {
 		v.Fill = m.one(1, -5, 1<<30-1)
 	}
 	if m.rng.IntN(4) == 0 && len(shape) > 0 {
-		g := &proofpb.Group{Map: proofpb.Group_RESHAPE}
+		g := &schema.Group{Map: schema.Reshape}
 		for a := range shape {
 			g.Out, g.In = append(g.Out, uint32(a)), append(g.In, uint32(a))
 		}
@@ -112,15 +132,15 @@ func (m *mutation) identity(shape []uint64) *proofpb.View {
 		return v
 	}
 	for a, d := range shape {
-		g := &proofpb.Group{Out: []uint32{uint32(a)}, In: []uint32{uint32(a)}}
+		g := &schema.Group{Out: []uint32{uint32(a)}, In: []uint32{uint32(a)}}
 		switch k := m.rng.IntN(6); {
 		case k == 0 && d < 1<<10:
-			g.Map = proofpb.Group_INDEX
+			g.Map = schema.Index
 			for i := range d {
 				g.Index = append(g.Index, i+1)
 			}
 		case k == 1:
-			g.Map = proofpb.Group_RESHAPE
+			g.Map = schema.Reshape
 		default:
 			g.Strides = []int64{1}
 		}
@@ -132,19 +152,19 @@ func (m *mutation) identity(shape []uint64) *proofpb.View {
 // virtual appends a tensor that is another one, possibly times a number.
 func (m *mutation) virtual(of uint32, coefficient int64) uint32 {
 	t := m.graph().Tensors[of]
-	l := &proofpb.Linear{Coefficient: coefficient, Source: of}
+	l := &schema.Linear{Coefficient: coefficient, Source: of}
 	if m.rng.IntN(2) == 0 {
 		l.View = m.identity(t.Shape)
 	}
-	return m.tensor(&proofpb.Tensor{Name: "virtual", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: proofpb.Tensor_VIRTUAL,
-		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*proofpb.Linear{l}})
+	return m.tensor(&schema.Tensor{Name: "virtual", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: schema.Virtual,
+		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*schema.Linear{l}})
 }
 
 // repeated appends a tensor that is the first entry along some axes of another one, repeated.
 func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 	t := m.graph().Tensors[of]
-	small := &proofpb.View{}
-	wide := &proofpb.View{}
+	small := &schema.View{}
+	wide := &schema.View{}
 	var shape []uint64
 	var scales []uint32
 	apart := m.rng.IntN(2) == 0
@@ -152,37 +172,37 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 	for a := range t.Shape {
 		if m.rng.IntN(2) == 0 {
 			k := uint32(len(shape))
-			small.Groups = append(small.Groups, &proofpb.Group{Out: []uint32{k}, In: []uint32{uint32(a)}, Strides: []int64{1}})
-			wide.Groups = append(wide.Groups, &proofpb.Group{Out: []uint32{uint32(a)}, In: []uint32{k}, Strides: []int64{1}})
+			small.Groups = append(small.Groups, &schema.Group{Out: []uint32{k}, In: []uint32{uint32(a)}, Strides: []int64{1}})
+			wide.Groups = append(wide.Groups, &schema.Group{Out: []uint32{uint32(a)}, In: []uint32{k}, Strides: []int64{1}})
 			shape = append(shape, t.Shape[a])
 			if len(t.Scales) > 0 {
 				scales = append(scales, t.Scales[a])
 			}
 			continue
 		}
-		small.Groups = append(small.Groups, &proofpb.Group{In: []uint32{uint32(a)}})
+		small.Groups = append(small.Groups, &schema.Group{In: []uint32{uint32(a)}})
 		if apart {
-			wide.Groups = append(wide.Groups, &proofpb.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}})
+			wide.Groups = append(wide.Groups, &schema.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}})
 		} else {
 			rest = append(rest, uint32(a))
 		}
 	}
 	if len(rest) > 0 {
-		wide.Groups = append(wide.Groups, &proofpb.Group{Out: rest, Strides: make([]int64, len(rest))})
+		wide.Groups = append(wide.Groups, &schema.Group{Out: rest, Strides: make([]int64, len(rest))})
 	}
 	if !slices.ContainsFunc(scales, func(s uint32) bool { return s != 0 }) {
 		scales = nil
 	}
-	first := m.tensor(&proofpb.Tensor{Name: "first", Shape: shape, Scales: scales, Kind: proofpb.Tensor_VIRTUAL, Min: t.Min, Max: t.Max,
-		Definition: []*proofpb.Linear{{Coefficient: 1, Source: of, View: small}}})
-	return m.tensor(&proofpb.Tensor{Name: "repeated", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: proofpb.Tensor_VIRTUAL,
-		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*proofpb.Linear{{Coefficient: coefficient, Source: first, View: wide}}})
+	first := m.tensor(&schema.Tensor{Name: "first", Shape: shape, Scales: scales, Kind: schema.Virtual, Min: t.Min, Max: t.Max,
+		Definition: []*schema.Linear{{Coefficient: 1, Source: of, View: small}}})
+	return m.tensor(&schema.Tensor{Name: "repeated", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: schema.Virtual,
+		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*schema.Linear{{Coefficient: coefficient, Source: first, View: wide}}})
 }
 
 // virtualDivisor puts a virtual tensor in the place of a divisor: in the step alone, or in the
 // equation and the range of the divisor as well.
 func (m *mutation) virtualDivisor() bool {
-	s, i := m.step(proofpb.Step_DIVIDE)
+	s, i := m.step(schema.Divide)
 	steps := m.graph().Steps
 	if s == nil || s.Divisor == 0 || int(s.Divisor) > len(m.graph().Tensors) || i+2 >= len(steps) {
 		return false
@@ -203,8 +223,8 @@ func (m *mutation) virtualDivisor() bool {
 		was = t.Definition[0].Source
 	}
 	for _, s := range steps[i+1 : min(i+9, len(steps))] {
-		for _, p := range s.GetAccumulator().GetProducts() {
-			if s.Kind != proofpb.Step_ZERO || p.A != old && p.A != was {
+		for _, p := range products(s) {
+			if s.Kind != schema.Zero || p.A != old && p.A != was {
 				continue
 			}
 			p.A, p.Coefficient, p.LabelsA = d, -1, nil
@@ -215,7 +235,7 @@ func (m *mutation) virtualDivisor() bool {
 				p.A, p.Coefficient = def.Source, -def.Coefficient
 				if len(m.graph().Tensors[def.Source].Shape) != len(s.Shape) {
 					p.LabelsA = nil
-					for _, g := range def.GetView().GetGroups() {
+					for _, g := range groups(def) {
 						if len(g.In) == 1 {
 							p.LabelsA = append(p.LabelsA, g.Out...)
 						}
@@ -223,8 +243,8 @@ func (m *mutation) virtualDivisor() bool {
 				}
 			}
 		}
-		for _, l := range s.GetAccumulator().GetLinear() {
-			if s.Kind == proofpb.Step_LOOKUP && (l.Source == old || l.Source == was) && len(s.Accumulator.Linear) == 2 {
+		for _, l := range linear(s) {
+			if s.Kind == schema.Lookup && (l.Source == old || l.Source == was) && len(s.Accumulator.Linear) == 2 {
 				l.Source, l.View, l.Coefficient = d, nil, 1
 				if through {
 					l.Source, l.View, l.Coefficient = def.Source, def.View, def.Coefficient
@@ -239,10 +259,10 @@ func (m *mutation) virtualDivisor() bool {
 func (m *mutation) virtualOperand() bool {
 	var at []*uint32
 	for _, s := range m.graph().Steps {
-		for _, l := range s.GetAccumulator().GetLinear() {
+		for _, l := range linear(s) {
 			at = append(at, &l.Source)
 		}
-		for _, p := range s.GetAccumulator().GetProducts() {
+		for _, p := range products(s) {
 			at = append(at, &p.A, &p.B)
 		}
 	}
@@ -277,15 +297,15 @@ func (m *mutation) nested() bool {
 	at := g.Outputs[k]
 	t := g.Tensors[at]
 	for range n {
-		at = m.tensor(&proofpb.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: proofpb.Tensor_VIRTUAL, Min: t.Min, Max: t.Max, Frac: t.Frac,
-			Definition: []*proofpb.Linear{{Coefficient: 1, Source: at}}})
+		at = m.tensor(&schema.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: schema.Virtual, Min: t.Min, Max: t.Max, Frac: t.Frac,
+			Definition: []*schema.Linear{{Coefficient: 1, Source: at}}})
 	}
 	g.Outputs[k] = at
 	return true
 }
 
 func (m *mutation) fill() bool {
-	l := m.term(func(l *proofpb.Linear) bool { return l.View != nil })
+	l := m.term(func(l *schema.Linear) bool { return l.View != nil })
 	if l == nil {
 		return false
 	}
@@ -295,9 +315,9 @@ func (m *mutation) fill() bool {
 
 // merged makes groups without source axes, which repeat, one group.
 func (m *mutation) merged() bool {
-	l := m.term(func(l *proofpb.Linear) bool {
+	l := m.term(func(l *schema.Linear) bool {
 		n := 0
-		for _, g := range l.GetView().GetGroups() {
+		for _, g := range groups(l) {
 			if len(g.In) == 0 || m.rng.IntN(8) == 0 {
 				n++
 			}
@@ -307,8 +327,8 @@ func (m *mutation) merged() bool {
 	if l == nil {
 		return false
 	}
-	var one *proofpb.Group
-	var rest []*proofpb.Group
+	var one *schema.Group
+	var rest []*schema.Group
 	for _, g := range l.View.Groups {
 		switch {
 		case len(g.In) > 0 && (one != nil || m.rng.IntN(4) > 0):
@@ -327,8 +347,8 @@ func (m *mutation) merged() bool {
 
 // indexes says an affine group by indexes.
 func (m *mutation) indexes() bool {
-	_, g := m.group(func(g *proofpb.Group) bool {
-		return g.Map == proofpb.Group_AFFINE && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
+	_, g := m.group(func(g *schema.Group) bool {
+		return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
 	})
 	if g == nil {
 		return false
@@ -337,27 +357,27 @@ func (m *mutation) indexes() bool {
 	for i := range n {
 		g.Index = append(g.Index, i+uint64(m.rng.IntN(2)))
 	}
-	g.Map, g.Strides, g.Base = proofpb.Group_INDEX, nil, 0
+	g.Map, g.Strides, g.Base = schema.Index, nil, 0
 	return true
 }
 
 func (m *mutation) reshaped() bool {
-	_, g := m.group(func(g *proofpb.Group) bool { return g.Map == proofpb.Group_AFFINE && len(g.Sums) == 0 })
+	_, g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
 	if g == nil {
 		return false
 	}
-	g.Map, g.Strides, g.Base = proofpb.Group_RESHAPE, nil, 0
+	g.Map, g.Strides, g.Base = schema.Reshape, nil, 0
 	return true
 }
 
 // public has an input wire an axis.
 func (m *mutation) public() bool {
-	_, g := m.group(func(g *proofpb.Group) bool { return len(g.In) == 1 && g.Map != proofpb.Group_PUBLIC })
+	_, g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
 	in := m.graph().Inputs
 	if g == nil || len(in) == 0 {
 		return false
 	}
-	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = proofpb.Group_PUBLIC, 0, nil, nil, nil, in[m.rng.IntN(len(in))]
+	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = schema.PublicIndexes, 0, nil, nil, nil, in[m.rng.IntN(len(in))]
 	if int(g.Ids) < len(m.graph().Tensors) && m.rng.IntN(2) == 0 {
 		t := m.graph().Tensors[g.Ids]
 		t.Min, t.Max = 0, m.one(0, 1, 2, 3)
@@ -375,7 +395,7 @@ func (m *mutation) pieces() bool {
 		if i > 0 {
 			from = t.Pieces[i-1].End
 		}
-		p := proto.Clone(t.Pieces[i]).(*proofpb.Piece)
+		p := schema.Clone(t.Pieces[i])
 		p.End = from + (p.End-from)/2
 		t.Pieces = slices.Insert(t.Pieces, i, p)
 		return true
@@ -399,12 +419,12 @@ func (m *mutation) twice() bool {
 		return false
 	}
 	i := m.rng.IntN(len(g.Steps))
-	s := proto.Clone(g.Steps[i]).(*proofpb.Step)
+	s := schema.Clone(g.Steps[i])
 	if s.Out > 0 && int(s.Out) <= len(g.Tensors) {
-		s.Out = m.tensor(proto.Clone(g.Tensors[s.Out-1]).(*proofpb.Tensor)) + 1
+		s.Out = m.tensor(schema.Clone(g.Tensors[s.Out-1])) + 1
 	}
 	if s.Remainder > 0 && int(s.Remainder) <= len(g.Tensors) {
-		s.Remainder = m.tensor(proto.Clone(g.Tensors[s.Remainder-1]).(*proofpb.Tensor)) + 1
+		s.Remainder = m.tensor(schema.Clone(g.Tensors[s.Remainder-1])) + 1
 	}
 	at := len(g.Steps)
 	if m.rng.IntN(4) == 0 {
@@ -418,25 +438,25 @@ func (m *mutation) twice() bool {
 func (m *mutation) table(bits uint32, from int64) uint32 {
 	g := m.graph()
 	for i, t := range g.Tables {
-		if t.Kind == proofpb.Table_RANGE && t.Bits == bits && t.Min == from {
+		if t.Kind == schema.Range && t.Bits == bits && t.Min == from {
 			return uint32(i + 1)
 		}
 	}
-	g.Tables = append(g.Tables, &proofpb.Table{Name: "range", Bits: bits, Min: from})
+	g.Tables = append(g.Tables, &schema.Table{Name: "range", Bits: bits, Min: from})
 	return uint32(len(g.Tables))
 }
 
 // ranged appends the look-up of a tensor in a range, at a place among the steps.
 func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, constant int64, bits, shift uint32, from int64) {
 	g := m.graph()
-	s := &proofpb.Step{Kind: proofpb.Step_LOOKUP, Name: "range", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Shift: shift, Table: m.table(bits, from),
-		Accumulator: &proofpb.Accumulator{Constant: constant, Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}}
-	list := []*proofpb.Step{s}
+	s := &schema.Step{Kind: schema.Lookup, Name: "range", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Shift: shift, Table: m.table(bits, from),
+		Accumulator: &schema.Accumulator{Constant: constant, Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}}
+	list := []*schema.Step{s}
 	if shift > 0 {
-		low := m.tensor(&proofpb.Tensor{Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Kind: proofpb.Tensor_WITNESS, Max: 1<<shift - 1})
+		low := m.tensor(&schema.Tensor{Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Kind: schema.Witness, Max: 1<<shift - 1})
 		s.Remainder = low + 1
-		list = append(list, &proofpb.Step{Kind: proofpb.Step_LOOKUP, Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Table: m.table(shift, 0),
-			Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: low}}}})
+		list = append(list, &schema.Step{Kind: schema.Lookup, Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Table: m.table(shift, 0),
+			Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: low}}}})
 	}
 	g.Steps = slices.Insert(g.Steps, at, list...)
 }
@@ -459,8 +479,8 @@ func (m *mutation) shifted() bool {
 	g := m.graph()
 	var at []int
 	for i, s := range g.Steps {
-		if a := s.GetAccumulator(); s.Kind == proofpb.Step_LOOKUP && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
-			len(a.GetLinear()) == 1 && len(a.GetProducts()) == 0 {
+		if s.Kind == schema.Lookup && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
+			len(linear(s)) == 1 && len(products(s)) == 0 {
 			at = append(at, i)
 		}
 	}
@@ -517,11 +537,11 @@ func (m *mutation) exact() bool {
 	if int(of) >= len(g.Tensors) {
 		return false
 	}
-	t := proto.Clone(g.Tensors[of]).(*proofpb.Tensor)
-	t.Kind, t.Definition, t.Formula, t.Fracs = proofpb.Tensor_WITNESS, nil, nil, nil
+	t := schema.Clone(g.Tensors[of])
+	t.Kind, t.Definition, t.Formula, t.Fracs = schema.Witness, nil, nil, nil
 	out := m.tensor(t)
-	g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
-		Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}})
+	g.Steps = append(g.Steps, &schema.Step{Kind: schema.Exact, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
+		Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}})
 	g.Outputs[k] = out
 	return true
 }
@@ -552,7 +572,7 @@ func (m *mutation) free() bool {
 		return false
 	}
 	bit := uint32(1) << len(g.Free)
-	g.Free = append(g.Free, &proofpb.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
+	g.Free = append(g.Free, &schema.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
 	d := g.Tensors[g.Inputs[0]].Shape[0]
 	scaled := func(shape []uint64, scales []uint32) []uint32 {
 		if len(shape) == 0 || shape[0] != d {
@@ -565,7 +585,7 @@ func (m *mutation) free() bool {
 		return scales
 	}
 	for _, t := range g.Tensors {
-		if t.Kind != proofpb.Tensor_FIXED && t.Kind != proofpb.Tensor_FORMULA {
+		if t.Kind != schema.Fixed && t.Kind != schema.ByFormula {
 			t.Scales = scaled(t.Shape, t.Scales)
 		}
 	}
@@ -583,7 +603,7 @@ func (m *mutation) output() bool {
 
 func (m *mutation) without() bool {
 	g := m.graph()
-	id := m.tensor(&proofpb.Tensor{Name: "empty", Kind: proofpb.Tensor_EMPTY, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
+	id := m.tensor(&schema.Tensor{Name: "empty", Kind: schema.Empty, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
 	if m.rng.IntN(2) == 0 {
 		g.Inputs = append(g.Inputs, id)
 	} else {
@@ -620,25 +640,25 @@ func (m *mutation) formula() bool {
 		return false
 	}
 	t := g.Tensors[g.Outputs[0]]
-	f := &proofpb.Formula{Kind: proofpb.Formula_Kind(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
+	f := &schema.Formula{Kind: schema.Enum(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
 	rank := 2
-	if f.Kind == proofpb.Formula_PROGRESSION {
+	if f.Kind == schema.Progression {
 		rank, f.Step = 1, m.one(0, 1, -3, 1<<30-1)
 	}
 	if len(t.Shape) < rank {
 		return false
 	}
-	id := m.tensor(&proofpb.Tensor{Name: "formula", Kind: proofpb.Tensor_FORMULA, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
-	v := &proofpb.View{}
+	id := m.tensor(&schema.Tensor{Name: "formula", Kind: schema.ByFormula, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
+	v := &schema.View{}
 	for a := range t.Shape {
-		group := &proofpb.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}}
+		group := &schema.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}}
 		if k := a - (len(t.Shape) - rank); k >= 0 {
 			group.In, group.Strides = []uint32{uint32(k)}, []int64{1}
 		}
 		v.Groups = append(v.Groups, group)
 	}
-	g.Outputs[0] = m.tensor(&proofpb.Tensor{Name: "sum", Kind: proofpb.Tensor_VIRTUAL, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
-		Definition: []*proofpb.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
+	g.Outputs[0] = m.tensor(&schema.Tensor{Name: "sum", Kind: schema.Virtual, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
+		Definition: []*schema.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
 	return true
 }
 
@@ -646,7 +666,7 @@ func (m *mutation) text() bool {
 	if m.key.Text == nil && m.rng.IntN(4) > 0 {
 		return false
 	}
-	m.key.Text = &proofpb.Text{Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)], Writes: proofpb.Writes(m.rng.IntN(3))}
+	m.key.Text = &schema.Text{Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)], Writes: schema.Enum(m.rng.IntN(3))}
 	return true
 }
 
@@ -667,7 +687,7 @@ func (m *mutation) codes() bool {
 		return false
 	}
 	if id := list[m.rng.IntN(len(list))]; int(id) < len(g.Tensors) {
-		g.Tensors[id].Numbers = proofpb.Tensor_Numbers(m.rng.IntN(4))
+		g.Tensors[id].Numbers = schema.Enum(m.rng.IntN(4))
 		return true
 	}
 	return false
