@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -141,6 +142,60 @@ func blocks(t *testing.T) *Model {
 	return m
 }
 
+// altered are accumulators that are not quite the one given: other coefficients, sources, views,
+// products and labels, term by term.
+func altered(acc *model.Acc) map[string]model.Acc {
+	list := map[string]model.Acc{}
+	for i := range acc.Linear {
+		for what, change := range map[string]func(l *model.Linear){
+			"coefficient": func(l *model.Linear) { l.Coef = -l.Coef },
+			"source":      func(l *model.Linear) { l.Src ^= 1 },
+			"view": func(l *model.Linear) {
+				if l.View == nil {
+					l.View = &model.View{}
+					return
+				}
+				v := model.View{Groups: slices.Clone(l.View.Groups), Fill: l.View.Fill}
+				v.Groups[len(v.Groups)-1].Base++
+				l.View = &v
+			},
+			"fill": func(l *model.Linear) {
+				v := model.View{Fill: 1}
+				if l.View != nil {
+					v.Groups = l.View.Groups
+				}
+				l.View = &v
+			},
+		} {
+			a := *acc
+			a.Linear = slices.Clone(a.Linear)
+			change(&a.Linear[i])
+			list[fmt.Sprintf("%s of term %d", what, i)] = a
+		}
+	}
+	for i := range acc.Products {
+		for what, change := range map[string]func(p *model.Product){
+			"coefficient": func(p *model.Product) { p.Coef++ },
+			"operand":     func(p *model.Product) { p.B ^= 1 },
+			"labels": func(p *model.Product) {
+				p.LabelsB = slices.Clone(p.LabelsB)
+				p.LabelsB[len(p.LabelsB)-1]++
+			},
+		} {
+			a := *acc
+			a.Products = slices.Clone(a.Products)
+			change(&a.Products[i])
+			list[fmt.Sprintf("%s of product %d", what, i)] = a
+		}
+	}
+	if n := len(acc.Linear); n > 1 {
+		a := *acc
+		a.Linear = a.Linear[:n-1]
+		list["a term less"] = a
+	}
+	return list
+}
+
 // What is not as the blocks have it is found.
 func TestReplayRefuses(t *testing.T) {
 	m := blocks(t)
@@ -159,6 +214,31 @@ func TestReplayRefuses(t *testing.T) {
 			}
 		}
 		for s := a.From; s < a.To; s++ {
+			for what, change := range altered(&m.Graph.Steps[s].Acc) {
+				g := *m.Graph
+				g.Steps = slices.Clone(g.Steps)
+				g.Steps[s].Acc = change
+				refused(what, &g, *b, all)
+			}
+			if id := m.Graph.Steps[s].Table; id != model.None {
+				for what, change := range map[string]func(t *model.Table){
+					"first key":  func(t *model.Table) { t.Min++ },
+					"table kind": func(t *model.Table) { t.Kind ^= 1 },
+					"bits":       func(t *model.Table) { t.Bits-- },
+					"pieces": func(t *model.Table) {
+						if t.Kind != model.TableFunc { // which has none
+							t.Pieces = append([]model.Piece{{End: 1, Offset: 1}}, t.Pieces...)
+						} else {
+							t.Values--
+						}
+					},
+				} {
+					g := *m.Graph
+					g.Tables = slices.Clone(g.Tables)
+					change(&g.Tables[id])
+					refused(what+" of a table", &g, *b, all)
+				}
+			}
 			for what, change := range map[string]func(s *model.Step){
 				"constant": func(s *model.Step) { s.Acc.Const++ },
 				"kind":     func(s *model.Step) { s.Kind ^= 1 },
