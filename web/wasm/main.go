@@ -11,71 +11,47 @@
 package main
 
 import (
-	"bytes"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
-	"strings"
 	"syscall/js"
 	"unsafe"
 
-	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
-	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/web/verdict"
 )
 
 func main() {
 	js.Global().Set("proveModelVerifier", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		v, err := verify(args[0], args[1], args[2], args[3])
 		if err != nil {
-			return map[string]any{"valid": false, "reason": reason(err)}
+			return map[string]any{"valid": false, "reason": verdict.Reason(err)}
 		}
 		return v
 	}))
 	select {} // the function lives as long as the page
 }
 
-// reason is the text of an error without the part that the verdict says.
-func reason(err error) string {
-	why := strings.TrimPrefix(err.Error(), verifier.ErrInvalid.Error()+": ")
-	var weak *verifier.WeakError
-	if errors.As(err, &weak) {
-		return fmt.Sprintf("%s; a least of %d bits accepts it", why, weak.Accepts())
-	}
-	return why
-}
-
 func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
-	policy := verifier.Policy{MinBits: options.Get("minBits").Int()}
+	o := &verdict.Options{MinBits: options.Get("minBits").Int()}
 	if c := options.Get("commitment"); !c.IsNull() {
-		digest, err := hex.DecodeString(c.String())
-		if err != nil || len(digest) != 32 {
-			return nil, fmt.Errorf("commitment %q: want 64 hexadecimal digits", c.String())
-		}
-		policy.Commitment = (*[32]byte)(digest)
+		text := c.String()
+		o.Commitment = &text
 	}
-	key, err := proof.ReadKey(bytes.NewReader(content(keyFile)), proof.MaxKeySize)
-	if err != nil {
-		return nil, err
-	}
-	data := content(proofFile)
-	result, err := policy.Verify(key, &follower{bytes.NewReader(data), len(data), 0, progress})
-	if err != nil {
-		return nil, err
-	}
-	clamped := 0
 	if names := options.Get("names"); !names.IsNull() {
-		if clamped, err = compare(result, names, options.Get("values")); err != nil {
-			return nil, err
+		values := options.Get("values")
+		o.Names = []string{} // none is given, rather than any
+		for i := range names.Length() {
+			o.Names, o.Values = append(o.Names, names.Index(i).String()), append(o.Values, floats(values.Index(i)))
 		}
+	}
+	v, err := verdict.Of(content(keyFile), content(proofFile), o, func(read, size int) { progress.Invoke(read, size) })
+	if err != nil {
+		return nil, err
 	}
 	return map[string]any{
-		"valid": true, "reason": "", "commitment": hex.EncodeToString(key.Digest[:]),
-		"inputs": tensors(statement.Inputs(result)), "outputs": tensors(statement.Outputs(result)),
-		"clamped": clamped, "saturated": saturations(statement.Saturations(result)), "bytes": result.Bytes,
+		"valid": true, "reason": "", "commitment": v.Commitment,
+		"inputs": tensors(statement.Inputs(v.Result)), "outputs": tensors(statement.Outputs(v.Result)),
+		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "bytes": v.Bytes,
 		"security": map[string]any{
-			"total": result.Strength.Total.Float(), "proven": result.Strength.Proven.Float(), "work": result.Strength.Work().Float(),
+			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
 		},
 	}, nil
 }
@@ -84,30 +60,6 @@ func content(array js.Value) []byte {
 	b := make([]byte, array.Get("length").Int())
 	js.CopyBytesToGo(b, array)
 	return b
-}
-
-// follower tells how much of the proof has been read.
-type follower struct {
-	io.Reader
-	size, read int
-	progress   js.Value
-}
-
-func (f *follower) Read(b []byte) (int, error) {
-	n, err := f.Reader.Read(b)
-	f.read += n
-	f.progress.Invoke(f.read, f.size)
-	return n, err
-}
-
-func compare(r *verifier.Result, names, values js.Value) (clamped int, err error) {
-	var given []string
-	var numbers [][]float64
-	for i := range names.Length() {
-		given = append(given, names.Index(i).String())
-		numbers = append(numbers, floats(values.Index(i)))
-	}
-	return statement.Compare(r, given, numbers)
 }
 
 // floats copies a Float64Array.
