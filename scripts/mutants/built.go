@@ -15,6 +15,14 @@ type built struct {
 	name  string
 	valid bool // it is a key, and proofs of it hold
 	graph *schema.Graph
+	run   *proving // nil: of any size and any inputs
+}
+
+// A proving is a run that a prover who knows everything proves, whatever the verifier says of it.
+type proving struct {
+	text   *schema.Text // of the key
+	size   int          // of its free dimension
+	inputs [][]int32
 }
 
 // builder puts a circuit together, valid or not.
@@ -179,39 +187,103 @@ func allBuilt() []built {
 		return func(of uint32) *schema.Linear { return filled(term(1, of, groups...), fill) }
 	}
 	list := []built{
-		{"a division", true, division{}.graph()},
-		{"a divisor with a coefficient and no view", true, division{divisor: as(true, whole(2))}.graph()},
-		{"the same, not seen through", false, division{divisor: as(false, whole(2))}.graph()},
-		{"a divisor times -1", false, division{divisor: as(true, whole(-1))}.graph()},
-		{"a divisor by a view", true, division{divisor: as(true, view(0, kept...))}.graph()},
-		{"a divisor by a view that fills", false, division{divisor: as(true, view(5, kept...))}.graph()},
-		{"it as it is", true, division{divisor: as(false, view(5, kept...))}.graph()},
-		{"a divisor repeated along two axes", true, division{of: []uint64{}, divisor: as(true, view(0, repeats(0), repeats(1))), labels: []uint32{}}.graph()},
-		{"a divisor repeated along two axes in one group", false, division{of: []uint64{}, divisor: as(true, view(0, repeats(0, 1))), labels: []uint32{}}.graph()},
-		{"that as it is", true, division{of: []uint64{}, divisor: as(false, view(0, repeats(0, 1)))}.graph()},
-		{"a divisor turned", true, division{of: []uint64{3, 2}, divisor: as(true, view(0, keeps(1, 0), keeps(0, 1))), labels: []uint32{1, 0}}.graph()},
-		{"a divisor without an axis of one", false, division{of: []uint64{1, 2, 3}, divisor: as(true, view(0, &schema.Group{In: []uint32{0}}, keeps(0, 1), keeps(1, 2))), labels: []uint32{0, 1}}.graph()},
-		{"a quotient with a constant", true, division{q: quotient(7, 0, 11)}.graph()},
-		{"a quotient from -5 on", true, division{q: quotient(0, -5, 11)}.graph()},
-		{"a quotient with a shift", true, division{q: quotient(0, 0, 5, 5)}.graph()},
-		{"a quotient with a shift and a constant", false, division{q: quotient(1, 0, 6, 5)}.graph()},
-		{"a quotient with a shift of all bits", false, division{q: quotient(0, 0, 0, 10)}.graph()},
-		{"a quotient of three limbs", true, division{q: quotient(0, 0, 4, 3, 3)}.graph()},
-		{"a remainder of two limbs", true, division{r: []uint32{4, 3}}.graph()},
-		{"a remainder of three limbs", false, division{r: []uint32{3, 2, 2}}.graph()},
-		{"a remainder of one row", true, oneRow()},
-		{"an empty key", false, &schema.Graph{}},
+		{"a division", true, division{}.graph(), nil},
+		{"a divisor with a coefficient and no view", true, division{divisor: as(true, whole(2))}.graph(), nil},
+		{"the same, not seen through", false, division{divisor: as(false, whole(2))}.graph(), nil},
+		{"a divisor times -1", false, division{divisor: as(true, whole(-1))}.graph(), nil},
+		{"a divisor by a view", true, division{divisor: as(true, view(0, kept...))}.graph(), nil},
+		{"a divisor by a view that fills", false, division{divisor: as(true, view(5, kept...))}.graph(), nil},
+		{"it as it is", true, division{divisor: as(false, view(5, kept...))}.graph(), nil},
+		{"a divisor repeated along two axes", true, division{of: []uint64{}, divisor: as(true, view(0, repeats(0), repeats(1))), labels: []uint32{}}.graph(), nil},
+		{"a divisor repeated along two axes in one group", false, division{of: []uint64{}, divisor: as(true, view(0, repeats(0, 1))), labels: []uint32{}}.graph(), nil},
+		{"that as it is", true, division{of: []uint64{}, divisor: as(false, view(0, repeats(0, 1)))}.graph(), nil},
+		{"a divisor turned", true, division{of: []uint64{3, 2}, divisor: as(true, view(0, keeps(1, 0), keeps(0, 1))), labels: []uint32{1, 0}}.graph(), nil},
+		{"a divisor without an axis of one", false, division{of: []uint64{1, 2, 3}, divisor: as(true, view(0, &schema.Group{In: []uint32{0}}, keeps(0, 1), keeps(1, 2))), labels: []uint32{0, 1}}.graph(), nil},
+		{"a quotient with a constant", true, division{q: quotient(7, 0, 11)}.graph(), nil},
+		{"a quotient from -5 on", true, division{q: quotient(0, -5, 11)}.graph(), nil},
+		{"a quotient with a shift", true, division{q: quotient(0, 0, 5, 5)}.graph(), nil},
+		{"a quotient with a shift and a constant", false, division{q: quotient(1, 0, 6, 5)}.graph(), nil},
+		{"a quotient with a shift of all bits", false, division{q: quotient(0, 0, 0, 10)}.graph(), nil},
+		{"a quotient of three limbs", true, division{q: quotient(0, 0, 4, 3, 3)}.graph(), nil},
+		{"a remainder of two limbs", true, division{r: []uint32{4, 3}}.graph(), nil},
+		{"a remainder of three limbs", false, division{r: []uint32{3, 2, 2}}.graph(), nil},
+		{"a remainder of one row", true, oneRow(), nil},
+		{"an empty key", false, &schema.Graph{}, nil},
 	}
 	for _, n := range []int{0, 1, 1024, 1025, 2000} {
-		list = append(list, built{fmt.Sprint(n, " nested virtual tensors"), n <= 1024, nested(n)})
+		list = append(list, built{fmt.Sprint(n, " nested virtual tensors"), n <= 1024, nested(n), nil})
 	}
 	for _, name := range []string{"x", "é", "", " ", "\u1c89", "\U00016d40", "\U0001fae9", "\U000323b0", "\u0378", "\U0002ebf0"} {
-		list = append(list, built{fmt.Sprintf("the name %+q", name), true, named(name)})
+		list = append(list, built{fmt.Sprintf("the name %+q", name), true, named(name), nil})
 	}
 	for _, name := range []string{"\u200b", "\u202e", "\u00a0", "\ue000", "\U000e0001", "\U00050000", "\U0010ffff", "\u2065", "\x7f"} {
-		list = append(list, built{fmt.Sprintf("the name %+q", name), false, named(name)})
+		list = append(list, built{fmt.Sprintf("the name %+q", name), false, named(name), nil})
+	}
+	return append(list, picks()...)
+}
+
+// picks are keys of which an input says which entry of an axis is the output, of tensors that are
+// longer than a text is, and runs that pick what is there and what is not.
+func picks() (list []built) {
+	const length = 3 // of the text; the axis has 8
+	pick := func(terms func(x, y uint32) []*schema.Linear) *schema.Graph {
+		b := &builder{}
+		b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
+		x, y, at := b.input(0, 9, 1), b.input(0, 9, 5), b.input(0, 7, 1)
+		b.g.Tensors[x].Scales = []uint32{1}
+		long := b.virtual([]uint64{8}, terms(x, y)...)
+		twice := b.virtual([]uint64{8}, term(2, long))
+		b.g.Outputs = []uint32{b.virtual([]uint64{1}, term(1, twice, picked(0, 0, at)))}
+		return &b.g
+	}
+	moved := keeps(0, 0)
+	moved.Base = -2
+	for _, k := range []struct {
+		name string
+		most int32 // the greatest index that may be picked
+		g    *schema.Graph
+	}{
+		{"a longer axis", 2, pick(func(x, y uint32) []*schema.Linear { return []*schema.Linear{term(1, x, keeps(0, 0))} })},
+		{"a longer axis of two terms", 4, pick(func(x, y uint32) []*schema.Linear {
+			return []*schema.Linear{term(1, x, keeps(0, 0)), term(1, y, keeps(0, 0))}
+		})},
+		{"an axis of the key's own", 7, pick(func(x, y uint32) []*schema.Linear { return []*schema.Linear{term(1, y, keeps(0, 0))} })},
+		{"a moved axis", 7, pick(func(x, y uint32) []*schema.Linear { return []*schema.Linear{term(1, x, moved)} })},
+	} {
+		for at := range int32(8) {
+			list = append(list, built{fmt.Sprintf("entry %d of %s", at, k.name), at <= k.most, k.g,
+				&proving{size: length, inputs: [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8}, {at}}}})
+		}
+	}
+	// The last logits of a text: one position, or two.
+	for _, n := range []int{1, 2} {
+		b := &builder{}
+		b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
+		tokens, at := b.input(0, 3, 1), b.input(0, 7, uint64(n))
+		b.g.Tensors[tokens].Scales = []uint32{1}
+		table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
+		found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
+		b.g.Tensors[found].Scales = []uint32{1}
+		long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
+		b.g.Outputs = []uint32{b.virtual([]uint64{uint64(n)}, term(1, long, picked(0, 0, at)))}
+		for first := range int32(8) {
+			positions := []int32{first, first + 1}[:n]
+			if int(first)+n > 8 {
+				continue
+			}
+			list = append(list, built{fmt.Sprintf("logits at %v of a text of %d tokens", positions, length), int(first)+n == length, &b.g,
+				&proving{&schema.Text{}, length, [][]int32{{3, 1, 2}, positions}}})
+		}
+		if n == 2 {
+			list = append(list, built{"logits in another order", false, &b.g, &proving{&schema.Text{}, length, [][]int32{{3, 1, 2}, {2, 1}}}})
+		}
 	}
 	return list
+}
+
+// picked is a group that an input wires.
+func picked(out, in, ids uint32) *schema.Group {
+	return &schema.Group{Out: []uint32{out}, In: []uint32{in}, Map: schema.PublicIndexes, Ids: ids}
 }
 
 // oneRow is a division by 1, whose remainder is one of the one row from 0 on.
@@ -224,9 +296,16 @@ func oneRow() *schema.Graph {
 // line is the key, with an honest proof if there is one.
 func (b *built) line() *line {
 	key := &schema.Key{Graph: b.graph, Security: &schema.Security{TargetBits: 20, GrindBits: 8}}
+	if b.run != nil {
+		key.Text = b.run.text
+	}
 	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion), key)
 	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
-	if made := prove(&golden.Case{}, file, rand.New(rand.NewPCG(1, 2))); made != nil {
+	of, rng := &golden.Case{}, rand.New(rand.NewPCG(1, 2))
+	if b.run != nil {
+		of.Instance.Sizes, of.Inputs, rng = []int{b.run.size}, b.run.inputs, nil
+	}
+	if made := prove(of, file, rng); made != nil {
 		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
 	}
 	l.judge()

@@ -62,8 +62,12 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}
 }
 
-// instance is that of the case, if the template is of as many sizes.
+// instance is that of the case, if the template is of as many sizes and unless others are drawn;
+// without a generator it is that of the case.
 func instance(c *golden.Case, t *model.Template, rng *rand.Rand) model.Instance {
+	if rng == nil {
+		return c.Instance
+	}
 	in := t.Unit()
 	for f := range in.Sizes {
 		in.Sizes[f] = 1 + rng.IntN(min(t.Free[f].Bound, 3))
