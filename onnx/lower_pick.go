@@ -63,8 +63,8 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 	return out
 }
 
-// lowerGatherElements is wiring where the indices are constant; otherwise each
-// index asks all entries of the axis whether they are meant.
+// lowerGatherElements is wiring if the indices are constant. Otherwise each index is
+// compared with all entries of the axis.
 func lowerGatherElements(o *op) {
 	o.arity(2, 2)
 	x, index := o.in(0), o.in(1)
@@ -98,8 +98,8 @@ func lowerGatherElements(o *op) {
 	o.result(0, o.Reduce(graph.Sum, o.Mul(o.Cast(hot, o.DType(x)), o.Reshape(x, append(wide, n))), []int{rank}, false))
 }
 
-// lowerGatherND is wiring where the indices are constant; otherwise elements are taken at
-// the numbers that their indices make.
+// lowerGatherND is wiring if the indices are constant. Otherwise the computed indices are
+// combined into flat indices of a Take.
 func lowerGatherND(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
@@ -173,7 +173,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 	in := o.shape(x)
 	n := graph.Size(in)
 	o.room(n)
-	// In rounds, since several updates may have one target.
+	// Updates are applied in rounds, since several may have the same target.
 	var rounds [][]int
 	seen := make([]int, n)
 	for u, t := range targets {
