@@ -60,7 +60,8 @@ func (n *net) softCap(x graph.Value, limit float64) graph.Value {
 	return n.Mul(n.Apply(graph.Tanh, n.Mul(x, n.Number(1/limit))), n.Number(limit))
 }
 
-// mask says which keys each query sees; ok is false if that is all.
+// mask returns the mask of the keys that each query attends to; ok is false if that
+// is all keys.
 func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	t := n.tokens
 	if !a.causal {

@@ -1,6 +1,5 @@
-// Package tokenizer turns text into the token ids that a language model is given,
-// and ids into text: with the same result as the library that the model was made
-// with.
+// Package tokenizer turns text into the token ids of a language model, and ids into text,
+// with the same results as the library that the model was made with.
 //
 // [Open] reads a tokenizer.json, a SentencePiece model (tokenizer.model) or what a
 // GGUF file holds. The way of a text is
