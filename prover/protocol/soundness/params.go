@@ -9,7 +9,7 @@ import (
 // group of F_p has order 2^31 and a domain of 2^n points needs order 2^(n+2).
 const MaxLogDomain = 29
 
-// maxGrindBits is what the transcript's nonces allow.
+// maxGrindBits is the most bits of grinding that the transcript's nonces allow.
 const maxGrindBits = 24
 
 // MaxFoldVars is the largest log2 of the number of rows of an opening: beyond
