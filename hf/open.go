@@ -43,7 +43,7 @@ func Is(path string) bool {
 // Open opens a folder with config.json and the weights, in model.safetensors or in
 // the shards of model.safetensors.index.json; a .safetensors file with config.json
 // beside it; or a .gguf file. Nothing in the files is trusted. The caller closes the
-// model, or the graph that it makes of it.
+// model, or the graph built from it.
 func Open(path string) (*Model, error) {
 	m, err := open(path)
 	if err != nil {
@@ -150,7 +150,7 @@ func (m *Model) small(path string) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
-// modules reads what a sentence encoder does besides the model.
+// modules reads the pooling and normalisation of a sentence encoder.
 func (m *Model) modules(dir, path string) (*families.Modules, error) {
 	data, err := m.small(path)
 	if err != nil {

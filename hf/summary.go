@@ -67,7 +67,7 @@ const (
 	farElement = 100
 )
 
-// oddities says what is odd about a tensor.
+// oddities lists the unusual properties of a tensor.
 func oddities(t *weights.Tensor) []Odd {
 	var out []Odd
 	note := func(format string, args ...any) { out = append(out, Odd{t.Name, fmt.Sprintf(format, args...)}) }

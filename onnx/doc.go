@@ -17,7 +17,6 @@
 //
 // # Limits
 //
-// A model file is not trusted, and what a file makes the builder do is bounded
-// there. Subgraphs, functions, sparse tensors, strings and quantised types are
-// refused.
+// A model file is not trusted. The builder bounds what a file can make it do.
+// Functions, sparse tensors and values of strings are refused.
 package onnx

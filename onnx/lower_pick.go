@@ -167,8 +167,8 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	return o.Take(o.Reshape(x, slices.Concat([]int{rows}, in[batch+span:])), 0, at)
 }
 
-// scatter puts updates, in their order, at the flat indices that are their targets.
-// What is there before is replaced, or combined with them.
+// scatter writes updates, in order, to their targets, which are flat indices. An update
+// replaces the entry that is there, or is combined with it.
 func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) graph.Value {
 	in := o.shape(x)
 	n := graph.Size(in)

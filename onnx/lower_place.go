@@ -8,8 +8,8 @@ import (
 
 // Operators that put entries in their places in a larger tensor.
 
-// lowerCenterCropPad cuts what is too long, and fills up with zeros what is too short,
-// on both sides.
+// lowerCenterCropPad crops axes that are too long, and pads axes that are too short with
+// zeros, on both sides.
 func lowerCenterCropPad(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)

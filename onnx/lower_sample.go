@@ -195,8 +195,8 @@ func (sampling) first(o *op, values []graph.Value) graph.Value {
 	return values[slices.IndexFunc(values, func(v graph.Value) bool { return o.Tensor(v) == nil })]
 }
 
-// lowerGridSample reads at places of which the grid has the coordinates, the last axis
-// first, from −1 to 1.
+// lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the
+// last axis first.
 func lowerGridSample(o *op) {
 	o.arity(2, 2)
 	x, grid := o.in(0), o.in(1)

@@ -15,7 +15,7 @@ func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value 
 	return o.Transpose(w, []int{1, 0})
 }
 
-// linear is x·coefficientsᵀ + intercepts for so many targets.
+// linear is x·coefficientsᵀ + intercepts for the given number of targets.
 func (o *op) linear(x graph.Value, targets int) graph.Value {
 	y := o.MatMul(x, o.matrix("coefficients", o.numbersAttr("coefficients"), targets, o.shape(x)[1]))
 	for _, b := range o.features(y, "intercepts", o.numbersAttr("intercepts")) {

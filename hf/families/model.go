@@ -51,7 +51,7 @@ func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
 	return g, nil
 }
 
-// Modules are what a sentence encoder does with the last hidden state.
+// Modules says how a sentence encoder turns the last hidden state into a vector.
 type Modules struct {
 	Mean, CLS bool // the mean of all tokens, or the first one
 	Normalize bool // to length 1

@@ -83,7 +83,7 @@ const (
 	kindFloat64
 )
 
-// kindBytes is what a value of each type takes at least.
+// kindBytes has the least bytes of a value of each type.
 var kindBytes = [...]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 
 // maxDepth is the deepest nesting of arrays, maxArray their greatest length;

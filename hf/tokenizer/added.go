@@ -84,7 +84,7 @@ type piece struct {
 	first bool // at the front of the text
 }
 
-// cut cuts a text at added tokens and normalises what is between them.
+// cut cuts a text at added tokens and normalises the text between them.
 func (a *addedTokens) cut(w *work, text string, normalise normaliser) []piece {
 	var out []piece
 	for _, p := range a.raw.find(w, text, true) {

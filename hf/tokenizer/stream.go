@@ -59,8 +59,8 @@ func (s *Stream) all() string {
 	return s.written
 }
 
-// add returns what is new in the text of all tokens; a token that changes what came
-// before, such as one that takes a space away, adds from where the two part.
+// add returns the new part of the text of all tokens. If a token changes earlier text,
+// for instance removes a space, the new part begins where the two texts differ.
 func (s *Stream) add(all string) string {
 	rest, ok := strings.CutPrefix(all, s.written)
 	if !ok {

@@ -179,8 +179,9 @@ func (l *Layer) sums(s *scratch, pairs, from, to int, w []field.QM31) (zero, top
 	return field.FractionRoundSums(w, halves(l.n0), n1, halves(l.d0), d1)
 }
 
-// filled returns entries [from, to) of n1 and d1, with what is not stored: in the
-// tables if all are, else in the given room.
+// filled returns entries [from, to) of n1 and d1, including entries that are not
+// stored. It returns part of the tables if all are stored, else it copies to n and
+// d.
 func (l *Layer) filled(from, to int, n, d []field.QM31) (n1, d1 []field.QM31) {
 	if to <= l.stored {
 		return l.n1[from:to], l.d1[from:to]

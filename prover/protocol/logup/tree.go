@@ -12,8 +12,8 @@ import (
 // work.
 const entriesPerTask = 1 << 11
 
-// leaves are 2^vars fractions of which those from len(num) on are 0/1 and not
-// stored. len(num) > 2^(vars−1), so only the last half has any of them.
+// leaves are 2^vars fractions. Those from len(num) on are 0/1 and not stored. len(num)
+// > 2^(vars−1), so only the last half has any of them.
 type leaves struct {
 	num  []field.M31
 	den  []field.QM31

@@ -119,11 +119,11 @@ const (
 	psNoticed = 20_000_000_000
 )
 
-// ChooseKeyRowVars returns log2 of the row length for a polynomial of that many
-// values that will be opened with others, of which nothing is known yet: the length
-// that costs least beside a polynomial of the same size in rows of the best length
-// for both. The optimum is flat, and few openings are much cheaper with another:
-// where lengths cost about the same, the one that is hashed sooner is taken.
+// ChooseKeyRowVars returns log2 of the row length for a polynomial of size values that will be
+// opened together with others, which are not known yet. It is the length that costs least
+// beside a second polynomial of the same size, when both have the best length. The optimum is
+// flat, and few openings are much cheaper with another length. Of lengths that cost about the
+// same, it is the one that is hashed fastest.
 func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 	sizes := []uint64{size}
 	longest, err := c.longestRow(sizes)

@@ -16,7 +16,7 @@ const maxGrindBits = 24
 // it leaves would be longer than the values they stand for.
 const MaxFoldVars = 16
 
-// Config is what a key fixes about the security of its proofs.
+// Config has the security parameters that a key prescribes for its proofs.
 type Config struct {
 	TargetBits int  // bits wanted of every round, 1..120
 	GrindBits  int  // most bits of grinding before any challenge, 0..24
