@@ -102,8 +102,8 @@ func (d DType) Bounds() (lo, hi int64) {
 	return -half, half - 1
 }
 
-// computed is the type of what is computed from values of type d: floats of all
-// widths are computed as Float.
+// computed returns the type of results computed from values of type d: floats of
+// all widths are computed as Float.
 func (d DType) computed() DType {
 	if d.IsFloat() {
 		return Float

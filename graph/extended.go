@@ -587,8 +587,8 @@ func (b *Builder) butNot(x, y Value) Value {
 	return b.both(x, b.Not(y))
 }
 
-// implied reports whether y is known to be 1 wherever x is: because y is x, or an Or that
-// contains x.
+// implied reports whether y is known to be 1 wherever x is: because y is x, is an Or that
+// contains x, or is implied by a value that contains x.
 func implied(x, y *value) bool {
 	return x == y || x.within != nil && implied(x.within, y) || slices.ContainsFunc(y.either, func(z *value) bool { return implied(x, z) })
 }
@@ -675,7 +675,7 @@ func (b *Builder) greatestParts(x, y Value, least bool) parts {
 	if least {
 		p.pos, p.neg, q.pos, q.neg = p.neg, p.pos, q.neg, q.pos
 	}
-	// Where one of them is −∞ the result is the other.
+	// Where one of them is −∞ (for the least, +∞) the result is the other.
 	instead := func(below, of, by Value) Value {
 		if !b.valid(below) {
 			return of

@@ -366,7 +366,7 @@ func (s Split) before(f func(float32) float32) Split {
 // Forest adds up the weights of the leaves that each row of bits ends in.
 func (b *Builder) Forest(f Forest, bits, weights Value) Value { return b.emit(f, bits, weights) }
 
-// Trees returns the leaves of each tree, of so many leaves altogether.
+// Trees returns the leaves of each tree; leaves is their number in the whole forest.
 func (f Forest) Trees(leaves int) [][]int {
 	tree := make([]int, len(f.Branches)) // of each branch
 	trees := make([][]int, len(f.Roots))

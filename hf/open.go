@@ -23,7 +23,7 @@ type Model struct {
 	*families.Model
 	Kind    string // its model_type
 	Weights weights.Set
-	// files are those that the weights do not point into, such as config.json.
+	// files are the files besides those of the weights, such as config.json.
 	files []*mapped.File
 }
 
@@ -43,7 +43,7 @@ func Is(path string) bool {
 // Open opens a folder with config.json and the weights, in model.safetensors or in
 // the shards of model.safetensors.index.json; a .safetensors file with config.json
 // beside it; or a .gguf file. Nothing in the files is trusted. The caller closes the
-// model, or the graph that it makes of it.
+// model, or the graph built from it.
 func Open(path string) (*Model, error) {
 	m, err := open(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func openWeights(path string) (dir string, set weights.Set, err error) {
 	return path, set, err
 }
 
-// of names the file of a folder that an error is about.
+// of adds to an error the name of the file that it is about.
 func of(path string, err error) error {
 	if err == nil {
 		return nil
@@ -134,10 +134,10 @@ func (m *Model) read(dir string) error {
 	return nil
 }
 
-// maxSmall bounds the files beside the weights.
+// maxSmall is the most bytes of a file besides the weights.
 const maxSmall = 1 << 26
 
-// small reads a small file, which becomes one of the model's.
+// small reads a small file and adds it to the model's files.
 func (m *Model) small(path string) ([]byte, error) {
 	f, err := mapped.Open(path)
 	if err != nil {
@@ -150,7 +150,7 @@ func (m *Model) small(path string) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
-// modules reads what a sentence encoder does besides the model.
+// modules reads the pooling and normalisation of a sentence encoder.
 func (m *Model) modules(dir, path string) (*families.Modules, error) {
 	data, err := m.small(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Summary is what a model is, before anything is done with it.
+// Summary describes a model: what its files say, before a graph is built.
 type Summary struct {
 	Kind       string   `json:"model_type"`
 	Layers     int      `json:"layers"`
@@ -20,7 +20,7 @@ type Summary struct {
 	Odd        []Odd    `json:"odd,omitempty"`
 }
 
-// Stored is what is stored in one type.
+// Stored counts the numbers that are stored in one type.
 type Stored struct {
 	Type    string `json:"type"`
 	Tensors int    `json:"tensors"`
@@ -59,15 +59,15 @@ func (m *Model) Summarise() Summary {
 	return s
 }
 
-// Bounds of what is odd: a channel's greatest weight as a multiple of that of the
-// median channel, and a tensor's greatest element as a multiple of its root mean
-// square.
+// From these bounds on a tensor is odd: a channel's greatest weight as a multiple
+// of that of the median channel, and a tensor's greatest element as a multiple of
+// its root mean square.
 const (
 	farChannel = 20
 	farElement = 100
 )
 
-// oddities says what is odd about a tensor.
+// oddities lists the unusual properties of a tensor.
 func oddities(t *weights.Tensor) []Odd {
 	var out []Odd
 	note := func(format string, args ...any) { out = append(out, Odd{t.Name, fmt.Sprintf(format, args...)}) }

@@ -16,9 +16,9 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// TextOf returns what the tokens of the model at path mean: the digest of its
-// tokenizer, if it has one that is understood, and which of its tokens end a text, as
-// generation_config.json says, or else config.json, or the metadata of a GGUF file.
+// TextOf returns the digest of the tokenizer of the model at path, if it has one that
+// is understood, and the tokens that end a text. These come from
+// generation_config.json, or else config.json, or from the metadata of a GGUF file.
 func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	t := &proof.Text{}
 	gguf := strings.EqualFold(filepath.Ext(path), ".gguf")

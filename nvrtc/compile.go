@@ -20,19 +20,17 @@ func Compiler() (path, version string, err error) {
 // compiled holds what this process has compiled or read, by key.
 var compiled sync.Map // string → *compilation
 
-// A compilation is done once, whoever asks.
+// A compilation is done once, however many goroutines ask for it.
 type compilation struct {
 	mu   sync.Mutex
 	code []byte // nil until it is done
 	log  string
 }
 
-// Compile compiles src for a device of the given architecture, such as sm_90,
-// or takes the result from memory or disk. The code is a CUBIN where the
-// compiler knows the architecture or one whose code it runs, else PTX; the
-// driver loads both. log is what the compiler said when it compiled this, empty
-// if it had no warnings; an error contains it. A compilation that has begun runs to its end whatever
-// becomes of ctx.
+// Compile compiles src for a device of the given architecture, such as sm_90, or takes the result
+// from memory or disk. The code is a CUBIN where the compiler knows the architecture or one whose
+// code it runs, else PTX; the driver loads both. log is the compiler's output, empty if it had no
+// warnings; an error contains it. A compilation that has begun runs to its end even if ctx ends.
 func Compile(ctx context.Context, src Source, arch string) (code []byte, log string, err error) {
 	lib, err := openLibrary()
 	if err != nil {

@@ -111,7 +111,8 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 	return nil
 }
 
-// narrowed is element i of type double as a float32: not one that is infinite in its place.
+// narrowed returns element i, a double, as a float32. A finite number that would become
+// infinite is an error.
 func narrowed(i int, x float64) (float32, error) {
 	v := float32(x)
 	if math.IsInf(float64(v), 0) && !math.IsInf(x, 0) {

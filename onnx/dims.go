@@ -18,11 +18,10 @@ type dim struct {
 
 const declaredEmpty = -1
 
-// inputValues fixes the shapes of the graph inputs. A dimension that the file
-// leaves open takes its value from opts.Dims, from the shape or the element
-// count of the input at hand, and, if it is a leading one that nothing else
-// fixes, is 1. The error names every dimension that is left, and is about
-// --dim.
+// inputValues determines the shapes of the graph inputs. A dimension that the file leaves
+// open gets its value from opts.Dims, or from the shape or the element count of the given
+// input. A leading dimension that nothing else determines is 1. The error names every
+// dimension that is left, and mentions --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
 	if opts.given != nil {
 		given, err := opts.given.assign(declaredInputs(inputs))
@@ -77,7 +76,8 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		bindShape(declared[i], inputShape(opts, i), bound)
 	}
 	for i, dims := range declared {
-		// A batch of pictures has its size, whatever theirs.
+		// The number of pictures is the size of the batch, whatever the pictures' own
+		// sizes are.
 		if i < len(opts.pictures) && opts.pictures[i] > 0 && len(dims) == 4 && dims[0].size == 0 && bound[dims[0].symbol] == 0 {
 			bound[dims[0].symbol] = opts.pictures[i]
 		}
@@ -139,7 +139,8 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 	return values, nil
 }
 
-// sampledBy adds the numbers of samples that are described.
+// sampledBy adds what calibration samples say about the inputs: whether they have numbers
+// that are not finite.
 func (o Options) sampledBy(samples Options) Options {
 	all := make([]graph.Numbers, max(len(o.InputNumbers), len(samples.InputNumbers)))
 	copy(all, o.InputNumbers)
@@ -150,8 +151,8 @@ func (o Options) sampledBy(samples Options) Options {
 	return o
 }
 
-// declaredInputs are the inputs with the dimensions that the file gives, 0 where it leaves
-// them open.
+// declaredInputs returns the inputs with the dimensions that the file gives; an open
+// dimension is 0.
 func declaredInputs(inputs []*onnxpb.ValueInfoProto) []graph.Input {
 	out := make([]graph.Input, len(inputs))
 	for i, in := range inputs {
@@ -211,8 +212,8 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 	return dims, nil
 }
 
-// bindShape fixes open dimensions from a shape of the same rank, or one that lacks the
-// batch, whose other dimensions agree.
+// bindShape determines open dimensions from a shape of the same rank, or of one rank less
+// (without the batch), if all other dimensions agree.
 func bindShape(dims []dim, shape []int, bound map[string]int) {
 	if len(shape) > 0 && len(shape) == len(dims)-1 {
 		shape = append([]int{1}, shape...)
@@ -239,8 +240,9 @@ func bindShape(dims []dim, shape []int, bound map[string]int) {
 	}
 }
 
-// bindCount fixes open dimensions from the number of elements: a single open
-// one is what remains; of several, a leading one is taken to be 1 first.
+// bindCount determines open dimensions from the number of elements. A single open
+// dimension follows by division. If several are open and the leading one is among them,
+// the leading one is taken to be 1 first.
 func bindCount(dims []dim, count int, bound map[string]int) {
 	known := 1
 	var open []int

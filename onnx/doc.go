@@ -3,21 +3,20 @@
 //
 // [Load] decodes the protocol buffer without copying the weights, checks that the
 // names in it mean something, fixes the dimensions that the file leaves open, and
-// builds each node with a [graph.Builder]. What a node's attributes and optional
-// inputs mean in operator sets 7 and later is decided here, once; no attribute is
-// left unread: a node whose attributes are not understood is refused. How an
-// operation is computed, and what its operands must be, is the builder's.
+// builds each node with a [graph.Builder]. This package decides what a node's
+// attributes and optional inputs mean in each operator set. A node with an
+// attribute that is not understood is refused. The builder decides how an operation
+// is computed, and what its operands must be.
 //
 // A function of one number is found in package graph by its ONNX name. For other
 // operators there is a table, in lower.go.
 //
-// Load does away with: Constant, Identity, Dropout, Shape and all shape
+// Load removes or replaces Constant, Identity, Dropout, Shape and all shape
 // arithmetic, Split (a Slice for each output), GlobalAveragePool (a mean),
 // GlobalMaxPool (MaxPool), and the differences between operator sets.
 //
 // # Limits
 //
-// A model file is not trusted, and what a file makes the builder do is bounded
-// there. Subgraphs, functions, sparse tensors, strings and quantised types are
-// refused.
+// A model file is not trusted. The builder bounds what a file can make it do.
+// Functions, sparse tensors and values of strings are refused.
 package onnx

@@ -120,7 +120,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGrap
 	return f, nil
 }
 
-// choose has the named values be the outputs.
+// choose makes the named values the outputs.
 func (f *fileGraph) choose(names []string, defined map[string]bool) error {
 	for i, name := range names {
 		if !defined[name] {
@@ -151,8 +151,8 @@ func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error
 		}
 	}
 	order := make([]int, 0, len(nodes))
-	// The scan places ready nodes in file order; a node that becomes ready
-	// behind the scan is placed at once.
+	// The loop places ready nodes in file order. A node that becomes ready after the
+	// loop has passed it is placed at once.
 	placed := make([]bool, len(nodes))
 	var stack []int
 	for i := range nodes {

@@ -12,7 +12,7 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// fix makes inputs of the file constants of the model.
+// fix turns inputs of the file into constants of the model.
 func (f *fileGraph) fix(given Inputs) error {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
@@ -60,8 +60,9 @@ func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
 	return t, nil
 }
 
-// memory stands for the values of fixed inputs, or a choice of outputs, among the files
-// that a graph was read from, so that what is remembered of a model depends on them.
+// memory is a pseudo-file for the values of fixed inputs, or for a choice of outputs.
+// It is listed among the files of a graph, so that the digests of a model, and with
+// them the cache, depend on these.
 type memory []byte
 
 func (m memory) Bytes() []byte { return m }

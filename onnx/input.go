@@ -21,8 +21,8 @@ import (
 // kept as float64.
 const maxInputFile = 1 << 28
 
-// Input is one model input, row-major. A picture or a table has no values until
-// it is known what takes them (For).
+// Input is one model input, row-major. A picture or a table gets its values only when the
+// model's input is known (For).
 type Input struct {
 	Name    string      // as in the file or as given, which must be an input's; empty when neither says
 	Shape   []int       // nil when the file gives a flat list without a shape
@@ -40,13 +40,14 @@ type Input struct {
 // Inputs are the inputs of one run.
 type Inputs []Input
 
-// Options returns options with what is known of the inputs, and dims for what
-// that leaves open.
+// Options returns options with the shapes and counts of the inputs, and with dims for
+// dimensions that these leave open.
 func (in Inputs) Options(dims map[string]int) Options {
 	return Options{Dims: dims, given: in}
 }
 
-// describe adds what is known of the inputs, in the model's order.
+// describe adds the shapes, counts and kinds of numbers of the inputs, in the model's
+// order.
 func (o Options) describe(in Inputs) Options {
 	for _, v := range in {
 		o.pictures = append(o.pictures, len(v.pictures))
@@ -75,10 +76,11 @@ func (in Inputs) Names() []string {
 	return out
 }
 
-// ReadInputs reads the inputs of one run from files, each a path or name=path, the name
-// being that of the input that the file has one array for. A name may be given several
-// times: the files are samples then, end to end. Files without a name are in the inputs'
-// order, or have names themselves. What a file has is told by its extension:
+// ReadInputs reads the inputs of one run from files. Each is given as a path, or as
+// name=path, where name is an input for which the file has one array. If a name is given
+// several times, its files are samples, which are joined. Files without a name are in the
+// order of the inputs, or contain the names themselves. The extension says what a file
+// contains:
 //
 //   - .json: lists of numbers, nested as the axes are, for one input; an object of them by
 //     the inputs' names; or {"input_data": [[…], …]}, one for each input in order, beside
@@ -90,8 +92,8 @@ func (in Inputs) Names() []string {
 //   - .png, .jpg, .jpeg: a picture, resized to the input's shape and scaled (WithPictures;
 //     to [0, 1] without it). The numbers that this gives are the input.
 //
-// Fractions in text and NumPy files are rounded to float32, as a model has them. NaN and
-// infinities are for models that something is defined for with them; in JSON they are
+// Fractions in text and NumPy files are rounded to float32, the type of a model's inputs.
+// NaN and infinities are accepted if the model has a meaning for them; in JSON they are
 // "NaN", "Infinity" and "-Infinity". In tables they are refused.
 func ReadInputs(files ...string) (Inputs, error) {
 	var all Inputs
@@ -112,7 +114,7 @@ func ReadInputs(files ...string) (Inputs, error) {
 	return all.merge()
 }
 
-// nameOf cuts name=path, unless there is a file of that whole name.
+// nameOf splits name=path, unless a file with that whole name exists.
 func nameOf(file string) (name, path string) {
 	name, path, ok := strings.Cut(file, "=")
 	if _, err := os.Stat(file); !ok || name == "" || err == nil {
@@ -153,8 +155,8 @@ func readFile(path string) (Inputs, error) {
 	return in, nil
 }
 
-// asFloats rounds decimal fractions to float32, which is what a model gets: a threshold
-// of 0.1 is one as well.
+// asFloats rounds decimal fractions to float32, as models do: a model's threshold of 0.1
+// is a float32 too, and 0.1 must compare as equal to it.
 func (in Inputs) asFloats() {
 	for _, v := range in {
 		for i, x := range v.Values {

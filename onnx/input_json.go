@@ -36,8 +36,8 @@ func parseNested(raw []byte) (Input, error) {
 	return Input{Values: values, Shape: shape}, err
 }
 
-// parseObject reads lists by the names of inputs, or the list of them under "input_data",
-// beside which other keys are passed over.
+// parseObject reads an object with a list for each input name, or with one list of all
+// inputs under "input_data"; beside that, other keys are ignored.
 func parseObject(data []byte) (Inputs, error) {
 	keys, values, err := members(data)
 	if err != nil {
@@ -89,8 +89,8 @@ func members(data []byte) (keys []string, values []json.RawMessage, err error) {
 	return keys, values, nil
 }
 
-// parseData reads {"input_data": …, "input_shapes": …}. Shapes that are not those of the
-// data say nothing, and are noted.
+// parseData reads {"input_data": …, "input_shapes": …}. Shapes that do not fit the data
+// are ignored, with a note.
 func parseData(data []byte) (Inputs, error) {
 	var file struct {
 		Data   []json.RawMessage `json:"input_data"`
@@ -199,5 +199,5 @@ func parseList(raw []byte) ([]float64, []int, error) {
 	return values, closed, nil
 }
 
-// notFinite are the numbers that JSON has none for.
+// notFinite are the strings for numbers that JSON cannot write.
 var notFinite = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}

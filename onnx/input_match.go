@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// InputsError says that arrays are not for the inputs of a model.
+// InputsError says that arrays do not fit the inputs of a model.
 type InputsError struct{ Reason error }
 
 // Error says which array, and what the model takes.
@@ -44,9 +44,10 @@ func (in Inputs) merge() (Inputs, error) {
 	return out, nil
 }
 
-// For returns the arrays as a model with these inputs takes them, in their order: tables
-// as columns, pictures as numbers, arrays by their names, those without a name in the
-// order of the inputs that no name is given for. An array may hold samples end to end.
+// For returns the arrays in the order and form of a model's inputs: tables as columns,
+// pictures as numbers, arrays by their names. Arrays without a name are assigned, in order,
+// to the inputs for which no name is given. An array may hold several samples, one after the
+// other.
 //
 // It is an error if a name is no input's, or if a shape is not that of its input: see fits.
 // Of an input's axes those with a symbol, and those of size 0, may have any size.
@@ -123,12 +124,12 @@ func shapeOf(w graph.Input, free func(axis int) bool) string {
 	return "[" + strings.Join(dims, " ") + "]"
 }
 
-// isNamed says that the name must be that of an input. NumPy calls the arrays of an archive
-// that nobody named arr_0, arr_1, …: these go by position.
+// isNamed reports whether the name must be that of an input. NumPy names the unnamed arrays
+// of an archive arr_0, arr_1, …; these are assigned by position.
 func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
 
-// assign orders arrays as the model's inputs and cuts tables. Of the inputs' dimensions 0 is
-// one that is open.
+// assign puts arrays in the order of the model's inputs, and cuts tables into columns. A
+// dimension of 0 is open.
 func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 	named := map[string]Input{}
 	var rest Inputs
@@ -181,8 +182,8 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 	return out, nil
 }
 
-// split cuts a table for the inputs that nothing else is for, and joins pictures for an
-// only one.
+// split cuts a table into columns for the inputs that have no other array, and joins several
+// pictures if one input is left.
 func (in Inputs) split(open []graph.Input) (Inputs, error) {
 	at := slices.IndexFunc(in, func(v Input) bool { return v.table != nil })
 	if at >= 0 && len(in) > 1 {
@@ -223,7 +224,7 @@ func (in Inputs) WithPictures(p Pictures) Inputs {
 	return out
 }
 
-// Notes says what of the files was passed over.
+// Notes says which parts of the files were ignored.
 func (in Inputs) Notes() string {
 	var notes []string
 	for _, v := range in {

@@ -17,7 +17,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// maxPixels bounds a picture, of which a file of a few bytes may claim any number.
+// maxPixels is the most pixels of a picture. A file of a few bytes may claim any number.
 const maxPixels = 1 << 26
 
 // Pictures says how a picture becomes the numbers of an input. A channel of a pixel is p,
@@ -31,9 +31,10 @@ type Pictures struct {
 // whole are pictures in [0, 1].
 var wholePictures = Pictures{Deviation: [3]float64{1, 1, 1}}
 
-// ParsePictures reads words with commas between them: a range, "0..1" (which it is
-// without one), "-1..1" or "0..255"; or "imagenet", the mean and deviation of that data
-// set; or mean/deviation as in "0.5/0.25" or "0.5:0.4:0.3/0.2:0.2:0.2"; "bgr"; "crop".
+// ParsePictures reads words separated by commas. One may be a range: "0..1" (the
+// default), "-1..1" or "0..255"; or "imagenet", the mean and deviation of that data set;
+// or mean/deviation, as in "0.5/0.25" or "0.5:0.4:0.3/0.2:0.2:0.2". Others may be "bgr"
+// and "crop".
 func ParsePictures(s string) (Pictures, error) {
 	p := wholePictures
 	chosen := ""
@@ -99,7 +100,7 @@ func channels(s string) (v [3]float64, err error) {
 	return v, nil
 }
 
-// parsePicture reads a PNG or a JPEG, whose size is looked at before its pixels are.
+// parsePicture reads a PNG or a JPEG. It checks the size before it decodes the pixels.
 func parsePicture(data []byte) (Inputs, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -118,7 +119,7 @@ func parsePicture(data []byte) (Inputs, error) {
 	return Inputs{{pictures: []image.Image{m}}}, nil
 }
 
-// layout is where the axes of a picture are in an input's shape.
+// layout says which axes of an input's shape are channels, height and width.
 type layout struct {
 	height, width, channels int // sizes
 	last                    bool
@@ -175,9 +176,9 @@ func (p Pictures) numbers(pictures []image.Image, in graph.Input) ([]float64, er
 	return out, nil
 }
 
-// resize scales a picture to the layout's height and width: each pixel is the mean of
-// those around it with weights that fall linearly, over the area that it stands for.
-// Transparency is passed over. A picture of that size stays as it is.
+// resize scales a picture to the layout's height and width. Each pixel is a weighted mean
+// of the pixels around its place; the weights fall linearly over the area that it stands
+// for. Transparency is ignored. A picture that has this size already is not changed.
 func (l layout) resize(m image.Image, crop bool) *image.RGBA {
 	b := m.Bounds()
 	from := b

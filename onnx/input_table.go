@@ -13,16 +13,16 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// A table has rows of numbers in named columns. Whether it is one input or each column
-// is one depends on the model.
+// A table has rows of numbers in named columns. The model decides whether the table is one
+// input or each column is an input.
 type table struct {
 	columns []string
 	at      map[string]int // of a column among them
 	rows    [][]float64
 }
 
-// parseTable reads comma-separated values (RFC 4180), or such that stand between
-// semicolons or tabs. The first line names the columns.
+// parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
+// names the columns.
 func parseTable(data []byte) (Inputs, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	header, _, _ := bytes.Cut(data, []byte("\n"))
@@ -78,11 +78,11 @@ func parseTable(data []byte) (Inputs, error) {
 	return Inputs{{table: t}}, nil
 }
 
-// maxColumns bounds what looking names up among them costs.
+// maxColumns is the most columns, which bounds the cost of finding names among them.
 const maxColumns = 1 << 16
 
-// number reads a cell: a decimal, or a truth value as 1 or 0. A fraction is rounded to
-// float32, as a model has it.
+// number reads a cell: a decimal number, or a truth value as 1 or 0. A fraction is rounded to
+// float32.
 func number(cell string) (float64, error) {
 	switch {
 	case cell == "":
@@ -123,8 +123,9 @@ func (t *table) whole(name string, shape []int) (Input, error) {
 	return in, nil
 }
 
-// shapeFor returns the shape of the table's rows, of which each has so many cells, for an
-// input of that shape: cells are laid out as the input's further axes are, if these are known.
+// shapeFor returns the shape of the table as an input of the given shape. The cells of a row
+// fill the input's axes after the first one, if their sizes are known; each row has the given
+// number of cells.
 func (t *table) shapeFor(shape []int, cells int) []int {
 	rows := len(t.rows)
 	switch {
@@ -138,8 +139,7 @@ func (t *table) shapeFor(shape []int, cells int) []int {
 	return []int{rows, cells}
 }
 
-// column returns a column as an input of one feature, and whether there is one of that
-// name.
+// column returns the column with a name as an input of one feature, and whether it exists.
 func (t *table) column(name string, shape []int) (Input, bool) {
 	at, ok := t.at[name]
 	if !ok {
@@ -152,8 +152,9 @@ func (t *table) column(name string, shape []int) (Input, bool) {
 	return in, true
 }
 
-// inputs returns the table as these inputs take it: a column each, by their names, and
-// further columns, such as the answer, are nobody's; or whole as the only one.
+// inputs returns the table as the wanted inputs: a column for each, by name, if the names
+// match; further columns, such as the answer, are ignored. Otherwise the whole table is the
+// only input.
 func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 	var in Inputs
 	var missing []string
@@ -176,7 +177,7 @@ func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 		several(t.columns), several(missing))
 }
 
-// several lists names for a message, not more than tell what they are.
+// several lists a few names for a message.
 func several(names []string) string {
 	const most = 12
 	s := ""

@@ -6,8 +6,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// modernise takes attributes that operator sets before 7 have and later ones do
-// without.
+// modernise reads the attributes that only operator sets before 7 have.
 func (o *op) modernise() {
 	o.ignore("consumed_inputs")
 	switch o.proto.GetOpType() {
@@ -20,8 +19,8 @@ func (o *op) modernise() {
 	}
 }
 
-// second returns the second operand of two. Before operator set 7 attributes say how
-// it broadcasts: from an axis of the first one on.
+// second returns the second of two operands. Before operator set 7 attributes say from
+// which axis of the first operand on it broadcasts.
 func (o *op) second(x graph.Value) graph.Value {
 	y := o.in(1)
 	if o.opset >= 7 {
@@ -82,7 +81,7 @@ func (o *op) batchNormOfEach(eps float64) graph.Value {
 	return o.Add(o.Mul(x, scale), o.Sub(o.in(2), o.Mul(o.in(3), scale)))
 }
 
-// Operators of set 1 that later sets are without, as models of its time have them.
+// Operators that only set 1 has.
 
 func lowerAffine(o *op) {
 	o.arity(1, 1)

@@ -17,7 +17,7 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// Options fixes what a model file may leave open.
+// Options determines what a model file may leave open.
 type Options struct {
 	// Dims gives values to symbolic dimensions by name. A dimension without a
 	// name is called INPUT[AXIS], as in "x[0]".
@@ -27,21 +27,22 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
-	// InputNumbers are what these inputs have.
+	// InputNumbers says whether these inputs have NaN or infinities.
 	InputNumbers []graph.Numbers
 	// Fixed are inputs, by name, that become part of the model: the graph has their
 	// values as constants and not the inputs. The other options are about the rest.
 	Fixed Inputs
-	// Outputs are the names of the values that are the graph's outputs, in their order:
-	// the file's own ones or others that it computes. Nil is the file's. Inputs that
-	// nothing needs then are not the graph's.
+	// Outputs are the names of the graph's outputs, in order: any values that the file
+	// computes. Nil means the file's own outputs. Inputs that these outputs do not need
+	// are left out.
 	Outputs []string
 
-	// Memory bounds what folding constants and writing operators out may take, in bytes,
-	// beside the file's own constants; 0 is the bound that all models have.
+	// Memory is the most bytes that folding constants and expanding operators may take,
+	// besides the file's own constants. 0 means the default limit.
 	Memory int64
 
-	// Samples are arrays that inputs have the numbers of as well, finite ones or others.
+	// Samples are calibration samples. If they have NaN or infinities, the inputs may
+	// have them too.
 	Samples Inputs
 
 	given    Inputs // whose order and shapes are known with the model's inputs
@@ -54,8 +55,8 @@ const (
 	maxOpset = 28
 )
 
-// maxDepth bounds the nesting of messages: a type inside a value inside a
-// graph inside a model is as deep as the format goes without subgraphs.
+// maxDepth is the deepest nesting of messages. The deepest that a model without
+// subgraphs needs is a type in a value in a graph in the model.
 const maxDepth = 32
 
 // Load reads the ONNX model at path, with external data from files of the
@@ -132,8 +133,8 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	return g, nil
 }
 
-// rebound are the options that give inputs the sizes named by symbol, and those
-// that they have otherwise.
+// rebound returns options in which symbols have the given sizes, and all other
+// dimensions are those of inputs.
 func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
 	opts := Options{Dims: maps.Clone(sizes), Memory: memory}
 	for _, in := range inputs {
@@ -153,8 +154,8 @@ func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
 
 const notModel = "not an ONNX model, or damaged"
 
-// damaged says that a file could not be parsed. The library separates its name with a
-// space of a random kind, so that nobody compares its texts.
+// damaged returns the error for a file that could not be parsed. It normalises the
+// library's text, in which the kind of a space is random.
 func damaged(err error) error {
 	return errors.New(notModel + ": " + strings.ReplaceAll(err.Error(), "\u00a0", " "))
 }
@@ -208,5 +209,5 @@ func operatorSet(m *onnxpb.ModelProto) (int, error) {
 	return int(version), nil
 }
 
-// standardDomain says whether operators of this domain are those of ONNX itself.
+// standardDomain reports whether this is the domain of ONNX's own operators.
 func standardDomain(d string) bool { return d == "" || d == "ai.onnx" }

@@ -35,7 +35,8 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 		err = r.decodeInitializers()
 	}
 	if err != nil {
-		// Operators that no value of a dimension would help come first.
+		// Report unknown operators first: no value of a dimension would help with
+		// them.
 		if errs := unknownOperators(f); len(errs) > 0 {
 			return nil, errs
 		}
@@ -50,7 +51,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	return r.Graph()
 }
 
-// reserveNames keeps all names of the file from being given to other values.
+// reserveNames reserves all names of the file for the file's own values.
 func (r *reader) reserveNames() {
 	for _, v := range r.file.inputs {
 		r.Reserve(v.GetName())
@@ -119,8 +120,8 @@ func operatorName(n *onnxpb.NodeProto) string {
 	return n.GetDomain() + "." + n.GetOpType()
 }
 
-// lowerNode builds what n computes, or notes why it cannot. A node that depends
-// on one that failed is passed over.
+// lowerNode builds the operations of n, or records why it cannot. It skips a node
+// that depends on a failed one.
 func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	r.At(operatorName(n), nodeName(n))
 	if reason := r.file.unknownOperator(n); reason != "" {
@@ -140,9 +141,8 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	}
 }
 
-// lowering returns how the operator of a node, of one of the known domains, is
-// built, or nil. A function of one number needs no entry in the table but its own in
-// graph.
+// lowering returns the function that builds a node's operator, or nil. A function of
+// one number needs no entry in the table: it is found by its name in package graph.
 func lowering(n *onnxpb.NodeProto) func(*op) {
 	operator := n.GetOpType()
 	switch n.GetDomain() {
@@ -173,11 +173,12 @@ var arithmetic = map[string]bool{
 	"CumSum": true, "CumProd": true, "ReduceSum": true, "ReduceProd": true, "ReduceSumSquare": true, "ReduceL1": true,
 }
 
-// preview is the domain of operators that ONNX may take up.
+// preview is the domain of operators that may become part of ONNX.
 const preview = "ai.onnx.preview"
 
-// lowerings are the operators that are not functions of one number, or of which
-// ONNX has more to say. Some are understood on constants only.
+// lowerings has the operators that are not functions of one number, or that have
+// inputs or attributes besides a function's parameters. Some are supported on
+// constants only.
 var lowerings = map[string]func(*op){
 	"Add": twoInputs((*graph.Builder).Add), "Sub": twoInputs((*graph.Builder).Sub),
 	"Mul": twoInputs((*graph.Builder).Mul), "Div": twoInputs((*graph.Builder).Div),

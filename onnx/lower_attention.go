@@ -7,25 +7,25 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// attention is softmax(cap(scale·q·kᵀ) + mask)·v for heads of queries q, of shape
-// [batch, heads, n, d], and of keys and values k and v, of as many heads or of a
-// number that divides theirs: neighbours share one.
+// attention is softmax(cap(scale·q·kᵀ) + mask)·v. Queries q have shape [batch, heads, n,
+// d]. Keys k and values v have the same number of heads, or one that divides it; then
+// neighbouring query heads share a head of k and v.
 type attention struct {
 	q, k, v graph.Value
 	scale   float64 // 0: 1/√d
 	cap     float64 // c·tanh(x/c); 0: none
-	// window says which keys a query attends to, by how many places they come after
-	// its own; nil: to all.
+	// window reports whether a query attends to a key that comes the given number of
+	// places after its own. Nil means that it attends to all.
 	window func(after int) bool
 	past   int           // keys before that of the first query
 	bias   []graph.Value // added to the scores, with −∞ where they are masked
 	allow  []graph.Value // truth values, false where the scores are masked
 	scores func(stage int, x graph.Value)
-	// What becomes of scores and of weights; nil: they stay.
+	// changeScores and changeWeights transform scores and weights; nil leaves them.
 	changeScores, changeWeights func(x graph.Value) graph.Value
 }
 
-// The stages of scores that a node may give out.
+// The stages of the scores that a node may have as an output.
 const (
 	rawScores = iota
 	cappedScores
@@ -33,7 +33,7 @@ const (
 	weightsOfScores
 )
 
-// causal is the window of a query that sees no key after its own.
+// causal is the window of causal attention: no query attends to a later key.
 func causal(after int) bool { return after <= 0 }
 
 // attend builds the attention; the result is of shape [batch, heads, n, d of v].
@@ -99,7 +99,7 @@ func lowest() *graph.Tensor {
 	return &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{float32(math.Inf(-1))}}
 }
 
-// seen is which of the keys each query sees.
+// seen returns the mask that says which keys each query attends to.
 func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Value {
 	o.room(queries, keys)
 	t := &graph.Tensor{Shape: []int{queries, keys}, DType: graph.Bool, I64: make([]int64, queries*keys)}
@@ -113,7 +113,8 @@ func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Va
 	return o.Table(t)
 }
 
-// wide is a mask with as many keys along its last axis, those that it lacks masked.
+// wide extends a mask along its last axis to the given number of keys; the new ones are
+// masked.
 func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	shape := o.shape(mask)
 	if len(shape) == 0 || shape[len(shape)-1] == keys {
@@ -254,8 +255,8 @@ func lowerFlexAttention(o *op) {
 	o.result(0, o.attend(a))
 }
 
-// lengths masks the keys of each sample from a number on, which the last query's own key
-// stands before, and those that are beyond a query's window.
+// lengths masks, for each sample, the keys from its length on, and those outside of a
+// query's window. The last query's own key is the last one before the length.
 func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right int64) {
 	q, k := o.shape(a.q), o.shape(a.k)
 	if s := o.shape(lengths); len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0] {
@@ -286,7 +287,7 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 	}
 }
 
-// addMask takes a mask of truth values or of numbers.
+// addMask adds a mask of truth values or of numbers.
 func (o *op) addMask(a *attention, mask graph.Value) {
 	if o.DType(mask) == graph.Bool {
 		a.allow = append(a.allow, mask)
@@ -329,9 +330,9 @@ func lowerTrilu(o *op) {
 	o.result(0, o.Where(seen, x, o.Table(zero)))
 }
 
-// rotated turns pairs of elements along the last axis of x, of shape [batch, heads, n,
-// d]: element i of the first 2·r with its partner, by the angle of which cos and sin,
-// that broadcast to [batch, heads, n, r], are given.
+// rotated rotates r pairs of elements along the last axis of x, of shape [batch, heads,
+// n, d]. The pairs are among the first 2·r elements, either neighbours (interleaved) or
+// r apart. cos and sin, which broadcast to [batch, heads, n, r], give the angles.
 func (o *op) rotated(x, cos, sin graph.Value, r int, interleaved bool) graph.Value {
 	s := o.shape(x)
 	d := s[3]
@@ -356,9 +357,9 @@ func (o *op) rotated(x, cos, sin graph.Value, r int, interleaved bool) graph.Val
 	return o.Concat(3, parts...)
 }
 
-// rotary turns the elements of x, which has heads side by side or one after the other,
-// by angles from tables: those of the rows that positions say, or, without positions,
-// those of each place.
+// rotary rotates the elements of x by angles from the tables cos and sin. Each token
+// uses the table row of its position, or, without positions, of its place. x has heads
+// as an axis, or side by side along the last axis.
 func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int64, interleaved bool) graph.Value {
 	flat := len(o.shape(x)) == 3
 	if flat {

@@ -65,7 +65,7 @@ func lowerDet(o *op) {
 	o.result(0, minor(0, upTo(0, n)))
 }
 
-// lowerHasElement says of a tensor that it is there.
+// lowerHasElement is a constant: true if the optional tensor is present.
 func lowerHasElement(o *op) {
 	o.arity(0, 1)
 	there := int64(0)

@@ -22,8 +22,8 @@ var classicalLowerings = map[string]func(*op){
 	"LabelEncoder": lowerLabelEncoder, "OneHotEncoder": lowerOneHotEncoder, "ZipMap": lowerZipMap,
 }
 
-// numbersAttr returns an attribute that is a list of floats, or a tensor, of this name
-// or with _as_tensor behind it; nil when it is absent.
+// numbersAttr returns a list of floats: the attribute of this name, or the tensor
+// attribute whose name has _as_tensor appended; nil if both are absent.
 func (o *op) numbersAttr(name string) []float32 {
 	t := o.numbersTensor(name + "_as_tensor")
 	if a := o.attrs[name]; t == nil && a != nil && a.T != nil {
@@ -44,7 +44,8 @@ func (o *op) numbersAttr(name string) []float32 {
 	return list
 }
 
-// sets returns a tensor attribute that is several sets of numbers, NaN behind each.
+// sets returns the sets of numbers in a tensor attribute, in which each set is
+// followed by NaN.
 func (o *op) sets(name string) [][]float32 {
 	a := o.attr(name, onnxpb.AttributeProto_TENSOR)
 	if a == nil || a.T == nil {
@@ -131,8 +132,8 @@ func lowerBinarizer(o *op) {
 	o.result(0, o.Cast(above, graph.Float))
 }
 
-// lowerImputer replaces a number. Where that is NaN, which no input is, nothing is
-// replaced.
+// lowerImputer replaces one number by another. If that is NaN and the input has none,
+// nothing is replaced.
 func lowerImputer(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)
@@ -178,8 +179,8 @@ func lowerFeatureVectorizer(o *op) {
 	o.result(0, o.Concat(1, parts...))
 }
 
-// lowerFeatureExtractor picks elements along the last axis: of a value at constant
-// places, or of a constant at computed ones.
+// lowerFeatureExtractor selects elements along the last axis: of a value at constant
+// indices, or of a constant at computed indices.
 func lowerFeatureExtractor(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
@@ -222,8 +223,8 @@ func lowerFeatureExtractor(o *op) {
 	o.result(0, y)
 }
 
-// typed returns an attribute of LabelEncoder by its kind: name_int64s, name_floats or
-// name_tensor.
+// typed returns the attribute of a LabelEncoder that is present among name_int64s,
+// name_floats and name_tensor.
 func (o *op) typed(name string) *graph.Tensor {
 	if t := o.numbersTensor(name + "_tensor"); t != nil {
 		return t
@@ -238,8 +239,8 @@ func (o *op) typed(name string) *graph.Tensor {
 	return nil
 }
 
-// lowerLabelEncoder looks numbers up in a list of keys: the value of a key is what it
-// differs from the default by, added to that.
+// lowerLabelEncoder maps keys to values. The result is the default plus, for each
+// key, [x = key] times the difference of its value from the default.
 func lowerLabelEncoder(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)
@@ -311,8 +312,8 @@ func lowerOneHotEncoder(o *op) {
 	o.result(0, o.Cast(is, graph.Float))
 }
 
-// lowerZipMap gives the values, of shape [rows, classes], of its maps: what the keys
-// are stands in the model.
+// lowerZipMap returns the values of the maps as a tensor of shape [rows, classes].
+// The keys are in the model.
 func lowerZipMap(o *op) {
 	o.arity(1, 1)
 	o.ignore("classlabels_int64s", "classlabels_strings")

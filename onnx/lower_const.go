@@ -70,7 +70,7 @@ func lowerRange(o *op) {
 }
 
 // lowerNonZero lists the indices of a constant's elements that are not 0, a row for each
-// axis. Of a value that is computed there would be as many as the input says.
+// axis. For a computed value their number would depend on the input.
 func lowerNonZero(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)

@@ -8,26 +8,26 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// inner is what is kept of the graphs that nodes have for attributes: the bodies of
-// If, Loop and Scan, which are written out where they stand.
+// inner is the state for graphs that are attributes of nodes: the bodies of If, Loop and
+// Scan, which are expanded in place.
 type inner struct {
 	constants map[*onnxpb.TensorProto]*graph.Tensor
 	written   int // nodes so far
 }
 
-// Limits on what is written out.
+// Limits on expanded bodies.
 const (
 	maxWritten = 1 << 14 // nodes of bodies, counted each time
 	maxTrips   = 1 << 12 // of one loop
 )
 
-// Their lowerings come back to the table.
+// Added in init, because these lowerings refer to the table themselves.
 func init() {
 	lowerings["If"], lowerings["Loop"], lowerings["Scan"] = lowerIf, lowerLoop, lowerScan
 }
 
-// reads lists the values that a node depends on: its inputs, and what the graphs among
-// its attributes read of the graph that it is in.
+// reads lists the values that a node depends on: its inputs, and the values of the
+// enclosing graph that its bodies read.
 func reads(n *onnxpb.NodeProto) []string {
 	list := n.Input
 	for _, a := range n.Attribute {
@@ -82,7 +82,7 @@ func (o *op) body(name string) *onnxpb.GraphProto {
 	return a.G
 }
 
-// inline writes a body out and returns its outputs.
+// inline expands a body and returns its outputs.
 func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	if len(inputs) != len(g.Input) {
 		o.failf("its body has %d inputs, and %d are given", len(g.Input), len(inputs))
@@ -152,8 +152,8 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	return out
 }
 
-// lowerIf takes the branch that a constant condition says, or both, and of each result
-// what a computed one chooses.
+// lowerIf builds the branch that a constant condition selects. With a computed condition it
+// builds both branches, and selects each result by the condition.
 func lowerIf(o *op) {
 	o.arity(1, 1)
 	cond := o.in(0)
@@ -185,8 +185,7 @@ func lowerIf(o *op) {
 	o.results(a)
 }
 
-// results makes values the outputs of the node, as many as it has, but for those that
-// are none.
+// results makes the values the outputs of the node, skipping outputs without a name.
 func (o *op) results(list []graph.Value) {
 	if len(list) < len(o.proto.Output) {
 		o.failf("has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
@@ -198,7 +197,7 @@ func (o *op) results(list []graph.Value) {
 	}
 }
 
-// lowerLoop writes the trips out. How many there are must be constant.
+// lowerLoop unrolls the loop. The number of trips must be constant.
 func lowerLoop(o *op) {
 	if len(o.proto.Input) < 2 {
 		o.failf("has %d inputs; at least 2 are expected", len(o.proto.Input))
@@ -270,7 +269,7 @@ func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
 	return o.Concat(at, rows...)
 }
 
-// lowerScan writes out a loop over the elements along axes of its last inputs.
+// lowerScan unrolls a loop over the elements along axes of its last inputs.
 func lowerScan(o *op) {
 	if o.opset < 9 {
 		o.scanBatch()
@@ -286,8 +285,8 @@ func lowerScan(o *op) {
 	o.results(s.run(in))
 }
 
-// scanBatch is Scan of operator set 8: a loop for each sample, along the axis after that of
-// samples.
+// scanBatch is the Scan of operator set 8: a loop for each sample, along the axis after the
+// batch.
 func (o *op) scanBatch() {
 	if o.has(0) {
 		o.failf("lengths of sequences are not supported in operator set 8")
@@ -325,7 +324,7 @@ func (o *op) scanBatch() {
 	o.results(results)
 }
 
-// scan is what a Scan says of its loop.
+// scan describes the loop of a Scan.
 type scan struct {
 	*op
 	body                   *onnxpb.GraphProto
@@ -360,8 +359,8 @@ func (o *op) scanList(name string, length int) []int64 {
 	return l
 }
 
-// run writes the loop out for states and scanned values, in this order, and returns the
-// last states and the stacked results.
+// run unrolls the loop. in has the states and then the scanned values. run returns the last
+// states and the stacked results.
 func (s scan) run(in []graph.Value) []graph.Value {
 	state, scanned := in[:s.states], in[s.states:]
 	trips := -1

@@ -145,7 +145,7 @@ func (o *op) summed(t einTerm, keep []rune) einTerm {
 	return einTerm{o.Reduce(graph.Sum, t.v, axes, false), letters}
 }
 
-// contract multiplies two terms and sums what is not to be kept.
+// contract multiplies two terms and sums over the letters that are not in keep.
 func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 	a, b = o.summed(a, slices.Concat(keep, b.letters)), o.summed(b, slices.Concat(keep, a.letters))
 	var batch, sum, left, right []rune

@@ -80,7 +80,8 @@ func lowerWhere(o *op) {
 	o.result(0, o.Where(o.in(0), o.in(1), o.in(2)))
 }
 
-// lowerShrink brings what is beyond ±lambd towards zero, and makes the rest zero.
+// lowerShrink moves elements beyond ±lambd towards zero by bias, and sets the
+// others to zero.
 func lowerShrink(o *op) {
 	o.arity(1, 1)
 	x, bias := o.in(0), o.Number(o.floatAttr("bias", 0))

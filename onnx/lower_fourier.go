@@ -26,8 +26,9 @@ func (f fourier) bins() int {
 	return f.length
 }
 
-// matrix returns the transform of points of the given number of parts, real or complex,
-// times a window's weights: rows are parts of points, columns parts of results.
+// matrix returns the matrix of the transform, with a window's weights multiplied in.
+// Each point has the given number of parts: 1 if real, 2 if complex. Rows are parts of
+// points, columns are parts of results.
 func (f fourier) matrix(points, parts int, weights []float64) (m []float32, results, resultParts int) {
 	results, resultParts = f.bins(), 2
 	if f.inverse {

@@ -6,10 +6,10 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// maxPoolIndices returns each window's greatest element y, and where in its tensor that
-// is, the first of equal ones: of the elements that are y, the least index i is found as
-// the maximum of size − i, which is 0 where a window sees padding. y is the maximum of
-// the very values that it is compared with, rounded or not.
+// maxPoolIndices returns each window's greatest element y, and its index in the tensor,
+// the first one of equal elements. Among the elements that equal y, the least index i is
+// found as the maximum of size − i; padding counts as 0. y is the maximum of the same
+// values that it is compared with, whether rounded or not.
 func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y, index graph.Value) {
 	in := o.shape(x)
 	spatial := in[2:]
@@ -56,8 +56,8 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 	return y, o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
 }
 
-// patchIndices are the indices, among a channel's elements, of what windows see, −1 for
-// padding: of shape (outputs…, window).
+// patchIndices returns, for every window, the indices of its elements in a channel, −1
+// for padding. The shape is (outputs…, window).
 func (o *op) patchIndices(out, in []int, w graph.Window) []int64 {
 	n := len(in)
 	counters := append(slices.Clone(out), w.Kernel...)

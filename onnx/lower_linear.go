@@ -36,7 +36,7 @@ func lowerConv(o *op) {
 	o.result(0, o.convolve(window, int(group), x, w, o.optional(2)...))
 }
 
-// lowerBatchNorm takes the statistics that the model was trained to.
+// lowerBatchNorm is BatchNormalization with the trained statistics.
 func lowerBatchNorm(o *op) {
 	o.arity(5, 5)
 	eps := o.floatAttr("epsilon", 1e-5)
@@ -65,8 +65,8 @@ func lowerBatchNorm(o *op) {
 	}))
 }
 
-// batchNormOfBatch is BatchNormalization in training: statistics of the batch, and how they
-// move those that a model is given.
+// batchNormOfBatch is BatchNormalization in training mode: it normalises by the statistics
+// of the batch, and also returns the running statistics that these update.
 func (o *op) batchNormOfBatch(eps, momentum float64) {
 	x := o.in(0)
 	in := o.shape(x)
@@ -119,8 +119,7 @@ func lowerRMSNorm(o *op) {
 	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
 }
 
-// lowerLayerNorm gives the mean and the inverse of the deviation as well, if they
-// are wanted.
+// lowerLayerNorm also returns the mean and the inverse deviation, if they are used.
 func lowerLayerNorm(o *op) {
 	o.arity(2, 3)
 	x := o.in(0)

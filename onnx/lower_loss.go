@@ -26,7 +26,8 @@ func lowerCrossEntropy(o *op) {
 	}
 }
 
-// loss picks the entries of x, of shape (N, C, …), at the targets, of shape (N, …).
+// loss selects the entries of x, of shape (N, C, …), at the targets, of shape (N,
+// …).
 func (o *op) loss(x graph.Value) graph.Value {
 	in := o.shape(x)
 	target := o.in(1)

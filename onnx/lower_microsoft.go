@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// microsoft is the domain of the operators that ONNX Runtime fuses transformers to.
+// microsoft is the domain of the fused operators into which ONNX Runtime rewrites
+// transformers.
 const microsoft = "com.microsoft"
 
 // microsoftLowerings are the operators of this domain that are understood.
@@ -55,7 +56,7 @@ func lowerFusedMatMul(o *op) {
 	o.result(0, o.Mul(o.MatMul(x, y), o.Number(o.floatAttr("alpha", 1))))
 }
 
-// sum adds the inputs with these numbers that are there, the first of which must be.
+// sum adds those of the given inputs that are present. The first one must be.
 func (o *op) sum(inputs ...int) graph.Value {
 	x := o.in(inputs[0])
 	for _, i := range inputs[1:] {
@@ -66,7 +67,7 @@ func (o *op) sum(inputs ...int) graph.Value {
 	return x
 }
 
-// lowerSkipLayerNorm is the LayerNorm of a sum, which it gives out as well.
+// lowerSkipLayerNorm is the LayerNorm of a sum. The sum is an output too.
 func lowerSkipLayerNorm(o *op) {
 	o.arity(3, 5)
 	x := o.sum(0, 1, 4)
@@ -123,7 +124,7 @@ func lowerEmbedLayerNorm(o *op) {
 	o.alsoResult(2, x)
 }
 
-// heads reads what the two kinds of attention have in common.
+// heads reads the attributes that both kinds of attention have.
 func (o *op) heads() (heads int64, a attention) {
 	heads = o.intAttr("num_heads", 0)
 	a.scale = o.floatAttr("scale", 0)

@@ -189,7 +189,7 @@ func lowerSlice(o *op) {
 			o.failf("step %d", s)
 		}
 		d := int64(in[axis])
-		// Ends of axes are met by clamping, so that huge bounds mean "all".
+		// Bounds beyond the ends of an axis are clamped, so huge bounds mean "all".
 		at := func(v, lo, hi int64) int64 {
 			if v < 0 {
 				v = max(v, -d-1) + d

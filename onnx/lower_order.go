@@ -38,7 +38,7 @@ func without(shape []int, axis int) []int {
 	return append(out, shape[axis+1:]...)
 }
 
-// lowerTopK sorts whatever is asked for, which is one of the orders allowed.
+// lowerTopK always sorts the results; sorted = 0 allows any order.
 func lowerTopK(o *op) {
 	o.arity(1, 2)
 	x := o.in(0)

@@ -63,8 +63,8 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 	return out
 }
 
-// lowerGatherElements is wiring where the indices are constant; otherwise each
-// index asks all entries of the axis whether they are meant.
+// lowerGatherElements is wiring if the indices are constant. Otherwise each index is
+// compared with all entries of the axis.
 func lowerGatherElements(o *op) {
 	o.arity(2, 2)
 	x, index := o.in(0), o.in(1)
@@ -98,8 +98,8 @@ func lowerGatherElements(o *op) {
 	o.result(0, o.Reduce(graph.Sum, o.Mul(o.Cast(hot, o.DType(x)), o.Reshape(x, append(wide, n))), []int{rank}, false))
 }
 
-// lowerGatherND is wiring where the indices are constant; otherwise elements are taken at
-// the numbers that their indices make.
+// lowerGatherND is wiring if the indices are constant. Otherwise the computed indices are
+// combined into flat indices of a Take.
 func lowerGatherND(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
@@ -167,13 +167,13 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	return o.Take(o.Reshape(x, slices.Concat([]int{rows}, in[batch+span:])), 0, at)
 }
 
-// scatter puts updates, in their order, at the flat indices that are their targets.
-// What is there before is replaced, or combined with them.
+// scatter writes updates, in order, to their targets, which are flat indices. An update
+// replaces the entry that is there, or is combined with it.
 func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) graph.Value {
 	in := o.shape(x)
 	n := graph.Size(in)
 	o.room(n)
-	// In rounds, since several updates may have one target.
+	// Updates are applied in rounds, since several may have the same target.
 	var rounds [][]int
 	seen := make([]int, n)
 	for u, t := range targets {

@@ -8,8 +8,8 @@ import (
 
 // Operators that put entries in their places in a larger tensor.
 
-// lowerCenterCropPad cuts what is too long, and fills up with zeros what is too short,
-// on both sides.
+// lowerCenterCropPad crops axes that are too long, and pads axes that are too short with
+// zeros, on both sides.
 func lowerCenterCropPad(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
@@ -40,8 +40,8 @@ func lowerCenterCropPad(o *op) {
 	o.result(0, x)
 }
 
-// lowerCol2Im adds up blocks that overlap: each pixel is the sum of the entries of blocks
-// that lie on it.
+// lowerCol2Im adds up overlapping blocks: each pixel is the sum of the block entries that
+// lie on it.
 func lowerCol2Im(o *op) {
 	o.arity(3, 3)
 	x := o.in(0)
@@ -65,7 +65,8 @@ func lowerCol2Im(o *op) {
 	}
 	pixels := graph.Size(image)
 	o.room(pixels, taps)
-	// For each pixel and each place in a block, the block that lies on it so.
+	// For each pixel and each place in a block, the block that has this place on the
+	// pixel.
 	index := make([]int, pixels*taps)
 	ofPixel, ofTap, ofBlock := stridesOf(image), stridesOf(block), stridesOf(counts)
 	for i := range index {
@@ -147,7 +148,8 @@ func lowerTensorScatter(o *op) {
 		o.failf("%d places for %d samples", len(starts), in[0])
 	}
 	o.room(in[0], in[axis])
-	// Entries of cache and update side by side, and which of them becomes each.
+	// Cache and update are joined; index says which of their entries each entry of the
+	// result is.
 	both := o.Concat(axis, cache, update)
 	samples := make([]graph.Value, in[0])
 	for b, start := range starts {

@@ -27,8 +27,8 @@ func (o *op) spatial(name string, n int, def, lo int64) []int {
 	return out
 }
 
-// window reads strides, dilations, padding and ceil_mode. It returns the end
-// padding without what ceil_mode adds as well.
+// window reads strides, dilations, padding and ceil_mode. declaredEnd is the end
+// padding without what ceil_mode adds.
 func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 	n := len(in)
 	w.Kernel = slices.Clone(kernel)

@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Operators on quantised values: whole numbers, which a proof has as they are.
+// Operators on quantised values. These are whole numbers, which a proof represents exactly.
 // Scales and zero points are constants.
 
 // scaled brings a scale or a zero point of a tensor of shape in to a shape that
@@ -46,12 +46,12 @@ func (o *op) fixedInput(i int, what string) graph.Value {
 	return v
 }
 
-// isResult says whether output i is one of the model.
+// isResult reports whether output i of the node is an output of the model.
 func (o *op) isResult(i int) bool {
 	return i < len(o.proto.Output) && slices.Contains(o.file.outputs, o.proto.Output[i])
 }
 
-// fewBits bounds the integers that can be told apart.
+// fewBits fails for integer types of which a proof cannot distinguish all values.
 func (o *op) fewBits(dt graph.DType) {
 	if dt.IsFloat() || dt.Bits() > 16 {
 		o.failf("quantised values of type %v are not supported", dt)
@@ -92,8 +92,8 @@ func lowerQuantizeLinear(o *op) {
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
 	o.ignore("saturate", "precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
-	// Integers on a scale that is computed are right to one only, which will do for what
-	// reads them.
+	// With a computed scale integers may be off by one, which is good enough for their
+	// readers.
 	constant := func(i int, what string) graph.Value {
 		if o.isResult(0) {
 			return o.fixedInput(i, what)
@@ -172,7 +172,7 @@ func (o *op) wholeConv(w, zx, zw int, bias ...graph.Value) graph.Value {
 	return o.convolve(window, group, o.dequantised(x, o.zeroPoint(zx, sx, 1)), o.dequantised(k, o.zeroPoint(zw, sk, 0)), bias...)
 }
 
-// requantised brings sums of whole numbers on the scale of the result.
+// requantised rescales sums of whole numbers to the scale of the result.
 func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.Value) graph.Value {
 	factor := o.Cast(scales[0], graph.Float)
 	for _, s := range scales[1:] {
@@ -217,11 +217,11 @@ func lowerQLinearConv(o *op) {
 	o.result(0, o.requantised(sum, scales, to, zero))
 }
 
-// lowerDynamicQuantize gives whole numbers on a scale that the input decides, as models
-// quantised for deployment have them before MatMulInteger. Where they are the model's own
-// results they are 255·x/(hi − lo), rounded once, of two numbers as near the greater. Beside
-// float32, which rounds the scale and the quotient, a number near half-way between two may be
-// off by one.
+// lowerDynamicQuantize returns whole numbers on a scale that follows from the input, as
+// quantised models use before MatMulInteger. If they are outputs of the model they are
+// 255·x/(hi − lo), rounded once, up if two numbers are equally near. Compared with float32
+// arithmetic, which rounds the scale and the quotient too, a number near half-way may be off
+// by one.
 func lowerDynamicQuantize(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)

@@ -6,10 +6,10 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// mostSteps bounds the time of recurrent operators, whose steps are written out.
+// mostSteps is the most steps of a recurrent operator, which is unrolled.
 const mostSteps = 4096
 
-// recurrent reads what LSTM, GRU and RNN have in common.
+// recurrent has the inputs and attributes that LSTM, GRU and RNN share.
 type recurrent struct {
 	*op
 	x                    graph.Value // (time, batch, inputs)
@@ -132,7 +132,7 @@ func (o *op) stringsAttr(name string) []string {
 	return out
 }
 
-// of takes direction d of an input whose first axis is that.
+// of returns the part of direction d of an input whose first axis is the direction.
 func (r *recurrent) of(v graph.Value, d int) graph.Value {
 	s := r.shape(v)
 	if len(s) == 0 || s[0] != r.directions {
@@ -185,7 +185,7 @@ func (r *recurrent) plus(x, bias graph.Value) graph.Value {
 	return r.Add(x, bias)
 }
 
-// clipped is what an activation takes.
+// clipped applies the attribute clip, as before an activation.
 func (r *recurrent) clipped(x graph.Value) graph.Value {
 	if r.clip <= 0 {
 		return x
@@ -193,9 +193,9 @@ func (r *recurrent) clipped(x graph.Value) graph.Value {
 	return r.Clip(x, -r.clip, r.clip)
 }
 
-// run goes through the steps of direction d: step makes the next states, the
-// first of which is the output, of the projected inputs at a time. It returns the
-// outputs in the order of time and the last states.
+// run unrolls direction d. step computes the next states from the projected inputs
+// of a step and the states; the first state is the output. run returns the outputs
+// in the order of time, and the last states.
 func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step func(x graph.Value, states []graph.Value) []graph.Value) (outs []graph.Value, last []graph.Value) {
 	outs = make([]graph.Value, r.steps)
 	width := r.shape(projected)[2]

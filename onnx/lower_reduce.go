@@ -2,8 +2,9 @@ package onnx
 
 import "github.com/prove-model/prove-model/graph"
 
-// reduced is what a Reduce operator reads: axes are an input or an attribute; none
-// means all, or with noop_with_empty_axes none.
+// reduced reads the input, the axes and keepdims of a Reduce operator. Axes are an
+// input or an attribute; without them all axes are reduced, or none with
+// noop_with_empty_axes.
 func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
 	o.arity(1, 2)
 	x = o.in(0)

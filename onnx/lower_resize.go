@@ -14,8 +14,8 @@ type resize struct {
 	excludeOutside, antialias  bool
 }
 
-// lowerResize makes a Gather of each axis, or a product with the matrix of its
-// coefficients: interpolation goes axis by axis. Formulas are those of
+// lowerResize interpolates axis by axis. Each axis is a Gather, or a product with the
+// matrix of its coefficients. Formulas are those of
 // https://onnx.ai/onnx/operators/onnx__Resize.html.
 func lowerResize(o *op) {
 	o.arity(1, 4)
@@ -200,8 +200,9 @@ func (o *op) nearest(mode string, at float64) int {
 	return 0
 }
 
-// kernelAt returns the weights of the inputs from the one at start on, counted from
-// that to the left of a point, which is ratio of the way to the next.
+// kernelAt returns the weights of the inputs around a point that is ratio of the way
+// from one input to the next. The first weight is that of the input start places to
+// the right of the left one.
 func (o *op) kernelAt(r resize, ratio, scale float64) (weights []float64, start int) {
 	if !r.antialias || scale >= 1 {
 		scale = 1

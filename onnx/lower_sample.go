@@ -15,12 +15,13 @@ type sampling struct {
 	corners bool   // reflects at the outer entries, and not half an entry beyond them
 }
 
-// maxSampled bounds the weights of a sampling whose places are computed: one for each place
-// and entry.
+// maxSampled is the most weights of a sampling at computed places, which has one for each
+// place and entry.
 const maxSampled = 1 << 24
 
-// at reads x, of shape (N, C, …), at places of which the coordinates along each spatial
-// axis, in entries from the first one, have shape (N, Q): a result of shape (N, C, Q).
+// at reads x, of shape (N, C, …), at Q places for each sample. places has for each spatial
+// axis the coordinates, of shape (N, Q), in entries from the first one. The result has
+// shape (N, C, Q).
 func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
 	constant := true
 	for _, p := range places {
@@ -116,7 +117,8 @@ func (s sampling) inside(at float64, n int) float64 {
 	return min(max(at, -1e9), 1e9)
 }
 
-// entry is the entry at an index that may be beyond an axis of n, −1 for none.
+// entry maps an index that may be outside of an axis of n entries to an entry, or to −1
+// for none.
 func (s sampling) entry(i, n int) int {
 	switch {
 	case i >= 0 && i < n:
@@ -143,8 +145,8 @@ func reflect(at, lo, hi float64) float64 {
 	return lo + at
 }
 
-// computed is at for places that are computed: along each axis an entry's weight is a
-// function of how far the place is from it, and a product sums all entries times the
+// computed is at for computed places. Along each axis the weight of an entry is a function
+// of its distance from the place. A product with all entries then sums them, times the
 // products of their weights.
 func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Value {
 	if s.mode == "cubic" || s.padding == "reflection" {
@@ -193,8 +195,8 @@ func (sampling) first(o *op, values []graph.Value) graph.Value {
 	return values[slices.IndexFunc(values, func(v graph.Value) bool { return o.Tensor(v) == nil })]
 }
 
-// lowerGridSample reads at places of which the grid has the coordinates, the last axis
-// first, from −1 to 1.
+// lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the
+// last axis first.
 func lowerGridSample(o *op) {
 	o.arity(2, 2)
 	x, grid := o.in(0), o.in(1)
@@ -271,7 +273,7 @@ func lowerAffineGrid(o *op) {
 	o.result(0, o.Reshape(y, slices.Concat(size[:1], dims, []int{r})))
 }
 
-// lowerDeformConv is a convolution whose taps are read at places of their own.
+// lowerDeformConv is a convolution in which an offset is added to the place of every tap.
 func lowerDeformConv(o *op) {
 	o.arity(3, 5)
 	x, weights, offset := o.in(0), o.in(1), o.in(2)

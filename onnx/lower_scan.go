@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// cumulative reads what CumSum and CumProd have in common.
+// cumulative reads the inputs and attributes that CumSum and CumProd share.
 func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
 	o.arity(2, 2)
 	x = o.in(0)
@@ -40,7 +40,8 @@ func lowerCumSum(o *op) {
 	o.result(0, y)
 }
 
-// lowerCumProd multiplies with what is 1, 2, 4 … places before, in turn.
+// lowerCumProd multiplies each element by the one 1, then 2, then 4 … places before
+// it.
 func lowerCumProd(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
 	n := o.shape(x)[axis]

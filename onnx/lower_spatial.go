@@ -7,13 +7,15 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Windows over more than two spatial axes, and those of ConvTranspose, are Gathers
-// along single axes, which are wiring, before those over two.
+// The graph has windows over one or two spatial axes. Windows over more axes, and those
+// of ConvTranspose, become Gathers along single axes, which are wiring, and then windows
+// over two axes.
 
 // mostSpatial is the largest number of spatial axes.
 const mostSpatial = 4
 
-// first is a window over its leading axis alone, and rest over the others.
+// split divides a window into first, over the leading axis alone, and rest, over the
+// others.
 func split(w graph.Window) (first, rest graph.Window) {
 	head := func(v []int) []int { return v[:1:1] }
 	return graph.Window{Kernel: head(w.Kernel), Strides: head(w.Strides), Dilations: head(w.Dilations), Begin: head(w.Begin), End: head(w.End)},
@@ -82,7 +84,8 @@ func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w
 			return pool(x, w, from)
 		}
 		first, rest := split(w)
-		// One axis: what follows it is one that the window does not touch.
+		// A window over one axis; a second axis of length 1 is added, which the window
+		// does not change.
 		one := func(v []int, of int) []int { return []int{v[0], of} }
 		line := graph.Window{Kernel: one(first.Kernel, 1), Strides: one(first.Strides, 1), Dilations: one(first.Dilations, 1),
 			Begin: one(first.Begin, 0), End: one(first.End, 0)}
@@ -94,8 +97,8 @@ func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w
 	return walk(x, w, 0)
 }
 
-// lowerConvTranspose is a convolution, with the weights turned round, of the input
-// with zeros between its entries and around it.
+// lowerConvTranspose is a convolution with reversed weights. Its input has zeros
+// inserted between and around the entries.
 func lowerConvTranspose(o *op) {
 	o.arity(2, 3)
 	x, weights := o.in(0), o.in(1)
@@ -194,8 +197,8 @@ func lowerGlobalLpPool(o *op) {
 	o.result(0, o.lpPool(x, w, o.lpOrder()))
 }
 
-// lpPool takes the L2 norm out of a window, which is exact for small ones beside
-// large ones: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖ = Σ x·(x/‖x‖).
+// lpPool first divides each window by its L2 norm, so that small windows are as precise
+// as large ones: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖ = Σ x·(x/‖x‖).
 func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
 	y := o.patches(x, w, false)
 	last := []int{len(o.shape(y)) - 1}
@@ -211,8 +214,8 @@ func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
 	return o.Mul(norm, o.Pow(ratio, o.Number(1/float64(p))))
 }
 
-// patches returns what each window sees, of shape (N, C, outputs…, window): 0 where that
-// is padding or, with again, something that the window sees as well.
+// patches returns the elements of each window, in shape (N, C, outputs…, window).
+// Padding is 0 or, if again is set, another element of the same window.
 func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 	in := o.shape(x)
 	n := len(w.Kernel)

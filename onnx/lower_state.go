@@ -8,8 +8,8 @@ import (
 
 // Layers of language models that carry a state along the tokens.
 
-// lowerCausalConv is a convolution of each channel by itself with the entries before, of
-// which the last are the next state.
+// lowerCausalConv is a convolution of each channel, in which an output depends on its
+// own and earlier entries. The last entries are the next state.
 func lowerCausalConv(o *op) {
 	o.arity(2, 4)
 	x, weights := o.in(0), o.in(1)
@@ -42,9 +42,9 @@ func lowerCausalConv(o *op) {
 	}
 }
 
-// lowerLinearAttention writes out, token by token, what becomes of the state S, a matrix
-// for each head: S is multiplied by the decay, then k⊗(v − Sᵀk)·β, or k⊗v, is added; the
-// result is scale·Sᵀq.
+// lowerLinearAttention unrolls the recurrence of the state S, a matrix for each head.
+// For each token, S is multiplied by the decay, then k⊗(v − Sᵀk)·β, or k⊗v, is added;
+// the result is scale·Sᵀq.
 func lowerLinearAttention(o *op) {
 	o.arity(3, 6)
 	query, key, value := o.in(0), o.in(1), o.in(2)

@@ -15,7 +15,7 @@ func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value 
 	return o.Transpose(w, []int{1, 0})
 }
 
-// linear is x·coefficientsᵀ + intercepts for so many targets.
+// linear is x·coefficientsᵀ + intercepts for the given number of targets.
 func (o *op) linear(x graph.Value, targets int) graph.Value {
 	y := o.MatMul(x, o.matrix("coefficients", o.numbersAttr("coefficients"), targets, o.shape(x)[1]))
 	for _, b := range o.features(y, "intercepts", o.numbersAttr("intercepts")) {
@@ -54,8 +54,8 @@ func lowerLinearClassifier(o *op) {
 	o.scores(scores, transform)
 }
 
-// weighted is what an SVM makes of rows of x: for each vector the kernel, times the
-// weights of shape [vectors, scores].
+// weighted returns the scores of an SVM for rows of x: the kernel of each row with each
+// vector, times weights of shape [vectors, scores].
 func (o *op) weighted(x graph.Value, vectors []float32, count int, weights graph.Value) graph.Value {
 	if kind := o.attrs["kernel_type"]; kind == nil || strings.EqualFold(string(kind.GetS()), "LINEAR") {
 		o.ignore("kernel_type", "kernel_params")
@@ -64,7 +64,8 @@ func (o *op) weighted(x graph.Value, vectors []float32, count int, weights graph
 	return o.MatMul(o.similarities(x, vectors, count), weights)
 }
 
-// similarities are what an SVM makes of rows of x and its vectors, of shape [rows, vectors].
+// similarities returns the kernel of each row of x with each vector, in shape [rows,
+// vectors].
 func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Value {
 	features := o.shape(x)[1]
 	var params [3]float64 // gamma, coef0, degree
@@ -121,9 +122,9 @@ func lowerSVMRegressor(o *op) {
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
-// lowerSVMClassifier lets every two classes be told apart, by a score that is positive
-// for the first of them; the class with the most votes is the label. With two classes
-// the scores may be probabilities.
+// lowerSVMClassifier has a score for every pair of classes, which is positive for the
+// first class of the pair and votes for it. The class with the most votes is the label.
+// With two classes the scores may be probabilities.
 func lowerSVMClassifier(o *op) {
 	o.arity(1, 1)
 	x := o.Cast(o.rows(o.in(0)), graph.Float)

@@ -4,14 +4,14 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// forest is an ensemble of trees as a file has it.
+// forest is an ensemble of trees in the form of the file.
 type forest struct {
 	nodes []treeNode
 	roots []int
 }
 
-// treeNode is a node of a tree: where its question holds a row goes to yes, and to no
-// otherwise. A leaf has weights.
+// treeNode is a node of a tree. A row goes to child yes if the node's comparison holds,
+// else to no. A leaf has weights.
 type treeNode struct {
 	mode    string
 	feature int
@@ -43,8 +43,9 @@ func (o *op) rows(x graph.Value) graph.Value {
 	return x
 }
 
-// forestSum builds what the trees give together for so many targets, of shape [rows,
-// targets]. If apart is set each tree has targets of its own: [rows, trees·targets].
+// forestSum builds the sum of all trees for each target, in shape [rows, targets]. If
+// apart is set, each tree has targets of its own, and the shape is [rows,
+// trees·targets].
 func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, apart bool) graph.Value {
 	g := graph.Forest{Base: base}
 	q := o.questions(f.nodes)
@@ -60,7 +61,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 		o.failf("%d trees for %d targets are too many", len(f.roots), targets)
 	}
 	seen := make([]bool, len(f.nodes))
-	// The nodes in the order of their levels, so that each is below an earlier one.
+	// The nodes in the order of their levels, so that each comes after its parent.
 	type edge struct{ node, tree, above, side int }
 	var queue []edge
 	for i, r := range f.roots {
@@ -132,15 +133,16 @@ func (o *op) numbers(shape []int, v []float64) graph.Value {
 	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Float, F32: f})
 }
 
-// questions are what nodes ask, each question once, as bits: the splits, and then
-// whether a feature is one of some numbers, which two splits for each number tell.
+// questions are the different comparisons of all nodes, one bit each: first the splits,
+// then the tests of whether a feature is one of a set of numbers, each of which takes
+// two splits a number.
 type questions struct {
 	splits []graph.Split
 	sets   [][][2]int // by set and number, the splits x ≥ number and x > number
 	bit    []int      // of each node
 	yes    []bool     // whether its question holds where the bit is 1
-	// Where features may be NaN each node has a bit of its own: one of those, or where
-	// its feature is NaN what it says of that.
+	// own is set if features may be NaN. Then each node has a bit of its own: one of
+	// the bits above, or, if the feature is NaN, what the node says about NaN.
 	own []ownBit
 }
 
@@ -168,7 +170,7 @@ func (q *questions) eachNode(nodes []treeNode) {
 	}
 }
 
-// withNaN takes what nodes say of NaN into the bits.
+// withNaN returns the nodes' own bits, which include what a node says about NaN.
 func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
 	of, features, says := make([]int, len(own)), make([]int, len(own)), make([]int64, len(own))
 	for i, b := range own {
@@ -337,8 +339,7 @@ func (o *op) oldForest(what string) *forest {
 	return f
 }
 
-// aggregate builds what several trees give: together, or their average, least or
-// greatest.
+// aggregate builds the sum, average, least or greatest of the results of several trees.
 func (o *op) aggregate(x graph.Value, f *forest, how string, targets int, base []float64) graph.Value {
 	switch how {
 	case "SUM":
@@ -399,8 +400,8 @@ func (o *op) baseValues(targets int) []float64 {
 	return base
 }
 
-// lowerTreeClassifier gives the classes as whole numbers: the labels that the model
-// has for them, or, if these are strings, their places.
+// lowerTreeClassifier returns classes as whole numbers: the model's labels or, if these
+// are strings, their places in the list.
 func lowerTreeClassifier(o *op) {
 	o.arity(1, 1)
 	x := o.rows(o.in(0))
@@ -427,8 +428,8 @@ func lowerTreeClassifier(o *op) {
 		o.scores(scores, transform)
 		return
 	}
-	// Two classes with one score, that of the second one, whichever it is given for. If
-	// it is given for the first, what that has follows from it.
+	// Two classes with one score: it is the score of the second class, even if the file
+	// gives it for the first. The score of the first class follows from it.
 	first := ids[0]
 	var base []float64
 	if first {
@@ -479,8 +480,9 @@ func (o *op) scores(scores graph.Value, transform string) {
 	}
 }
 
-// best is the label of the first class with the greatest score, of shape [rows]. Each
-// two classes are compared: the one that wins against all others is the best.
+// best returns the label of the first class with the greatest score, in shape [rows].
+// It compares every pair of classes; the class that wins all its comparisons is the
+// best.
 func (o *op) best(scores graph.Value, labels []int64) graph.Value {
 	in := o.shape(scores)
 	n := in[1]

@@ -8,15 +8,17 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// op is a node of the file that is being read. Its methods end that with
-// [op.failf], or where a value is looked at that could not be made.
+// op is the node of the file that is being read. Its methods stop reading the node (by a
+// panic that lower recovers) through [op.failf], or when they need a value that could
+// not be made.
 type op struct {
 	*reader
 	proto *onnxpb.NodeProto
 	attrs map[string]*onnxpb.AttributeProto // not read yet
 }
 
-// nodeFailure is what ends the reading of a node; the builder knows the reason.
+// nodeFailure is the value of the panic that stops the reading of a node. The builder
+// has the reason.
 type nodeFailure struct{}
 
 // failf ends the reading of this node with a reason.
@@ -101,8 +103,8 @@ func (o *op) shape(v graph.Value) []int {
 	return o.Shape(v)
 }
 
-// room ends the reading of the node unless it may be written out with a table of as many
-// elements as the product of the sizes.
+// room stops the reading of the node unless a table with as many elements as the product
+// of the sizes may still be made.
 func (o *op) room(sizes ...int) {
 	if !o.Room(sizes...) {
 		panic(nodeFailure{})
@@ -146,8 +148,8 @@ func (o *op) scalarInput(i int, what string) float64 {
 	return t.At(0)
 }
 
-// Attributes. Reading one takes it off the list; what is left at the end was
-// not understood.
+// Attributes. Reading an attribute removes it from the list. Attributes that are left at
+// the end were not understood.
 
 // attr takes an attribute, and checks its type where the file states one.
 func (o *op) attr(name string, want onnxpb.AttributeProto_AttributeType) *onnxpb.AttributeProto {
@@ -210,7 +212,7 @@ func (o *op) strAttr(name, def string) string {
 	return def
 }
 
-// ignore takes attributes that do not matter to inference.
+// ignore removes attributes that do not matter for inference.
 func (o *op) ignore(names ...string) {
 	for _, n := range names {
 		delete(o.attrs, n)

@@ -6,13 +6,13 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// pattern returns element i of packed elements of 2, 4 or 8 bits.
+// pattern returns the bits of element i of packed elements of 2, 4 or 8 bits.
 func pattern(raw []byte, i, bits int) byte {
 	at := i * bits
 	return raw[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-// signed is the integer that a pattern of a type of 2 or 4 bits is.
+// signed returns the integer that the bits of a type of 2 or 4 bits stand for.
 func signed(dt graph.DType, p byte) int64 {
 	v := int64(p)
 	if _, hi := dt.Bounds(); v > hi {

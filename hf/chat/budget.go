@@ -2,21 +2,21 @@ package chat
 
 import "fmt"
 
-// A template comes from whoever published the model, and a few characters of it can ask for
-// more than any machine has: a text that doubles in a loop, a comparison of lists that hold
-// the same list twice. So all that a template does is counted before it is done, in bytes
-// that are read or made, and a template that does too much is refused.
+// A template comes from whoever published the model. A few characters of it can ask for
+// more memory or time than any machine has: a text that doubles in a loop, or a comparison
+// of lists that contain the same list twice. So the bytes that each operation reads or
+// makes are counted before it runs, and a template that does too much is refused.
 const (
 	maxWork = 1 << 25
-	// A text is at most so much longer than textPerByte times the conversation.
+	// A text is at most maxText bytes longer than textPerByte times the conversation.
 	maxText     = 1 << 20
 	textPerByte = 4
-	// maxNested bounds lists within lists, and maxDeep expressions within expressions.
+	// maxNested is the deepest nesting of lists, maxDeep that of expressions.
 	maxNested = 200
 	maxDeep   = 10000
 )
 
-// What is counted beside the bytes of texts, by the memory and the time that it takes.
+// Costs of other things than bytes of text, in bytes that take as much memory and time.
 const (
 	stepWork    = 16  // an expression, a statement, an element that is looked at
 	elementWork = 48  // an element of a list, with a short text in it
@@ -24,7 +24,7 @@ const (
 	scopeWork   = 128 // a set of variables: of a round of a loop, of a macro's call
 )
 
-// spend counts n things of so much work each, and gives up if that is too much.
+// spend counts n operations of the given work each, and fails if the budget is used up.
 func (s *state) spend(n, each int) {
 	if n > (maxWork-s.work)/each {
 		s.fail("the template takes more work than %d bytes of reading and writing: no conversation needs that much", maxWork)
@@ -32,10 +32,10 @@ func (s *state) spend(n, each int) {
 	s.work += n * each
 }
 
-// fail gives up at the statement that runs.
+// fail stops with an error at the statement that runs.
 func (s *state) fail(format string, args ...any) { fail(s.line, format, args...) }
 
-// nested refuses a value that stands too deep within lists and mappings.
+// nested fails for a value that is too deep inside lists and mappings.
 func (s *state) nested(depth int) {
 	if depth > maxNested {
 		s.fail("a value is nested deeper than %d", maxNested)

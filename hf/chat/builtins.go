@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// argument returns argument i of a call, or the one of that name, or usual.
+// argument returns argument i of a call, or the one of that name, or the default
+// usual.
 func argument(list []any, named map[string]any, i int, name string, usual any) any {
 	if i < len(list) {
 		return list[i]
@@ -27,7 +28,7 @@ var functions = map[string]function{
 	},
 }
 
-// span is range: the numbers from one to before another by steps.
+// span is the function range: the numbers from a start to before an end, by steps.
 func (s *state) span(list []any) []any {
 	bounds := []int{0, 0, 1}
 	for i, v := range list {

@@ -27,10 +27,10 @@ func (d *dict) set(key string, v any) {
 	d.items[key] = v
 }
 
-// maxCalls bounds macros that call macros.
+// maxCalls is the deepest nesting of macro calls.
 const maxCalls = 100
 
-// state is a template in the making of a text.
+// state is the state of rendering a template.
 type state struct {
 	out     *strings.Builder
 	most    int // bytes of the text
@@ -197,13 +197,13 @@ func (f forLoop) run(s *state, sc *scope) {
 	}
 }
 
-// loop is where a loop is in its list.
+// loop is the position of a loop in its list.
 type loop struct {
 	all []any
 	i   int
 }
 
-// field returns what templates ask of a loop.
+// field returns a field of the variable loop, such as loop.first.
 func (l loop) field(name string) any {
 	n := len(l.all)
 	switch name {
@@ -255,7 +255,7 @@ func (a assign) run(s *state, sc *scope) {
 	space.set(a.field, v)
 }
 
-// namespace is what may be assigned to from within loops.
+// namespace is a mapping whose fields may be assigned from within loops.
 type namespace struct{ *dict }
 
 // Expressions.

@@ -136,7 +136,8 @@ func (s *state) whole(v any) int {
 	return int(f)
 }
 
-// mapped is a field of every element, or what a filter makes of it.
+// mapped is the filter map: a field of every element, or the result of a filter on
+// it.
 func (s *state) mapped(v any, list []any, named map[string]any) any {
 	all := s.items(v)
 	if key, ok := argument(nil, named, 0, "attribute", nil).(string); ok {
@@ -155,7 +156,7 @@ func (s *state) mapped(v any, list []any, named map[string]any) any {
 	return out
 }
 
-// each is a field of every element.
+// each returns a field of every element.
 func (s *state) each(all []any, key string) []any {
 	s.spend(len(all), elementWork)
 	out := make([]any, len(all))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kind is what a token of a template is.
+// kind is the kind of a token of a template.
 type kind int
 
 const (
@@ -29,8 +29,8 @@ type token struct {
 	line  int
 }
 
-// failure is what is wrong with a template, or with a conversation for it. It is
-// thrown, and caught at the package's surface.
+// failure is an error of a template, or of a conversation for it. It is the value
+// of a panic that exported functions recover (catch).
 type failure struct{ error }
 
 func fail(line int, format string, args ...any) {
@@ -78,7 +78,8 @@ func lex(s string) []token {
 			case strings.HasPrefix(rest, "+"):
 				rest = rest[1:]
 			case tag != "{{":
-				// White space before a tag that is the first on its line goes.
+				// White space before a tag that is the first on its line is
+				// removed.
 				bare := strings.TrimRight(shown, " \t")
 				if strings.HasSuffix(bare, "\n") || bare == "" && startsLine(out, before, shown, newline && !trim) {
 					shown = bare
@@ -157,8 +158,9 @@ func lex(s string) []token {
 	return out
 }
 
-// startsLine says whether the text before a tag, of which shown is left, begins a
-// line: at the start of the template, or where a newline was taken off.
+// startsLine reports whether a tag is the first thing on its line. shown is what is
+// left of the text before it; the line begins at the start of the template, or
+// where a newline was removed.
 func startsLine(out []token, before, shown string, newline bool) bool {
 	return len(out) == 0 && before == shown || newline && before != shown
 }

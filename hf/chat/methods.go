@@ -92,7 +92,7 @@ func (s *state) method(of any, name string, list []any, named map[string]any) an
 	return nil
 }
 
-// strip takes characters off the ends of a text: white space if it is not told.
+// strip removes characters from the ends of a text: white space if none are given.
 func (s *state) strip(text string, chars any, left, right bool) string {
 	set := unicode.IsSpace
 	if c, ok := chars.(string); ok {
@@ -111,8 +111,8 @@ func (s *state) strip(text string, chars any, left, right bool) string {
 	return text
 }
 
-// caseWork is a byte's share of changing the case: one of two bytes may become one of three,
-// and characters are looked up one by one.
+// caseWork is the work for a byte when the case is changed: a character of two bytes may
+// become one of three, and each character is looked up.
 const caseWork = 4
 
 func (s *state) upper(text string) string {
@@ -148,8 +148,8 @@ func (s *state) title(text string) string {
 	}, text)
 }
 
-// replace puts a text in every place of another; before and after each character if that
-// is empty.
+// replace replaces every occurrence of from. If from is empty it inserts to before and
+// after each character.
 func (s *state) replace(text, from, to string) string {
 	s.spend(len(text), 1)
 	s.spend(strings.Count(text, from), len(to)+1)
@@ -177,7 +177,7 @@ func (s *state) split(text string, list []any, named map[string]any) any {
 	return nil
 }
 
-// cut cuts a text at sep, most times at most; everywhere if most is negative.
+// cut splits a text at sep, at most most times, or everywhere if most is negative.
 func (s *state) cut(text, sep string, most int) []any {
 	n := strings.Count(text, sep)
 	if most >= 0 {

@@ -74,8 +74,8 @@ func (p *parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
-// body reads statements up to a tag that one of the ends begins, which it takes with
-// its first word, and returns that.
+// body reads statements up to a tag that begins with one of ends. It reads that
+// tag's opening and first word too, and returns the word.
 func (p *parser) body(ends ...string) (list []located, end string) {
 	defer p.deeper()()
 	for {
@@ -287,8 +287,8 @@ func (p *parser) left(operand func() expression, ops ...string) expression {
 	return e
 }
 
-// unary reads a value with its sign, and filters of it: of a signed value, filters
-// are of the value with its sign.
+// unary reads a value with its sign, and its filters. Filters of a signed value
+// apply to the value with its sign.
 func (p *parser) unary(filters bool) expression {
 	defer p.deeper()()
 	var e expression

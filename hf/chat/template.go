@@ -29,10 +29,11 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// maxTemplate bounds a template; the longest of published models have some 20 KB.
+// maxTemplate is the most bytes of a template; the longest published ones have some 20 KB.
 const maxTemplate = 1 << 18
 
-// maxFile bounds the file that it stands in, a list of tokens beside it.
+// maxFile is the most bytes of the file that contains the template, which also has a list of
+// tokens.
 const maxFile = 1 << 26
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
@@ -53,10 +54,10 @@ func Parse(source string, vars map[string]string) (t *Template, err error) {
 	return t, nil
 }
 
-// Digest is the SHA-256 of all that the template makes a conversation's text from: its
-// source, then name and value of each variable that it speaks of, in the order of the names.
-// Before each of these texts stand its length in decimal digits and a newline. The same
-// template in a folder and in a GGUF file has the same digest.
+// Digest is the SHA-256 of everything besides the conversation that determines the text: the
+// source, then name and value of each variable that the source mentions, in the order of the
+// names. Each of these texts is preceded by its length in decimal digits and a newline. The
+// same template in a folder and in a GGUF file has the same digest.
 func (t *Template) Digest() [sha256.Size]byte { return t.digest }
 
 func digestOf(source string, vars map[string]any) [sha256.Size]byte {
@@ -70,8 +71,8 @@ func digestOf(source string, vars map[string]any) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Render writes a conversation as text. With prompt, what begins the model's answer
-// stands at the end.
+// Render returns a conversation as text. With prompt, it ends with the beginning of the
+// model's answer.
 func (t *Template) Render(messages []Message, prompt bool) (text string, err error) {
 	defer catch(&err)
 	list := make([]any, len(messages))

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// truth is whether a value counts as true.
+// truth reports whether a value counts as true.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, undefined:
@@ -31,7 +31,7 @@ func truth(v any) bool {
 	return true
 }
 
-// show is a value as output writes it.
+// show returns a value as output writes it.
 func (s *state) show(v any) string {
 	switch v := v.(type) {
 	case undefined:
@@ -42,7 +42,7 @@ func (s *state) show(v any) string {
 	return s.repr(v)
 }
 
-// repr is a value as it is written within lists.
+// repr returns a value as it is written inside lists.
 func (s *state) repr(v any) string {
 	var b bytes.Buffer
 	s.writeRepr(&b, v, 0)
@@ -109,7 +109,7 @@ func (s *state) writeRepr(b *bytes.Buffer, v any, depth int) {
 	}
 }
 
-// items are what a loop goes through.
+// items returns the elements over which a loop runs.
 func (s *state) items(v any) []any {
 	switch v := v.(type) {
 	case undefined:
@@ -169,7 +169,8 @@ func (s *state) get(of, key any) any {
 	return undefined{s.show(key)}
 }
 
-// key is a value as a mapping's key, which is read whole to be found.
+// key returns a value as the key of a mapping. Finding a key reads all of it, which counts
+// as work.
 func (s *state) key(v any) string {
 	k := s.show(v)
 	s.spend(len(k), 1)
@@ -232,7 +233,7 @@ func (s *state) equalAt(a, b any, depth int) bool {
 	return false
 }
 
-// contains says whether a is in b.
+// contains reports whether a is in b.
 func (s *state) contains(b, a any) bool {
 	switch b := b.(type) {
 	case string:
@@ -337,8 +338,8 @@ func (s *state) concat(a, b string) string {
 	return a + b
 }
 
-// integer applies an operator of two integers. Python's have any number of digits; those of
-// a template that has more than 63 bits are a mistake.
+// integer applies an operator to two integers. Python's integers have any number of digits;
+// here a result of more than 63 bits is an error.
 func (s *state) integer(op string, m, n int) any {
 	out, fits := 0, true
 	switch op {

@@ -1,6 +1,5 @@
-// Package config reads the configuration of a model as strictly as its arithmetic
-// needs: a field that nobody reads may change what the model computes, and is
-// refused by name.
+// Package config reads the configuration of a model strictly. A field that no code
+// reads may change what the model computes, so it is refused by name.
 package config
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Config is an object of a configuration. What is wrong with it is kept, and told
-// by [Config.Done].
+// Config is an object of a configuration. Its methods record errors, and
+// [Config.Done] returns them.
 type Config struct {
 	fields map[string]any
 	read   map[string]bool
@@ -43,7 +42,7 @@ func New(fields map[string]any) *Config {
 	return c
 }
 
-// Has says whether a field is there and not null.
+// Has reports whether a field is present and not null.
 func (c *Config) Has(name string) bool { return c.fields[name] != nil }
 
 // get returns a field, and nil if it is absent or null.
@@ -52,7 +51,7 @@ func (c *Config) get(name string) any {
 	return c.fields[name]
 }
 
-// Failf notes an error.
+// Failf records an error.
 func (c *Config) Failf(format string, args ...any) {
 	*c.errs = append(*c.errs, fmt.Errorf(format, args...))
 }
@@ -69,7 +68,7 @@ func (c *Config) path(name string) string {
 	return graph.Quote(name)
 }
 
-// Float returns a number, usual if it is absent.
+// Float returns a number, or usual if it is absent.
 func (c *Config) Float(name string, usual float64) float64 {
 	v := c.get(name)
 	if v == nil {
@@ -93,8 +92,8 @@ func (c *Config) Float(name string, usual float64) float64 {
 	return f
 }
 
-// Int returns a whole number from 1 to 2^31, usual if it is absent. A usual of 0
-// stands for one that must be there.
+// Int returns a whole number from 1 to 2^31, or usual if it is absent. If usual is
+// 0, the field must be present.
 func (c *Config) Int(name string, usual int) int {
 	if !c.Has(name) {
 		c.read[name] = true
@@ -195,7 +194,7 @@ func (c *Config) Sub(name string) *Config {
 	return nil
 }
 
-// Is refuses a field that is neither absent nor null nor one of the values that are
+// Is records an error unless a field is absent, null or one of the values that are
 // understood.
 func (c *Config) Is(name string, understood ...any) {
 	v := c.get(name)
@@ -209,15 +208,16 @@ func (c *Config) Is(name string, understood ...any) {
 	c.Failf("field %s is %s, which is not supported; understood: %s", c.path(name), graph.Quote(fmt.Sprint(v)), strings.Join(list, ", "))
 }
 
-// Ignore marks fields that do not change what a forward pass computes.
+// Ignore marks fields as read that do not change what a forward pass computes.
 func (c *Config) Ignore(names ...string) {
 	for _, n := range names {
 		c.read[n] = true
 	}
 }
 
-// harmless are fields of any model that do not change its forward pass: how it was
-// trained or made, how text is generated with it, and what is looked up elsewhere.
+// harmless are fields of any model that do not change its forward pass: about
+// training, about the generation of text, and values that are read from other
+// places.
 var harmless = strings.Fields(`
 	_name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range initializer_factor
 	bos_token_id eos_token_id pad_token_id sep_token_id decoder_start_token_id cls_token_id mask_token_id unk_token_id
@@ -229,7 +229,7 @@ var harmless = strings.Fields(`
 	chunk_size_feed_forward cache_implementation _attn_implementation attn_implementation unsloth_version
 	transformers.js_config bad_words_ids max_length min_length do_sample temperature top_k top_p repetition_penalty`)
 
-// Done returns all that is wrong, with the fields that were not read.
+// Done returns all recorded errors, and an error for fields that were not read.
 func (c *Config) Done() error {
 	errs := *c.errs
 	for _, o := range *c.within {

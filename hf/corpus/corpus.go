@@ -1,6 +1,6 @@
-// Package corpus is a few pages of text that language models and encoders of text are
-// calibrated on where nothing else is given: prose, questions and answers, tables, code,
-// a dozen languages. It was written for this purpose.
+// Package corpus has a few pages of text on which language models and text encoders are
+// calibrated by default: prose, questions and answers, tables, code, a dozen languages. It
+// was written for this purpose.
 package corpus
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed texts.txt
 var file string
 
-// conversation is what a chat template is tried on.
+// conversation is the conversation that a chat template renders.
 var conversation = []chat.Message{
 	{Role: "user", Content: "Which planet has the most moons, and why does nobody agree on the number?"},
 	{Role: "assistant", Content: "Saturn, as far as we know: new ones are found every few years, and some are no larger than a stadium."},
@@ -25,10 +25,9 @@ var conversation = []chat.Message{
 // Pieces are the texts, the most varied first.
 func Pieces() []string { return strings.Split(strings.TrimSuffix(file, "\n"), "\n%%\n") }
 
-// Tokens returns the first of the pieces in the tokens of t, each cut to at most so many of
-// them (at least 1); with a chat template, which may be nil, a conversation is the second
-// piece. Tokens from bound on, which the model has no embedding of, are dropped. The error is
-// that of t.Encode.
+// Tokens returns the tokens of the first pieces, each cut to at most most tokens (at least
+// 1). If there is a chat template, the second piece is a conversation. Tokens from bound on,
+// for which the model has no embedding, are dropped. The error is that of t.Encode.
 func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) ([][]int, error) {
 	var out [][]int
 	add := func(text string, encode encoder) error {
@@ -46,7 +45,7 @@ func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) (
 	}
 	for i, text := range Pieces() {
 		if i == 1 && c != nil && len(out) < pieces {
-			// A template that wants another conversation is left out.
+			// A template that rejects this conversation is not used.
 			if s, err := c.Render(conversation, true); err == nil {
 				if err := add(s, t.EncodeChat); err != nil {
 					return nil, err

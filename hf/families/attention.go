@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// attention is what the heads of a layer do with queries, keys and values.
+// attention describes the attention of a layer's heads.
 type attention struct {
 	name          string // for messages
 	heads, groups int    // query heads, and key and value heads that they share
@@ -16,8 +16,8 @@ type attention struct {
 	causal        bool
 	window        int   // how many positions a query sees, itself included; 0: all
 	rope          *rope // of queries and keys; nil for none
-	// each, if set, changes queries and keys before their positions are encoded:
-	// x of shape [tokens, heads, dim], which is "q" or "k".
+	// each, if set, transforms queries and keys before their positions are encoded.
+	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
 }
 
@@ -60,7 +60,8 @@ func (n *net) softCap(x graph.Value, limit float64) graph.Value {
 	return n.Mul(n.Apply(graph.Tanh, n.Mul(x, n.Number(1/limit))), n.Number(limit))
 }
 
-// mask says which keys each query sees; ok is false if that is all.
+// mask returns the mask of the keys that each query attends to; ok is false if that
+// is all keys.
 func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	t := n.tokens
 	if !a.causal {

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// encoder is what BERT and DistilBERT share: norms after the parts, which are named
-// in their own way.
+// encoder is the part that BERT and DistilBERT share: layers with norms after each
+// part, under different names.
 type encoder struct {
 	width, inner, heads, layers int
 	eps                         float64

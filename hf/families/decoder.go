@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// decoder is a language model of the layout that Llama began: gated feed-forward
-// parts, RMSNorm, rotary positions. Families differ in these fields.
+// decoder is a language model with Llama's layout: gated feed-forward parts,
+// RMSNorm, rotary positions. Families differ in these fields.
 type decoder struct {
 	vocabulary, width, layers, inner, context int
 	heads, groups, dim                        int
@@ -66,8 +66,8 @@ func (d *decoder) usual(c *config.Config) *decoder {
 	return d
 }
 
-// windows reads which layers have a window: layer_types, or else those that usual
-// says.
+// windows reads which layers have a window: from layer_types, or else from usual,
+// the family's default.
 func (d *decoder) windows(c *config.Config, usual func(layer int) bool) {
 	window := 0
 	if c.Has("sliding_window") {

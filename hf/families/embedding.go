@@ -11,8 +11,8 @@ func (n *net) ids() graph.Value {
 // Tokens is the symbol of the axis of tokens.
 const Tokens = "tokens"
 
-// Names of the inputs of a language model. Positions, if a graph has it, are those that
-// the logits are of, from 0 on.
+// Names of the inputs of a language model. Positions, if a graph has it, lists the
+// positions of the logits, from 0 on.
 const (
 	IDs       = "input_ids"
 	Positions = "logits_at"
@@ -25,14 +25,14 @@ const (
 	Logits   = "logits"
 )
 
-// embed returns the rows of a matrix of embeddings that ids name.
+// embed returns the rows ids of a matrix of embeddings.
 func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 	n.At("", name)
 	return n.Take(n.weight(name+".weight", []int{rows, width}), 0, ids)
 }
 
-// positions returns the first rows of a matrix of embeddings of positions: a constant
-// of one name whatever their number.
+// positions returns the first rows of a matrix of position embeddings. The matrix is
+// the same constant for any number of tokens.
 func (n *net) positions(name string, rows, width int) graph.Value {
 	n.At("", name)
 	t, err := n.src.load(n.src.prefix+name+".weight", []int{rows, width})

@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// experts is a layer of feed-forward parts of which every token takes some: those
-// that the router gives most.
+// experts is a layer of feed-forward parts. Every token uses the few with the
+// greatest router scores.
 type experts struct {
 	count, chosen, inner int
 	router               string // prefixes of names in the layer
@@ -17,8 +17,8 @@ type experts struct {
 }
 
 // route returns the weight of every expert for every token, [tokens, count]: 0 for
-// those that are not chosen. They are chosen by the router's scores themselves, whose
-// order Softmax keeps.
+// experts that are not chosen. The choice compares the router's scores before
+// Softmax, which keeps their order.
 func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
 	scores := n.linear(x, name+e.router, e.count, false)
 	p := n.Mul(n.Softmax(scores, 1), n.Among(scores, e.chosen))
@@ -28,7 +28,7 @@ func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
 	return p
 }
 
-// choose adds what the chosen experts make of x, each with its weight.
+// choose returns the sum of the chosen experts' results on x, times their weights.
 func (n *net) choose(e *experts, act activation, x graph.Value, name string, width int) graph.Value {
 	weights := n.route(e, x, name)
 	var sum graph.Value

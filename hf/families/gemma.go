@@ -9,7 +9,7 @@ import (
 )
 
 // gemma reads what Gemma 2 and 3 share: embeddings scaled by √width, four norms a
-// layer, by 1 + weight, and scores scaled by a number of their own.
+// layer with factors 1 + weight, and a scale for scores in the configuration.
 func gemma(c *config.Config, set weights.Set) *decoder {
 	if !c.Has("head_dim") {
 		c.Failf("field \"head_dim\" is missing")

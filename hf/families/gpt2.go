@@ -8,8 +8,7 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// gpt2 has positions as embeddings and LayerNorm, and its matrices the other way
-// round: [inputs, outputs].
+// gpt2 has position embeddings, LayerNorm, and matrices of shape [inputs, outputs].
 func gpt2(c *config.Config, set weights.Set) (*Model, error) {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), countOf(c, set, "n_layer", 0), c.Int("n_head", 0)
 	context := c.Int("n_positions", 1024)

@@ -4,8 +4,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// linear is x·Wᵀ + bias for W of [out, in], the layout of a linear layer; bias is
-// there if with says so.
+// linear is x·Wᵀ + bias for W of [out, in], the layout of a linear layer; with says
+// whether there is a bias.
 func (n *net) linear(x graph.Value, name string, out int, with bool) graph.Value {
 	return n.gemm(x, name, out, true, with)
 }
@@ -33,8 +33,8 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 	return n.Gemm(g, x, w)
 }
 
-// logits multiplies by the output layer, or by the embeddings if it is tied to them:
-// x of every position, or of those that an input names.
+// logits multiplies x by the output layer, or by the embeddings if that is tied to
+// them, for all positions or for those that an input names.
 func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tied bool) graph.Value {
 	if !n.Valid(x) {
 		return x

@@ -5,7 +5,7 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// llama is Llama 2 and 3, and what is built like them.
+// llama is Llama 2 and 3, and models built like them.
 func llama(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).usual(c)
 	d.qkvBias = c.Bool("attention_bias", false)

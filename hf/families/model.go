@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// Model is a family's model, of which a graph can be built for any number of tokens
-// that its context holds.
+// Model is a model of a family. Its graph can be built for any number of tokens
+// that fits the context.
 type Model struct {
 	Context    int // the most tokens; 0 for models of images
 	Vocabulary int
@@ -21,12 +21,13 @@ type Model struct {
 	build func(tokens, picked int) (*graph.Graph, error)
 }
 
-// Graph builds the graph for a number of tokens, which models of images do not ask
-// for. Graphs share their weights. The one returned has a Rebind for other numbers.
+// Graph builds the graph for a number of tokens, which models of images ignore.
+// Graphs share their weights. The returned graph has a Rebind for other numbers of
+// tokens.
 func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
 
-// GraphAt is Graph with logits of a number of positions alone, which a second input
-// names (Positions); of all if that is 0.
+// GraphAt is Graph with logits at only so many positions, which a second input
+// gives (Positions), or at all positions if the number is 0.
 func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
 	if positions < 0 || positions > 0 && !m.Next {
 		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
@@ -50,7 +51,7 @@ func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
 	return g, nil
 }
 
-// Modules are what a sentence encoder does with the last hidden state.
+// Modules says how a sentence encoder turns the last hidden state into a vector.
 type Modules struct {
 	Mean, CLS bool // the mean of all tokens, or the first one
 	Normalize bool // to length 1
@@ -63,7 +64,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"bert": func(c *config.Config, s weights.Set) (*Model, error) { return bert(c, s, nil) },
 }
 
-// notYet are kinds of models that are known, and not supported.
+// notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
 	"t5": "encoder–decoders", "mt5": "encoder–decoders", "umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
 	"marian": "encoder–decoders", "pegasus": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",

@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// rms is RMSNorm over the last axis, times a weight of the given name: plus 1 if
-// plusOne is set, as in Gemma.
+// rms is RMSNorm over the last axis, times the weight of the given name, or times 1
+// + weight if plusOne is set, as in Gemma.
 func (n *net) rms(x graph.Value, name string, eps float64, plusOne bool) graph.Value {
 	if !n.Valid(x) {
 		return x

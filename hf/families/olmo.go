@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// olmo2 has norms after attention and after the feed-forward part only, and of
-// queries and keys whole.
+// olmo2 has norms only after attention and after the feed-forward part, and norms
+// of queries and keys over all heads together.
 func olmo2(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).usual(c)
 	d.norms = [4]string{"", "post_attention_layernorm", "", "post_feedforward_layernorm"}

@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// rope is a rotary encoding of positions: pairs of elements i and i + len(freq) of
-// the first 2·len(freq) of a head are turned by position·freq[i].
+// rope is a rotary encoding of positions: elements i and i + len(freq) of a head are
+// rotated as a pair by the angle position·freq[i], for i < len(freq).
 type rope struct {
 	name string // of its tables
 	freq []float64
@@ -44,10 +44,10 @@ func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
 	return scaledRope(c, "rope", scaling, dim, most, theta)
 }
 
-// mostTurned bounds the elements of a head; published models have some hundreds.
+// mostTurned is the most elements of a head; published models have some hundreds.
 const mostTurned = 1 << 14
 
-// scaledRope is the encoding of that base, lengthened as scaling says.
+// scaledRope is the encoding with base theta, extended to longer texts as scaling says.
 func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most int, theta float64) *rope {
 	if dim < 2 || dim > mostTurned || dim%2 != 0 || !(theta > 0) {
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
@@ -77,7 +77,7 @@ func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most
 	return r
 }
 
-// llama3 slows down low frequencies by a factor, and those in between less.
+// llama3 divides low frequencies by a factor, and medium ones by less.
 func (r *rope) llama3(s *config.Config) {
 	factor, low, high := s.Float("factor", 8), s.Float("low_freq_factor", 1), s.Float("high_freq_factor", 4)
 	context := s.Float("original_max_position_embeddings", 8192)
@@ -94,9 +94,10 @@ func (r *rope) llama3(s *config.Config) {
 	}
 }
 
-// long divides frequencies by factors of their own, one list for texts within the
-// original context and one for longer ones. A model is for texts of any length up to
-// its context, so it has those of short texts, and that context.
+// long divides each frequency by a factor from one of two lists, one for texts within the
+// original context and one for longer texts. A key is for texts of any length up to the
+// context, so this model always uses the list for short texts, and has the original
+// context.
 func (r *rope) long(c, s *config.Config, most int) {
 	short := s.Numbers("short_factor")
 	s.Ignore("long_factor", "factor")
@@ -140,8 +141,7 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
 }
 
-// turns are the tables of cosines and sines, of shape [tokens, 1, dim], for elements that
-// are scaled.
+// turns returns the tables of cosines and sines, times scale, of shape [tokens, 1, dim].
 func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
 	suffix := fmt.Sprintf("/%v", scale)
 	if c, ok := n.consts[r.name+"/cos"+suffix]; ok {

@@ -11,11 +11,11 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// large is the number of elements from which on a tensor is not decoded as a whole.
+// large is the least number of elements of a tensor that is not decoded as a whole.
 const large = 1 << 12
 
-// source gives a builder the tensors of a model. Tensors are kept, large ones as they are
-// stored, so that a graph for another number of tokens has the same constants.
+// source provides a builder with the tensors of a model. It keeps them (large ones in
+// stored form), so that a graph for another number of tokens has the same constants.
 type source struct {
 	set    weights.Set
 	prefix string // before the names of the architecture, such as "model."
@@ -23,8 +23,7 @@ type source struct {
 	used   map[string]bool
 }
 
-// newSource looks for the prefix under which the set has a tensor: one of those
-// given, or none.
+// newSource finds the prefix of the tensor names in the set: one of those given, or none.
 func newSource(set weights.Set, tensor string, prefixes ...string) *source {
 	s := &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
 	for _, p := range prefixes {
@@ -76,8 +75,8 @@ func (s *source) load(name string, shape []int, change ...func([]float32)) (*gra
 	return out, nil
 }
 
-// rest lists the tensors that were not used, but for those whose name has one of the
-// given parts.
+// rest returns an error that lists the tensors that were not used, except those whose names
+// contain one of harmless.
 func (s *source) rest(harmless ...string) error {
 	var names []string
 	for _, name := range s.set.Names() {
@@ -104,8 +103,8 @@ type net struct {
 	picked int // positions that logits are of, an input; 0: all
 }
 
-// newNet returns a net for texts of that many tokens: what is too long to run may still
-// be quantised for.
+// newNet returns a net for texts of that many tokens. The text may be too long to run:
+// quantising needs only its shapes.
 func newNet(name string, src *source, tokens int) *net {
 	b := graph.NewBuilder(name)
 	b.Outline()
@@ -141,7 +140,7 @@ func (n *net) table(name string, shape []int, v []float32) graph.Value {
 	return c
 }
 
-// finish returns the graph, if the weights were used up.
+// finish returns the graph, or an error if weights are left over.
 func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	g, err := n.Graph()
 	if err != nil {
@@ -153,8 +152,8 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	return g, nil
 }
 
-// countOf is config.Int for a number of layers or experts, each of which has tensors of its
-// own: it cannot be greater than their number.
+// countOf is config.Int for a number of layers or experts. Each has at least one tensor, so
+// the number cannot be greater than that of the tensors.
 func countOf(c *config.Config, set weights.Set, name string, usual int) int {
 	n := c.Int(name, usual)
 	if most := len(set.Names()); c.Has(name) && n > most {

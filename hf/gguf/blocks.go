@@ -7,17 +7,17 @@ import (
 	"github.com/prove-model/prove-model/internal/narrow"
 )
 
-// tensorType is how the elements of a type are stored: blocks of elems numbers in
-// bytes bytes. Scales are binary16 numbers, and everything is computed in float32,
-// product by product (the conversions forbid fusing), as the format's reference
-// implementation does.
+// tensorType says how the elements of a type are stored: in blocks of elems numbers,
+// bytes bytes each. Scales are binary16 numbers. Decoding computes in float32 as the
+// format's reference implementation does; conversions after each product forbid the
+// compiler to fuse it with a sum.
 type tensorType struct {
 	name         string
 	elems, bytes int
 	decode       func(dst []float32, src []byte) // a block, or a list of single numbers; nil for float32 as it is
 	whole        func(src []byte) int64
-	// halves are where the binary16 numbers of a block are that it is finite with: the
-	// others are integers of eight bits at most.
+	// halves are the offsets of the binary16 numbers of a block. The block is finite if
+	// these are, since its other numbers are integers of at most eight bits.
 	halves []int
 }
 
@@ -64,8 +64,8 @@ func (t tensorType) blocks() func(dst []float32, src []byte) {
 	}
 }
 
-// finite returns a function that says whether all numbers of whole blocks are finite, nil
-// if that takes decoding them.
+// finite returns a function that reports whether all numbers of whole blocks are finite,
+// or nil if that takes decoding them.
 func (t tensorType) finite() func(src []byte) bool {
 	switch {
 	case t.halves == nil:

@@ -8,7 +8,7 @@
 // are in the order of memory, the fastest first; [weights.Tensor] has them in
 // row-major order, as all of this program does.
 //
-// Nothing in a file is trusted: every length is held against the bytes that are
-// there before anything is made of that length, names and keys are unique, and
-// tensors do not overlap.
+// Nothing in a file is trusted: every length is checked against the bytes that are
+// left before memory of that length is allocated, names and keys must be unique,
+// and tensors must not overlap.
 package gguf

@@ -15,7 +15,8 @@ import (
 const (
 	maxName = 1 << 12
 	maxRank = 4
-	// leastInfo and leastPair are what a tensor and a key with a value take at least.
+	// leastInfo and leastPair are the least bytes of a tensor's description and of a
+	// key with its value.
 	leastInfo = 8 + 4 + 4 + 8
 	leastPair = 8 + 4 + 1
 )

@@ -13,11 +13,11 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// architecture is how a family is written as GGUF.
+// architecture describes how GGUF files write a family.
 type architecture struct {
 	kind string // model_type
-	// turned says that queries and keys have the pairs that a rotary encoding turns
-	// next to each other, which here are a half of a head apart.
+	// turned says that in the rows of queries and keys the two elements of a rotary
+	// pair are neighbours. In the Hugging Face layout they are half a head apart.
 	turned bool
 	usual  map[string]any // fields that metadata has no key for
 }
@@ -52,7 +52,7 @@ var tensorNames = map[string]string{
 }
 
 // Model returns a file's configuration and weights under the names of the Hugging
-// Face layout, the heads of its queries and keys in the order of that.
+// Face layout, with the rows of queries and keys in its order.
 func Model(f *File) (fields map[string]any, set weights.Set, err error) {
 	name, _ := f.Meta["general.architecture"].(string)
 	arch, ok := architectures[name]
@@ -166,8 +166,8 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// turn puts the rows of a matrix whose heads have pairs next to each other back to
-// where a half of a head is between them.
+// turn reorders the rows of a matrix in which the elements of rotary pairs are
+// neighbours, so that they are half a head apart.
 func turn(t *weights.Tensor, heads int) error {
 	if len(t.Shape) != 2 || heads < 1 || t.Shape[0]%(2*heads) != 0 {
 		return fmt.Errorf("tensor %s has shape %v for %d heads", graph.Quote(t.Name), t.Shape, heads)

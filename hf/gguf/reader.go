@@ -8,7 +8,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// reader takes numbers from the front of data. After an error it gives zeros.
+// reader reads numbers from the front of data. After an error it returns zeros.
 type reader struct {
 	data []byte
 	at   int
@@ -53,7 +53,8 @@ func (r *reader) text(most uint64) string {
 	return string(r.take(n))
 }
 
-// count reads a number of things that take at least least bytes each.
+// count reads the number of things that follow, each of at least least bytes; it
+// fails if there are not that many bytes.
 func (r *reader) count(what string, least uint64) int {
 	n := r.u64()
 	if r.err == nil && n > uint64(len(r.data)-r.at)/least {
@@ -82,11 +83,11 @@ const (
 	kindFloat64
 )
 
-// kindBytes is what a value of each type takes at least.
+// kindBytes has the least bytes of a value of each type.
 var kindBytes = [...]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 
-// maxDepth bounds arrays within arrays, maxArray their length: vocabularies are far
-// below it.
+// maxDepth is the deepest nesting of arrays, maxArray their greatest length;
+// vocabularies are far shorter.
 const (
 	maxDepth = 4
 	maxArray = 1 << 24

@@ -7,8 +7,7 @@
 //
 //	{"__metadata__": {"format": "pt"}, "w": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, …}
 //
-// Nothing in a file is trusted. The tensors must fill the data, without a gap or an
-// overlap, as the format demands; names are unique; the header has at most 100 MB
-// and is read in place. Numbers are decoded when they are asked for, and those that
-// are not finite are refused then.
+// Nothing in a file is trusted. The tensors must fill the data, without a gap or an overlap, as the
+// format demands; names are unique; the header has at most 100 MB and is read in place. Numbers are
+// decoded on demand, and numbers that are not finite are refused then.
 package safetensors

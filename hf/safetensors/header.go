@@ -79,11 +79,11 @@ func parseHeader(header []byte, size int) ([]entry, error) {
 	return entries, nil
 }
 
-// parser reads the JSON of a header a token at a time: it keeps what the format
-// has, and refuses anything else where it stands.
+// parser reads the JSON of a header a token at a time. It fails at the first thing
+// that is not part of the format.
 type parser struct{ dec *json.Decoder }
 
-// object calls f for each key of an object, which f reads the value of.
+// object calls f for each key of an object. f reads the value.
 func (p *parser) object(f func(key string) error) error {
 	if err := p.delim('{'); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *parser) text() (string, error) {
 	return s, nil
 }
 
-// metadata passes over strings by name.
+// metadata skips an object of strings.
 func (p *parser) metadata() error {
 	seen := map[string]struct{}{}
 	return p.object(func(key string) error {

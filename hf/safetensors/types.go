@@ -29,8 +29,8 @@ func floats(bytes int, one func(src []byte) float32) dtype {
 func whole(bytes int, one func(src []byte) int64) dtype { return dtype{bytes: bytes, whole: one} }
 
 // dtypes are the types that tensors may have. Doubles are rounded to float32, as
-// constants of a model are. A U64 beyond 63 bits is taken for the negative number
-// of the same bits, which no index is.
+// constants of a model are. A U64 of more than 63 bits is read as the negative
+// number with the same bits, which is not a valid index.
 var dtypes = map[string]dtype{
 	"F32":     {bytes: 4},
 	"F64":     floats(8, func(b []byte) float32 { return float32(math.Float64frombits(le.Uint64(b))) }),

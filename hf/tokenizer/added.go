@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is looked for in a text before anything else.
+// addedToken is a token that is searched for in a text before the text is split in any
+// other way.
 type addedToken struct {
 	ID      int    `json:"id"`
 	Content string `json:"content"`
 	// Special tokens are not part of a decoded text.
 	Special bool `json:"special"`
-	// Normalized tokens are looked for in the normalised text.
+	// Normalized tokens are searched for in the normalised text.
 	Normalized bool `json:"normalized"`
-	// SingleWord tokens are not looked for within words. LStrip and RStrip take
-	// the space before and after along.
+	// SingleWord tokens are not found inside words. LStrip and RStrip include the white
+	// space before and after.
 	SingleWord bool `json:"single_word"`
 	LStrip     bool `json:"lstrip"`
 	RStrip     bool `json:"rstrip"`
@@ -30,14 +31,14 @@ type addedTokens struct {
 	norm prefixes // of the normalised text
 }
 
-// prefixes are tokens by what is looked for.
+// prefixes has tokens by their text.
 type prefixes struct {
 	tokens map[string]*addedToken
 	// lengths are those of the tokens that begin with a byte, the longest first.
 	lengths [256][]int
 }
 
-// newAdded enters tokens, in the order of the file.
+// newAdded indexes tokens, which are in the order of the file.
 func newAdded(tokens []addedToken, normalise func(string) string) *addedTokens {
 	a := &addedTokens{byID: map[int]*addedToken{}, ids: map[string]int{}}
 	raw, norm := map[string]*addedToken{}, map[string]*addedToken{}
@@ -83,7 +84,7 @@ type piece struct {
 	first bool // at the front of the text
 }
 
-// cut cuts a text at added tokens and normalises what is between them.
+// cut cuts a text at added tokens and normalises the text between them.
 func (a *addedTokens) cut(w *work, text string, normalise normaliser) []piece {
 	var out []piece
 	for _, p := range a.raw.find(w, text, true) {
@@ -96,8 +97,8 @@ func (a *addedTokens) cut(w *work, text string, normalise normaliser) []piece {
 	return out
 }
 
-// find cuts a text at the tokens: at the first place where one is, the longest of those
-// there.
+// find cuts a text at tokens: at the first place where one begins, the longest that
+// begins there, and so on.
 func (p *prefixes) find(w *work, text string, first bool) []piece {
 	var out []piece
 	done := 0 // up to here in out

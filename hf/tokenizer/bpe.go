@@ -12,7 +12,8 @@ type vocabulary struct {
 	tokens []string
 }
 
-// maxID bounds ids, so that a hostile file does not ask for a list of any length.
+// maxID is the greatest id. Without it a hostile file could ask for a list of any
+// length.
 const maxID = 1 << 24
 
 func newVocabulary(ids map[string]int) (vocabulary, error) {
@@ -51,25 +52,26 @@ func (v *vocabulary) token(id int) string {
 
 func (v *vocabulary) size() int { return len(v.tokens) }
 
-// bpe is byte pair encoding: a word begins as its characters, and the pair that
-// comes first in the list of merges is put together, the leftmost of these, until
-// there is none.
+// bpe is byte pair encoding. A word starts as a list of its characters. Then the
+// neighbouring pair that comes first in the list of merges is merged, the leftmost
+// of several, until no pair is in the list.
 type bpe struct {
 	vocabulary
 	merges map[[2]int]merge
-	// whole takes words that are tokens as they are, without merges.
+	// whole says that a word that is a token becomes that token, without merges.
 	whole bool
-	// unknown is the id of what the vocabulary does not have, −1 if that is left
-	// out; fuse makes one of several in a row.
+	// unknown is the id for characters that are not in the vocabulary, or −1 if
+	// they are left out. fuse says that several in a row become one.
 	unknown int
 	fuse    bool
 	bytes   *[256]int // byte tokens, for what the vocabulary does not have
 }
 
-// merge is what a pair becomes; pairs of lower rank come first.
+// merge is the token into which a pair is merged. Pairs of lower rank are merged
+// first.
 type merge struct{ rank, id int }
 
-// addMerge enters a pair of tokens as the next in the list.
+// addMerge appends a pair of tokens to the list of merges.
 func (m *bpe) addMerge(left, right string) error {
 	a, okA := m.ids[left]
 	b, okB := m.ids[right]
@@ -136,8 +138,8 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 	})
 }
 
-// mergePairs merges symbols as long as find knows a pair of neighbours, that of the
-// lowest rank first and the leftmost of these, and adds them to ids.
+// mergePairs merges symbols until find knows no neighbouring pair, the pair of the
+// lowest rank first and the leftmost of these, and appends the result to ids.
 func mergePairs(ids, symbols []int, find func(a, b int) (merge, bool)) []int {
 	n := len(symbols)
 	next, prev := make([]int, n), make([]int, n)

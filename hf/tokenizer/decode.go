@@ -9,8 +9,8 @@ import (
 // decoder turns tokens, step by step, into pieces of text.
 type decoder func(w *work, tokens []string) []string
 
-// mapped is a decoder of each token on its own, given its index; it makes at most 8 bytes
-// more of a token.
+// mapped is a decoder that applies f to each token and its index. f may make a token at
+// most 8 bytes longer.
 func mapped(f func(i int, token string) string) decoder {
 	return func(w *work, tokens []string) []string {
 		out := make([]string, len(tokens))
@@ -36,8 +36,8 @@ func replaced(from, to string) decoder {
 	}
 }
 
-// byteLetters has the character that stands for each byte in byte-level
-// vocabularies: itself where it can be seen, and one from U+0100 on elsewhere.
+// byteLetters has the character that stands for each byte in byte-level vocabularies:
+// the byte itself if it is a visible character, otherwise one from U+0100 on.
 var byteLetters, letterBytes = func() (letters [256]rune, bytes map[rune]byte) {
 	bytes = map[rune]byte{}
 	next := rune(256)
@@ -85,8 +85,8 @@ func decodeByteLevel(w *work, tokens []string) []string {
 	return []string{lossy(b.String())}
 }
 
-// decodeBytes puts tokens of single bytes, <0x41>, together to characters: to one
-// U+FFFD a byte where they are none.
+// decodeBytes joins tokens of single bytes, such as <0x41>, to characters. Bytes that
+// are not valid UTF-8 become one U+FFFD each.
 func decodeBytes(w *work, tokens []string) []string {
 	if !w.spend(len(tokens), pieceWork) {
 		return nil
@@ -126,7 +126,8 @@ func byteToken(t string) (byte, bool) {
 // fuse joins all tokens.
 func fuse(w *work, tokens []string) []string { return []string{w.join(tokens, "")} }
 
-// strip takes a character off the front, up to start times, and off the end.
+// strip removes a character from the front, up to start times, and from the end, up to
+// stop times.
 func strip(content string, start, stop int) decoder {
 	return mapped(func(_ int, t string) string {
 		for range start {
@@ -139,7 +140,7 @@ func strip(content string, start, stop int) decoder {
 	})
 }
 
-// decodeWordPiece puts spaces between words, and takes them off again before
+// decodeWordPiece puts spaces between words and, with cleanup, removes them before
 // punctuation.
 func decodeWordPiece(prefix string, cleanup bool) decoder {
 	clean := strings.NewReplacer()
@@ -158,8 +159,8 @@ func decodeWordPiece(prefix string, cleanup bool) decoder {
 	})
 }
 
-// decodeMetaspace makes spaces of the character that stands for them; in the first
-// token there are none, if one was put before the text.
+// decodeMetaspace replaces the character that stands for spaces by spaces. If a space
+// was put before the text, it is removed from the first token.
 func decodeMetaspace(replacement string, prepended bool) decoder {
 	return mapped(func(i int, t string) string {
 		if i == 0 && prepended {
@@ -169,9 +170,9 @@ func decodeMetaspace(replacement string, prepended bool) decoder {
 	})
 }
 
-// lossy puts one U+FFFD for every part of a text that begins a character and does
-// not go on as one, as the Unicode standard recommends (§3.9, U+FFFD Substitution of
-// Maximal Subparts).
+// lossy replaces every maximal part of a text that is the beginning of a character, but
+// not a whole one, by U+FFFD, as the Unicode standard recommends (§3.9, U+FFFD
+// Substitution of Maximal Subparts).
 func lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -15,8 +15,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// ParseJSON reads a tokenizer.json. Truncation and padding that the file asks for
-// are left to the caller.
+// ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
+// and padding.
 func ParseJSON(data []byte) (*Tokenizer, error) {
 	var file struct {
 		Added      []addedToken    `json:"added_tokens"`
@@ -77,8 +77,8 @@ func kind(raw json.RawMessage) (string, error) {
 	return t.Type, err
 }
 
-// known reads a part of fields that are all known: one that is not may change what
-// comes out.
+// known reads a part, all of whose fields must be known: an unknown one may change
+// the result.
 func known(raw json.RawMessage, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -185,7 +185,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 	return unknown("the normaliser", k)
 }
 
-// orElse is err, or what f returns.
+// orElse returns err, or the result of f if err is nil.
 func orElse(err error, f func() error) error {
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func orElse(err error, f func() error) error {
 	return f()
 }
 
-// replacement reads a part that replaces a string by another.
+// replacement reads a part that replaces one string by another.
 func replacement(raw json.RawMessage) (from, to string, err error) {
 	p := struct {
 		typed
@@ -314,15 +314,15 @@ func readSplit(raw json.RawMessage) (splitter, error) {
 	if !ok {
 		return nil, unknown("the expression to split with", *p.Pattern.Regex)
 	}
-	// All is matches: they are the words whether they are what to split at or, with
-	// Invert, what to keep.
+	// The whole text consists of matches. They become the words, both when they are
+	// split points and, with Invert, when they are kept.
 	if p.Behavior != isolated && !(p.Behavior == removed && p.Invert) {
 		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
 	}
 	return expression.split, nil
 }
 
-// metaspace puts a character in the place of spaces, and one before a text.
+// metaspace replaces spaces by a character, and puts one before a text.
 type metaspace struct {
 	typed
 	Replacement string `json:"replacement"`
@@ -502,7 +502,7 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
 	return unknown("the template", k)
 }
 
-// mostAround bounds the tokens around a text; published models have one or two.
+// mostAround is the most tokens around a text; published models have one or two.
 const mostAround = 1024
 
 func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// lower is the lower case of every character on its own; one has two.
+// lower converts every character to lower case, without regard to its neighbours.
+// One character becomes two.
 func lower(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -20,7 +21,7 @@ func lower(s string) string {
 	return b.String()
 }
 
-// without leaves out the characters of a set.
+// without removes the characters of a set.
 func without(s string, set func(rune) bool) string {
 	return strings.Map(func(r rune) rune {
 		if set(r) {
@@ -30,7 +31,7 @@ func without(s string, set func(rune) bool) string {
 	}, s)
 }
 
-// bertNormaliser is what BERT does to a text.
+// bertNormaliser is BERT's normaliser.
 type bertNormaliser struct {
 	Clean   bool  `json:"clean_text"`
 	Chinese bool  `json:"handle_chinese_chars"`
@@ -72,8 +73,7 @@ func (n bertNormaliser) normalise(s string) string {
 	return s
 }
 
-// chinese says whether r is one of the ideographs that BERT takes for words of
-// their own.
+// chinese reports whether r is one of the ideographs that BERT treats as words.
 func chinese(r rune) bool {
 	for _, d := range [][2]rune{
 		{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},

@@ -11,11 +11,12 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
-// maxFile bounds a tokenizer's file: the largest vocabularies take 40 MB.
+// maxFile is the most bytes of a tokenizer's file; the largest vocabularies take 40
+// MB.
 const maxFile = 1 << 28
 
-// Open reads the tokenizer of a folder, from tokenizer.json or, without that,
-// tokenizer.model; or the file of one of these kinds; or what a .gguf file holds.
+// Open reads a tokenizer: of a folder, from tokenizer.json or, without that,
+// tokenizer.model; from a file of one of these kinds; or from a .gguf file.
 func Open(path string) (*Tokenizer, error) {
 	st, err := os.Stat(path)
 	if err != nil {

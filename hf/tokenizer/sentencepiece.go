@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// space is what stands for a space in SentencePiece's vocabularies.
+// space is the character that stands for a space in SentencePiece's vocabularies.
 const space = "▁"
 
 // The types of pieces.
@@ -33,8 +33,8 @@ type scored struct {
 	kind  int
 }
 
-// sentencePiece is SentencePiece's BPE: of all neighbours whose text together is a
-// token, those with the best score are put together first.
+// sentencePiece is SentencePiece's BPE. Among all neighbours whose joined text is a
+// token, those with the best score are merged first.
 type sentencePiece struct {
 	vocabulary
 	scores  []float32
@@ -80,8 +80,8 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 	if !w.spend(utf8.RuneCountInString(text), 4*symbolWork) {
 		return nil
 	}
-	// A symbol is a number of a text that has come up, so that merging can be that
-	// of pairs of numbers.
+	// A symbol is the number of a text that has been met, so that merging works on
+	// pairs of numbers.
 	texts := []string{}
 	number := map[string]int{}
 	enter := func(s string) int {
@@ -130,7 +130,7 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 	return ids
 }
 
-// rankOf maps scores to integers, the better the lower.
+// rankOf maps scores to integers: the better the score, the lower the integer.
 func rankOf(score float32) int {
 	bits := int(int32(math.Float32bits(score + 0))) // −0 is 0
 	if bits < 0 {
@@ -182,8 +182,8 @@ func pieceTokenizer(pieces []scored, at lead, escape bool) (*Tokenizer, error) {
 	return t, nil
 }
 
-// ParseSentencePiece reads a SentencePiece model of BPE, tokenizer.model, that
-// leaves texts as they are but for spaces.
+// ParseSentencePiece reads tokenizer.model, a SentencePiece model of BPE whose
+// normaliser changes only spaces.
 func ParseSentencePiece(data []byte) (*Tokenizer, error) {
 	var pieces []scored
 	spec := modelSpec{kind: 1, bos: 1, prefix: true, extra: true, escape: true}
@@ -226,15 +226,15 @@ func ParseSentencePiece(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	t.digest = sha256.Sum256(data)
-	// The file does not say what stands before a text; the models do with the token
-	// that begins one.
+	// The file does not say which tokens are put before a text. Models with a token
+	// that begins a text expect that one.
 	if spec.bos >= 0 && spec.bos < len(pieces) && pieces[spec.bos].kind == pieceControl {
 		t.before = []int{spec.bos}
 	}
 	return t, nil
 }
 
-// modelSpec is what a SentencePiece model says besides its pieces.
+// modelSpec has the settings of a SentencePiece model besides its pieces.
 type modelSpec struct {
 	kind                  int
 	bos                   int

@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a family of regular expressions that tokenizers of byte-level BPE
-// split with, as published models have them:
+// pattern is a family of regular expressions with which published byte-level BPE tokenizers
+// split text:
 //
 //	'(?:[sdmt]|ll|ve|re)  LETTERS  NUMBERS   ?[^\s\p{L}\p{N}]+TAIL  \s*[\r\n]+  \s+(?!\S)  \s+
 //
-// tried in this order. Every character is in some match.
+// The alternatives are tried in this order. Every character is part of a match.
 type pattern struct {
 	contractions bool // before letters; anyCase: of any case
 	anyCase      bool
 	// cased letters are upper case before lower case, as in "HTMLPage": two words;
 	// ends says that contractions belong to them.
 	cased, ends bool
-	// marked letters may have any one character before them that is no number or
-	// end of a line; otherwise a space.
+	// marked says that any one character that is not a number or the end of a line may stand
+	// before letters; otherwise only a space may.
 	marked  bool
 	numbers int    // at most so many together; 0: any number, with a space before
 	tail    string // what may follow other characters
@@ -121,7 +121,7 @@ func (p pattern) digits(s string) int {
 	return at
 }
 
-// letters matches a word with what may stand before it.
+// letters matches a word and the character that may stand before it.
 func (p pattern) letters(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	before := r == ' '
@@ -228,7 +228,7 @@ func run(s string, set func(rune) bool) int {
 	return n
 }
 
-// behaviour is what becomes of the places that a text is split at.
+// behaviour says what happens to the text at which a text is split.
 type behaviour string
 
 // The behaviours that are known.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// After returns the text of tokens that follow others: what they add to its text. It
-// takes time in proportion to their number, which a stream does not. Its error is that of
+// After returns the text that tokens add to the text of the tokens before them. It takes
+// time in proportion to the number of all tokens; a Stream does not. Its error is that of
 // Decode.
 func (t *Tokenizer) After(before, tokens []int) (string, error) {
 	s := t.Stream(before)
@@ -30,9 +30,9 @@ func (t *Tokenizer) Stream(before []int) *Stream {
 	return s
 }
 
-// Next returns what a token adds to the text, as far as later tokens leave it as it is:
-// bytes that begin a character wait for the rest of it. It is nothing where the tokens
-// cannot be decoded: Rest says why.
+// Next returns the text that a token adds and that later tokens cannot change: bytes that
+// begin a character wait for the rest of it. It returns "" if the tokens cannot be
+// decoded; Rest returns the error.
 func (s *Stream) Next(id int) string {
 	s.ids = append(s.ids, id)
 	all := s.all()
@@ -59,8 +59,8 @@ func (s *Stream) all() string {
 	return s.written
 }
 
-// add returns what is new in the text of all tokens; a token that changes what came
-// before, such as one that takes a space away, adds from where the two part.
+// add returns the new part of the text of all tokens. If a token changes earlier text,
+// for instance removes a space, the new part begins where the two texts differ.
 func (s *Stream) add(all string) string {
 	rest, ok := strings.CutPrefix(all, s.written)
 	if !ok {

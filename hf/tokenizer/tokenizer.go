@@ -37,7 +37,7 @@ type model interface {
 	size() int
 }
 
-// lead says where a space is put before texts.
+// lead says before which texts a space is put.
 type lead int
 
 const (
@@ -46,8 +46,9 @@ const (
 	eachLead       // before every text between added tokens
 )
 
-// Encode returns the ids of a text, with those that the model expects around it. An error
-// says that the tokenizer's file asks for far more work than a text of this length needs.
+// Encode returns the ids of a text, with the special tokens that the model expects around
+// it. It returns an error if the tokenizer's file asks for far more work than a text of
+// this length needs.
 func (t *Tokenizer) Encode(text string) ([]int, error) {
 	if text != "" && t.lead == frontLead {
 		text = " " + text
@@ -60,14 +61,14 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 	return slices.Concat(t.before, ids, t.after), err
 }
 
-// EncodeChat returns the ids of a text that a chat template has made: special tokens
-// in it are tokens, those around it among them. Its error is that of Encode.
+// EncodeChat returns the ids of a text that a chat template has made. Special tokens in
+// the text become tokens, and none are added around it. Its error is that of Encode.
 func (t *Tokenizer) EncodeChat(text string) ([]int, error) {
 	return t.encode(text, t.added, t.lead == eachLead, t.lead == frontLead)
 }
 
-// encode encodes a text, cut at added tokens, with a space before each of the other
-// pieces or before that at the front.
+// encode encodes a text, cut at added tokens. each says that a space is put before every
+// other piece, front that it is put before the first.
 func (t *Tokenizer) encode(text string, added *addedTokens, each, front bool) ([]int, error) {
 	text = strings.ToValidUTF8(text, "�")
 	w := &work{leastWork + workPerByte*len(text)}
@@ -103,9 +104,9 @@ func (t *Tokenizer) normalised(w *work, text string) string {
 	return text
 }
 
-// Decode returns the text of ids. Special tokens, and ids that there are none of,
-// are left out. An error says that the tokenizer's file makes far more of the ids than
-// text of that many tokens.
+// Decode returns the text of ids. It leaves out special tokens and unknown ids. It
+// returns an error if the tokenizer's file makes far more text of the ids than that many
+// tokens have.
 func (t *Tokenizer) Decode(ids []int) (string, error) {
 	w := &work{leastWork + workPerID*len(ids)}
 	var tokens []string
@@ -125,7 +126,7 @@ func (t *Tokenizer) Decode(ids []int) (string, error) {
 	return text, w.err()
 }
 
-// Hidden returns those of ids that Decode leaves out, in their order.
+// Hidden returns the ids that Decode leaves out, in order.
 func (t *Tokenizer) Hidden(ids []int) []int {
 	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
 		_, ok := t.shown(id)
@@ -141,7 +142,7 @@ func (t *Tokenizer) shown(id int) (string, bool) {
 	return t.Token(id)
 }
 
-// Token returns the token of an id as the vocabulary has it, and whether there is
+// Token returns the token of an id as written in the vocabulary, and whether there is
 // one.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if s, ok := t.added.byID[id]; ok {
@@ -151,7 +152,7 @@ func (t *Tokenizer) Token(id int) (string, bool) {
 	return s, s != ""
 }
 
-// ID returns the id of a token that is in the vocabulary whole.
+// ID returns the id of a token of the vocabulary, and whether there is one.
 func (t *Tokenizer) ID(token string) (int, bool) {
 	if id, ok := t.added.ids[token]; ok {
 		return id, true
@@ -192,7 +193,7 @@ func eachWord(w *work, words []word, split splitter) []word {
 	return out
 }
 
-// unknown is the error about something that is not understood.
+// unknown returns the error for something that is not supported.
 func unknown(what, name string) error {
 	return fmt.Errorf("%s %s is not one that is understood; the text could not be split as the model expects", what, graph.Quote(name))
 }

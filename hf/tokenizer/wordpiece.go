@@ -4,9 +4,9 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece cuts a word into the longest tokens from the left; those within the
-// word are in the vocabulary with a prefix. A word that cannot be cut so, or that is
-// too long, is one unknown token.
+// wordPiece cuts a word into tokens from the left, each the longest possible. Tokens
+// inside a word have a prefix in the vocabulary. A word that cannot be cut so, or
+// that is too long, becomes one unknown token.
 type wordPiece struct {
 	vocabulary
 	prefix  string

@@ -6,18 +6,19 @@ import (
 )
 
 // A tokenizer comes from whoever published the model. A few lines of its file can make a
-// text grow without end: a replacement of a by aa, forty times. So all that is done with a
-// text is counted before it is done, in bytes that are read or made, and what takes more
-// than these bounds is refused. The largest published vocabularies take a tenth of them.
+// text grow without end: replacing a by aa, forty times. So the bytes that each step reads
+// or makes are counted before the step, and more than these limits is refused. The largest
+// published vocabularies need a tenth of the limits.
 const (
 	leastWork   = 1 << 22 // for any text
 	workPerByte = 1024    // of the text that is encoded, besides
 	workPerID   = 4096    // of the ids that are decoded, besides
-	// workPerFileByte is for a file's added tokens, which are brought into normal form.
+	// workPerFileByte is the work for each byte of a file, for normalising its added
+	// tokens.
 	workPerFileByte = 64
 )
 
-// What is counted beside the bytes of texts, by the memory and the time that it takes.
+// Costs of other things than bytes of text, in bytes that take as much memory and time.
 const (
 	pieceWork  = 64 // a piece of a text
 	symbolWork = 64 // a character that merges begin with
@@ -26,11 +27,11 @@ const (
 
 var errWork = errors.New("the tokenizer makes far more of the text than there is in it: its file is damaged, or made to exhaust memory")
 
-// work is what is left of the work on one text. When it is used up, everything that is made
-// is empty, and err says so.
+// work is the budget that is left for one text. When it is used up, all results are empty,
+// and err returns an error.
 type work struct{ left int }
 
-// spend counts n things of so much work each, and says whether there was that much left.
+// spend subtracts n times each from the budget, and reports whether that much was left.
 func (w *work) spend(n, each int) bool {
 	if w.left < 0 || n > w.left/each {
 		w.left = -1
@@ -78,7 +79,7 @@ func (w *work) joined(before, s string) string {
 // normaliser is a step that makes a text of a text.
 type normaliser func(w *work, s string) string
 
-// bounded is a step that makes at most so many bytes of one.
+// bounded is a step that makes at most growth bytes of each byte.
 func bounded(growth int, f func(string) string) normaliser {
 	return func(w *work, s string) string {
 		if !w.spend(len(s), 1+growth) {
@@ -88,6 +89,6 @@ func bounded(growth int, f func(string) string) normaliser {
 	}
 }
 
-// mostGrowth bounds the bytes that a byte becomes when a text is brought into one of
-// Unicode's normal forms: U+FDFA, of 3 bytes, becomes 33.
+// mostGrowth is the most bytes that a byte becomes in one of Unicode's normal forms:
+// U+FDFA, of 3 bytes, becomes 33.
 const mostGrowth = 11

@@ -1,6 +1,5 @@
-// Package weights is what a file of weights offers to those who build a model from
-// it, whatever its format: named tensors that stay as they are stored until
-// somebody asks for their numbers.
+// Package weights is the common form of files of weights, whatever their format: named
+// tensors, which stay in stored form until their numbers are read.
 package weights
 
 import (
@@ -32,14 +31,14 @@ type Tensor struct {
 	File *mapped.File // that Raw is a part of; nil if it is not mapped
 	Raw  []byte
 
-	// Blocks of Elems numbers take Bytes bytes each: one number but for quantised
-	// types. Decode sets dst to the numbers of whole blocks.
+	// Numbers are stored in blocks of Elems numbers, Bytes bytes each; Elems is 1 except
+	// for quantised types. Decode sets dst to the numbers of whole blocks.
 	Elems, Bytes int
 	Decode       func(dst []float32, src []byte)
-	// Finite, if set, says without decoding them whether all numbers of whole blocks are
+	// Finite, if set, reports, without decoding, whether all numbers of whole blocks are
 	// finite.
 	Finite func(src []byte) bool
-	// Row, if set, is where row i of the tensor is stored.
+	// Row, if set, returns the stored row that is row i of the tensor.
 	Row func(i int) int
 	// Whole marks integer types, whose numbers Ints reads.
 	Whole func(src []byte) int64
@@ -51,9 +50,9 @@ func (t *Tensor) Len() int { return graph.Size(t.Shape) }
 // grain is the least number of blocks worth a goroutine.
 const grain = 1 << 12
 
-// Floats returns the numbers in float32: the pages of the file where they are
-// stored so and aligned, which must not be changed. An element that is not finite
-// is an error.
+// Floats returns the numbers in float32. If they are stored so and aligned, the result
+// is the mapped file itself; the caller must not change it. An element that is not
+// finite is an error.
 func (t *Tensor) Floats() ([]float32, error) {
 	if t.Whole != nil {
 		return nil, fmt.Errorf("tensor %s is of type %s, where floats are expected", graph.Quote(t.Name), t.Type)
@@ -84,7 +83,7 @@ func (t *Tensor) Floats() ([]float32, error) {
 	return out, nil
 }
 
-// storedPart is how many numbers are looked at together.
+// storedPart is the number of numbers that are decoded and checked together.
 const storedPart = 1 << 14
 
 // Stored returns the numbers as they are stored. An element that is not finite is an
@@ -105,7 +104,7 @@ func (t *Tensor) Stored() (*graph.Stored, error) {
 // notFinite returns the index of the first number that is not finite, or −1.
 func (t *Tensor) notFinite() int {
 	if t.Finite != nil {
-		// Of whole blocks in the file, whatever the order of the rows.
+		// Search whole blocks in the order of the file, whatever the order of the rows.
 		i := first(len(t.Raw)/t.Bytes, grain, func(lo, hi int) int {
 			if t.Finite(t.Raw[lo*t.Bytes : hi*t.Bytes]) {
 				return -1
@@ -144,7 +143,7 @@ func (t *Tensor) part(dst []float32, from int) {
 	}
 }
 
-// blocks is Read for ends anywhere.
+// blocks is Read for parts that begin or end inside a block.
 func (t *Tensor) blocks(dst []float32, from int) {
 	if skip := from % t.Elems; skip > 0 || len(dst)%t.Elems > 0 {
 		var one []float32
@@ -168,8 +167,8 @@ func (t *Tensor) blocks(dst []float32, from int) {
 	t.Read(dst, from)
 }
 
-// Read sets dst to the stored numbers from the given one on, in float32, without a
-// look at what they are. Both ends lie between blocks.
+// Read sets dst to the stored numbers from index from on, in float32, without checking
+// them. Both ends must lie between blocks.
 func (t *Tensor) Read(dst []float32, from int) {
 	if t.Decode == nil {
 		copy(dst, mapped.Float32s(t.Raw[4*from:], len(dst)))
@@ -206,7 +205,7 @@ func notFinite(v []float32) int {
 	})
 }
 
-// first returns the least index in [0, n) that f finds in a part of it, or −1.
+// first returns the least index that f finds in any part of [0, n), or −1.
 func first(n, grain int, f func(lo, hi int) int) int {
 	var least atomic.Int64
 	least.Store(math.MaxInt64)

@@ -1,7 +1,7 @@
-// Package atomicfile writes files that appear under their name whole or not at
-// all: into a temporary file of the same folder, renamed when complete. Where the
-// system has them, that file has no name until then, so that a process that is
-// killed leaves nothing; elsewhere what it left is removed by a later one.
+// Package atomicfile writes files that appear under their name whole or not at all.
+// It writes into a temporary file in the same folder, and renames it when it is
+// complete. On systems that support it the temporary file has no name, so a killed
+// process leaves nothing; elsewhere a later process removes what is left.
 package atomicfile
 
 import (
@@ -18,8 +18,8 @@ import (
 // TempSuffix ends the names of temporary files.
 const TempSuffix = ".partial"
 
-// staleAfter is the time since the last write from which a temporary file is left
-// over from a process that was killed, not one being written.
+// staleAfter is the time since the last write after which a temporary file counts as
+// left over from a killed process.
 const staleAfter = 24 * time.Hour
 
 // randomLen is the length of rand.Text.
@@ -72,8 +72,8 @@ func Create(path string) (*File, error) {
 	return &File{File: f, path: target, temp: temp}, nil
 }
 
-// removeStale removes temporary files for one target that nobody writes any more. A
-// folder that cannot be read is left alone: what is wrong with it shows soon enough.
+// removeStale removes left-over temporary files for one target. It ignores a folder
+// that cannot be read: creating the file will report the problem.
 func removeStale(dir, prefix string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createUnnamed opens a file in dir that has no name and goes when it is closed; nil
-// where that cannot be had, for a file system or the lack of /proc. f.Name is name.
+// createUnnamed opens a file in dir that has no name and disappears when it is
+// closed. It returns nil if the file system does not support that, or if there is no
+// /proc. f.Name is name.
 func createUnnamed(dir, name string, mode fs.FileMode) *os.File {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package golden makes the keys and proofs whose bytes are kept in
-// testdata/golden, from what is kept beside them: a circuit, its weights and an
-// input. Neither a model reader nor the quantiser takes part, so both may
-// change; a change of the protocol, of a format or of a backend shows here.
+// Package golden makes the keys and proofs whose bytes are stored in
+// testdata/golden, from a circuit, its weights and an input that are stored there
+// too. It uses neither a model reader nor the quantiser, so both may change. A
+// change of the protocol, of a file format or of a backend's results shows here.
 //
 // A case is a folder:
 //
@@ -36,7 +36,7 @@ const (
 	inputsFile  = "inputs.json"
 )
 
-// Circuit is what a key and a proof are made from.
+// Circuit has everything that a key and a proof are made from.
 type Circuit struct {
 	Template *model.Template
 	Instance model.Instance
@@ -114,7 +114,7 @@ func Read(folder string) (*Case, error) {
 	return c, json.Unmarshal(text, &c.Inputs)
 }
 
-// instance reads from a proof's header of which instance of the circuit it is.
+// instance reads the instance of the circuit from a proof's header.
 func instance(file []byte) (model.Instance, error) {
 	r, err := proof.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -177,8 +177,8 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 	return f, nil
 }
 
-// Compare makes the case's files on a machine and says where they are not those
-// of the folder, or that they do not verify.
+// Compare makes the case's files on a machine. It returns an error if they differ
+// from those of the folder, or do not verify.
 func (c *Case) Compare(ctx context.Context, m Machine) error {
 	got, err := c.Make(ctx, m)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 var (
 	le = binary.LittleEndian
-	// littleEndian says whether numbers lie in memory as the formats have them.
+	// littleEndian says whether numbers in memory have the byte order of the formats.
 	littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 )
 

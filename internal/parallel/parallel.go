@@ -18,21 +18,20 @@ const chunksPerWorker = 4
 // chunksBetween is the same where something is called between pieces.
 const chunksBetween = 64
 
-// between is what is called between pieces, nil if nothing is.
+// between is called between pieces; nil if nothing is.
 var between atomic.Pointer[func()]
 
-// Between has f called before every piece of a loop, by any number of goroutines at once,
-// and loops cut into more pieces, until restore is called: who watches over the process
-// is heard then, however busy all cores are.
+// Between calls f before every piece of a loop, from any number of goroutines at once,
+// and cuts loops into more pieces, until restore is called. So code that watches the
+// process runs in time even if all cores are busy.
 func Between(f func()) (restore func()) {
 	old := between.Swap(&f)
 	return func() { between.Store(old) }
 }
 
-// For splits [0, n) into contiguous ranges of at least grain elements (one
-// range when n is smaller) and calls f once for each, on up to GOMAXPROCS
-// goroutines. It returns when all calls have. A grain below 1 means 1. A panic of
-// f is the caller's.
+// For splits [0, n) into contiguous ranges of at least grain elements (one range when
+// n is smaller) and calls f once for each, on up to GOMAXPROCS goroutines. It returns
+// when all calls have. A grain below 1 means 1. A panic of f becomes a panic of For.
 //
 // f is called concurrently and must give results that do not depend on where
 // the ranges begin.

@@ -1,6 +1,6 @@
-// Package regular opens files that a model comes with. What stands under such a name may be a
-// pipe, whose opening waits for somebody who writes to it, or a device, which never ends: these
-// are refused before they are opened.
+// Package regular opens the files of a model. Such a name may stand for a pipe, whose opening
+// waits for a writer, or for a device, which never ends. These are refused before they are
+// opened.
 package regular
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// Open opens a regular file, or what a link to one leads to.
+// Open opens a regular file, or the regular file to which a link leads.
 func Open(path string) (*os.File, error) {
 	if err := check(os.Stat(path)); err != nil {
 		return nil, named(path, err)
@@ -19,7 +19,7 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// OpenIn opens a regular file of a folder that nothing leads out of.
+// OpenIn opens a regular file inside a folder; links cannot lead out of it.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	if err := check(root.Stat(name)); err != nil {
 		return nil, named(name, err)
@@ -27,7 +27,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// Read reads a regular file of at most so many bytes.
+// Read reads a regular file of at most most bytes.
 func Read(path string, most int) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func check(st fs.FileInfo, err error) error {
 	return nil
 }
 
-// named says which file an error is about, unless it does.
+// named adds the file's name to an error that does not have it.
 func named(path string, err error) error {
 	var known *fs.PathError
 	if errors.As(err, &known) {

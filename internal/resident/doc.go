@@ -1,5 +1,5 @@
-// Package resident says what memory this process has, and what it may have: figures of
-// the system, which is Linux. Elsewhere nothing is known.
+// Package resident returns the memory that this process has, and the memory that it
+// may have, as Linux reports them. On other systems nothing is known.
 package resident
 
 // Sizes are the bytes of this process that are in memory now: of its own, and of files

@@ -100,13 +100,13 @@ func CanAccessPeer(device, other int) (bool, error) {
 	return can != 0, err
 }
 
-// Record sets an event of the context behind what is enqueued in the stream.
+// Record enqueues an event of the context in the stream, after the work that is there.
 func Record(ctx Context, e Event, s Stream) error {
 	return result("cuEventRecord", C.libcuda_record(ctx.c, e.c, s.c))
 }
 
-// Wait has what is enqueued in the stream from now on wait for an event, of any context, as
-// it was recorded last.
+// Wait makes all work that is enqueued in the stream from now on wait for an event, of any
+// context, as it was recorded last.
 func Wait(ctx Context, s Stream, e Event) error {
 	return result("cuStreamWaitEvent", C.libcuda_wait(ctx.c, s.c, e.c))
 }

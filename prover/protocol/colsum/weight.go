@@ -90,5 +90,5 @@ func Vars(g *model.Graph, l *backend.Leaves) int {
 	return n
 }
 
-// Elements is the number of elements of K that a sum of so many rounds sends.
+// Elements returns the number of elements of K that a sum of vars rounds sends.
 func Elements(vars int) int { return 2 * vars }

@@ -19,8 +19,8 @@ type Layer struct {
 	lambda         field.QM31
 	vars           int
 	weight         poly.SplitEq // of the variables after the round's
-	// Of n1 and d1 only the first stored entries are there. The others stand for
-	// the fraction 0/1, with λ·1 in the numerator.
+	// n1 and d1 have only their first stored entries. The other entries are the
+	// fraction 0/1, with λ·1 in the numerator.
 	stored int
 	// leaves is where the values come from until the first variable is bound,
 	// in the last layer; the tables have room for the values after that.
@@ -35,8 +35,8 @@ func NewLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *Layer {
 	return &Layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0), stored: len(n1)}
 }
 
-// newLeafLayer takes over the leaves' denominators and, for the numerators,
-// room for half as many elements as there are leaves.
+// newLeafLayer takes over the leaves' denominators. room has half as many elements
+// as there are leaves, for the numerators.
 func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *Layer {
 	q := len(room) / 2
 	t := NewLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
@@ -179,8 +179,9 @@ func (l *Layer) sums(s *scratch, pairs, from, to int, w []field.QM31) (zero, top
 	return field.FractionRoundSums(w, halves(l.n0), n1, halves(l.d0), d1)
 }
 
-// filled returns entries [from, to) of n1 and d1, with what is not stored: in the
-// tables if all are, else in the given room.
+// filled returns entries [from, to) of n1 and d1, including entries that are not
+// stored. It returns part of the tables if all are stored, else it copies to n and
+// d.
 func (l *Layer) filled(from, to int, n, d []field.QM31) (n1, d1 []field.QM31) {
 	if to <= l.stored {
 		return l.n1[from:to], l.d1[from:to]

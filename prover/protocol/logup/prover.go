@@ -34,9 +34,9 @@ func NewTreeIn(a *arena.Arena, num []field.M31, den []field.QM31) Tree {
 	return newTree(a, leaves{num: num, den: den, vars: NumVars(len(num))})
 }
 
-// A Tree is the passes over the tree of sums over some leaves, wherever it is:
-// the work on data in the prover's rounds. [Prove] does the rest. Results are a
-// function of the leaves and of the calls so far. A tree is used by one goroutine.
+// A Tree is the passes over a tree of sums, in memory or on a device: the work on data
+// in the prover's rounds. [Prove] does the rest. Results are a function of the leaves
+// and of the calls so far. A tree is used by one goroutine.
 type Tree interface {
 	// Top returns layer 1. Of a single leaf it returns the leaf as N0/D0.
 	Top(ctx context.Context) (Fractions, error)
@@ -61,16 +61,16 @@ type Tree interface {
 // Sums are a round's value at 0 and leading coefficient.
 type Sums struct{ Zero, Top field.QM31 }
 
-// An End is what a proof comes down to: the evaluations Num and Den at Point of
-// the numerators and the denominators.
+// An End is the claim to which a proof reduces the sum: the evaluations Num and Den,
+// at Point, of the numerators and the denominators.
 type End struct {
 	Point    []field.QM31
 	Num, Den field.QM31
 }
 
-// Prove proves that the fractions of a tree of 2^vars leaves, which the
-// transcript must bind already, add up to zero. The tree is used up. An error is
-// one of the tree; what was written by then is no proof. Fractions that do not
+// Prove proves that the fractions of a tree of 2^vars leaves, which the transcript
+// must bind already, add up to zero. The tree cannot be used afterwards. An error
+// comes from the tree; what was written by then is not a proof. Fractions that do not
 // add up to zero, or a zero denominator, give a proof that Verify rejects.
 func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, error) {
 	f, err := t.Top(ctx)

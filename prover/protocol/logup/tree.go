@@ -8,11 +8,12 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// entriesPerTask bounds a parallel task from below: some hundred microseconds.
+// entriesPerTask is the least size of a parallel task: some hundred microseconds of
+// work.
 const entriesPerTask = 1 << 11
 
-// leaves are 2^vars fractions of which those from len(num) on are 0/1 and not
-// stored. len(num) > 2^(vars−1), so only the last half has any of them.
+// leaves are 2^vars fractions. Those from len(num) on are 0/1 and not stored. len(num)
+// > 2^(vars−1), so only the last half has any of them.
 type leaves struct {
 	num  []field.M31
 	den  []field.QM31
@@ -27,8 +28,8 @@ func (l *leaves) entry(i int) (num, den field.QM31) {
 	return field.FromM31(l.num[i]), l.den[i]
 }
 
-// A tile is what one goroutine works on at a time: small enough that a dozen
-// of them fit into the first two caches, large enough to amortise the calls.
+// tile is the number of entries that a goroutine works on at a time: a dozen tiles fit
+// into the first two caches, and the cost of calls is small.
 const tile = 256
 
 // A piece is a tile's worth of leaves, with room for those that are not stored.
@@ -68,9 +69,10 @@ func (l *leaves) add(second *piece, num, den []field.QM31, from, to int) {
 }
 
 // A tree holds layers above the leaves, layer k in entries [2^k, 2^(k+1)) of both
-// tables, like a heap. The proof consumes them from the top. The lowest layer, half of
-// all, is not among them: it is made from the leaves again when its turn comes, in the
-// room of those above it, which are used up by then.
+// tables, like a heap. The proof consumes them from the top. The lowest layer, which
+// has half of all entries, is not stored: it is computed from the leaves again when
+// the proof reaches it, in the memory of the layers above, which are not needed any
+// more.
 type tree struct {
 	leaves   leaves
 	num, den []field.QM31

@@ -15,10 +15,10 @@ var (
 	ErrLayer       = errors.New("logup: a layer does not follow from the one below")
 )
 
-// Verify checks that 2^numVars fractions, committed to before, add up to zero
-// with no zero among the denominators. It returns the evaluations that this
-// comes down to, which are the caller's to check; fractions the prover left out
-// count as 0/1 there. On failure it fails r, and the result means nothing.
+// Verify checks that 2^numVars fractions, committed to before, add up to zero with
+// no zero among the denominators. It returns the evaluations to which the sum is
+// reduced; the caller checks them. Fractions that the prover left out count as 0/1
+// there. On failure it fails r, and the result is meaningless.
 func Verify(r *transcript.Reader, numVars int) End {
 	if numVars == 0 {
 		num, den := r.QM31(), r.QM31()

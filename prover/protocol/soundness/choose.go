@@ -25,9 +25,9 @@ const (
 	limbBytes   = 4
 	fieldBytes  = 16
 
-	// The hasher and the tree of a commitment take 128 bytes a column: rows grow
-	// beyond 2^comfortableRow values, 512 MB at rate 1/4, only as far as it takes
-	// to have no more than 2^comfortableFold of them.
+	// The hasher and the tree of a commitment take 128 bytes a column, which is 512 MB for rows
+	// of 2^comfortableRow values at rate 1/4. Longer rows are chosen only if there would be
+	// more than 2^comfortableFold rows otherwise.
 	comfortableRow  = 20
 	comfortableFold = 9
 
@@ -67,14 +67,14 @@ func Choose(c Config, sizes []uint64) (*Params, error) {
 	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
 }
 
-// leastRows is how many rows the longest stack of a tree has at least, if it has
-// as many values as that takes: a permutation absorbs eight.
+// leastRows is the least number of rows of the longest stack of a tree, if it has enough
+// values: a permutation absorbs eight.
 const leastRows = 8
 
-// Longer rows than those that cost least are taken where they make a proof shorter by
-// bytesNoticed at least and cost less than 1/2^hardly more: what a verifier does with leaves is
-// not counted, and of a large witness halving these costs the prover about as much as their
-// bytes are worth, so that whichever is less was chance.
+// Rows are made longer than the cheapest ones if that makes a proof shorter by at least
+// bytesNoticed and costs less than 1/2^hardly more. The cost model does not count the
+// verifier's work on leaves. For a large witness, halving the leaves costs the prover about as
+// much as their bytes are worth, so without this rule chance would decide.
 const (
 	bytesNoticed = 1 << 20
 	hardly       = 6
@@ -109,20 +109,21 @@ func (c Config) leaves(t Tree) uint64 {
 	return uint64(l.Queries) * t.rows(t.RowVars) * limbBytes
 }
 
-// The hashing of a key's own columns counts keyWeight times where somebody waits for
-// it, from psNoticed on. Counted once, the bytes of proofs, each worth 4 µs, outweigh
-// it so far that rows get longer to save 2 % of a proof, though one row over a multiple
-// of eight costs each of twice as many columns a permutation: 20 % of the commitment.
+// The hashing of a key's own columns counts keyWeight times if it takes long enough for
+// somebody to wait, from psNoticed on. If it counted once, the bytes of proofs, at 4 µs each,
+// would outweigh it: rows would get longer to save 2 % of a proof, although one row more than a
+// multiple of eight costs a permutation in each of twice as many columns, 20 % of the
+// commitment.
 const (
 	keyWeight = 5
 	psNoticed = 20_000_000_000
 )
 
-// ChooseKeyRowVars returns log2 of the row length for a polynomial of that many
-// values that will be opened with others, of which nothing is known yet: the length
-// that costs least beside a polynomial of the same size in rows of the best length
-// for both. The optimum is flat, and few openings are much cheaper with another:
-// where lengths cost about the same, the one that is hashed sooner is taken.
+// ChooseKeyRowVars returns log2 of the row length for a polynomial of size values that will be
+// opened together with others, which are not known yet. It is the length that costs least
+// beside a second polynomial of the same size, when both have the best length. The optimum is
+// flat, and few openings are much cheaper with another length. Of lengths that cost about the
+// same, it is the one that is hashed fastest.
 func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 	sizes := []uint64{size}
 	longest, err := c.longestRow(sizes)
@@ -148,7 +149,7 @@ func (c Config) outOfReach() error {
 	return fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
 }
 
-// longestRow returns log2 of the longest row worth a look for stacks of these sizes.
+// longestRow returns log2 of the longest row that is considered for stacks of these sizes.
 func (c Config) longestRow(sizes []uint64) (int, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
@@ -223,7 +224,7 @@ type tailSearch struct {
 	memo   map[int]step
 }
 
-// step is what to do with a row: send it in the clear, or commit to it.
+// step says what happens to a row: it is sent in the clear, or committed to.
 type step struct {
 	cost uint64
 	last bool
@@ -319,8 +320,8 @@ func (l Level) cost(leafBytes uint64) uint64 {
 	return time + l.tailTime() + (l.messageBytes()+l.openedBytes(leafBytes, l.LogDomain()))*psPerByte
 }
 
-// tailTime returns the prover's time for what the level's queries cause later,
-// the constraints on the folded row, and for its grinding.
+// tailTime returns the prover's time for the constraints that the level's queries put on the
+// folded row, and for the level's grinding.
 func (l Level) tailTime() uint64 {
 	time := uint64(l.Queries) << l.RowVars * psConstraint
 	time += uint64(1) << l.QueryGrind * psPermutation

@@ -9,14 +9,14 @@ import (
 // group of F_p has order 2^31 and a domain of 2^n points needs order 2^(n+2).
 const MaxLogDomain = 29
 
-// maxGrindBits is what the transcript's nonces allow.
+// maxGrindBits is the most bits of grinding that the transcript's nonces allow.
 const maxGrindBits = 24
 
 // MaxFoldVars is the largest log2 of the number of rows of an opening: beyond
 // it leaves would be longer than the values they stand for.
 const MaxFoldVars = 16
 
-// Config is what a key fixes about the security of its proofs.
+// Config has the security parameters that a key prescribes for its proofs.
 type Config struct {
 	TargetBits int  // bits wanted of every round, 1..120
 	GrindBits  int  // most bits of grinding before any challenge, 0..24

@@ -2,9 +2,9 @@ package soundness
 
 import "fmt"
 
-// Strength is what a proof is worth, round by round, in two parts: what holds
-// against any prover, and what proofs of work add to that by making every
-// attempt cost hash calls.
+// Strength is the security of a proof, round by round, in two parts: bits that hold
+// against any prover, and bits that proofs of work add by making every attempt cost
+// hash calls.
 type Strength struct {
 	Total  Bits // of the weakest round, work included
 	Proven Bits // of the round that is weakest without its work; at most Total

@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// Tables are the passes over the tables A and B of a batch of instances,
-// wherever those are: the work on data in the prover's rounds. [Prove] does the
-// rest. Results are a function of the tables and of the calls so far. Tables are
-// used by one goroutine.
+// Tables are the passes over the tables A and B of a batch of instances, in memory
+// or on a device: the work on data in the prover's rounds. [Prove] does the rest.
+// Results are a function of the tables and of the calls so far. Tables are used by
+// one goroutine.
 type Tables interface {
 	// Round returns the sums of every instance that takes part in the round
 	// (an instance of n variables in the last n), by instance. In all tables
@@ -31,10 +31,11 @@ type Tables interface {
 // is q(0) and says nothing about q(1): then First is q(1).
 type Sums struct{ First, Top field.QM31 }
 
-// Prove proves the claims of the shapes over tables of these shapes and returns
-// the evaluations they come down to. The claims and eq points must have been
-// absorbed, or follow from what has been. The tables are used up. An error is
-// one of the tables; what was written by then is no proof.
+// Prove proves the claims of the shapes over tables of these shapes, and returns
+// the evaluations to which they are reduced. The claims and eq points must have
+// been absorbed, or follow from what has been. The tables cannot be used
+// afterwards. An error comes from the tables; what was written by then is not a
+// proof.
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics. A false claim gives a proof that Verify rejects.
@@ -87,7 +88,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	return finals, nil
 }
 
-// A state is an instance on its way through the rounds, but for its tables.
+// A state is the state of an instance between rounds, without its tables.
 type state struct {
 	claim   field.QM31   // Σ_x eq(unbound)·A·B
 	scale   field.QM31   // γ^i · Π eq over the bound eq variables

@@ -33,8 +33,8 @@ type Shape struct {
 	Eq      []field.QM31
 }
 
-// A Final is what is left of an instance: the claims A~(Point) = A and
-// B~(Point) = B. For the verifier they are still to be checked.
+// A Final is the pair of claims to which an instance is reduced: A~(Point) = A and
+// B~(Point) = B. The verifier still has to check them.
 type Final struct {
 	Point []field.QM31
 	A, B  field.QM31
@@ -88,7 +88,7 @@ func (m *message) at(x field.QM31) field.QM31 {
 	return m[3].Mul(x).Add(m[2]).Mul(x).Add(m[1]).Mul(x).Add(m[0])
 }
 
-// sent returns the coefficients that travel for a polynomial of this degree.
+// sent returns the coefficients that are sent for a polynomial of this degree.
 func (m *message) sent(degree int) []field.QM31 {
 	if degree == 2 {
 		return []field.QM31{m[0], m[2]}

@@ -11,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
-// pairsPerTask bounds a task of a round from below: some hundred microseconds
-// of work. Small instances are done together, many to a task.
+// pairsPerTask is the least size of a task of a round: some hundred microseconds of
+// work. A task may have many small instances.
 const pairsPerTask = 1 << 11
 
 // tile is how many pairs are folded before their products are taken, so that
@@ -71,7 +71,7 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 	return result, nil
 }
 
-// share is Round of so many pairs, by several tasks.
+// share is Round for total pairs, by several tasks.
 func (t *tables) share(total, round int, r field.QM31, result []Sums) {
 	var active, ends []int
 	n := 0

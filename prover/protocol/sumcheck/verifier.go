@@ -12,10 +12,9 @@ import (
 // not add up to the running claim.
 var ErrFinal = errors.New("sumcheck: the final evaluations do not give the running claim")
 
-// Verify checks the sums of the shapes, whose claims and eq points must have
-// been absorbed (or follow from what has been), and returns the evaluation
-// claims they come down to. On failure it fails r, and the result means
-// nothing.
+// Verify checks the sums of the shapes, whose claims and eq points must have been
+// absorbed (or follow from what has been), and returns the evaluation claims to
+// which they are reduced. On failure it fails r, and the result is meaningless.
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics.
