@@ -16,6 +16,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
 )
 
 func main() {
@@ -56,6 +58,9 @@ func run(out string) error {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			return err
+		}
+		if name == "package.json" {
+			data = bytes.Replace(data, []byte(",\n"), fmt.Appendf(nil, ",\n  \"version\": %q,\n", provemodel.Version), 1)
 		}
 		if err := os.WriteFile(filepath.Join(npm, name), data, 0o644); err != nil {
 			return err

@@ -214,7 +214,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestLarge: an opening of 700 KB within a second and a half, and a proof of 10 MB, with
+// TestLarge: an opening of 700 KB within a second and a half, and a proof of several MB, with
 // progress on the way.
 func TestLarge(t *testing.T) {
 	p := open(t)

@@ -28,7 +28,7 @@ type testCase struct {
 }
 
 var cases = []testCase{
-	// More than 10 MB, mostly of public values.
+	// Several megabytes, mostly of public values.
 	{"large", relu("x", 1, 2900000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, []provemodel.Option{provemodel.Mode("exact")}},
 	// Mostly an opening.
 	{"medium", perceptron(4, 512), func(i int) float64 { return math.Sin(float64(i)) },

@@ -77,14 +77,14 @@ test("files that are no proofs", async () => {
   await assert.rejects(verify(proof, undefined), TypeError);
 });
 
-test("a proof of 10 MB, with progress", async () => {
+test("a proof of several megabytes, with progress", async () => {
   const [proof, key] = files(join(made, "large"));
-  assert.ok(proof.length > 10e6);
+  assert.ok(proof.length > 5e6);
   const told = [];
   const verdict = await verify(new Blob([proof]), key.buffer.slice(key.byteOffset, key.byteOffset + key.length), { onProgress: (read, size) => told.push([read, size]) });
   assert.equal(verdict.valid, true, verdict.reason);
   assert.deepEqual(told.at(-1), [proof.length, proof.length]);
-  proof[9e6] ^= 1;
+  proof[proof.length - 1e6] ^= 1;
   assert.equal((await verify(proof, key)).valid, false);
 });
 
