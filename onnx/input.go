@@ -66,15 +66,6 @@ func (in Inputs) Data() [][]float64 {
 	return out
 }
 
-// Names returns the names in order, empty where the file has none.
-func (in Inputs) Names() []string {
-	out := make([]string, len(in))
-	for i, v := range in {
-		out[i] = v.Name
-	}
-	return out
-}
-
 // ReadInputs reads the inputs of one run from files, each a path or name=path, the name
 // being that of the input that the file has one array for. A name may be given several
 // times: the files are samples then, end to end. Files without a name are in the inputs'

@@ -19,8 +19,17 @@ trap 'rm -rf "$work"' EXIT
 go run ./web/build -o "$work"
 go run ./web/testfiles "$work/files"
 go build -o "$work/prove-model" ./cmd/prove-model
-"$work/prove-model" --model testdata/digits/digits.onnx --input testdata/digits/input.json --calibration testdata/digits/calibration.json \
-	--no-cache --quiet --proof "$work/x.proof" --vk "$work/x.vk" --report "$work/files/report.html" >/dev/null
+# Proofs of the command, with their reports: of a picture, and of a text whose tokens are
+# the likeliest, or drawn.
+cp -r testdata/digits "$work/files/digits"
+run() {
+	mkdir -p "$work/files/$1"
+	(cd "$work/files" && "$work/prove-model" --no-cache --quiet --proof "$1/run.proof" --vk "$1/key.vk" --report "$1/report.html" "${@:2}" >/dev/null)
+}
+run digit --model digits/digits.onnx --input digits/input.json --calibration digits/calibration.json
+text=(--model story/model --prompt "The capital of France is" --max-tokens 12 --mode exact)
+run story "${text[@]}"
+run drawn "${text[@]}" --seed 20 --temperature 1.5 --top-k 5
 export PROVE_MODEL_WEB=$work PROVE_MODEL_FILES=$work/files PROVE_MODEL_COMMAND=$work/prove-model
 if command -v node >/dev/null; then
 	node --test web/npm/test/*.mjs

@@ -88,7 +88,7 @@ func page(npm string) (page []byte, compressed int, err error) {
 	wasm := read(filepath.Join(npm, "verifier.wasm"))
 	input := script(read("web/npm/input.js"))
 	worker := read(filepath.Join(npm, "wasm_exec.js")) + script(read("web/npm/engine.js")) + read("web/page/worker.js")
-	app := "\"use strict\";\n" + input + read("web/page/view.js") + read("web/page/app.js")
+	app := "\"use strict\";\n" + input + read("web/page/view.js") + read("web/page/text.js") + read("web/page/app.js")
 	style := read("web/page/style.css")
 	text := read("web/page/index.html")
 	example := base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/run.proof"))) + " " +

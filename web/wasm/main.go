@@ -3,11 +3,16 @@
 // Command wasm is the verifier as WebAssembly. It sets globalThis.proveModelVerifier
 // to a function
 //
-//	(key, proof: Uint8Array, options: {minBits, commitment, names, values}, progress) => verdict
+//	(key, proof: Uint8Array, options, progress) => verdict
 //
 // which verifies in one call, telling progress(bytes read, bytes) as it goes, and gives
-// {valid, reason} or what the proof states. names and values are of the input that the
-// proof should be about: strings and Float64Arrays; both null if any will do.
+// {valid, kind, reason} or what the proof states. Options are null where nothing is asked:
+//
+//	minBits     number
+//	commitment  hexadecimal digits
+//	input       [{name, shape, values: Float64Array}], what the proof should be about
+//	sampling    {seed: decimal digits, temperature, topK, topP}, how tokens were drawn
+//	tokenizer   Uint8Array, the file of it
 package main
 
 import (
@@ -20,6 +25,7 @@ import (
 	"syscall/js"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -29,12 +35,37 @@ func main() {
 	js.Global().Set("proveModelVerifier", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		v, err := verify(args[0], args[1], args[2], args[3])
 		if err != nil {
-			return map[string]any{"valid": false, "reason": reason(err)}
+			return map[string]any{"valid": false, "kind": kind(err), "reason": reason(err)}
 		}
 		return v
 	}))
 	select {} // the function lives as long as the page
 }
+
+// kind says in a word why a proof is not accepted, for those who say it in their own.
+func kind(err error) string {
+	var weak *verifier.WeakError
+	switch {
+	case errors.As(err, &weak):
+		return "weak"
+	case errors.Is(err, verifier.ErrOtherModel):
+		return "model"
+	case errors.Is(err, statement.ErrOtherInput):
+		return "input"
+	case errors.Is(err, verifier.ErrOtherToken):
+		return "drawn"
+	case errors.Is(err, errTokenizer):
+		return "tokenizer"
+	case errors.Is(err, errOption):
+		return "option"
+	case errors.Is(err, proof.ErrMalformed):
+		return "malformed"
+	}
+	return "proof"
+}
+
+// errOption is wrapped by the error about what is asked for.
+var errOption = errors.New("what is asked for cannot be understood")
 
 // reason is the text of an error without the part that the verdict says.
 func reason(err error) string {
@@ -51,9 +82,13 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	if c := options.Get("commitment"); !c.IsNull() {
 		digest, err := hex.DecodeString(c.String())
 		if err != nil || len(digest) != 32 {
-			return nil, fmt.Errorf("commitment %q: want 64 hexadecimal digits", c.String())
+			return nil, fmt.Errorf("%w: the commitment %q: want 64 hexadecimal digits", errOption, c.String())
 		}
 		policy.Commitment = (*[32]byte)(digest)
+	}
+	var err error
+	if policy.Sampling, err = sampling(options.Get("sampling")); err != nil {
+		return nil, err
 	}
 	key, err := proof.ReadKey(bytes.NewReader(content(keyFile)), proof.MaxKeySize)
 	if err != nil {
@@ -65,14 +100,20 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 		return nil, err
 	}
 	clamped := 0
-	if names := options.Get("names"); !names.IsNull() {
-		if clamped, err = compare(result, names, options.Get("values")); err != nil {
+	if given := options.Get("input"); !given.IsNull() {
+		if clamped, err = statement.Compare(result, arrays(given)); err != nil {
 			return nil, err
 		}
 	}
+	outputs := statement.Outputs(result)
+	text, err := textOf(key, result, outputs, policy.Sampling, options.Get("tokenizer"))
+	if err != nil {
+		return nil, err
+	}
+	g := result.Circuit
 	return map[string]any{
-		"valid": true, "reason": "", "commitment": hex.EncodeToString(key.Digest[:]),
-		"inputs": tensors(statement.Inputs(result)), "outputs": tensors(statement.Outputs(result)),
+		"valid": true, "kind": "", "reason": "", "commitment": hex.EncodeToString(key.Digest[:]),
+		"inputs": tensors(g, g.Inputs, statement.Inputs(result)), "outputs": tensors(g, g.Outputs, outputs), "text": text,
 		"clamped": clamped, "saturated": saturations(statement.Saturations(result)), "bytes": result.Bytes,
 		"security": map[string]any{
 			"total": result.Strength.Total.Float(), "proven": result.Strength.Proven.Float(), "work": result.Strength.Work().Float(),
@@ -100,14 +141,20 @@ func (f *follower) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func compare(r *verifier.Result, names, values js.Value) (clamped int, err error) {
-	var given []string
-	var numbers [][]float64
-	for i := range names.Length() {
-		given = append(given, names.Index(i).String())
-		numbers = append(numbers, floats(values.Index(i)))
+// arrays copies a list of {name, shape, values}.
+func arrays(list js.Value) []statement.Array {
+	given := make([]statement.Array, list.Length())
+	for i := range given {
+		a := list.Index(i)
+		given[i] = statement.Array{Name: a.Get("name").String(), Values: floats(a.Get("values"))}
+		if shape := a.Get("shape"); !shape.IsNull() {
+			given[i].Shape = make([]int, shape.Length())
+			for k := range given[i].Shape {
+				given[i].Shape[k] = shape.Index(k).Int()
+			}
+		}
 	}
-	return statement.Compare(r, given, numbers)
+	return given
 }
 
 // floats copies a Float64Array.
@@ -119,18 +166,25 @@ func floats(array js.Value) []float64 {
 	return v
 }
 
-func tensors(list []statement.Tensor) []any {
+// tensors are those of a statement. ids says that their entries are indexes, such as tokens or
+// positions, and no quantities.
+func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []any {
 	var out []any
-	for _, t := range list {
+	for i, t := range list {
 		values := js.Global().Get("Float64Array").New(len(t.Values))
 		if len(t.Values) > 0 {
 			js.CopyBytesToJS(bytesOf(values), raw(t.Values))
 		}
-		var shape []any
-		for _, d := range t.Shape {
-			shape = append(shape, d)
-		}
-		out = append(out, map[string]any{"name": t.Name, "shape": shape, "values": values})
+		out = append(out, map[string]any{"name": t.Name, "shape": numbers(t.Shape), "values": values, "ids": g.IsIds(ids[i])})
+	}
+	return out
+}
+
+// numbers is a list as JavaScript takes it.
+func numbers(list []int) []any {
+	out := make([]any, len(list))
+	for i, n := range list {
+		out[i] = n
 	}
 	return out
 }
