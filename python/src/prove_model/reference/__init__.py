@@ -36,8 +36,6 @@ def verify(
         checked = statement.check(content(key), content(proof), given, commitment, min_bits)
     except Invalid as reason:
         return Verdict(False, str(reason))
-    except RecursionError:
-        return Verdict(False, "virtual tensors are nested too deep")
     return Verdict(True, "", checked.vk.commitment.hex(), arrays(statement.inputs(checked)), arrays(statement.outputs(checked)),
                    statement.bits(checked), seconds=time.monotonic() - started,
                    saturated=[Saturation(", ".join(nodes), count, of) for nodes, count, of in statement.saturated(checked)])
