@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python web webtest clean
+.PHONY: help build test demo check race fuzz forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python torch web webtest shots readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,17 +79,26 @@ dist: ## archives of a release in dist, with checksums: all systems, man pages, 
 distcheck: ## build the archives of this commit twice, the second time elsewhere without a cache: the same bytes
 	scripts/dist-check.sh
 
-wheels: ## the Python wheel for this machine in dist ($PYTHON must have hatchling; scripts/wheels.sh --all makes all)
+wheels: ## the Python wheel for this machine in dist (scripts/wheels.sh --all makes all)
 	scripts/wheels.sh
 
-python: ## the Python package: its tests, on a wheel in a virtual environment of its own, and mypy (fetches torch)
+python: ## the Python package: its tests, on a wheel in a virtual environment of its own, and mypy
 	scripts/test-python.sh
+
+torch: ## the same with those of torch and transformers, and the notebook (fetches torch, 6 GB with its libraries for GPUs)
+	scripts/test-python.sh --torch
 
 web: ## the web verifier in dist: verifier.html, a page that needs no server, and npm/, a package
 	$(GO) run ./web/build
 
-webtest: ## its tests: Node, and a headless Chromium
+webtest: ## its tests: Node, and a headless Chromium, which is installed if there is none and may be
 	scripts/test-web.sh
+
+shots: ## the pictures of the web verifier and of reports in docs/images
+	scripts/test-web.sh docs/images/web
+
+readme: ## the commands of README.md, as they stand there, in a copy of this folder
+	scripts/readme.sh
 
 clean: ## remove what make built
 	rm -rf bin dist

@@ -143,7 +143,11 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w: %w", ErrInvalid, ErrOtherInput, err)
 		}
-		if s.Clamped, err = statement.Compare(result, arrays.Names(), arrays.Data()); err != nil {
+		given := make([]statement.Array, len(arrays)) // by position, of shapes that fit
+		for i, a := range arrays {
+			given[i].Values = a.Values
+		}
+		if s.Clamped, err = statement.Compare(result, given); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}

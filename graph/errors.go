@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // NodeError says why one node of a model cannot be used.
@@ -62,12 +64,5 @@ func (e NodesError) Error() string {
 	return b.String()
 }
 
-// Quote puts a string of the model in quotes for a message, shortened: names can be as
-// long as the file that they are from.
-func Quote(s string) string {
-	const most = 120
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
-}
+// Quote puts a string of the model in quotes for a message, shortened.
+func Quote(s string) string { return quote.Name(s) }

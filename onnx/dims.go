@@ -37,6 +37,11 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		}
 		opts = opts.sampledBy(Options{}.describe(given))
 	}
+	for i, w := range declaredInputs(inputs) { // before a size is taken from the count of the numbers
+		if err := (Input{Shape: inputShape(opts, i)}).fits(w); err != nil {
+			return nil, &InputsError{err}
+		}
+	}
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
@@ -159,6 +164,7 @@ func declaredInputs(inputs []*onnxpb.ValueInfoProto) []graph.Input {
 		out[i].Name = in.GetName()
 		for _, d := range in.GetType().GetTensorType().GetShape().GetDim() {
 			out[i].Shape = append(out[i].Shape, int(min(max(d.GetDimValue(), 0), graph.MaxElements)))
+			out[i].Symbols = append(out[i].Symbols, d.GetDimParam())
 		}
 	}
 	return out

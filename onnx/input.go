@@ -67,15 +67,6 @@ func (in Inputs) Data() [][]float64 {
 	return out
 }
 
-// Names returns the names in order, empty where the file has none.
-func (in Inputs) Names() []string {
-	out := make([]string, len(in))
-	for i, v := range in {
-		out[i] = v.Name
-	}
-	return out
-}
-
 // ReadInputs reads the inputs of one run from files. Each is given as a path, or as
 // name=path, where name is an input for which the file has one array. If a name is given
 // several times, its files are samples, which are joined. Files without a name are in the

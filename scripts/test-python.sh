@@ -2,22 +2,25 @@
 # Builds a wheel for this machine, installs it into a virtual environment, and runs
 # the package's tests and mypy there.
 #
-#   scripts/test-python.sh [arguments of pytest]
+#   scripts/test-python.sh [--torch] [arguments of pytest]
 #
-# The environment is $PROVE_MODEL_VENV, or .cache/python, which is made with the
-# versions of python/requirements-test.txt.
+# With --torch the environment has torch, transformers and what the notebook needs, and
+# their tests run too: PyPI's torch brings libraries for GPUs, 6 GB. Environments are
+# .cache/python and .cache/python-torch, of the versions in python/requirements-*.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-venv=${PROVE_MODEL_VENV:-$PWD/.cache/python}
-if [ ! -x "$venv/bin/python" ]; then
-	"${PYTHON:-python3}" -m venv "$venv"
-	"$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt
+venv=.cache/python requirements=python/requirements-test.txt
+if [ "${1:-}" = --torch ]; then
+	venv=.cache/python-torch requirements=python/requirements-torch.txt
+	shift
 fi
+scripts/venv.sh "$venv" -r "$requirements"
 wheels=$(mktemp -d)
 trap 'rm -rf "$wheels"' EXIT
-PYTHON="$venv/bin/python" scripts/wheels.sh "$wheels"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheels"/*.whl
+scripts/wheels.sh "$wheels"
+"${PYTHON:-python3}" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheels"/*.whl
+venv=$PWD/$venv
 cd python
 "$venv/bin/python" -m mypy
 "$venv/bin/python" -m pytest "$@"

@@ -4,7 +4,8 @@
 #
 #   scripts/test-web.sh [FOLDER FOR SCREENSHOTS]
 #
-# With CI=true it is a failure if Node or Chromium is not there.
+# Chromium is installed if there is none and it may be (scripts/chromium.sh). With
+# CI=true it is a failure if Node or Chromium is not there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,15 +19,24 @@ trap 'rm -rf "$work"' EXIT
 go run ./web/build -o "$work"
 go run ./web/testfiles "$work/files"
 go build -o "$work/prove-model" ./cmd/prove-model
-"$work/prove-model" --model testdata/digits/digits.onnx --input testdata/digits/input.json --calibration testdata/digits/calibration.json \
-	--no-cache --quiet --proof "$work/x.proof" --vk "$work/x.vk" --report "$work/files/report.html" >/dev/null
+# Proofs of the command, with their reports: of a picture, and of a text whose tokens are
+# the likeliest, or drawn.
+cp -r testdata/digits "$work/files/digits"
+run() {
+	mkdir -p "$work/files/$1"
+	(cd "$work/files" && "$work/prove-model" --no-cache --quiet --proof "$1/run.proof" --vk "$1/key.vk" --report "$1/report.html" "${@:2}" >/dev/null)
+}
+run digit --model digits/digits.onnx --input digits/input.json --calibration digits/calibration.json
+text=(--model story/model --prompt "The capital of France is" --max-tokens 12 --mode exact)
+run story "${text[@]}"
+run drawn "${text[@]}" --seed 20 --temperature 1.5 --top-k 5
 export PROVE_MODEL_WEB=$work PROVE_MODEL_FILES=$work/files PROVE_MODEL_COMMAND=$work/prove-model
 if command -v node >/dev/null; then
 	node --test web/npm/test/*.mjs
 else
 	skip "the npm package" Node
 fi
-if command -v chromium >/dev/null || command -v google-chrome >/dev/null; then
+if scripts/chromium.sh >"$work/chromium"; then
 	if [ -n "${1:-}" ]; then
 		mkdir -p "$1"
 		PROVE_MODEL_SHOTS=$(cd "$1" && pwd)
@@ -34,5 +44,5 @@ if command -v chromium >/dev/null || command -v google-chrome >/dev/null; then
 	fi
 	(cd web/chromium && GOFLAGS='' go vet . && GOFLAGS='' go test -count=1 -v .)
 else
-	skip "the page" Chromium
+	skip "the page and reports" Chromium
 fi

@@ -61,12 +61,21 @@ def main():
 
 
 def read_input(path):
-    """{"input_data": [[…], …]}: a list, nested as one likes, for each input."""
+    """{"input_data": [[…], …]}: for each input a list, flat or nested as its axes are."""
     with open(path, encoding="utf-8") as file:
         document = json.load(file)
     if not isinstance(document, dict) or not isinstance(document.get("input_data"), list):
         raise ValueError(f'{path}: has no "input_data"')
-    return [list(numbers(item, path)) for item in document["input_data"]]
+    return [(shape_of(item), list(numbers(item, path))) for item in document["input_data"]]
+
+
+def shape_of(item):
+    """The shape of nested lists; None of a flat one, which says nothing of axes."""
+    shape = []
+    while isinstance(item, list):
+        shape.append(len(item))
+        item = item[0] if item else None
+    return shape if len(shape) > 1 else None
 
 
 def numbers(item, path):

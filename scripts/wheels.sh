@@ -4,8 +4,8 @@
 #
 #   scripts/wheels.sh [--all] [FOLDER]     default: dist
 #
-# Without --all only the one for this machine. $PYTHON (default: python3) must
-# have hatchling, of the version in python/pyproject.toml.
+# Without --all only the one for this machine. What builds them, hatchling, comes into
+# an environment of its own in .cache; $PYTHON (default: python3) must have pip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,11 +16,8 @@ if [ "${1:-}" = --all ]; then
 fi
 mkdir -p "${1:-dist}"
 out=$(cd "${1:-dist}" && pwd)
-python=${PYTHON:-python3}
-"$python" -c 'import hatchling' 2>/dev/null || {
-	echo "wheels: $python has no hatchling: pip install -r python/requirements-test.txt, or name another Python in \$PYTHON" >&2
-	exit 1
-}
+python=$PWD/.cache/hatchling/bin/python
+scripts/venv.sh .cache/hatchling "$(sed -n 's/^requires = \["\(.*\)"\]$/\1/p' python/pyproject.toml)"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH CGO_ENABLED=0
 work=$(mktemp -d)

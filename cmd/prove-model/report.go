@@ -67,7 +67,80 @@ func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *pr
 	for _, o := range made.Outputs {
 		r.Outputs = append(r.Outputs, report.Output{Name: o.Name, Shape: o.Shape, Accuracy: o.Accuracy})
 	}
-	return r, nil
+	if j.IsText() {
+		r.Text, err = textOfReport(j, made)
+	} else {
+		pictured(r, j, made)
+	}
+	return r, err
+}
+
+// textOfReport is the text of a language model.
+func textOfReport(j *job.Job, made *proved) (*report.Text, error) {
+	prompt, err := j.Prompt()
+	if err != nil || made.textOf == nil {
+		return &report.Text{Prompt: prompt}, err
+	}
+	t := &report.Text{Prompt: prompt, Answer: made.Text, Chosen: chosen(made.Sampling)}
+	if t.Stopped = "The model itself ended the answer there."; made.Verdict == verdictCut {
+		t.Stopped = fmt.Sprintf("The answer stops after %d tokens because no more were asked for: the model had not ended it.", len(made.Tokens))
+	}
+	out := made.Outputs[0]
+	width := out.Shape[len(out.Shape)-1]
+	for i, id := range made.Tokens {
+		row := out.Values[i*width : (i+1)*width]
+		other := -1
+		for k, x := range row {
+			if k != id && (other < 0 || x > row[other]) {
+				other = k
+			}
+		}
+		token := report.Token{Name: j.Name(id), Float: j.Name(greatest(out.Float[i*width : (i+1)*width]))}
+		if other >= 0 {
+			token.Margin, token.Other = row[id]-row[other], j.Name(other)
+		}
+		t.Tokens = append(t.Tokens, token)
+	}
+	return t, nil
+}
+
+// chosen says who chose the tokens, for somebody who has to argue with it.
+func chosen(by *provemodel.Sampling) string {
+	if by == nil {
+		return "Nobody picked these words. At every step the model scored all the pieces of words (tokens) that it knows, and the answer takes the one with the highest score. " +
+			"The proof covers the scores."
+	}
+	return fmt.Sprintf("These words were drawn by lot from the model's own scores, with the seed %d (verify takes %s). The same seed always draws the same words. "+
+		"Whoever made the proof chose the seed, and may have tried others before.", by.Seed, flags(by))
+}
+
+// pictured adds pictures among the inputs, and the classes of a classifier, each beside the
+// picture that it is of.
+func pictured(r *report.Report, j *job.Job, made *proved) {
+	rows := 0 // of what is pictured
+	for i, in := range j.Model.Inputs() {
+		for _, image := range report.Pictures(in.Shape, j.Input[i]) {
+			r.Pictures = append(r.Pictures, report.Picture{Name: in.Name, Image: image})
+			rows = in.Shape[0]
+		}
+	}
+	if len(made.Outputs) != 1 {
+		return
+	}
+	out := made.Outputs[0]
+	if len(out.Shape) == 0 || len(out.Shape) > 2 || out.Shape[len(out.Shape)-1] < 2 {
+		return
+	}
+	width := out.Shape[len(out.Shape)-1]
+	for at := 0; at < len(out.Values); at += width {
+		r.Scores = append(r.Scores, report.Scores{Output: out.Name, Values: out.Values[at : at+width], Float: out.Float[at : at+width]})
+	}
+	if rows == len(r.Scores) && len(r.Pictures) <= rows {
+		for i, p := range r.Pictures {
+			r.Scores[i].Image = p.Image
+		}
+		r.Pictures = nil
+	}
 }
 
 // describeModel writes the description of a model as HTML: that of its run on the

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
 )
 
 func newVersion() *cobra.Command {
@@ -14,16 +16,15 @@ func newVersion() *cobra.Command {
 		Short: "Print the version and how it was built",
 		Args:  noArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			version, revision := "unknown", ""
+			revision := ""
 			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
 						revision = " " + s.Value
 					}
 				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "prove-model %s%s %s %s/%s\n", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(cmd.OutOrStdout(), "prove-model %s%s %s %s/%s\n", provemodel.Version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

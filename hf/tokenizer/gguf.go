@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // splitters of byte-level BPE by the name that GGUF files give them.
@@ -103,7 +103,7 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 	ids := make(map[string]int, len(tokens))
 	for i, s := range tokens {
 		if _, ok := ids[s]; ok {
-			return nil, fmt.Errorf("token %s is there twice", graph.Quote(s))
+			return nil, fmt.Errorf("token %s is there twice", quote.Name(s))
 		}
 		ids[s] = i
 	}
@@ -119,7 +119,7 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 	for _, s := range merges {
 		left, right, ok := strings.Cut(s, " ")
 		if !ok {
-			return nil, fmt.Errorf("the merge %s is not of two tokens", graph.Quote(s))
+			return nil, fmt.Errorf("the merge %s is not of two tokens", quote.Name(s))
 		}
 		if err := m.addMerge(left, right); err != nil {
 			return nil, err

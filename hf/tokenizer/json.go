@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
@@ -50,7 +50,7 @@ func ParseJSON(data []byte) (*Tokenizer, error) {
 	}
 	for _, a := range file.Added {
 		if a.ID < 0 || a.ID >= maxID {
-			return nil, fmt.Errorf("added token %s has id %d", graph.Quote(a.Content), a.ID)
+			return nil, fmt.Errorf("added token %s has id %d", quote.Name(a.Content), a.ID)
 		}
 	}
 	w := &work{leastWork + workPerFileByte*len(data)}
@@ -389,7 +389,7 @@ func (t *Tokenizer) readModel(raw json.RawMessage) error {
 		}
 		id, ok := v.id(p.Unknown)
 		if !ok {
-			return fmt.Errorf("the unknown token %s is not in the vocabulary", graph.Quote(p.Unknown))
+			return fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(p.Unknown))
 		}
 		m := &wordPiece{vocabulary: v, prefix: p.Prefix, unknown: id, most: p.Most}
 		for token := range v.ids {
@@ -433,7 +433,7 @@ func readBPE(raw json.RawMessage) (*bpe, error) {
 	if p.Unknown != nil {
 		id, ok := v.id(*p.Unknown)
 		if !ok {
-			return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", graph.Quote(*p.Unknown))
+			return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(*p.Unknown))
 		}
 		m.unknown = id
 	}
@@ -528,7 +528,7 @@ func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 		case part.Special != nil:
 			ids := p.Tokens[part.Special.ID].IDs
 			if len(ids) == 0 {
-				return fmt.Errorf("token %s of the template has no ids", graph.Quote(part.Special.ID))
+				return fmt.Errorf("token %s of the template has no ids", quote.Name(part.Special.ID))
 			}
 			if len(t.before)+len(t.after)+len(ids) > mostAround {
 				return fmt.Errorf("the template puts more than %d tokens around a text", mostAround)

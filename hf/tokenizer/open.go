@@ -1,3 +1,7 @@
+//go:build !js
+
+// In a browser there are no paths: what has a file's content calls its parser.
+
 package tokenizer
 
 import (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // Tokenizer turns text into ids and back. It does not change, so it may be used by
@@ -195,5 +195,5 @@ func eachWord(w *work, words []word, split splitter) []word {
 
 // unknown returns the error for something that is not supported.
 func unknown(what, name string) error {
-	return fmt.Errorf("%s %s is not one that is understood; the text could not be split as the model expects", what, graph.Quote(name))
+	return fmt.Errorf("%s %s is not one that is understood; the text could not be split as the model expects", what, quote.Name(name))
 }

@@ -59,13 +59,27 @@ func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tens
 	return out
 }
 
+// Array is what somebody gives for an input, row-major.
+type Array struct {
+	Name   string // empty if it goes by its position
+	Shape  []int  // nil if nothing is known but the number of the values
+	Values []float64
+}
+
 // Compare checks that the proof is about the given arrays, as the quantiser rounds
 // them, and returns how many of their entries it had to clamp: the proof is the same
-// for all of these. Arrays go by name if all have the names of inputs, each its own,
-// and by position otherwise. The error wraps ErrOtherInput.
-func Compare(r *verifier.Result, names []string, values [][]float64) (clamped int, err error) {
+// for all of these. The name of an array must be that of an input, which no other array
+// is for; those without a name, and those that NumPy calls arr_0, arr_1, … because nobody
+// named them, are for the other inputs, in their order. A shape must be the input's, of
+// which a batch of one may be missing, in the array or in the model. The error wraps
+// ErrOtherInput.
+func Compare(r *verifier.Result, given []Array) (clamped int, err error) {
 	g := r.Circuit
-	ints, clamped, err := g.RoundInputs(inOrder(g, names, values))
+	ordered, err := inOrder(g, given)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrOtherInput, err)
+	}
+	ints, clamped, err := g.RoundInputs(ordered)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrOtherInput, err)
 	}
@@ -77,25 +91,58 @@ func Compare(r *verifier.Result, names []string, values [][]float64) (clamped in
 	return clamped, nil
 }
 
-func inOrder(g *model.Graph, names []string, values [][]float64) [][]float64 {
-	if len(values) != len(g.Inputs) || len(names) != len(values) {
-		return values
+// numbered says whether NumPy gives that name to an array of an archive that nobody named.
+func numbered(name string) bool {
+	digits, ok := strings.CutPrefix(name, "arr_")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// inOrder returns the values of arrays in the order of the inputs.
+func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
+	if len(given) != len(g.Inputs) {
+		return nil, fmt.Errorf("%d arrays are given, and the model has %d inputs", len(given), len(g.Inputs))
 	}
-	index := map[string]int{}
-	for i, name := range names {
-		index[name] = i
-	}
-	ordered := make([][]float64, len(values))
-	for i, id := range g.Inputs {
-		name := g.Tensors[id].Name
-		at, ok := index[name]
-		if !ok {
-			return values
+	ordered := make([]*Array, len(g.Inputs))
+	var rest []*Array
+	for i := range given {
+		a := &given[i]
+		at := slices.IndexFunc(g.Inputs, func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
+		for at >= 0 && ordered[at] != nil { // a key may call two inputs the same
+			next := slices.IndexFunc(g.Inputs[at+1:], func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
+			if next < 0 {
+				return nil, fmt.Errorf("input %q is given twice", a.Name)
+			}
+			at += 1 + next
 		}
-		ordered[i] = values[at]
-		delete(index, name)
+		switch {
+		case a.Name == "" || at < 0 && numbered(a.Name):
+			rest = append(rest, a)
+		case at < 0:
+			return nil, fmt.Errorf("%q is given, but the model has no input of that name", a.Name)
+		default:
+			ordered[at] = a
+		}
 	}
-	return ordered
+	values := make([][]float64, len(ordered))
+	for i, id := range g.Inputs {
+		if ordered[i] == nil {
+			ordered[i], rest = rest[0], rest[1:]
+		}
+		t := &g.Tensors[id]
+		if !fits(ordered[i].Shape, t.Shape) {
+			return nil, fmt.Errorf("the array for input %q has shape %v, and the input has %v", t.Name, ordered[i].Shape, t.Shape)
+		}
+		values[i] = ordered[i].Values
+	}
+	return values, nil
+}
+
+// fits says whether an array of one shape may be for an input of another.
+func fits(array, input []int) bool {
+	withoutBatch := func(long, short []int) bool {
+		return len(long) == len(short)+1 && long[0] == 1 && slices.Equal(long[1:], short)
+	}
+	return array == nil || slices.Equal(array, input) || withoutBatch(array, input) || withoutBatch(input, array)
 }
 
 // Saturations names the nodes that look up in the tables of a result's saturations:

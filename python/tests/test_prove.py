@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +36,8 @@ def test_proves_and_verifies(proof: prove_model.Proof, image: Array, samples: Ar
     for inputs in ({"image": tmp_path / "image.npy"}, [tmp_path / "image.npy"], str(tmp_path / "image.npy")):
         assert prove_model.verify(proof, proof.key, inputs=inputs)
     assert not prove_model.verify(proof, proof.key, inputs={"picture": tmp_path / "image.npy"})
-    assert prove_model.Key.load(tmp_path / "x.vk").file == proof.key.file
+    key = prove_model.Key.load(tmp_path / "x.vk")
+    assert key.file == proof.key.file and key.commitment == proof.commitment
 
 
 def test_a_proof_that_does_not_hold(proof: prove_model.Proof, image: Array) -> None:
@@ -66,9 +72,32 @@ def test_both_verifiers_say_the_same(proof: prove_model.Proof, image: Array) -> 
 def test_ways_to_say_the_same_input(model: Path, image: Array, samples: Array, proof: prove_model.Proof, tmp_path: Path) -> None:
     file = tmp_path / "input.npy"
     np.save(file, image)
-    for inputs in (image[0, 0].tolist(), {"image": image.astype(np.float32)}, [image], file, np.asfortranarray(image)):
+    for inputs in (image[0].tolist(), {"image": image.astype(np.float32)}, [image], file, np.asfortranarray(image)):
         again = prove_model.prove(model, inputs, calibration=samples)
         assert again.file == proof.file and again.key.file == proof.key.file
+
+
+def test_inputs_have_the_name_and_the_shape_of_the_models(model: Path, image: Array, samples: Array, proof: prove_model.Proof) -> None:
+    wrong: list[tuple[Any, str]] = [
+        ({"picture": image}, "picture"),
+        ({"Image": image}, "Image"),
+        (image[0, 0], r"shape \[8,? 8\].*\[(1|\"batch\"),? 1,? 8,? 8\]"),
+        (image.reshape(64), r"shape \[64\].*\[(1|\"batch\"),? 1,? 8,? 8\]"),
+        (image.transpose(0, 2, 3, 1), r"shape \[1,? 8,? 8,? 1\].*\[(1|\"batch\"),? 1,? 8,? 8\]"),
+        (np.repeat(image, 3, 1), r"shape \[1,? 3,? 8,? 8\].*\[(1|\"batch\"),? 1,? 8,? 8\]"),
+        ([image, image], "2"),
+    ]
+    for inputs, said in wrong:
+        with pytest.raises(prove_model.ProveModelError, match=said):
+            prove_model.prove(model, inputs, calibration=samples)
+        for verify in (prove_model.verify, prove_model.reference.verify):
+            verdict = verify(proof, proof.key, inputs=inputs)
+            assert not verdict and (re.search(said, verdict.reason) or "another number of tensors" in verdict.reason)
+    with pytest.raises(prove_model.ProveModelError, match="picture"):
+        prove_model.prove(model, image, calibration={"picture": samples})
+    for inputs in (image[0], {"image": image[0]}, {"arr_0": image}):
+        assert prove_model.verify(proof, proof.key, inputs=inputs)
+    assert prove_model.reference.verify(proof, proof.key, inputs=image[0])
 
 
 def test_commit_gives_the_key_of_prove(model: Path, samples: Array, proof: prove_model.Proof) -> None:
@@ -103,21 +132,117 @@ def test_inaccurate(model: Path, image: Array, samples: Array) -> None:
 
 
 def test_errors_have_the_whole_text(model: Path, image: Array, tmp_path: Path) -> None:
-    with pytest.raises(prove_model.ProveModelError, match=r"has shape \[1 1 8 8\], 64 elements, but 56 are given"):
+    with pytest.raises(prove_model.ProveModelError, match=r"has shape \[1 1 8 7\], and the input has \[\"batch\" 1 8 8\]"):
         prove_model.prove(model, image[..., :7])
     with pytest.raises(prove_model.ProveModelError, match="unknown flag: --nonsense") as caught:
-        prove_model.prove(model, image, nonsense=1)
+        prove_model.prove(model, image, nonsense=1)  # type: ignore[call-arg]
     assert "--help" in caught.value.hint
     with pytest.raises(prove_model.ProveModelError, match="no such file"):
         prove_model.prove(tmp_path / "none.onnx", image)
     with pytest.raises(prove_model.ProveModelError, match="want auto or w8a8 or exact"):
-        prove_model.prove(model, image, mode="int4")
+        prove_model.prove(model, image, mode="int4")  # type: ignore[arg-type]
     with pytest.raises(prove_model.ProveModelError, match="hexadecimal"):
         prove_model.verify(b"", b"", commitment="00")
     with pytest.raises(TypeError, match="want the path"):
         prove_model.prove(object(), image)
     with pytest.raises(TypeError, match="not an array of numbers"):
         prove_model.prove(model, np.array(["a"]))
+
+
+def test_saved_and_loaded(model: Path, samples: Array, proof: prove_model.Proof, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("x.proof", "x.vk", "x.json")]
+    proof.save(*paths)
+    again = prove_model.Proof.load(*paths)
+    assert again.file == proof.file and again.key.file == proof.key.file and again.accuracy == proof.accuracy
+    assert np.array_equal(again.float_outputs["logits"], proof.float_outputs["logits"]) and again.report == proof.report
+    bare = prove_model.Proof.load(*paths[:2])
+    assert np.array_equal(bare.outputs["logits"], proof.outputs["logits"]) and bare.within_bar is None and not bare.accuracy
+    assert bare.commitment == proof.commitment
+    report = dict(proof.report)
+    report["outputs"] = [{**proof.report["outputs"][0], "values": [0] * 10}]
+    paths[2].write_text(json.dumps(report))
+    with pytest.raises(prove_model.InvalidProof, match="another proof"):
+        prove_model.Proof.load(*paths)
+    paths[0].write_bytes(proof.file[:-1])
+    with pytest.raises(prove_model.InvalidProof):
+        prove_model.Proof.load(*paths[:2])
+    with pytest.raises(prove_model.ProveModelError):
+        prove_model.Key.load(paths[0])
+    with pytest.raises(ValueError, match="certify=True"):
+        proof.key.save(paths[1], tmp_path / "x.cert")
+    certified = prove_model.commit(model, calibration=samples, certify=True)
+    certified.save(paths[1], tmp_path / "x.cert")
+    loaded = prove_model.Key.load(paths[1], tmp_path / "x.cert")
+    assert loaded.certificate == certified.certificate and loaded.commitment == certified.commitment
+
+
+def test_version() -> None:
+    said = subprocess.run([sys.executable, "-m", "prove_model", "version"], capture_output=True, text=True, check=True).stdout
+    assert said.split()[1] == prove_model.__version__
+
+
+def test_options_are_typed(tmp_path: Path) -> None:
+    """A checker refuses an option that is misspelt, and the types name every flag of the command."""
+    program = tmp_path / "program.py"
+    program.write_text("import prove_model\nprove_model.prove('m.onnx', max_error=0.1, threads=2, dim={'batch': 2}, mode='exact')\n"
+                       "prove_model.prove('m.onnx', max_eror=0.1)\nprove_model.commit('m.onnx', mode='int4')\n"
+                       "prove_model.check_key('m.onnx', b'', thread=2)\nprove_model.inspect('m.onnx', headroom='2')\n")
+    checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(program)], capture_output=True, text=True, check=False)
+    lines = [int(line.split(":")[1]) for line in checked.stdout.splitlines() if ": error:" in line]
+    assert lines == [3, 4, 5, 6] and "max_eror" in checked.stdout, checked.stdout + checked.stderr
+    ours = {"model", "input", "calibration", "ranges", "proof", "vk", "key", "certify", "cert", "max_error", "json", "progress_json", "quiet", "help"}
+    for options, words in ((prove_model.ProveOptions, []), (prove_model.CommitOptions, ["commit"]), (prove_model.CheckKeyOptions, ["check-key"]),
+                           (prove_model.InspectOptions, ["inspect"])):
+        text = subprocess.run([sys.executable, "-m", "prove_model", *words, "--help"], capture_output=True, text=True, check=True).stdout
+        flags = {flag.replace("-", "_") for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M)}
+        keys = set(options.__annotations__)
+        for base in getattr(options, "__orig_bases__", ()):
+            keys |= set(getattr(base, "__annotations__", {}))
+        # What is experimental is in no help, and each runs samples that Python gives one by one.
+        assert flags - ours - {"each"} == keys - ours, (words, flags ^ keys)
+
+
+def test_async(model: Path, image: Array, samples: Array, proof: prove_model.Proof) -> None:
+    said: list[tuple[str, float]] = []
+
+    async def all_of_it() -> None:
+        here = threading.get_ident()
+
+        def tell(phase: str, part: float) -> None:
+            assert threading.get_ident() == here
+            said.append((phase, part))
+
+        again = await prove_model.prove_async(model, image, calibration=samples, no_cache=True, progress=tell)
+        key, verdict = await asyncio.gather(
+            prove_model.commit_async(model, calibration=samples, no_cache=True), prove_model.verify_async(again, again.key, inputs=image))
+        assert again.file == proof.file and key.file == proof.key.file and verdict
+        assert await prove_model.check_key_async(model, key) == ""
+        with pytest.raises(prove_model.ProveModelError):
+            await prove_model.prove_async("none.onnx")
+
+    asyncio.run(all_of_it())
+    assert said[-1] == ("self-check", 1)
+
+
+def test_a_task_that_is_cancelled_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.name != "posix":
+        pytest.skip("a script stands for the command")
+    command = tmp_path / "command"
+    command.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/started.new; mv {tmp_path}/started.new {tmp_path}/started; exec sleep 100\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PROVE_MODEL_COMMAND", str(command))
+
+    async def begin() -> None:
+        task = asyncio.create_task(prove_model.prove_async("m.onnx"))
+        while not (tmp_path / "started").exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(begin(), 60))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "started").read_text()), 0)
 
 
 def test_progress(model: Path, image: Array, samples: Array) -> None:

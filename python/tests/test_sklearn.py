@@ -31,6 +31,19 @@ def test_an_estimator_that_was_not_fitted() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("trees", [7, 30, 100])
+def test_probabilities_are_between_zero_and_one(trees: int) -> None:
+    """Even where the roundings of many trees add up, in what is stated."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    wine, kinds = datasets.load_wine(return_X_y=True)
+    wine = wine.astype(np.float32)
+    for kind in (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier):
+        proof = prove_model.prove(kind(trees, random_state=0).fit(wine[::2], kinds[::2]), wine[1::2], calibration=wine[::2])
+        for outputs in (proof.outputs, prove_model.verify(proof, proof.key).outputs):
+            assert outputs["probabilities"].min() >= 0 and outputs["probabilities"].max() <= 1
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_forests() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
     wine, kinds = datasets.load_wine(return_X_y=True)

@@ -34,3 +34,13 @@ def test_a_model_that_writes(model: Path) -> None:
     assert not other and "prompt" in other.reason
     with pytest.raises(prove_model.InvalidProof):
         _ = other.text
+
+
+def test_tokens_that_are_drawn(model: Path, tmp_path: Path) -> None:
+    proof = prove_model.prove(model, prompt="abc", max_tokens=5, mode="exact", no_cache=True, seed=7, temperature=1.5, top_k=20)
+    assert not prove_model.verify(proof, proof.key)
+    drawn = prove_model.Sampling(7, 1.5, 20)
+    assert prove_model.verify(proof, proof.key, sampling=drawn).tokens == proof.tokens
+    assert not prove_model.verify(proof, proof.key, sampling=prove_model.Sampling(8, 1.5, 20))
+    proof.save(tmp_path / "x.proof", tmp_path / "x.vk", tmp_path / "x.json")
+    assert prove_model.Proof.load(tmp_path / "x.proof", tmp_path / "x.vk", tmp_path / "x.json").text == proof.text

@@ -75,3 +75,21 @@ def test_inputs_by_name() -> None:
         prove_model.prove(TwoInputs(), {"third": b, "first": a})
     with pytest.raises(prove_model.ProveModelError, match="example inputs"):
         prove_model.prove(TwoInputs())
+
+
+def test_a_language_model_with_its_default_settings() -> None:
+    """Which keep keys and values of what they read, in objects that no exporter writes."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32)
+    assert config.use_cache
+    module = transformers.LlamaForCausalLM(config)
+    ids = np.array([[1, 5, 9, 30, 2, 7]])
+    proof = prove_model.prove(module, {"input_ids": ids})
+    assert module.config.use_cache
+    with torch.no_grad():
+        want = module.eval()(torch.from_numpy(ids)).logits.numpy()
+    (outputs,) = proof.outputs.values()
+    assert outputs.shape == want.shape and np.abs(outputs - want).max() < 0.01 * np.ptp(want)
+    assert prove_model.verify(proof, proof.key, inputs={"input_ids": ids})

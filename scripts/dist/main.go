@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	provemodel "github.com/prove-model/prove-model"
 )
 
 // targets are built without a C compiler, for the CPU alone.
@@ -79,26 +81,22 @@ func run(out string, wanted []string, gpu string) error {
 // release is what all archives share.
 type release struct {
 	work, out string
-	version   string
 	time      time.Time // of the commit
 	common    []file    // documents, manual pages, completions
 	archives  []string  // names of those that were written
 }
 
-// describe finds the version and makes what is the same on every system, with a build
+// describe finds the time and makes what is the same on every system, with a build
 // for this one.
 func (r *release) describe() error {
 	stamp, err := output("git", "log", "-1", "--format=%cI")
 	if err != nil {
-		return fmt.Errorf("the version is that of a Git commit: %w", err)
+		return fmt.Errorf("files bear the time of the Git commit: %w", err)
 	}
 	if r.time, err = time.Parse(time.RFC3339, stamp); err != nil {
 		return err
 	}
 	r.time = r.time.UTC()
-	if r.version, err = output("git", "describe", "--tags", "--always", "--abbrev=12", "--dirty"); err != nil {
-		return err
-	}
 	for _, name := range documents {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -192,7 +190,7 @@ func (r *release) pack(command, system string, windows bool) error {
 	if err != nil {
 		return err
 	}
-	name, program, write, extension := fmt.Sprintf("prove-model_%s_%s", r.version, system), "prove-model", tarball, ".tar.gz"
+	name, program, write, extension := fmt.Sprintf("prove-model_%s_%s", provemodel.Version, system), "prove-model", tarball, ".tar.gz"
 	if windows {
 		program, write, extension = "prove-model.exe", zipfile, ".zip"
 	}

@@ -12,8 +12,8 @@ from .verifier import Verifier
 
 
 def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trace=None):
-    """The Verifier that has accepted the proof. given has the entries of each input, as a list in the order of the inputs
-    or a dictionary by name; trace is told every challenge. Raises Invalid."""
+    """The Verifier that has accepted the proof. given has the shape of each input, None if it is not known, and its
+    entries, as a list in the order of the inputs or a dictionary by name; trace is told every challenge. Raises Invalid."""
     vk = key.read(vk_bytes)
     require(commitment is None or commitment.lower() == vk.commitment.hex(), "the key has another commitment")
     verifier = Verifier(vk, frames.read(proof_bytes, vk), trace)
@@ -30,8 +30,9 @@ def compare(verifier, given):
     """The input as the quantiser rounds it must be the proof's."""
     graph, circuit = verifier.vk.graph, verifier.circuit
     require(len(given) == len(graph.inputs), "the input has another number of tensors")
-    for values, identifier, entries in zip(in_order(verifier, given), graph.inputs, verifier.inputs):
+    for (shape, values), identifier, entries in zip(in_order(verifier, given), graph.inputs, verifier.inputs):
         t, length = circuit.tensors[identifier], indexed(graph, circuit, identifier)
+        require(fits(shape, list(t.shape)), f"the array for input {t.name!r} has shape {shape}, and the input has {list(t.shape)}")
         values = [x + length if -length <= x < 0 else x for x in values]
         require([quantise(x, t, i) for i, x in enumerate(values)] == entries, "the proof is about another input")
 
@@ -52,11 +53,18 @@ def indexed(graph, circuit, identifier):
 
 
 def in_order(verifier, given):
-    """The entries by the names of the inputs, if all have one, and as they stand otherwise."""
+    """Shapes and entries by the names of the inputs, or as they stand in a list."""
     if not isinstance(given, dict):
         return given
     names = [verifier.circuit.tensors[i].name for i in verifier.vk.graph.inputs]
-    return [given[name] for name in names] if set(names) == set(given) else list(given.values())
+    for name in given:
+        require(name in names, f"{name!r} is given, but the model has no input of that name")
+    return [given[name] for name in names]
+
+
+def fits(array, shape):
+    """Whether an array may be for an input of that shape: of which a batch of one may be missing on either side."""
+    return array is None or array == shape or array == [1, *shape] or [1, *array] == shape
 
 
 def unit(tensor, i):

@@ -16,6 +16,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
 )
 
 func main() {
@@ -57,6 +59,9 @@ func run(out string) error {
 		if err != nil {
 			return err
 		}
+		if name == "package.json" {
+			data = bytes.Replace(data, []byte(",\n"), fmt.Appendf(nil, ",\n  \"version\": %q,\n", provemodel.Version), 1)
+		}
 		if err := os.WriteFile(filepath.Join(npm, name), data, 0o644); err != nil {
 			return err
 		}
@@ -83,7 +88,7 @@ func page(npm string) (page []byte, compressed int, err error) {
 	wasm := read(filepath.Join(npm, "verifier.wasm"))
 	input := script(read("web/npm/input.js"))
 	worker := read(filepath.Join(npm, "wasm_exec.js")) + script(read("web/npm/engine.js")) + read("web/page/worker.js")
-	app := "\"use strict\";\n" + input + read("web/page/view.js") + read("web/page/app.js")
+	app := "\"use strict\";\n" + input + read("web/page/view.js") + read("web/page/text.js") + read("web/page/app.js")
 	style := read("web/page/style.css")
 	text := read("web/page/index.html")
 	example := base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/run.proof"))) + " " +

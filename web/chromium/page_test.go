@@ -3,13 +3,15 @@
 // large: scripts/test-web.sh builds the page and runs it.
 //
 //	PROVE_MODEL_WEB     the folder with verifier.html
-//	PROVE_MODEL_FILES   what web/testfiles wrote, and report.html, the report of a proof
+//	PROVE_MODEL_FILES   what web/testfiles wrote, and what scripts/test-web.sh proved, with reports
 //	PROVE_MODEL_TIMES   1: times count, on a machine that does nothing else
 //	PROVE_MODEL_SHOTS   a folder for screenshots of all states; none without
 package chromium
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -84,13 +86,13 @@ func (p *page) hear(event any) {
 	}
 }
 
-// innocent fails the test if the page asked for anything but itself and its worker, or
-// threw anything.
+// innocent fails the test if the page asked for anything but itself, its worker, and what it
+// holds, or threw anything.
 func (p *page) innocent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, url := range p.requests {
-		if i > 0 && !strings.HasPrefix(url, "blob:") || i == 0 && !strings.HasPrefix(url, "file:") {
+		if i > 0 && !strings.HasPrefix(url, "blob:") && !strings.HasPrefix(url, "data:") || i == 0 && !strings.HasPrefix(url, "file:") {
 			p.t.Errorf("the page asks for %s", url)
 		}
 	}
@@ -137,11 +139,19 @@ func (p *page) verdict() string {
 func (p *page) forget() {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`for (const kind of Object.keys(files)) take(kind, undefined);
-		document.getElementById("form").reset(); document.getElementById("status").textContent = ""; 0`, nil))
+		document.getElementById("form").reset(); document.getElementById("status").textContent = "";
+		for (const d of document.querySelectorAll("details")) d.open = false; 0`, nil))
+}
+
+// unfold opens what is for experts.
+func (p *page) unfold() {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`document.getElementById("details").open = true; 0`, nil))
 }
 
 func (p *page) milliseconds() int {
 	p.t.Helper()
+	p.unfold()
 	m := regexp.MustCompile(`in (\d+) ms`).FindStringSubmatch(p.text("#facts"))
 	if m == nil {
 		p.t.Fatalf("no time in %q", p.text("#facts"))
@@ -153,15 +163,47 @@ func (p *page) milliseconds() int {
 	return n
 }
 
+// shots are the names of the pictures that the tests take.
+var shots = map[string]bool{}
+
+// TestMain holds the pictures of the documents against those that the tests take.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	const folder = "../../docs/images/web"
+	if flag.Lookup("test.run").Value.String() == "" && len(shots) > 0 {
+		there, _ := filepath.Glob(filepath.Join(folder, "*.png"))
+		for _, path := range there {
+			if name := strings.TrimSuffix(filepath.Base(path), ".png"); !shots[name] {
+				fmt.Printf("%s: no test takes this picture\n", path)
+				code = 1
+			}
+			delete(shots, strings.TrimSuffix(filepath.Base(path), ".png"))
+		}
+		for name := range shots {
+			fmt.Printf("%s has no picture %s: make shots\n", folder, name)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
 // shot takes a picture of the page as it is, if pictures are wanted.
 func (p *page) shot(name string) {
 	p.t.Helper()
+	shots[name] = true
 	folder := os.Getenv("PROVE_MODEL_SHOTS")
 	if folder == "" {
 		return
 	}
 	var picture []byte
-	p.run(chromedp.FullScreenshot(&picture, 100))
+	p.run(chromedp.Evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`, nil,
+		func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) })) // it is laid out
+	if strings.HasPrefix(name, "report-") { // which go on for pages
+		p.run(chromedp.CaptureScreenshot(&picture))
+	} else {
+		p.run(chromedp.FullScreenshot(&picture, 100))
+	}
 	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
 		p.t.Fatal(err)
 	}
@@ -207,14 +249,14 @@ func TestGolden(t *testing.T) {
 		if timed() && best > 150 {
 			t.Errorf("digits take %d ms", best)
 		}
-		if !strings.Contains(p.text("#tensors"), "the largest is entry 0") {
-			t.Errorf("no logits: %s", p.text("#tensors"))
+		if s := p.text("#proved"); !strings.Contains(s, "Highest score: class 0") || !strings.Contains(s, "Compare it with the one that the model's owner has published") {
+			t.Errorf("no classes: %s", s)
 		}
 		p.run(chromedp.WaitVisible(`canvas[aria-label^="picture 1 of 1, 8 by 8"]`, chromedp.ByQuery))
 	}
 }
 
-// TestLarge: an opening of 700 KB within a second and a half, and a proof of 10 MB, with
+// TestLarge: an opening of 700 KB within a second and a half, and a proof of several MB, with
 // progress on the way.
 func TestLarge(t *testing.T) {
 	p := open(t)
@@ -285,6 +327,9 @@ func TestAltered(t *testing.T) {
 		}
 	}
 	p.shot("not-valid")
+	if got := p.text("#plain"); !strings.Contains(got, "Do not rely on anything that it claims") {
+		t.Errorf("it says %s", got)
+	}
 }
 
 // TestRefusals: each with its sentence.
@@ -307,11 +352,19 @@ func TestRefusals(t *testing.T) {
 	}
 	expect(p.give("proof", write("a.proof", "<b>hello</b>"), "key", key), "not a prove-model proof")
 	p.shot("malformed")
+	if got := p.text("#plain"); !strings.Contains(got, "A file is not what it should be") {
+		t.Errorf("it says %s", got)
+	}
 	p.forget()
 	expect(p.give("proof", proof, "key", write("a.vk", "")), "not a prove-model key")
 	p.forget()
 	expect(p.give("input", write("input.json", `{"input_data": [[1, 2]]}`), "proof", proof, "key", key), "another input")
 	p.shot("another-input")
+	if got := p.text("#plain"); !strings.Contains(got, "not about the input that you gave") {
+		t.Errorf("it says %s", got)
+	}
+	p.forget()
+	expect(p.give("input", write("input.json", `{"picture": [[[[1, 2]]]]}`), "proof", proof, "key", key), `"picture" is given`)
 	p.forget()
 	expect(p.give("input", write("input.csv", "1,2"), "proof", proof, "key", key), "neither JSON nor a NumPy file")
 	p.forget()
@@ -340,7 +393,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(got)
 	}
 	p.shot("names")
-	if s := p.text("#tensors"); !strings.Contains(s, `<img src=x onerror="document.title='owned'">`) {
+	if s := p.text("#proved"); !strings.Contains(s, `<img src=x onerror="document.title='owned'">`) {
 		t.Errorf("the name is not shown: %s", s)
 	}
 	if s := p.text("#proof-chosen"); !strings.Contains(s, `a\u{202e}<img`) {
@@ -348,7 +401,7 @@ func TestNames(t *testing.T) {
 	}
 	var title string
 	var images int
-	p.run(chromedp.Title(&title), chromedp.Evaluate(`document.querySelectorAll("img").length + document.querySelectorAll("#tensors script").length`, &images))
+	p.run(chromedp.Title(&title), chromedp.Evaluate(`document.querySelectorAll("img").length + document.querySelectorAll("#result script").length`, &images))
 	if title == "owned" || images > 0 {
 		t.Errorf("the name was run: title %q, %d elements", title, images)
 	}
@@ -368,10 +421,10 @@ func TestNames(t *testing.T) {
 	proof, key = made("text")
 	p.give("proof", proof, "key", key)
 	p.shot("text")
-	if s := p.text("#tensors"); !strings.Contains(s, "it says <b>nothing</b> of why. Größe.") {
+	if s := p.text("#proved"); !strings.Contains(s, "it says <b>nothing</b> of why. Größe.") {
 		t.Errorf("no text: %s", s)
 	}
-	p.run(chromedp.Evaluate(`document.querySelector("#view-Input-0").value = "numbers"; document.querySelector("#view-Input-0").dispatchEvent(new Event("change")); 0`, nil))
+	p.unfold()
 	if s := p.text("#tensors"); !strings.Contains(s, "87 104 97 116") {
 		t.Errorf("no numbers: %s", s)
 	}
@@ -391,11 +444,11 @@ func TestKeyboardAndReader(t *testing.T) {
 		return id
 	}
 	var order []string
-	for range 5 {
+	for range 4 {
 		p.run(chromedp.KeyEvent(kb.Tab))
 		order = append(order, focused())
 	}
-	if got := strings.Join(order, " "); got != "proof key input SUMMARY example" {
+	if got := strings.Join(order, " "); got != "proof key SUMMARY example" {
 		t.Errorf("the order of the focus is %s", got)
 	}
 	p.run(chromedp.KeyEvent(kb.Enter))
@@ -408,7 +461,8 @@ func TestKeyboardAndReader(t *testing.T) {
 	said := p.said()
 	for _, want := range []string{
 		"heading Valid", "button Verify", "button Show an example", "region Valid",
-		"image picture 1 of 1, 8 by 8, from 0 (black) to 1 (white)", "combobox shown as", "columnheader entry", "StaticText the proof is valid",
+		"image picture 1 of 1, 8 by 8, from 0 (black) to 1 (white)", "columnheader class",
+		"StaticText the proof is valid: The model gives exactly this output for exactly this input.",
 	} {
 		if !said[want] {
 			t.Errorf("a screen reader is not told %q", want)
@@ -480,19 +534,184 @@ const contrast = `(() => {
 	return worst;
 })()`
 
-// TestReport: the report of a proof opens without a fault, loads nothing, and names the
-// layer with the largest error.
+// choose sets a field of the form, as typing and leaving it does.
+func (p *page) choose(fields ...string) {
+	p.t.Helper()
+	for i := 0; i < len(fields); i += 2 {
+		p.run(chromedp.Evaluate(fmt.Sprintf(`{ const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); } 0`, fields[i], fields[i+1]), nil))
+	}
+}
+
+// TestText: a text is shown as text, and who chose its words is said.
+func TestText(t *testing.T) {
+	p := open(t)
+	tokenizer := filepath.Join(os.Getenv("PROVE_MODEL_FILES"), "story", "model", "tokenizer.json")
+	shows := func(selector string, wanted ...string) {
+		t.Helper()
+		for _, want := range wanted {
+			if s := p.text(selector); !strings.Contains(s, want) {
+				t.Errorf("%s does not show %q: %s", selector, want, s)
+			}
+		}
+	}
+	noBars := func() {
+		t.Helper()
+		var bars int
+		if p.run(chromedp.Evaluate(`document.querySelectorAll("#result .bar").length`, &bars)); bars > 0 {
+			t.Errorf("%d bars for a text", bars)
+		}
+	}
+	proof, key := made("story")
+	if got := p.give("proof", proof, "key", key); got != "Valid: " {
+		t.Fatal(got)
+	}
+	p.shot("text-without-tokenizer")
+	noBars()
+	shows("#proved", "1 2 3 4 5", "6 8 9 10 11 12 13 15 0", "Choose the tokenizer")
+	p.run(chromedp.Click("#ask-tokenizer", chromedp.ByQuery))
+	if got := p.give("tokenizer", tokenizer); got != "Valid: " {
+		t.Fatal(got)
+	}
+	p.run(chromedp.Evaluate(`document.getElementById("more").open = false; 0`, nil))
+	p.shot("text-likeliest")
+	noBars()
+	shows("#proved", "The capital of France is", " Paris. It lies on the Seine!", "Nobody picked these words", "The model itself ended the answer")
+	shows("#plain", "The model wrote exactly this answer to exactly this prompt.")
+	p.unfold()
+	shows("#tensors", `" Paris" 6`, `" Lyon" 7`, "margin")
+	p.shot("text-details")
+
+	// Tokens that were drawn: whoever does not know how is told what to ask for.
+	p.forget()
+	proof, key = made("drawn")
+	if got := p.give("tokenizer", tokenizer, "proof", proof, "key", key); !strings.HasPrefix(got, "Not valid: the text does not follow from the logits") {
+		t.Fatal(got)
+	}
+	shows("#plain", "drawn by lot", "whoever made the proof has to tell you")
+	p.shot("text-seed-missing")
+	p.choose("temperature", "1.5", "top-k", "5", "seed", "20")
+	if got := p.verdict(); got != "Valid: " {
+		t.Fatal(got)
+	}
+	shows("#proved", " Lyon. It lies on the Rhône!", "drawn by lot", "the seed 20 and the temperature 1.5, among the 5 likeliest", "may have tried others before")
+	p.run(chromedp.Evaluate(`document.getElementById("more").open = false; 0`, nil))
+	p.shot("text-drawn")
+	p.choose("seed", "21")
+	if got := p.verdict(); !strings.HasPrefix(got, "Not valid: ") {
+		t.Error(got)
+	}
+	shows("#plain", "not those that this seed draws")
+
+	// Another tokenizer would show other words.
+	p.forget()
+	text, err := os.ReadFile(tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := os.WriteFile(other, []byte(strings.Replace(string(text), " Paris", " Milan", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	proof, key = made("story")
+	if got := p.give("tokenizer", other, "proof", proof, "key", key); !strings.Contains(got, "the key is for the file with the SHA-256") {
+		t.Error(got)
+	}
+	shows("#plain", "The tokenizer is not the one of this model")
+}
+
+// TestClasses: classes have the names of a file that gives some, which the page says.
+func TestClasses(t *testing.T) {
+	p := open(t)
+	folder := t.TempDir()
+	proof, key := of(filepath.Join(golden, "digits"))
+	for name, content := range map[string]string{
+		"names.txt": "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", "config.json": `{"id2label": {"0": "zero", "2": "two"}}`, "list.json": `["zero", "one"]`,
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.forget()
+		if got := p.give("classes", path, "proof", proof, "key", key); got != "Valid: " {
+			t.Fatal(got)
+		}
+		if s := p.text("#proved"); !strings.Contains(s, "Highest score: zero") || !strings.Contains(s, "the proof knows classes by their number alone") {
+			t.Errorf("%s: %s", name, s)
+		}
+		if name == "names.txt" {
+			p.shot("classes")
+		}
+	}
+}
+
+// TestNarrow: nothing is wider than the screen of a small telephone.
+func TestNarrow(t *testing.T) {
+	narrow := func(p *page, name string) {
+		t.Helper()
+		var width int
+		p.run(chromedp.Evaluate(`document.documentElement.scrollWidth`, &width))
+		if width > 360 {
+			t.Errorf("%s is %d pixels wide", name, width)
+		}
+		p.shot(name + "-narrow")
+	}
+	small := emulation.SetDeviceMetricsOverride(360, 780, 1, true)
+	p := open(t)
+	p.run(small)
+	proof, key := of(filepath.Join(golden, "digits"))
+	p.give("proof", proof, "key", key)
+	p.unfold()
+	narrow(p, "valid")
+	p.forget()
+	proof, key = made("story")
+	p.give("tokenizer", filepath.Join(os.Getenv("PROVE_MODEL_FILES"), "story", "model", "tokenizer.json"), "proof", proof, "key", key)
+	p.unfold()
+	narrow(p, "text")
+	p.forget()
+	p.run(chromedp.Evaluate(`document.getElementById("more").open = true; 0`, nil))
+	p.give("proof", key, "key", key)
+	narrow(p, "malformed")
+	for _, name := range []string{"digit", "story"} {
+		p := browse(t, "PROVE_MODEL_FILES", filepath.Join(name, "report.html"))
+		p.run(small)
+		narrow(p, "report-"+name)
+	}
+}
+
+// TestReport: the report of a proof opens without a fault, loads nothing, shows what was
+// proved, and names the layer with the largest error.
 func TestReport(t *testing.T) {
-	p := browse(t, "PROVE_MODEL_FILES", "report.html")
-	if got := p.text("#worst"); !strings.HasPrefix(got, "The largest error is at ") {
-		t.Errorf("the report says %q", got)
+	for name, wanted := range map[string][]string{
+		"digit": {"Highest score", "0"},
+		"story": {"The capital of France is", " Paris. It lies on the Seine!", "Nobody picked these words", "Lyon"},
+		"drawn": {" Lyon. It lies on the Rhône!", "drawn by lot", "seed 20"},
+	} {
+		p := browse(t, "PROVE_MODEL_FILES", filepath.Join(name, "report.html"))
+		for _, scheme := range []string{"light", "dark"} {
+			p.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			var worst float64
+			if p.run(chromedp.Evaluate(contrast, &worst)); worst < 4.5 {
+				t.Errorf("%s, %s: a contrast of %.2f", name, scheme, worst)
+			}
+		}
+		p.run(emulation.SetEmulatedMedia())
+		p.shot("report-" + name)
+		p.run(chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true; 0`, nil))
+		if got := p.text("#worst"); !strings.HasPrefix(got, "The largest error is at ") {
+			t.Errorf("the report says %q", got)
+		}
+		for _, want := range wanted {
+			if s := p.text("#proved"); !strings.Contains(s, want) {
+				t.Errorf("%s does not show %q: %s", name, want, s)
+			}
+		}
+		var plots, pictures int
+		p.run(chromedp.Evaluate(`[...document.querySelectorAll(".plot")].filter((s) => s.getBoundingClientRect().height > 20 && [...s.querySelectorAll("i")].some((i) => i.getBoundingClientRect().width > 100)).length`, &plots),
+			chromedp.Evaluate(`[...document.querySelectorAll("img")].filter((i) => i.naturalWidth === 8 && i.getBoundingClientRect().width > 60).length`, &pictures))
+		if plots < 5 || (pictures == 1) != (name == "digit") {
+			t.Errorf("%s: %d plots, %d pictures", name, plots, pictures)
+		}
 	}
-	var plots int
-	p.run(chromedp.Evaluate(`[...document.querySelectorAll("svg")].filter((s) => s.getBoundingClientRect().height > 20 && s.querySelector("rect")).length`, &plots))
-	if plots < 5 {
-		t.Errorf("%d plots", plots)
-	}
-	p.shot("report")
 }
 
 // TestDrop: files that are dropped are told apart by what they hold.

@@ -24,7 +24,7 @@ export async function start(module) {
         over = true;
       }
       over ||= verdict === undefined;
-      return verdict ?? { valid: false, reason: stopped };
+      return verdict ?? { valid: false, kind: "stopped", reason: stopped };
     },
     get over() {
       return over;

@@ -4,6 +4,46 @@ export interface Tensor {
   /** Empty for a scalar. */
   shape: number[];
   values: Float64Array;
+  /** Whether the entries are indexes, such as tokens or positions, and no quantities. */
+  ids: boolean;
+}
+
+/** A token with its proved logit. */
+export interface Token {
+  id: number;
+  logit: number;
+  /** Its text; null without the tokenizer. It may be a part of a character. */
+  piece: string | null;
+}
+
+/** What a proof states of a text. */
+export interface Text {
+  /** The SHA-256 of the tokenizer's file; null if the model came without one. */
+  tokenizer: string | null;
+  /** Whether the proof states which part the model wrote. If not, all tokens are the prompt. */
+  written: boolean;
+  /** null without the tokenizer. */
+  prompt: string | null;
+  /** What the model wrote; null without the tokenizer. */
+  answer: string | null;
+  promptTokens: number[];
+  /** Tokens of the prompt that its text does not show: special ones, or unknown. With the tokenizer. */
+  hidden?: number;
+  /** Those that were written, with the one of the others that has the greatest logit. */
+  tokens: (Token & { other: Token | null })[];
+  /** Whether the last token ends a text; if not, whoever made the proof stopped there. */
+  ended?: boolean;
+}
+
+/** How tokens were drawn: what the command takes as --seed, --temperature, --top-k and --top-p. */
+export interface Sampling {
+  seed: number | bigint;
+  /** Default: 1. */
+  temperature?: number;
+  /** Default: 0, all. */
+  topK?: number;
+  /** Default: 1, all. */
+  topP?: number;
 }
 
 /** How many values of a place were, at most, clamped to the range that calibration gave it. */
@@ -16,12 +56,15 @@ export interface Saturation {
 /** What a valid proof states: the quantised model with the commitment maps the inputs to the outputs, exactly. */
 export interface Valid {
   valid: true;
+  kind: "";
   reason: "";
   /** The digest of the key, in hexadecimal: it stands for the model. Compare it with one from a source that you trust. */
   commitment: string;
   /** What the model was run on, as it was rounded. */
   inputs: Tensor[];
   outputs: Tensor[];
+  /** null unless the model is one of language. */
+  text: Text | null;
   /** Entries of the given input that are beyond the model's range: the proof is the same for all of these. */
   clamped: number;
   saturated: Saturation[];
@@ -33,6 +76,12 @@ export interface Valid {
 
 export interface NotValid {
   valid: false;
+  /**
+   * Why, in a word: another key than the one of the commitment, another input, less security, tokens that do not follow
+   * from the logits by the rule that was given, another tokenizer, an option or a file that cannot be read, a verifier
+   * that stopped, or a proof that does not hold.
+   */
+  kind: "model" | "input" | "weak" | "drawn" | "tokenizer" | "option" | "malformed" | "stopped" | "proof";
   /** Why, in a sentence. It may hold names from the files: show it as text, never as HTML. */
   reason: string;
 }
@@ -42,11 +91,14 @@ export type Verdict = Valid | NotValid;
 /** Numbers, nested or not. */
 export type Numbers = ArrayLike<number> | ArrayLike<bigint> | readonly Numbers[];
 
-/** The arrays of an input; names are empty where there are none. */
-export interface Arrays {
-  names: string[];
-  values: Float64Array[];
-}
+/** The arrays of an input. */
+export type Arrays = {
+  /** Empty where there is none; else it must be that of an input. */
+  name: string;
+  /** null where nothing is known but the number of the values; else it must be the input's, but for a batch of one. */
+  shape: number[] | null;
+  values: Float64Array;
+}[];
 
 export interface Options {
   /** The proof must be about this: arrays by the names of the model's inputs, one array, or what readInput gives. */
@@ -55,6 +107,10 @@ export interface Options {
   minBits?: number;
   /** No other key than the one with this commitment, 64 hexadecimal digits, is accepted. */
   commitment?: string;
+  /** The file of the tokenizer, tokenizer.json or tokenizer.model, which must be the key's: the verdict has the text. */
+  tokenizer?: Content;
+  /** How the tokens of a text were drawn; without it each must be the likeliest. */
+  sampling?: Sampling;
   /** Is told, while the proof is verified, how many of its bytes have been read. */
   onProgress?: (read: number, size: number) => void;
 }
@@ -69,7 +125,7 @@ export type Content = ArrayBuffer | ArrayBufferView | Blob | Response;
  */
 export function verify(proof: Content, key: Content, options?: Options): Promise<Verdict>;
 
-/** The arrays of an input file: JSON with "input_data", .npy or .npz. Throws InputError. */
+/** The arrays of an input file: JSON (nested lists, lists by name, or "input_data"), .npy or .npz. Throws InputError. */
 export function readInput(bytes: Uint8Array): Promise<Arrays>;
 
 /** What is wrong with an input, in a sentence. */

@@ -25,13 +25,24 @@ async function bytes(file, what) {
   throw new TypeError(`the ${what} is not an ArrayBuffer, a typed array, a Blob or a Response`);
 }
 
-export async function verify(proof, key, { input, minBits = 100, commitment, onProgress } = {}) {
+/** How tokens were drawn, as the command says it. */
+function rule({ seed, temperature = 1, topK = 0, topP = 1 }) {
+  if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) throw new TypeError("sampling.seed is not an integer; a large one is a bigint");
+  if (!Number.isInteger(topK)) throw new TypeError("sampling.topK is not an integer");
+  return { seed: String(seed), temperature: Number(temperature), topK, topP: Number(topP) };
+}
+
+export async function verify(proof, key, { input, minBits = 100, commitment, tokenizer, sampling, onProgress } = {}) {
   if (!Number.isInteger(minBits) || minBits < 1) throw new RangeError("minBits is not an integer of at least 1");
   if (commitment !== undefined && !/^[0-9a-fA-F]{64}$/.test(commitment)) throw new TypeError("commitment: want 64 hexadecimal digits");
   const [proofBytes, keyBytes] = [await bytes(proof, "proof"), await bytes(key, "key")];
-  const arrays = input === undefined ? undefined : Array.isArray(input?.names) && Array.isArray(input.values) ? input : givenInput(input);
+  const read = Array.isArray(input) && input.length > 0 && input.every((array) => array?.values instanceof Float64Array);
+  const arrays = input === undefined ? null : read ? input : givenInput(input);
   compiled ??= load();
   if (!engine || (await engine).over) engine = compiled.then(start);
-  const options = { minBits, commitment: commitment ?? null, names: arrays?.names ?? null, values: arrays?.values ?? null };
+  const options = {
+    minBits, commitment: commitment ?? null, input: arrays, sampling: sampling === undefined ? null : rule(sampling),
+    tokenizer: tokenizer === undefined ? null : await bytes(tokenizer, "tokenizer"),
+  };
   return (await engine).verify(proofBytes, keyBytes, options, onProgress);
 }

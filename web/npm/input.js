@@ -4,11 +4,12 @@
 export class InputError extends Error {}
 
 /**
- * The arrays of a file, by its content: {names, values}, names empty where the file has none.
+ * The arrays of a file, by its content: a list of {name, shape, values}, the name empty where the file has none, the
+ * shape null where it has none: a flat list.
  * @param {Uint8Array} bytes
  */
 export async function readInput(bytes) {
-  if (starts(bytes, [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59])) return { names: [""], values: [npy(bytes)] };
+  if (starts(bytes, [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59])) return [{ name: "", ...npy(bytes) }];
   if (starts(bytes, [0x50, 0x4b])) return npz(bytes);
   let document;
   try {
@@ -16,28 +17,47 @@ export async function readInput(bytes) {
   } catch {
     throw new InputError("the input is neither JSON nor a NumPy file (.npy, .npz)");
   }
-  const data = document?.input_data;
-  if (!Array.isArray(data)) throw new InputError('the input has no "input_data", a list of numbers for each input of the model');
-  return { names: data.map(() => ""), values: data.map(numbers) };
+  if (Array.isArray(document) || typeof document === "number") return [{ name: "", ...nested(document) }];
+  if (document === null || typeof document !== "object") throw new InputError("the input is not numbers");
+  const data = document.input_data;
+  if (data === undefined) return byName(document);
+  if (!Array.isArray(data)) throw new InputError('"input_data" of the input is no list, of the numbers for each input of the model');
+  const shapes = Array.isArray(document.input_shapes) && document.input_shapes.length === data.length ? document.input_shapes : [];
+  return data.map((list, i) => {
+    const array = nested(list);
+    const fits = Array.isArray(shapes[i]) && shapes[i].reduce((a, b) => a * b, 1) === array.values.length;
+    return { name: "", ...array, ...(fits ? { shape: shapes[i] } : {}) };
+  });
 }
 
 /**
  * The arrays of a value: an object of arrays by name, or one array, nested or not.
  */
 export function givenInput(input) {
-  if (ArrayBuffer.isView(input) || Array.isArray(input)) return { names: [""], values: [numbers(input)] };
+  if (ArrayBuffer.isView(input) || Array.isArray(input)) return [{ name: "", ...nested(input) }];
   if (input === null || typeof input !== "object") throw new InputError("an input is an array, or arrays by name");
-  const names = Object.keys(input);
-  return { names, values: names.map((name) => numbers(input[name])) };
+  return byName(input);
+}
+
+function byName(object) {
+  return Object.keys(object).map((name) => ({ name, ...nested(object[name]) }));
 }
 
 function starts(bytes, magic) {
   return magic.every((b, i) => bytes[i] === b);
 }
 
-/** The numbers of a nested list, end to end. */
-function numbers(list) {
-  if (list instanceof Float64Array) return list;
+const notFinite = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
+
+/** The numbers of a nested list, end to end, and its shape: null for a flat list, which says nothing of axes. */
+function nested(list) {
+  if (typeof list === "number") list = [list];
+  if (list instanceof Float64Array) return { shape: null, values: list };
+  const isList = (item) => Array.isArray(item) || ArrayBuffer.isView(item);
+  if (!isList(list)) throw new InputError("the input holds something that is not a list of numbers");
+  const shape = [];
+  for (let first = list; isList(first); first = first[0]) shape.push(first.length);
+  const uneven = () => new InputError("the input's lists are nested unevenly");
   const out = [];
   const stack = [[list, 0]];
   while (stack.length > 0) {
@@ -47,13 +67,19 @@ function numbers(list) {
       continue;
     }
     const item = top[0][top[1]++];
+    if (isList(item)) {
+      if (item.length !== shape[stack.length]) throw uneven();
+      stack.push([item, 0]);
+      continue;
+    }
+    if (stack.length !== shape.length) throw uneven();
     if (typeof item === "number") out.push(item);
     else if (typeof item === "bigint") out.push(Number(item));
     else if (typeof item === "boolean") out.push(item ? 1 : 0);
-    else if (Array.isArray(item) || ArrayBuffer.isView(item)) stack.push([item, 0]);
+    else if (Object.hasOwn(notFinite, item)) out.push(notFinite[item]);
     else throw new InputError("the input holds something that is not a number");
   }
-  return Float64Array.from(out);
+  return { shape: shape.length > 1 ? shape : null, values: Float64Array.from(out) };
 }
 
 const entry = {
@@ -97,7 +123,7 @@ function npy(bytes) {
   if (bytes.length - start !== size * width) throw new InputError(`the NumPy array has ${bytes.length - start} bytes of data, and needs ${size * width}`);
   const flat = new Float64Array(size);
   for (let i = 0; i < size; i++) flat[i] = get(view, start + i * width);
-  return m[3] === "True" && shape.length > 1 ? rowMajor(flat, shape) : flat;
+  return { shape, values: m[3] === "True" && shape.length > 1 ? rowMajor(flat, shape) : flat };
 }
 
 /** Turns an array round whose first axis is the fastest. */
@@ -127,8 +153,7 @@ async function npz(bytes) {
   let end = bytes.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
   if (end < 0) throw bad();
-  const names = [];
-  const values = [];
+  const arrays = [];
   let at = view.getUint32(end + 16, true);
   try {
     for (let left = view.getUint16(end + 10, true); left > 0; left--) {
@@ -141,14 +166,13 @@ async function npz(bytes) {
       const start = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
       const packed = bytes.subarray(start, start + size);
       if (packed.length !== size) throw bad();
-      names.push(name.replace(/\.npy$/, ""));
-      values.push(npy(method === 0 ? packed : await inflate(packed, method, bad)));
+      arrays.push({ name: name.replace(/\.npy$/, ""), ...npy(method === 0 ? packed : await inflate(packed, method, bad)) });
       at += 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
     }
   } catch (problem) {
     throw problem instanceof InputError ? problem : bad();
   }
-  return { names, values };
+  return arrays;
 }
 
 async function inflate(packed, method, bad) {

@@ -1,4 +1,4 @@
-// Shows tensors: as pictures, bars, text or numbers. Names and text come from files
+// Shows tensors: as pictures, classes, text or numbers. Names and text come from files
 // of others: they are put into the page as text alone, in printable characters.
 
 const most = { pictures: 16, bars: 10, numbers: 200, side: 512 };
@@ -55,8 +55,8 @@ function textOf({ values }) {
   return text.length >= 2 && plain >= 0.9 * [...text].length ? text : undefined;
 }
 
+/** Pictures of a tensor from the first on, at most so many, as canvases. */
 function pictures(tensor, found) {
-  const box = element("div");
   let low = Infinity;
   let high = -Infinity;
   for (const v of tensor.values) {
@@ -65,7 +65,7 @@ function pictures(tensor, found) {
   }
   const shown = Math.min(found.count, most.pictures);
   const scale = Math.max(1, Math.floor(160 / Math.max(found.height, found.width)));
-  for (let i = 0; i < shown; i++) {
+  return Array.from({ length: shown }, (_, i) => {
     const canvas = element("canvas", undefined, {
       role: "img", width: found.width, height: found.height,
       "aria-label": `picture ${i + 1} of ${found.count}, ${found.width} by ${found.height}, from ${number(low)} (black) to ${number(high)} (white)`,
@@ -84,74 +84,96 @@ function pictures(tensor, found) {
       }
     }
     context.putImageData(data, 0, 0);
-    box.append(canvas);
-  }
-  if (found.count > shown) box.append(element("p", `and ${found.count - shown} more`));
-  return box;
+    return canvas;
+  });
 }
 
-function bars(tensor) {
-  const width = tensor.shape.at(-1);
-  const rows = tensor.values.length / width;
+/**
+ * The rows of an output that scores classes, {count, width}; undefined if it does not: indexes and counts are no scores,
+ * and a score has no use alone.
+ */
+function scores({ shape, values, ids }) {
+  const width = shape.at(-1) ?? 1;
+  const rows = values.length / width;
+  if (ids || width < 2 || !(shape.length <= 2 || rows === 1) || values.every(Number.isInteger)) return undefined;
+  return { count: rows, width };
+}
+
+/** The classes of one row with the greatest scores: the first in words, then all as bars. nameOf names an entry. */
+function classes(tensor, { width }, r, nameOf) {
+  const row = Array.from(tensor.values.subarray(r * width, (r + 1) * width), (v, i) => [i, v]);
+  const largest = row.toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, most.bars);
+  const span = Math.max(...largest.map(([, v]) => Math.abs(v))) || 1;
   const box = element("div");
-  const shown = Math.min(rows, most.pictures);
-  for (let r = 0; r < shown; r++) {
-    const row = Array.from(tensor.values.subarray(r * width, (r + 1) * width), (v, i) => [i, v]);
-    const largest = row.toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, most.bars);
-    const span = Math.max(...largest.map(([, v]) => Math.abs(v))) || 1;
-    const table = element("table");
-    table.append(element("caption", `${rows > 1 ? `row ${r}: ` : ""}the largest is entry ${largest[0][0]}`));
-    const head = element("tr");
-    for (const title of ["entry", "value", "size"]) head.append(element("th", title, { scope: "col" }));
-    table.append(head);
-    for (const [i, v] of largest) {
-      const line = element("tr");
-      const bar = element("td", undefined, { class: "bar", "aria-hidden": "true" });
-      const fill = element("span");
-      fill.style.width = `${(100 * Math.abs(v)) / span}%`;
-      fill.style.opacity = v < 0 ? "0.35" : "1";
-      bar.append(fill);
-      line.append(element("th", String(i), { scope: "row" }), element("td", number(v)), bar);
-      table.append(line);
-    }
-    box.append(table);
-    if (width > largest.length) box.append(element("p", `the ${largest.length} largest of ${width}`));
+  const first = element("p", "Highest score: ", { class: "choice" });
+  const name = element("strong");
+  name.append(nameOf(largest[0][0]));
+  first.append(name);
+  const table = element("table");
+  if (width > largest.length) table.append(element("caption", `the ${largest.length} highest of ${width} scores`));
+  const head = element("tr");
+  for (const title of ["class", "score", ""]) head.append(element("th", title, { scope: "col" }));
+  table.append(head);
+  for (const [i, v] of largest) {
+    const line = element("tr");
+    const bar = element("td", undefined, { class: "bar", "aria-hidden": "true" });
+    const fill = element("span");
+    fill.style.width = `${(100 * Math.abs(v)) / span}%`;
+    fill.style.opacity = v < 0 ? "0.35" : "1";
+    bar.append(fill);
+    const title = element("th", undefined, { scope: "row" });
+    title.append(nameOf(i));
+    line.append(title, element("td", number(v)), bar);
+    table.append(line);
   }
-  if (rows > shown) box.append(element("p", `and ${rows - shown} more rows`));
+  box.append(first, table);
   return box;
 }
 
-function numbersOf(tensor) {
-  const shown = Array.from(tensor.values.subarray(0, most.numbers), number).join(" ");
-  const more = tensor.values.length - most.numbers;
+function numbersOf({ values }) {
+  const shown = Array.from(values.subarray(0, most.numbers), number).join(" ");
+  const more = values.length - most.numbers;
   return element("pre", more > 0 ? `${shown}\n… and ${more} more` : shown, { tabindex: "0" });
 }
 
-/** A tensor under its name, with a choice of views if there are several. */
-function view(word, tensor, index) {
+function heading(word, tensor) {
+  const h = element("h3", `${word} `);
+  h.append(isolated(tensor.name), ` [${tensor.shape.join(" × ")}]`);
+  return h;
+}
+
+/** An input: what people see in it. */
+function inputView(tensor) {
   const box = element("section");
-  const heading = element("h3", `${word} `);
-  heading.append(isolated(tensor.name), ` [${tensor.shape.join(" × ")}]`);
-  box.append(heading);
-  const found = images(tensor);
-  const text = textOf(tensor);
-  const views = new Map();
-  if (found) views.set("pictures", () => pictures(tensor, found));
-  if (text !== undefined) views.set("text", () => element("pre", printable(text), { tabindex: "0", dir: "auto" }));
-  if (tensor.shape.length > 0 && tensor.shape.length <= 2 && tensor.shape.at(-1) >= 2) views.set("bars", () => bars(tensor));
-  views.set("numbers", () => numbersOf(tensor));
-  const place = element("div");
-  const show = (name) => place.replaceChildren(views.get(name)());
-  if (views.size > 1) {
-    const id = `view-${word}-${index}`;
-    const choice = element("p", undefined, { class: "views" });
-    const select = element("select", undefined, { id });
-    for (const name of views.keys()) select.append(element("option", name));
-    select.addEventListener("change", () => show(select.value));
-    choice.append(element("label", "shown as ", { for: id }), select);
-    box.append(choice);
-  }
-  show(views.keys().next().value);
-  box.append(place);
+  box.append(heading("Input", tensor));
+  const found = tensor.ids ? undefined : images(tensor);
+  const text = tensor.ids ? undefined : textOf(tensor);
+  if (found) {
+    box.append(...pictures(tensor, found));
+    if (found.count > most.pictures) box.append(element("p", `and ${found.count - most.pictures} more`));
+  } else if (text !== undefined) box.append(element("blockquote", printable(text), { tabindex: "0", dir: "auto" }));
+  else box.append(numbersOf(tensor));
+  return box;
+}
+
+/** An output, with a picture beside each row of scores if there are as many. */
+function outputView(tensor, canvases, nameOf) {
+  const box = element("section");
+  box.append(heading(canvases.length > 0 ? "Picture, and output" : "Output", tensor));
+  const found = scores(tensor);
+  const image = tensor.ids ? undefined : images(tensor);
+  const text = tensor.ids ? undefined : textOf(tensor);
+  if (found) {
+    const shown = Math.min(found.count, most.pictures);
+    for (let r = 0; r < shown; r++) {
+      const item = element("div", undefined, { class: "item" });
+      if (canvases.length === shown) item.append(canvases[r]);
+      item.append(classes(tensor, found, r, nameOf));
+      box.append(item);
+    }
+    if (found.count > shown) box.append(element("p", `and ${found.count - shown} more`));
+  } else if (image) box.append(...pictures(tensor, image));
+  else if (text !== undefined) box.append(element("blockquote", printable(text), { tabindex: "0", dir: "auto" }));
+  else box.append(numbersOf(tensor));
   return box;
 }

@@ -3,7 +3,8 @@
 //
 //	go run ./web/testfiles FOLDER
 //
-// leaves NAME/key.vk and NAME/run.proof for each.
+// leaves NAME/key.vk and NAME/run.proof for each, and in story/model a language model for
+// the command.
 package main
 
 import (
@@ -28,8 +29,8 @@ type testCase struct {
 }
 
 var cases = []testCase{
-	// More than 10 MB, mostly of public values.
-	{"large", relu("x", 1, 2900000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, []provemodel.Option{provemodel.Mode("exact")}},
+	// Several megabytes, mostly of public values.
+	{"large", relu("x", 1, 1500000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, []provemodel.Option{provemodel.Mode("exact")}},
 	// Mostly an opening.
 	{"medium", perceptron(4, 512), func(i int) float64 { return math.Sin(float64(i)) },
 		[]provemodel.Option{provemodel.SecurityBits(110), provemodel.GrindBits(0)}},
@@ -69,6 +70,10 @@ func main() {
 			fmt.Fprintf(os.Stderr, "testfiles: %s: %v\n", c.name, err)
 			os.Exit(1)
 		}
+	}
+	if err := writeStory(filepath.Join(os.Args[1], "story", "model")); err != nil {
+		fmt.Fprintln(os.Stderr, "testfiles: story:", err)
+		os.Exit(1)
 	}
 }
 

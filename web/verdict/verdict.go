@@ -1,5 +1,5 @@
 // Package verdict is what a page asks of the verifier and what it is told, without anything of
-// JavaScript: web/wasm hands over one and the other.
+// JavaScript: web/wasm converts between the two.
 package verdict
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/prove-model/prove-model/prover/proof"
@@ -20,9 +21,18 @@ type Options struct {
 	MinBits int
 	// Commitment that the key must have, in 64 hexadecimal digits; any if it is nil.
 	Commitment *string
-	// Names and Values are the input that the proof must be about; any if Names is nil.
-	Names  []string
-	Values [][]float64
+	// Input that the proof must be about; any if it is nil.
+	Input []statement.Array
+	// Sampling is the rule by which the tokens must have been drawn; nil: none were.
+	Sampling *Sampling
+	// Tokenizer is the file of the key's tokenizer; nil without one.
+	Tokenizer []byte
+}
+
+// Sampling is a rule for drawing tokens, with the decimal digits of its seed.
+type Sampling struct {
+	Seed string
+	verifier.Sampling
 }
 
 // Verdict is what a valid proof states.
@@ -30,7 +40,12 @@ type Verdict struct {
 	*verifier.Result
 	Commitment string // of its key, in hexadecimal digits
 	Clamped    int    // entries of the input that were
+	Outputs    []statement.Tensor
+	Text       *Text // nil if the key is not a language model's
 }
+
+// errOption is wrapped by the error about what is asked for.
+var errOption = errors.New("what is asked for cannot be understood")
 
 // Of verifies a proof with a key, both as files are. progress is told how many of the proof's bytes
 // have been read.
@@ -39,9 +54,21 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 	if o.Commitment != nil {
 		digest, err := hex.DecodeString(*o.Commitment)
 		if err != nil || len(digest) != 32 {
-			return nil, fmt.Errorf("commitment %q: want 64 hexadecimal digits", *o.Commitment)
+			return nil, fmt.Errorf("%w: the commitment %q: want 64 hexadecimal digits", errOption, *o.Commitment)
 		}
 		policy.Commitment = (*[32]byte)(digest)
+	}
+	if s := o.Sampling; s != nil {
+		seed, err := strconv.ParseInt(s.Seed, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the seed %q: want a whole number", errOption, s.Seed)
+		}
+		rule := s.Sampling
+		rule.Seed = seed
+		if err := rule.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: %w", errOption, err)
+		}
+		policy.Sampling = &rule
 	}
 	key, err := proof.ReadKey(bytes.NewReader(keyFile), proof.MaxKeySize)
 	if err != nil {
@@ -51,13 +78,36 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:])}
-	if o.Names != nil {
-		if v.Clamped, err = statement.Compare(result, o.Names, o.Values); err != nil {
+	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.Outputs(result)}
+	if o.Input != nil {
+		if v.Clamped, err = statement.Compare(result, o.Input); err != nil {
 			return nil, err
 		}
 	}
-	return v, nil
+	v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	return v, err
+}
+
+// Kind says in a word why a proof is not accepted, for a page that has words of its own for it.
+func Kind(err error) string {
+	var weak *verifier.WeakError
+	switch {
+	case errors.As(err, &weak):
+		return "weak"
+	case errors.Is(err, verifier.ErrOtherModel):
+		return "model"
+	case errors.Is(err, statement.ErrOtherInput):
+		return "input"
+	case errors.Is(err, verifier.ErrOtherToken):
+		return "drawn"
+	case errors.Is(err, errTokenizer):
+		return "tokenizer"
+	case errors.Is(err, errOption):
+		return "option"
+	case errors.Is(err, proof.ErrMalformed):
+		return "malformed"
+	}
+	return "proof"
 }
 
 // Reason is the text of an error without the part that the verdict says.

@@ -44,19 +44,20 @@ func TestOf(t *testing.T) {
 	in := statement.Inputs(v.Result)
 	given := &Options{MinBits: 100, Commitment: &v.Commitment}
 	for _, x := range in {
-		given.Names, given.Values = append(given.Names, x.Name), append(given.Values, x.Values)
+		given.Input = append(given.Input, statement.Array{Name: x.Name, Values: x.Values})
 	}
 	if _, err := Of(key, file, given, quiet); err != nil {
 		t.Error(err)
 	}
-	given.Values[0] = slices.Clone(given.Values[0])
-	given.Values[0][0]++
+	given.Input[0].Values = slices.Clone(given.Input[0].Values)
+	given.Input[0].Values[0]++
 	other := strings.Repeat("0", 64)
 	for what, o := range map[string]*Options{
 		"another input": given, "another model": {MinBits: 100, Commitment: &other}, "more bits": {MinBits: 120},
-		"no commitment": {Commitment: new(string)},
+		"no commitment": {Commitment: new(string)}, "a tokenizer": {Tokenizer: []byte{}}, "a seed": {Sampling: &Sampling{Seed: "1"}},
+		"no seed": {Sampling: &Sampling{Seed: "x"}},
 	} {
-		if _, err := Of(key, file, o, quiet); err == nil || Reason(err) == "" {
+		if _, err := Of(key, file, o, quiet); err == nil || Reason(err) == "" || Kind(err) == "" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -82,13 +83,13 @@ func FuzzOf(f *testing.F) {
 			o.Commitment = &commitment
 		}
 		if name != "" {
-			o.Names, o.Values = []string{name}, make([][]float64, 1)
+			o.Input = []statement.Array{{Name: name}}
 			for i, b := range values {
 				x := float64(b)
 				if b == 255 {
 					x = math.Inf(i%2 - 1)
 				}
-				o.Values[0] = append(o.Values[0], x)
+				o.Input[0].Values = append(o.Input[0].Values, x)
 			}
 		}
 		v, err := Of(key, file, o, quiet)

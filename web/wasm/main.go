@@ -3,18 +3,25 @@
 // Command wasm is the verifier as WebAssembly. It sets globalThis.proveModelVerifier
 // to a function
 //
-//	(key, proof: Uint8Array, options: {minBits, commitment, names, values}, progress) => verdict
+//	(key, proof: Uint8Array, options, progress) => verdict
 //
 // which verifies in one call, telling progress(bytes read, bytes) as it goes, and gives
-// {valid, reason} or what the proof states. names and values are of the input that the
-// proof should be about: strings and Float64Arrays; both null if any will do.
+// {valid, kind, reason} or what the proof states. Options are null where nothing is asked:
+//
+//	minBits     number
+//	commitment  hexadecimal digits
+//	input       [{name, shape, values: Float64Array}], what the proof should be about
+//	sampling    {seed: decimal digits, temperature, topK, topP}, how tokens were drawn
+//	tokenizer   Uint8Array, the file of it
 package main
 
 import (
 	"syscall/js"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/web/verdict"
 )
 
@@ -22,7 +29,7 @@ func main() {
 	js.Global().Set("proveModelVerifier", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		v, err := verify(args[0], args[1], args[2], args[3])
 		if err != nil {
-			return map[string]any{"valid": false, "reason": verdict.Reason(err)}
+			return map[string]any{"valid": false, "kind": verdict.Kind(err), "reason": verdict.Reason(err)}
 		}
 		return v
 	}))
@@ -35,20 +42,24 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 		text := c.String()
 		o.Commitment = &text
 	}
-	if names := options.Get("names"); !names.IsNull() {
-		values := options.Get("values")
-		o.Names = []string{} // none is given, rather than any
-		for i := range names.Length() {
-			o.Names, o.Values = append(o.Names, names.Index(i).String()), append(o.Values, floats(values.Index(i)))
-		}
+	if s := options.Get("sampling"); !s.IsNull() {
+		rule := verifier.Sampling{Temperature: s.Get("temperature").Float(), TopK: s.Get("topK").Int(), TopP: s.Get("topP").Float()}
+		o.Sampling = &verdict.Sampling{Seed: s.Get("seed").String(), Sampling: rule}
+	}
+	if given := options.Get("input"); !given.IsNull() {
+		o.Input = arrays(given)
+	}
+	if file := options.Get("tokenizer"); !file.IsNull() {
+		o.Tokenizer = content(file)
 	}
 	v, err := verdict.Of(content(keyFile), content(proofFile), o, func(read, size int) { progress.Invoke(read, size) })
 	if err != nil {
 		return nil, err
 	}
+	g := v.Circuit
 	return map[string]any{
-		"valid": true, "reason": "", "commitment": v.Commitment,
-		"inputs": tensors(statement.Inputs(v.Result)), "outputs": tensors(statement.Outputs(v.Result)),
+		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
+		"inputs": tensors(g, g.Inputs, statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
 		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
@@ -56,10 +67,62 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	}, nil
 }
 
+// text is what is stated of a text, null if nothing is.
+func text(t *verdict.Text) any {
+	if t == nil {
+		return nil
+	}
+	out := map[string]any{"tokenizer": nil, "written": t.Generated, "prompt": nil, "answer": nil, "promptTokens": numbers(t.PromptTokens)}
+	if t.Tokenizer != "" {
+		out["tokenizer"] = t.Tokenizer
+	}
+	if t.Generated {
+		out["ended"] = t.Ended
+	}
+	if w := t.Words; w != nil {
+		out["prompt"], out["answer"], out["hidden"] = w.Prompt, w.Answer, w.Hidden
+	}
+	tokens := make([]any, len(t.Tokens))
+	for i := range t.Tokens {
+		c := choice(&t.Tokens[i])
+		c["other"] = nil
+		if other := t.Tokens[i].Other; other != nil {
+			c["other"] = choice(other)
+		}
+		tokens[i] = c
+	}
+	out["tokens"] = tokens
+	return out
+}
+
+func choice(c *verdict.Choice) map[string]any {
+	out := map[string]any{"id": c.ID, "logit": c.Logit, "piece": nil}
+	if c.Piece != nil {
+		out["piece"] = *c.Piece
+	}
+	return out
+}
+
 func content(array js.Value) []byte {
 	b := make([]byte, array.Get("length").Int())
 	js.CopyBytesToGo(b, array)
 	return b
+}
+
+// arrays copies a list of {name, shape, values}.
+func arrays(list js.Value) []statement.Array {
+	given := make([]statement.Array, list.Length())
+	for i := range given {
+		a := list.Index(i)
+		given[i] = statement.Array{Name: a.Get("name").String(), Values: floats(a.Get("values"))}
+		if shape := a.Get("shape"); !shape.IsNull() {
+			given[i].Shape = make([]int, shape.Length())
+			for k := range given[i].Shape {
+				given[i].Shape[k] = shape.Index(k).Int()
+			}
+		}
+	}
+	return given
 }
 
 // floats copies a Float64Array.
@@ -71,18 +134,25 @@ func floats(array js.Value) []float64 {
 	return v
 }
 
-func tensors(list []statement.Tensor) []any {
+// tensors are those of a statement. ids says that their entries are indexes, such as tokens or
+// positions, and no quantities.
+func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []any {
 	var out []any
-	for _, t := range list {
+	for i, t := range list {
 		values := js.Global().Get("Float64Array").New(len(t.Values))
 		if len(t.Values) > 0 {
 			js.CopyBytesToJS(bytesOf(values), raw(t.Values))
 		}
-		var shape []any
-		for _, d := range t.Shape {
-			shape = append(shape, d)
-		}
-		out = append(out, map[string]any{"name": t.Name, "shape": shape, "values": values})
+		out = append(out, map[string]any{"name": t.Name, "shape": numbers(t.Shape), "values": values, "ids": g.IsIds(ids[i])})
+	}
+	return out
+}
+
+// numbers is a list as JavaScript takes it.
+func numbers(list []int) []any {
+	out := make([]any, len(list))
+	for i, n := range list {
+		out[i] = n
 	}
 	return out
 }

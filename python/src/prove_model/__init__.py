@@ -8,12 +8,22 @@ A model is an ONNX file or ModelProto, a torch module, a scikit-learn estimator,
 command prove-model, which is part of this package: ``python -m prove_model`` runs it.
 """
 
-from ._api import check_key, commit, inspect, prove, verify
+from importlib.metadata import PackageNotFoundError, version
+
+from ._api import Sampling, check_key, commit, inspect, prove, verify
+from ._async import check_key_async, commit_async, prove_async, verify_async
 from ._errors import InaccurateError, InvalidProof, ProveModelError, ProveModelWarning
 from ._models import to_onnx
+from ._options import CheckKeyOptions, CommitOptions, InspectOptions, ProveOptions
 from ._results import Accuracy, Key, Phase, Proof, Saturation, Verdict
 
+try:
+    __version__ = version("prove-model")
+except PackageNotFoundError:  # from a clone, with PROVE_MODEL_COMMAND
+    __version__ = "unknown"
+
 __all__ = [
-    "Accuracy", "InaccurateError", "InvalidProof", "Key", "Phase", "Proof", "ProveModelError", "ProveModelWarning",
-    "Saturation", "Verdict", "check_key", "commit", "inspect", "prove", "to_onnx", "verify",
+    "Accuracy", "CheckKeyOptions", "CommitOptions", "InaccurateError", "InspectOptions", "InvalidProof", "Key", "Phase",
+    "Proof", "ProveModelError", "ProveModelWarning", "ProveOptions", "Sampling", "Saturation", "Verdict", "__version__",
+    "check_key", "check_key_async", "commit", "commit_async", "inspect", "prove", "prove_async", "to_onnx", "verify", "verify_async",
 ]

@@ -5,18 +5,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._arrays import Inputs, read, write
+from ._arrays import Inputs, write
 from ._command import Outcome, run
 from ._errors import InaccurateError, ProveModelError
 from ._models import as_file
 from ._progress import Listener, Progress
-from ._results import Key, Proof, Saturation, Verdict, proof_of
+from ._results import Key, Proof, Verdict, proof_of, verdict_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import CheckKeyOptions, CommitOptions, InspectOptions, ProveOptions
 
 VALID, NOT_VALID, INACCURATE = 0, 1, 3  # exit codes
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the tokens that a language model wrote were drawn: what prove was told as seed, temperature, top_k and top_p."""
+
+    seed: int
+    temperature: float = 1.0
+    top_k: int = 0
+    """Among so many of the likeliest; 0: all."""
+    top_p: float = 1.0
+    """And of these among the fewest that have this share."""
 
 
 def prove(
@@ -27,7 +45,7 @@ def prove(
     ranges: str | os.PathLike[str] | None = None,
     max_error: float | None = None,
     progress: Progress = None,
-    **options: Any,
+    **options: Unpack[ProveOptions],
 ) -> Proof:
     """Quantises a model, commits to its weights, and proves what it gives on the inputs.
 
@@ -41,7 +59,7 @@ def prove(
 
     With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
-    dim={"batch": 4}, output=["logits"], no_cache=True, …
+    dim={"batch": 4}, output=["logits"], no_cache=True, … (ProveOptions)
 
     Raises ProveModelError with the command's whole text if it does not accept something.
     """
@@ -62,7 +80,7 @@ def commit(
     ranges: str | os.PathLike[str] | None = None,
     certify: bool = False,
     progress: Progress = None,
-    **options: Any,
+    **options: Unpack[CommitOptions],
 ) -> Key:
     """Quantises a model and commits to its weights, without proving anything. Parameters are those of prove; inputs set
     the ranges if there is neither calibration nor ranges. With certify the key comes with a certificate, which verify
@@ -91,6 +109,7 @@ def verify(
     text: str | None = None,
     chat: bool = False,
     image: str | None = None,
+    sampling: Sampling | None = None,
 ) -> Verdict:
     """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
 
@@ -98,7 +117,8 @@ def verify(
     about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
     tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
     the proof must be about these; chat says that the prompt was the beginning of a conversation. image says how the
-    pixels of pictures among the inputs become numbers, as it did for prove. A proof that does not hold gives a verdict
+    pixels of pictures among the inputs become numbers, as it did for prove. Tokens must be the likeliest, or with sampling
+    those that this draws. A proof that does not hold gives a verdict
     that is false and says why. Raises ProveModelError if a file cannot be read, or an option is not understood.
     """
     with TemporaryDirectory() as temp:
@@ -110,21 +130,20 @@ def verify(
             arguments += ["--cert", file_of(certificate, folder / "x.cert")]
         asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat}
         asked["image"] = image
+        if sampling is not None:
+            asked |= {"seed": sampling.seed, "temperature": sampling.temperature, "top_k": sampling.top_k or None}
+            asked["top_p"] = sampling.top_p if sampling.top_p < 1 else None
         if tokenizer is not None:
             asked["model" if os.path.isdir(tokenizer) else "tokenizer"] = tokenizer
         outcome = run([*arguments, *flags(asked)])
     if outcome.code not in (VALID, NOT_VALID) or outcome.result is None:
         raise error(outcome)
-    r = outcome.result
-    if not r["valid"] or outcome.code != VALID:
-        return Verdict(False, r.get("reason", "the command does not say why").replace(f"input {temp}{os.sep}input.npz: ", "", 1))
-    return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
-                   r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
-                   [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])],
-                   r.get("text", ""), r.get("tokens") or [])
+    return verdict_of(outcome.result, outcome.code == VALID, f"input {temp}{os.sep}input.npz: ")
 
 
-def check_key(model: Any, key: Key | bytes | str | os.PathLike[str], *, progress: Progress = None, **options: Any) -> str:
+def check_key(
+    model: Any, key: Key | bytes | str | os.PathLike[str], *, progress: Progress = None, **options: Unpack[CheckKeyOptions]
+) -> str:
     """Whether a key is a model's: makes it again from the model. Gives "" if it is, and else why it is not.
 
     The model is a path or a ModelProto: the very file that the key was made from."""
@@ -143,7 +162,7 @@ def inspect(
     *,
     key: Key | bytes | str | os.PathLike[str] | None = None,
     proof: Proof | bytes | str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[InspectOptions],
 ) -> dict[str, Any]:
     """Describes a model, or a key, or a proof (with its key): what `prove-model inspect --json` prints."""
     with TemporaryDirectory() as temp:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 import warnings
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,31 @@ def command() -> Path:
         raise ProveModelError(f"there is no command at {path}",
                               "install a wheel of prove-model, or name a built command in PROVE_MODEL_COMMAND")
     return path
+
+
+class Running:
+    """A run of the command that another thread may end."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.stopped = False
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        with self.lock:
+            self.process = process
+            if self.stopped:
+                process.terminate()
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            if self.process is not None:
+                self.process.terminate()
+
+
+running: ContextVar[Running | None] = ContextVar("running", default=None)
+"""What wants to know of runs in this context."""
 
 
 @dataclass
@@ -42,6 +68,9 @@ def run(arguments: list[str], listener: Listener | None = None) -> Outcome:
         line.append("--progress-json")
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         assert process.stdout is not None and process.stderr is not None
+        watched = running.get()
+        if watched is not None:
+            watched.begin(process)
         out: list[bytes] = []
         reader = threading.Thread(target=lambda stream: out.append(stream.read()), args=(process.stdout,), daemon=True)
         reader.start()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,25 @@ def from_torch(module: Any, inputs: Inputs | None) -> Any:
     training = module.training
     module.eval()
     try:
-        return tidy(exported(module, names, arrays))
+        with without_cache(module):
+            return tidy(exported(module, names, arrays))
     finally:
         module.train(training)
+
+
+@contextlib.contextmanager
+def without_cache(module: Any) -> Iterator[None]:
+    """Has a language model of transformers give its logits alone: by default it gives keys and values of the tokens that it
+    read too, for those that follow, in objects that no exporter writes."""
+    config = getattr(module, "config", None)
+    settings = {name: False for name in ("use_cache", "output_attentions", "output_hidden_states") if getattr(config, name, False) is True}
+    for name, value in settings.items():
+        setattr(config, name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            setattr(config, name, True)
 
 
 def arguments(module: Any, inputs: Inputs) -> tuple[list[str], list[Array]]:
@@ -157,7 +174,24 @@ def from_sklearn(estimator: Any) -> Any:
     proto = convert_sklearn(estimator, initial_types=[("X", FloatTensorType([None, features]))], options=options, target_opset=17)
     if classifier and len(proto.graph.output) > 1:
         keep(proto.graph, "probabilities")
+    for node in proto.graph.node:
+        if node.op_type == "TreeEnsembleClassifier":
+            round_votes(node)
     return proto
+
+
+VOTE = 2.0**-22
+"""What votes of trees are multiples of: the integers of a proof hold these as they are."""
+
+
+def round_votes(node: Any) -> None:
+    """Rounds the votes of a forest down, so that those of all trees add up to a probability, at most 1, in integers too:
+    rounded to nearest they may add up to more."""
+    for attribute in node.attribute:
+        if attribute.name == "class_weights" and all(0 <= vote <= 1 for vote in attribute.floats):
+            votes = [math.floor(vote / VOTE + 1e-3) * VOTE for vote in attribute.floats]  # a thousandth is what float32 is off
+            del attribute.floats[:]
+            attribute.floats.extend(votes)
 
 
 def keep(graph: Any, output: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ._arrays import Array, read
 from ._errors import InvalidProof
@@ -17,8 +20,7 @@ class Key:
 
     file: bytes = field(repr=False)
     commitment: str = ""
-    """The digest of the key, in hexadecimal, which stands for the model: publish it, and compare it whole. "" if the
-    key was read from a file."""
+    """The digest of the key, in hexadecimal, which stands for the model: publish it, and compare it whole."""
 
     report: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the command said with --json when it made the key."""
@@ -26,12 +28,21 @@ class Key:
     certificate: bytes = field(default=b"", repr=False)
     """Of the model's static bounds, if commit was asked for one (certify=True)."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> None:
+        """Writes the key, and its certificate if a path for it is given."""
+        if certificate is not None and not self.certificate:
+            raise ValueError("the key has no certificate: commit makes one with certify=True")
         Path(path).write_bytes(self.file)
+        if certificate is not None:
+            Path(certificate).write_bytes(self.certificate)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Key:
-        return cls(Path(path).read_bytes())
+    def load(cls, path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> Key:
+        """A key that save wrote, or the command. Raises ProveModelError if the file is none."""
+        from ._api import inspect
+
+        description = inspect(key=path)
+        return cls(Path(path).read_bytes(), description["model_commitment"], {}, Path(certificate).read_bytes() if certificate else b"")
 
 
 @dataclass(frozen=True)
@@ -73,8 +84,9 @@ class Proof:
     float_outputs: dict[str, Array] = field(repr=False)
     """Those of the float model on the same inputs, which the proof does not speak of."""
     accuracy: dict[str, Accuracy]
-    within_bar: bool
-    """Whether every output is as close to the float model's as ``max_error`` (by default 1 % of its range) asks."""
+    within_bar: bool | None
+    """Whether every output is as close to the float model's as ``max_error`` (by default 1 % of its range) asks; None if
+    that is not known, of a proof that was read without its report."""
     saturated: list[Saturation]
     advice: str
     """What would bring the outputs closer, "" if there is nothing to be said."""
@@ -92,11 +104,40 @@ class Proof:
     def commitment(self) -> str:
         return self.key.commitment
 
-    def save(self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> None:
-        """Writes the proof, and its key if a path for it is given."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        key: str | os.PathLike[str] | None = None,
+        report: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Writes the proof, its key and the report, JSON, if paths for these are given."""
         Path(path).write_bytes(self.file)
         if key is not None:
             self.key.save(key)
+        if report is not None:
+            Path(report).write_text(json.dumps(self.report), "utf-8")
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], key: str | os.PathLike[str], report: str | os.PathLike[str] | None = None, *, min_bits: int = 100
+    ) -> Proof:
+        """A proof that save wrote, or the command. It is verified: raises InvalidProof if it does not hold, or if the report
+        is of another one. Without the report, what the proof does not state is empty: the float model's outputs, accuracy,
+        phases, and how tokens were drawn, so that a text of drawn tokens needs it."""
+        from ._api import Sampling, verify
+
+        said: dict[str, Any] = json.loads(Path(report).read_text("utf-8")) if report is not None else {}
+        drawn = said.get("sampling")
+        verdict = verify(path, key, min_bits=min_bits, sampling=Sampling(**drawn) if drawn else None).require()
+        file, verified = Path(path).read_bytes(), Key(Path(key).read_bytes(), verdict.commitment)
+        if not said:
+            return cls(file, verified, verdict.outputs, {}, {}, None, verdict.saturated, "", [], verdict.security_bits, {}, "", verdict.tokens)
+        made = proof_of(file, verified.file, said)
+        same = made.outputs.keys() == verdict.outputs.keys() and all(
+            np.array_equal(made.outputs[name], verdict.outputs[name], equal_nan=True) for name in made.outputs)
+        if made.commitment != verdict.commitment or not same:
+            raise InvalidProof("the report is of another proof")
+        return made
 
 
 def proof_of(file: bytes, key: bytes, report: dict[str, Any]) -> Proof:
@@ -165,3 +206,14 @@ class Verdict:
     def tokens(self) -> list[int]:
         """The tokens of what it wrote. Raises InvalidProof."""
         return self.require()._tokens
+
+
+def verdict_of(report: dict[str, Any], accepted: bool, prefix: str) -> Verdict:
+    """A verdict of what the command said; the prefix of a reason names a file that the caller knows nothing of."""
+    r = report
+    if not r["valid"] or not accepted:
+        return Verdict(False, r.get("reason", "the command does not say why").replace(prefix, "", 1))
+    return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
+                   r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
+                   [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])],
+                   r.get("text", ""), r.get("tokens") or [])

@@ -76,3 +76,31 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 	}
 	return out, err
 }
+
+// IsText says that the model is one of language.
+func (j *Job) IsText() bool { return j.Model.MostTokens() > 0 }
+
+// Name returns a token as people read it, in quotes where there is a tokenizer, with its id.
+func (j *Job) Name(id int) string {
+	t := j.tokenizer()
+	if t == nil {
+		return fmt.Sprint(id)
+	}
+	piece, ok := t.Token(id)
+	if !ok {
+		return fmt.Sprint(id)
+	}
+	if text, err := t.After([]int{id}, []int{id}); err == nil && text != "" {
+		piece = text // which the vocabulary may write in another way
+	}
+	return fmt.Sprintf("%q %d", piece, id)
+}
+
+// Prompt returns the prompt in words, "" if there is none or no tokenizer.
+func (j *Job) Prompt() (string, error) {
+	t := j.tokenizer()
+	if t == nil {
+		return "", nil
+	}
+	return t.Decode(j.prompt.IDs)
+}

@@ -24,19 +24,25 @@ func (p *page) printf(format string, args ...string) {
 	fmt.Fprintf(p, format, escaped...)
 }
 
-const style = `:root{color-scheme:light dark;--ink:#1c2126;--soft:#59636e;--paper:#fff;--line:#d0d6dc;--bar:#3d78b4;--odd:#c8501e}
-@media (prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a3adb8;--paper:#14181c;--line:#3c454e;--bar:#6fa5db;--odd:#ff9466}}
-body{margin:0 auto;max-width:62rem;padding:1rem;color:var(--ink);background:var(--paper);font:15px/1.45 system-ui,sans-serif}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin:1.6rem 0 .3rem;break-after:avoid}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-table{border-collapse:collapse;margin:.4rem 0;font-size:.85rem}th,td{padding:.12rem .7rem .12rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:top}
-th:first-child,td:first-child,.text{text-align:left;white-space:normal;overflow-wrap:anywhere}td:first-child{min-width:7rem}tr{break-inside:avoid}
-.advice{border-left:.3rem solid var(--odd);padding-left:.7rem}svg{display:block;max-width:100%;height:auto;margin:.4rem 0}
-svg text{fill:var(--ink);font:12px system-ui,sans-serif}.bar{fill:var(--bar)}.odd{fill:var(--odd)}
-@media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}}`
+const style = `:root{color-scheme:light dark;--ink:#1c2126;--soft:#59636e;--paper:#fff;--panel:#f4f6f8;--line:#d0d6dc;--bar:#3d78b4;--odd:#c8501e}
+@media (prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a3adb8;--paper:#14181c;--panel:#1e242a;--line:#3c454e;--bar:#6fa5db;--odd:#ff9466}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:62rem;padding:1rem;color:var(--ink);background:var(--paper);font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin:1.6rem 0 .3rem;break-after:avoid}p{max-width:46rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--soft)}dd{margin:0}
+.wide{overflow-x:auto}table{border-collapse:collapse;margin:.4rem 0;font-size:.85rem}
+th,td{padding:.12rem .7rem .12rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:top}
+th:first-child,td:first-child,.text{text-align:left;white-space:normal}td:first-child{min-width:7rem}tr{break-inside:avoid}
+blockquote{margin:.3rem 0 .75rem;padding:.6rem .9rem;background:var(--panel);border-left:.25rem solid var(--bar);white-space:pre-wrap;font-size:1.1rem}
+img{image-rendering:pixelated;width:auto;min-width:10rem;max-width:100%;border:1px solid var(--line);margin:.3rem .5rem .3rem 0}
+.advice{border-left:.3rem solid var(--odd);padding-left:.7rem}
+.plot{font-size:.8rem;margin:.4rem 0}.plot>div{display:grid;grid-template-columns:minmax(0,22rem) 1fr 8.5rem;gap:0 .5rem;align-items:center;break-inside:avoid}
+.plot span{text-align:right}.plot span+div+span{text-align:left}.plot i{display:block;height:.8rem;background:var(--bar)}.plot .odd{background:var(--odd)}
+@media (max-width:40rem){body{padding:.75rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}
+.plot>div{grid-template-columns:1fr 8.5rem;margin-bottom:.3rem}.plot>div>:first-child{grid-column:1/-1;text-align:left}}
+@media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}.wide{overflow:visible}}`
 
 func (p *page) open(title string) {
-	p.printf("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"+
+	p.printf("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"+
 		"<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>%s</title><style>", title)
 	p.WriteString(style)
 	p.printf("</style></head><body>\n<h1>%s</h1>\n", title)
@@ -64,7 +70,7 @@ func (p *page) table(header []string, rows [][]string) {
 			}
 		}
 	}
-	p.WriteString("<table><thead><tr>")
+	p.WriteString("<div class=wide><table><thead><tr>")
 	for i, h := range header {
 		p.printf("<th scope=col"+class[i]+">%s</th>", h)
 	}
@@ -76,7 +82,7 @@ func (p *page) table(header []string, rows [][]string) {
 		}
 		p.WriteString("</tr>\n")
 	}
-	p.WriteString("</tbody></table>\n")
+	p.WriteString("</tbody></table></div>\n")
 }
 
 // bar is a line of a plot.
@@ -89,7 +95,6 @@ type bar struct {
 
 // plot draws bars, from zero, or over the decades that the values span.
 func (p *page) plot(title string, bars []bar, logarithmic bool) {
-	const left, width, right, line = 340, 480, 150, 18
 	low, high := math.Inf(1), 0.0
 	for _, b := range bars {
 		if b.value > 0 && !math.IsInf(b.value, 0) {
@@ -97,24 +102,23 @@ func (p *page) plot(title string, bars []bar, logarithmic bool) {
 		}
 	}
 	low = math.Max(low, high/1e6) / 2
-	p.printf(fmt.Sprintf("<svg viewBox=\"0 0 %d %d\" width=%d role=img aria-label=\"%%s\"><title>%%s</title>\n", left+width+right, line*len(bars)+4, left+width+right), title, title)
-	for i, b := range bars {
-		size := 0.0
+	p.printf("<div class=plot role=img aria-label=\"%s\">\n", title)
+	for _, b := range bars {
+		size := 0.0 // of the width
 		switch v := math.Min(b.value, high); {
 		case high == 0 || v <= 0:
 		case logarithmic:
-			size = math.Max(0, math.Log(v/low)/math.Log(high/low)) * width
+			size = math.Max(0, math.Log(v/low)/math.Log(high/low))
 		default:
-			size = v / high * width
+			size = v / high
 		}
-		class, y := "bar", line*i+2
+		class := ""
 		if b.odd {
-			class = "odd"
+			class = " class=odd"
 		}
-		p.printf(fmt.Sprintf("<text x=%d y=%d text-anchor=end>%%s</text><rect class=%s x=%d y=%d width=\"%.1f\" height=%d></rect><text x=\"%.1f\" y=%d>%%s</text>\n",
-			left-8, y+13, class, left, y+2, size, line-5, left+size+6, y+13), clip(b.name), b.label)
+		p.printf("<div><span>%s</span><div><i"+class+" style=\"width:%s%%\"></i></div><span>%s</span></div>\n", clip(b.name), fmt.Sprintf("%.1f", 100*size), b.label)
 	}
-	p.WriteString("</svg>\n")
+	p.WriteString("</div>\n")
 }
 
 // clip shortens a name that is too long for a plot, in the middle.

@@ -1,5 +1,5 @@
 // Package report writes what is known of a model and a proof as one HTML file that
-// needs nothing else: tables and plots (SVG), for the screen and for print.
+// needs nothing else: what was proved, tables and plots, for the screen and for print.
 package report
 
 import (
@@ -17,14 +17,17 @@ import (
 
 // Report is what there is to show. What is empty is left out.
 type Report struct {
-	Title   string
-	Facts   []Fact // in order
-	Outputs []Output
-	Layers  []provemodel.Layer
-	Phases  []ui.Phase
-	Peak    int64        // bytes of memory
-	Key     *inspect.Key // its tables, commitments and rounds
-	Advice  string       // of the run as a whole
+	Title    string
+	Text     *Text     // nil but for a language model
+	Pictures []Picture // inputs that no row of scores shows
+	Scores   []Scores  // a classifier's
+	Facts    []Fact    // in order
+	Outputs  []Output
+	Layers   []provemodel.Layer
+	Phases   []ui.Phase
+	Peak     int64        // bytes of memory
+	Key      *inspect.Key // its tables, commitments and rounds
+	Advice   string       // of the run as a whole
 }
 
 // Fact is a line of the head.
@@ -44,6 +47,10 @@ const mostBars = 40
 func (r *Report) Write(w io.Writer) error {
 	h := &page{}
 	h.open(r.Title)
+	r.proved(h)
+	if r.Text != nil || len(r.Scores) > 0 || len(r.Pictures) > 0 {
+		h.heading("The proof")
+	}
 	h.facts(r.Facts)
 	if r.Advice != "" {
 		h.printf("<p class=advice>%s</p>\n", r.Advice)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"image/png"
 	"io"
 	"math"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -69,6 +71,60 @@ func TestReport(t *testing.T) {
 	balanced(t, s)
 }
 
+// What was proved comes first: of a language model the text with every token, of a classifier
+// the picture and its classes.
+func TestProvedComesFirst(t *testing.T) {
+	r := deep(2)
+	pictures := Pictures([]int{2, 1, 4, 5}, make([]float64, 40))
+	if len(pictures) != 2 {
+		t.Fatalf("%d pictures", len(pictures))
+	}
+	r.Text = &Text{Prompt: "What is\nthis? " + hostile, Answer: "A test.", Chosen: "Nobody picked these words.", Stopped: "It ended.",
+		Tokens: []Token{{"A", 1.5, "B", "A"}, {" test", -0.25, " bar", " bar"}}}
+	r.Pictures = []Picture{{hostile, pictures[0]}}
+	r.Scores = []Scores{{"logits", []float64{1, 3, 2}, []float64{1, 2, 3}, pictures[1]}, {"logits", []float64{1, 3, 2}, []float64{1, 3, 2}, nil}}
+	s := written(t, r)
+	balanced(t, s)
+	last := -1
+	for _, want := range []string{"<h1>", "What is\nthis? &lt;script&gt;", "A test.", "Nobody picked these words.", "It ended.", "another one at 1 of 2", "<td>-0.25</td>", "data:image/png;base64,",
+		"<b>class 1</b>; in the float model class 2 has it", "<b>class 1</b>; as in the float model", "<h2>The proof</h2>", "<h2>Outputs against the float model</h2>"} {
+		at := strings.Index(s, want)
+		if at <= last {
+			t.Errorf("%q stands at %d, after %d", want, at, last)
+		}
+		last = max(last, at)
+	}
+	for _, bad := range []string{"<script", "\x1b", "\u202e", "\" onload"} {
+		if strings.Contains(s, bad) {
+			t.Errorf("it has %q", bad)
+		}
+	}
+}
+
+// Pictures have one or three channels, before or after height and width.
+func TestPictures(t *testing.T) {
+	for _, c := range []struct {
+		shape []int
+		n     int
+	}{{[]int{1, 3, 8, 6}, 1}, {[]int{8, 6, 3}, 1}, {[]int{5, 8, 6, 1}, 5}, {[]int{100, 1, 4, 4}, mostRows}, {[]int{8, 6}, 0}, {[]int{2, 8, 6}, 0}, {[]int{1, 3, 2, 2}, 0}, {[]int{0, 3, 8, 6}, 0}} {
+		values := make([]float64, graph.Size(c.shape))
+		for i := range values {
+			values[i] = float64(i)
+		}
+		if got := Pictures(c.shape, values); len(got) != c.n {
+			t.Errorf("%v: %d pictures, want %d", c.shape, len(got), c.n)
+		}
+	}
+	one := Pictures([]int{1, 1, 4, 4}, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	img, err := png.Decode(bytes.NewReader(one[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, g, b, _ := img.At(1, 2).RGBA(); r>>8 != 153 || r != g || g != b { // 9 of 15
+		t.Errorf("a pixel is %d %d %d", r>>8, g>>8, b>>8)
+	}
+}
+
 // What there is not is left out.
 func TestEmptyReport(t *testing.T) {
 	for _, r := range []*Report{{Title: "empty"}, deep(0), deep(2), {Layers: []provemodel.Layer{{Node: "a", Held: true}}, Phases: []ui.Phase{{}}}} {
@@ -96,7 +152,7 @@ func balanced(t *testing.T, s string) {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			if e.Name.Local != "meta" {
+			if e.Name.Local != "meta" && e.Name.Local != "img" {
 				depth++
 			}
 		case xml.EndElement:

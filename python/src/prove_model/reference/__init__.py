@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +32,19 @@ def verify(
         raise TypeError("this verifier takes inputs as arrays")
     started = time.monotonic()
     try:
-        given = None if inputs is None else {n: [float(x) for x in a.reshape(-1)] for n, a in named(inputs).items()}
+        given = None if inputs is None else shaped(inputs)
         checked = statement.check(content(key), content(proof), given, commitment, min_bits)
     except Invalid as reason:
         return Verdict(False, str(reason))
-    except RecursionError:
-        return Verdict(False, "virtual tensors are nested too deep")
     return Verdict(True, "", checked.vk.commitment.hex(), arrays(statement.inputs(checked)), arrays(statement.outputs(checked)),
                    statement.bits(checked), seconds=time.monotonic() - started,
                    saturated=[Saturation(", ".join(nodes), count, of) for nodes, count, of in statement.saturated(checked)])
+
+
+def shaped(inputs: Inputs) -> Any:
+    """Shapes and entries, by name where the caller gives names, and in the order of the inputs otherwise."""
+    arrays = {name: (list(a.shape), [float(x) for x in a.reshape(-1)]) for name, a in named(inputs).items()}
+    return arrays if isinstance(inputs, Mapping) else list(arrays.values())
 
 
 def content(source: Proof | Key | bytes | str | os.PathLike[str]) -> bytes:

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"slices"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+)
+
+// Text is what a language model read and wrote.
+type Text struct {
+	Prompt, Answer string // "" without a tokenizer
+	Chosen         string // a sentence on who chose the tokens, "" if the model wrote none
+	Stopped        string // likewise on why the answer ends
+	Tokens         []Token
+}
+
+// Token is one that was written.
+type Token struct {
+	Name   string
+	Margin float64 // of its logit over the best of the others; negative if that is greater
+	Other  string  // which that is
+	Float  string  // the token that has the float model's greatest logit
+}
+
+// Scores are a row of an output that scores classes.
+type Scores struct {
+	Output string
+	Values []float64 // at least one
+	Float  []float64 // of the float model, as many
+	Image  []byte    // PNG, of what is scored; nil if it is no picture
+}
+
+// Picture is an input, or a part of it.
+type Picture struct {
+	Name  string
+	Image []byte // PNG
+}
+
+// Most tokens, classes and rows that are shown.
+const (
+	mostTokens  = 400
+	mostClasses = 5
+	mostRows    = 16
+)
+
+// proved shows what the proof is about.
+func (r *Report) proved(h *page) {
+	if r.Text == nil && len(r.Pictures) == 0 && len(r.Scores) == 0 {
+		return
+	}
+	h.WriteString("<section id=proved>\n")
+	if r.Text != nil {
+		r.Text.show(h)
+	}
+	for i, p := range r.Pictures[:min(mostRows, len(r.Pictures))] {
+		h.picture(fmt.Sprintf("input %s, picture %d of %d", p.Name, i+1, len(r.Pictures)), p.Image)
+	}
+	for i, s := range r.Scores[:min(mostRows, len(r.Scores))] {
+		s.show(h, i, len(r.Scores))
+	}
+	if n := len(r.Scores); n > mostRows {
+		h.printf("<p>The first %s of %s.</p>\n", fmt.Sprint(mostRows), fmt.Sprint(n))
+	}
+	h.WriteString("</section>\n")
+}
+
+func (t *Text) show(h *page) {
+	for _, part := range []struct{ title, text string }{{"Prompt", t.Prompt}, {"Answer", t.Answer}} {
+		if part.text != "" {
+			h.heading(part.title)
+			h.WriteString("<blockquote>" + html.EscapeString(ui.PrintableLines(part.text)) + "</blockquote>\n")
+		}
+	}
+	for _, sentence := range []string{t.Chosen, t.Stopped} {
+		if sentence != "" {
+			h.printf("<p>%s</p>\n", sentence)
+		}
+	}
+	if len(t.Tokens) == 0 {
+		return
+	}
+	var rows [][]string
+	others := 0
+	for _, k := range t.Tokens {
+		if k.Float != k.Name {
+			others++
+		}
+	}
+	for _, k := range t.Tokens[:min(mostTokens, len(t.Tokens))] {
+		rows = append(rows, []string{k.Name, short(k.Margin), k.Other, k.Float})
+	}
+	h.heading("Each token")
+	h.printf("<p>How far its logit is above the best of the others, and which token the float model gives the greatest logit: another one at %s of %s.</p>\n",
+		fmt.Sprint(others), fmt.Sprint(len(t.Tokens)))
+	h.table([]string{"token", "margin", "best other", "float model"}, rows)
+	if n := len(t.Tokens); n > mostTokens {
+		h.printf("<p>The first %s of %s.</p>\n", fmt.Sprint(mostTokens), fmt.Sprint(n))
+	}
+}
+
+func (s *Scores) show(h *page, row, rows int) {
+	title := "Output " + s.Output
+	if rows > 1 {
+		title += fmt.Sprintf(", %d of %d", row+1, rows)
+	}
+	h.heading(title)
+	if s.Image != nil {
+		h.picture(fmt.Sprintf("what is scored, picture %d of %d", row+1, rows), s.Image)
+	}
+	order := make([]int, len(s.Values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Values[b], s.Values[a]) })
+	float := 0
+	for i, v := range s.Float {
+		if v > s.Float[float] {
+			float = i
+		}
+	}
+	same := "as in the float model"
+	if float != order[0] {
+		same = fmt.Sprintf("in the float model class %d has it", float)
+	}
+	h.printf("<p>Highest score: <b>class %s</b>; %s.</p>\n", fmt.Sprint(order[0]), same)
+	var cells [][]string
+	for _, i := range order[:min(mostClasses, len(order))] {
+		cells = append(cells, []string{fmt.Sprintf("class %d", i), fmt.Sprintf("%.5g", s.Values[i]), fmt.Sprintf("%.5g", s.Float[i])})
+	}
+	h.table([]string{fmt.Sprintf("of %d classes", len(order)), "score", "float model"}, cells)
+}
+
+// picture shows a PNG, of which the pixels of a small one are seen.
+func (p *page) picture(title string, png []byte) {
+	p.printf("<img alt=\"%s\" src=\"data:image/png;base64,%s\">\n", title, base64.StdEncoding.EncodeToString(png))
+}

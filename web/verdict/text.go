@@ -1,0 +1,136 @@
+package verdict
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// Text is what a proof states of a text. Without the tokenizer it has no words.
+type Text struct {
+	Tokenizer    string // SHA-256 of the key's tokenizer in hexadecimal digits; empty if it names none
+	PromptTokens []int
+	Generated    bool     // whether the key says that the model wrote tokens after the prompt
+	Ended        bool     // whether the last of these ends the text
+	Tokens       []Choice // that the model wrote
+	Words        *Words   // nil without the tokenizer
+}
+
+// Words are a text as the tokenizer has it.
+type Words struct {
+	Prompt, Answer string
+	Hidden         int // tokens of the prompt that stand for no text
+}
+
+// Choice is a token that was written, with its proved logit, and the token beside it that had the
+// greatest one; Other is nil in a vocabulary of one token.
+type Choice struct {
+	ID    int
+	Logit float64
+	Piece *string // its text; nil without a tokenizer
+	Other *Choice
+}
+
+// errTokenizer is wrapped by the error for a tokenizer that is not the key's.
+var errTokenizer = errors.New("the tokenizer is not the one of the key")
+
+// textOf is what a proof states of a text, nil if its key is not a language model's. A tokenizer
+// that is given must be the key's.
+func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) (*Text, error) {
+	text := key.Text
+	switch {
+	case text == nil && (drawn != nil || file != nil):
+		return nil, fmt.Errorf("%w: its key is not a language model's", verifier.ErrInvalid)
+	case text == nil:
+		return nil, nil
+	case r.Written == nil && drawn != nil:
+		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", verifier.ErrInvalid)
+	}
+	out := &Text{Generated: r.Written != nil}
+	if text.HasTokenizer() {
+		out.Tokenizer = hex.EncodeToString(text.Tokenizer[:])
+	}
+	var tokens []int
+	if w := r.Written; w != nil {
+		out.PromptTokens, tokens, out.Ended = w.Prompt, w.Tokens, w.Ended
+	} else {
+		for _, id := range r.Inputs[0] {
+			out.PromptTokens = append(out.PromptTokens, int(id))
+		}
+	}
+	t, err := open(text, file)
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		before, err := t.Decode(out.PromptTokens)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := t.After(out.PromptTokens, tokens)
+		if err != nil {
+			return nil, err
+		}
+		out.Words = &Words{before, answer, len(t.Hidden(out.PromptTokens))}
+	}
+	if r.Written != nil {
+		out.Tokens = choices(r, outputs[0].Values, t)
+	}
+	return out, nil
+}
+
+// open reads the tokenizer, of either kind of file; nil if none is given.
+func open(text *proof.Text, file []byte) (*tokenizer.Tokenizer, error) {
+	if file == nil {
+		return nil, nil
+	}
+	t, err := tokenizer.ParseJSON(file)
+	if err != nil {
+		var other error
+		if t, other = tokenizer.ParseSentencePiece(file); other != nil {
+			return nil, fmt.Errorf("%w: %w", errTokenizer, err)
+		}
+	}
+	if digest := t.Digest(); digest != text.Tokenizer {
+		return nil, fmt.Errorf("%w: the key is for the file with the SHA-256 %x, and the one that is given has %x", errTokenizer, text.Tokenizer, digest)
+	}
+	return t, nil
+}
+
+// choices are the tokens that were written.
+func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Choice {
+	width := len(logits) / len(r.Inputs[1]) // a row for each position
+	one := func(id int, row []float64) Choice {
+		c := Choice{ID: id, Logit: row[id]}
+		if t != nil {
+			if piece, ok := t.Token(id); ok {
+				if text, err := t.After([]int{id}, []int{id}); err == nil && text != "" {
+					piece = text
+				}
+				c.Piece = &piece
+			}
+		}
+		return c
+	}
+	out := make([]Choice, len(r.Written.Tokens))
+	for i, id := range r.Written.Tokens {
+		row := logits[i*width : (i+1)*width]
+		other := -1
+		for k, x := range row {
+			if k != id && (other < 0 || x > row[other]) {
+				other = k
+			}
+		}
+		out[i] = one(id, row)
+		if other >= 0 {
+			next := one(other, row)
+			out[i].Other = &next
+		}
+	}
+	return out
+}
