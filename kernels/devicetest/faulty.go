@@ -10,12 +10,14 @@ import (
 // ErrInjected is returned by the operation that a Faulty lets fail.
 var ErrInjected = fmt.Errorf("%w: injected", kernels.ErrMemory)
 
-// Faulty is a device on which one allocation fails. It also counts.
+// Faulty is a device on which an allocation fails, or some. It also counts.
 type Faulty struct {
 	kernels.Device
 	mu     sync.Mutex
 	failAt int // the number of allocations that still succeed; negative: all
+	every  int // after how many more another one fails; 0: none
 	allocs int
+	failed int
 	live   map[kernels.Ptr]int
 	bytes  int // in live
 	peak   int
@@ -27,11 +29,28 @@ func NewFaulty(d kernels.Device, n int) *Faulty {
 	return &Faulty{Device: d, failAt: n, live: map[kernels.Ptr]int{}}
 }
 
+// Every has each n-th allocation after the one that fails do so as well. It returns f.
+func (f *Faulty) Every(n int) *Faulty {
+	f.every = n
+	return f
+}
+
+// Failed returns how many allocations have failed.
+func (f *Faulty) Failed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
 // Alloc allocates, or fails.
 func (f *Faulty) Alloc(bytes int) (kernels.Ptr, error) {
 	f.mu.Lock()
 	fail := f.allocs == f.failAt
 	f.allocs++
+	if fail {
+		f.failed++
+		f.failAt += f.every
+	}
 	f.mu.Unlock()
 	if fail {
 		return 0, ErrInjected

@@ -15,30 +15,35 @@ import (
 )
 
 // TestAllocationFails lets one allocation after the other fail: the CPU goes on with
-// the same numbers, and nothing is left on the device.
+// the same numbers, and nothing is left on the device. After a fault a backend is done with
+// the device, so that allocations are failing all along, for the next backends of a part to
+// meet theirs, at other places.
 func TestAllocationFails(t *testing.T) {
 	under := devicetest.Open(t)
-	for part, cases := range map[string]int{"sums": 5, "fractions": 5, "openings": 8} {
-		run := func(t *testing.T, dev *devicetest.Faulty, warn func(error)) {
-			machine := NewMachine(dev)
-			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
-				return backend.NewFallback(g, machine.Backend(g, w), cpu.New(g, w), backend.Policy{Warn: warn})
-			}, part)
-			machine.Close()
-			if n := dev.Live(); n != 0 {
-				t.Fatalf("%d bytes are left on the device", n)
-			}
-		}
-		count := devicetest.NewFaulty(under, -1)
-		run(t, count, func(err error) { t.Error(err) })
-		for i := 0; i < count.Allocs(); i += count.Allocs()/cases + 1 {
-			t.Run(fmt.Sprintf("%s, allocation %d", part, i), func(t *testing.T) {
-				run(t, devicetest.NewFaulty(under, i), func(err error) {
-					if !errors.Is(err, devicetest.ErrInjected) {
-						t.Error(err)
-					}
-				})
+	for part, c := range map[string]struct{ every, cases, least int }{"sums": {60, 5, 5}, "fractions": {36, 3, 5}, "openings": {140, 4, 8}} {
+		failed := 0
+		for i := range c.cases {
+			first := i * c.every / c.cases
+			t.Run(fmt.Sprintf("%s, from allocation %d on", part, first), func(t *testing.T) {
+				dev := devicetest.NewFaulty(under, first).Every(c.every)
+				machine := NewMachine(dev)
+				conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
+					return backend.NewFallback(g, machine.Backend(g, w), cpu.New(g, w), backend.Policy{Warn: func(err error) {
+						if !errors.Is(err, devicetest.ErrInjected) {
+							t.Error(err)
+						}
+					}})
+				}, part)
+				machine.Close()
+				if n := dev.Live(); n != 0 {
+					t.Errorf("%d bytes are left on the device", n)
+				}
+				t.Logf("%d of %d allocations failed", dev.Failed(), dev.Allocs())
+				failed += dev.Failed()
 			})
+		}
+		if failed < c.least {
+			t.Errorf("%s: %d faults", part, failed)
 		}
 	}
 }
