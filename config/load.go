@@ -87,14 +87,25 @@ func checkEnvironment(environment []string) error {
 	return nil
 }
 
+// settingsFile is the path of the settings file.
+func settingsFile(flags *pflag.FlagSet) string {
+	if isNamed(flags) {
+		return flags.Lookup("config").Value.String()
+	}
+	return DefaultFile
+}
+
+// isNamed says whether --config names the settings file.
+func isNamed(flags *pflag.FlagSet) bool {
+	f := flags.Lookup("config")
+	return f != nil && f.Changed
+}
+
 // readFile reads the settings file into v and refuses keys that are no
 // settings: a misspelt key would otherwise silently do nothing.
 func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
-	path := DefaultFile
-	named := flags.Lookup("config")
-	if named != nil && named.Changed {
-		path = named.Value.String()
-	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	path := settingsFile(flags)
+	if _, err := os.Stat(path); path == DefaultFile && errors.Is(err, fs.ErrNotExist) && !isNamed(flags) {
 		return nil
 	}
 	file := viper.NewWithOptions(viper.KeyDelimiter("\x00"))

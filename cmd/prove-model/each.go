@@ -13,19 +13,19 @@ import (
 )
 
 // proveEach is prove with a proof for each of the inputs that are given.
-func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*proved, error) {
+func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui.Phases) ([]*proved, error) {
 	if cfg.Report != "" {
 		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
 	}
-	s, err := begin(ctx, cfg, ph)
+	s, err := begin(ctx, cfg, outputs, ph)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
 	inputs := s.job.Inputs
-	files := make([]output, len(inputs))
+	files := make([]*output, len(inputs))
 	for i := range files {
-		if files[i], err = s.create(numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1)); err != nil {
+		if files[i], err = outputs.create("proof", numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1), proofFile); err != nil {
 			return nil, err
 		}
 	}
@@ -48,11 +48,11 @@ func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*prove
 	}
 	made := make([]*proved, len(proofs))
 	for i, p := range proofs {
-		outputs, err := compare(p, floats[i])
+		results, err := compare(p, floats[i])
 		if err != nil {
 			return nil, err
 		}
-		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), outputs)
+		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), results)
 		if cfg.Embedding {
 			made[i].Embedding = p.Outputs[0].Values
 		}
@@ -63,7 +63,7 @@ func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*prove
 	if err := s.vk.write(s.committed.KeyFile()); err != nil {
 		return nil, err
 	}
-	return made, place(s.ranges.with(append([]output{s.vk}, files...)...)...)
+	return made, outputs.place()
 }
 
 // numbered is x.proof with a number: x.7.proof.

@@ -25,7 +25,9 @@ func newInspect() *cobra.Command {
 				return err
 			}
 			if cfg.HTML != "" {
-				return describeModel(cmd.Context(), cfg, ui.NewPhases(nil, true))
+				files := outputsOf(cmd.Flags(), cfg, false)
+				defer files.abort()
+				return describeModel(cmd.Context(), cfg, files, ui.NewPhases(nil, true))
 			}
 			d, err := inspect.Open(cmd.Context(), cfg)
 			if err != nil {
@@ -37,6 +39,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "force", "json")
 	return cmd
 }

@@ -61,21 +61,20 @@ type compared struct {
 // an error no file is written.
 //
 // Of a language model that writes (--max-tokens), the text goes to w as it comes.
-func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) (*proved, error) {
-	s, err := begin(ctx, cfg, ph)
+func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*proved, error) {
+	file, err := files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile)
+	if err != nil {
+		return nil, err
+	}
+	page, err := createPage(files, "report", cfg.Report)
+	if err != nil {
+		return nil, err
+	}
+	s, err := begin(ctx, cfg, files, ph)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
-	proofFile, err := s.create(outputPath(cfg.Proof, cfg.Model, ".proof"))
-	if err != nil {
-		return nil, err
-	}
-	reportFile, err := createReport(cfg.Report)
-	if err != nil {
-		return nil, err
-	}
-	defer reportFile.abort()
 	if err := s.commit(ctx); err != nil {
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	made := s.proved(p, proofFile, j.InputFrom, outputs)
+	made := s.proved(p, file, j.InputFrom, outputs)
 	made.Report = cfg.Report
 	if text != nil {
 		made.textOf = written(text)
@@ -110,26 +109,26 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	if cfg.Embedding {
 		made.Embedding = p.Outputs[0].Values
 	}
-	if reportFile != nil {
+	if page != nil {
 		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
 		if err == nil {
-			err = r.Write(reportFile)
+			err = r.Write(page)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--report: %w", err)
 		}
 	}
-	if err := errors.Join(s.vk.write(s.committed.KeyFile()), proofFile.write(p.File)); err != nil {
+	if err := errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)); err != nil {
 		return nil, err
 	}
-	if err := place(reportFile.with(s.ranges.with(s.vk, proofFile)...)...); err != nil {
+	if err := files.place(); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
 // proved describes a proof.
-func (s *session) proved(p *provemodel.Proof, file output, input string, outputs []compared) *proved {
+func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared) *proved {
 	cfg, j := s.cfg, s.job
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: input, Calibration: j.Calibration(s.circuit),

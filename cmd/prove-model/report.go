@@ -13,30 +13,16 @@ import (
 	"github.com/prove-model/prove-model/config"
 )
 
-// createReport begins the report, if one is asked for.
-func createReport(path string) (*optional, error) {
+// createPage begins the page that a setting asks for; nil if it asks for none.
+func createPage(files *outputs, setting, path string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := create(path)
-	return &optional{file}, err
-}
-
-// optional is a file that may not be asked for: nil then.
-type optional struct{ output }
-
-func (o *optional) abort() {
-	if o != nil {
-		o.Abort()
+	page, err := files.create(setting, path, pageFile)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// with returns the files that are to be placed together with this one.
-func (o *optional) with(files ...output) []output {
-	if o == nil {
-		return files
-	}
-	return append(files, o.output)
+	return page, page.write([]byte(pageMark))
 }
 
 // reportOf describes a proof that was just made.
@@ -145,20 +131,22 @@ func pictured(r *report.Report, j *job.Job, made *proved) {
 
 // describeModel writes the description of a model as HTML: that of its run on the
 // input, before anything is proved.
-func describeModel(ctx context.Context, cfg *config.Config, ph *ui.Phases) error {
+func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) error {
 	if cfg.Model == "" {
 		return job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
+	}
+	page, err := createPage(files, "html", cfg.HTML)
+	if err != nil {
+		return err
 	}
 	j, err := job.Open(cfg)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	file, err := create(cfg.HTML)
-	if err != nil {
+	if err := files.apartFrom(j.Model); err != nil {
 		return err
 	}
-	defer file.Abort()
 	circuit, err := j.Quantise(ctx, job.Options(cfg, ph)...)
 	if err != nil {
 		return err
@@ -192,8 +180,8 @@ func describeModel(ctx context.Context, cfg *config.Config, ph *ui.Phases) error
 		}
 		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a})
 	}
-	if err := r.Write(file); err != nil {
+	if err := r.Write(page); err != nil {
 		return cannotWrite(cfg.HTML, err)
 	}
-	return place(file)
+	return files.place()
 }

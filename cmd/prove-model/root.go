@@ -52,12 +52,14 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			if cfg.JSON {
 				stream = nil
 			}
+			files := outputsOf(cmd.Flags(), cfg, true)
+			defer files.abort()
 			ph := progress(cmd, cfg)
 			var each []*proved
 			var p *proved
 			if cfg.Each {
-				each, err = proveEach(cmd.Context(), cfg, ph)
-			} else if p, err = prove(cmd.Context(), cfg, ph, stream); err == nil {
+				each, err = proveEach(cmd.Context(), cfg, files, ph)
+			} else if p, err = prove(cmd.Context(), cfg, files, ph, stream); err == nil {
 				each = []*proved{p}
 			}
 			var off *provemodel.AccuracyError
@@ -82,13 +84,12 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	cobra.AddTemplateFunc("groups", config.Help)
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{groups .LocalFlags}}", 1))
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
 }

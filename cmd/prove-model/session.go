@@ -18,8 +18,9 @@ type session struct {
 	ph     *ui.Phases
 	device *provemodel.Device
 	job    *job.Job
-	vk     output
-	ranges *rangesOut
+	files  *outputs
+	vk     *output
+	ranges *output // nil if none is asked for
 	opts   []provemodel.Option
 
 	circuit   *provemodel.Circuit
@@ -29,15 +30,21 @@ type session struct {
 	ends []func() // in reverse
 }
 
-// begin reads model and inputs, and begins the files of the key and the ranges. The
+// begin begins the files of the key and the ranges, and reads model and inputs. The
 // caller ends the session, after an error too it is over.
-func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, err error) {
-	s := &session{cfg: cfg, ph: ph}
+func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *session, err error) {
+	s := &session{cfg: cfg, ph: ph, files: files}
 	defer func() {
 		if err != nil {
 			s.end()
 		}
 	}()
+	if s.vk, err = files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile); err != nil {
+		return nil, err
+	}
+	if s.ranges, err = createRanges(cfg, files); err != nil {
+		return nil, err
+	}
 	unlimited, err := job.LimitMemory(cfg, ph)
 	if err != nil {
 		return nil, err
@@ -55,18 +62,14 @@ func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, 
 	if s.job.Notes != "" {
 		ph.Warn(s.job.Notes)
 	}
-	if s.vk, err = s.create(outputPath(cfg.VK, cfg.Model, ".vk")); err != nil {
+	if err := files.apartFrom(s.job.Model); err != nil {
 		return nil, err
 	}
-	if s.ranges, err = createRanges(cfg); err != nil {
-		return nil, err
-	}
-	s.ends = append(s.ends, s.ranges.abort)
 	s.opts = append(job.Options(cfg, ph), provemodel.On(s.device))
 	return s, nil
 }
 
-// end releases what the session has; files that are not placed by then are gone.
+// end releases what the session has.
 func (s *session) end() {
 	for i := len(s.ends) - 1; i >= 0; i-- {
 		s.ends[i]()
@@ -74,22 +77,12 @@ func (s *session) end() {
 	s.ends = nil
 }
 
-// create begins a file of the session.
-func (s *session) create(path string) (output, error) {
-	f, err := create(path)
-	if err != nil {
-		return output{}, err
-	}
-	s.ends = append(s.ends, func() { f.Abort() })
-	return f, nil
-}
-
 // commit quantises the model, says what is about to be taken, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
 	if s.circuit, err = s.job.Quantise(ctx, s.opts...); err != nil {
 		return err
 	}
-	if err = s.ranges.take(s.job, s.circuit); err != nil {
+	if err = writeRanges(s.ranges, s.job, s.circuit); err != nil {
 		return err
 	}
 	if s.estimate, err = job.Estimate(s.circuit, s.job.Input, s.ph, s.opts); err != nil {
