@@ -67,7 +67,8 @@ type Arrays = onnx.Inputs
 // ReadArrays reads files of inputs, each a path or name=path, by their extensions: JSON
 // (nested lists, an object of them by the inputs' names, or "input_data", a list of them),
 // .npy, .npz, an ONNX tensor, .pb, a table, .csv or .tsv, or a picture, .png or .jpg,
-// which is resized to the input's shape. Numbers that are not finite are refused.
+// which is resized to the input's shape. The path - is standard input, whose content tells
+// what it is. Numbers that are not finite are refused.
 func ReadArrays(files ...string) (Arrays, error) { return onnx.ReadInputs(files...) }
 
 // Pictures says how the pixels of a picture become numbers (Arrays.WithPictures).

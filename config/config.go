@@ -249,5 +249,5 @@ func (c *Config) validate() error {
 	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkStdin())...)
 }

@@ -188,6 +188,9 @@ func TestRefusals(t *testing.T) {
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
+		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
+		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
+		"report on -":     {args: []string{"--report=-"}, want: "--report -: it takes a file"},
 		"several at once": {args: []string{"--mode=x", "--threads=-1"}, want: "--threads -1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,14 +33,7 @@ func (c *Config) Reads(flags *pflag.FlagSet, makes bool) []File {
 		if s.file != reads && (s.file != made || makes) {
 			continue
 		}
-		var paths []string
-		switch v := reflect.ValueOf(c).Elem().Field(s.field).Interface().(type) {
-		case string:
-			paths = []string{v}
-		case []string:
-			paths = v
-		}
-		for _, path := range paths {
+		for _, path := range s.paths(c) {
 			if path == "" || path == Stdin {
 				continue
 			}
@@ -50,6 +44,40 @@ func (c *Config) Reads(flags *pflag.FlagSet, makes bool) []File {
 		}
 	}
 	return files
+}
+
+// paths are those that the setting has, as they are given.
+func (s *setting) paths(c *Config) []string {
+	switch v := reflect.ValueOf(c).Elem().Field(s.field).Interface().(type) {
+	case string:
+		return []string{v}
+	case []string:
+		return v
+	}
+	return nil
+}
+
+// checkStdin refuses standard input where it cannot be read, or for several settings: it can be read once.
+func (c *Config) checkStdin() error {
+	var from []string
+	for _, s := range settings {
+		if s.file == "" {
+			continue
+		}
+		for _, path := range s.paths(c) {
+			if _, value, named := strings.Cut(path, "="); path != Stdin && !(named && value == Stdin) {
+				continue
+			}
+			if slices.Contains([]string{"model", "tokenizer"}, s.name) || s.file == writes {
+				return fmt.Errorf("--%s %s: it takes a file, not standard input or output", s.name, path)
+			}
+			from = append(from, "--"+s.name)
+		}
+	}
+	if len(from) > 1 {
+		return fmt.Errorf("standard input can be read once, and %s want it", strings.Join(from, " and "))
+	}
+	return nil
 }
 
 // CanWrite says whether a setting names a file that some command writes.

@@ -27,7 +27,14 @@ func newInspect() *cobra.Command {
 			if cfg.HTML != "" {
 				files := outputsOf(cmd.Flags(), cfg, false)
 				defer files.abort()
-				return describeModel(cmd.Context(), cfg, files, ui.NewPhases(nil, true))
+				d, err := describeModel(cmd.Context(), cfg, files, ui.NewPhases(nil, true))
+				switch {
+				case err != nil:
+					return err
+				case cfg.JSON:
+					return ui.JSON(cmd.OutOrStdout(), d)
+				}
+				return d.print(cmd.OutOrStdout())
 			}
 			d, err := inspect.Open(cmd.Context(), cfg)
 			if err != nil {

@@ -83,6 +83,9 @@ func (o *outputs) create(setting, path string, k kind) (*output, error) {
 		panic("no output: " + setting)
 	}
 	made := &output{setting: setting, path: path}
+	if path == config.Stdin {
+		return nil, fmt.Errorf("%s: it takes a file, as standard output has the result", made)
+	}
 	for _, r := range o.reads {
 		if same(r.Path, path) {
 			return nil, job.WithHint(fmt.Errorf("%s would overwrite what is read: %s", made, r), "name another file for what is written")

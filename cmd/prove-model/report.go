@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
@@ -129,31 +130,43 @@ func pictured(r *report.Report, j *job.Job, made *proved) {
 	}
 }
 
+// described is the result of inspect --html.
+type described struct {
+	Model      string `json:"model"`
+	Parameters int    `json:"parameters"`
+	HTML       string `json:"html"` // the page that was written
+}
+
+func (d *described) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "model       %s, %d parameters\npage        %s\n", ui.Printable(d.Model), d.Parameters, ui.Printable(d.HTML))
+	return err
+}
+
 // describeModel writes the description of a model as HTML: that of its run on the
 // input, before anything is proved.
-func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) error {
+func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*described, error) {
 	if cfg.Model == "" {
-		return job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
+		return nil, job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
 	}
 	page, err := createPage(files, "html", cfg.HTML)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	j, err := job.Open(cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer j.Close()
 	if err := files.apartFrom(j.Model); err != nil {
-		return err
+		return nil, err
 	}
 	circuit, err := j.Quantise(ctx, job.Options(cfg, ph)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	layers, err := circuit.Layers(ctx, j.Model, j.Input)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &report.Report{
 		Title: "Model " + j.Model.Name(), Layers: layers,
@@ -167,21 +180,24 @@ func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *
 	}
 	run, err := circuit.Run(ctx, j.Input)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	float, err := j.Float(ctx, circuit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, f := range float {
 		a, err := provemodel.Compare(run.Outputs[i], f)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a})
 	}
 	if err := r.Write(page); err != nil {
-		return cannotWrite(cfg.HTML, err)
+		return nil, cannotWrite(cfg.HTML, err)
 	}
-	return files.place()
+	if err := files.place(); err != nil {
+		return nil, err
+	}
+	return &described{Model: j.Model.Name(), Parameters: j.Model.Parameters(), HTML: page.path}, nil
 }

@@ -40,6 +40,7 @@ warned about; with --max-error nothing is proved then.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
+		Version:       builtAs(),
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -85,6 +86,8 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 		},
 	}
 	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
+	root.Flags().Bool("version", false, "print the version and how it was built")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})

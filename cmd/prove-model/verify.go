@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -124,19 +123,19 @@ func verify(cfg *config.Config) (*verified, error) {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	if cfg.Cert != "" {
-		cert, err := os.Open(cfg.Cert)
+		cert, err := job.OpenFile(cfg.Cert)
 		if err != nil {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}
 		defer cert.Close()
 		opts.Certificate = cert
 	}
-	vk, err := os.Open(cfg.VK)
+	vk, err := job.OpenFile(cfg.VK)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
 	defer vk.Close()
-	file, err := os.Open(cfg.Proof)
+	file, err := job.OpenFile(cfg.Proof)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -71,7 +70,7 @@ func openProof(cfg *config.Config) (*Proof, error) {
 	if err != nil {
 		return nil, job.WithHint(err, "a proof is read with its key: name it with --vk")
 	}
-	f, err := os.Open(cfg.Proof)
+	f, err := job.OpenFile(cfg.Proof)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func openProof(cfg *config.Config) (*Proof, error) {
 }
 
 func readKey(path string) (*proof.Key, error) {
-	f, err := os.Open(path)
+	f, err := job.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -197,7 +196,7 @@ func (j *Job) setRanges(cfg *config.Config) error {
 	if len(cfg.Calibration) > 0 {
 		return errors.New("--ranges and --calibration exclude each other: the ranges are what calibration would give")
 	}
-	f, err := os.Open(cfg.Ranges)
+	f, err := OpenFile(cfg.Ranges)
 	if err != nil {
 		return fmt.Errorf("ranges: %w", err)
 	}

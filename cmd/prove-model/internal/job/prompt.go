@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -91,9 +93,21 @@ func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, err
 // maxTokensFile bounds a file of tokens.
 const maxTokensFile = 1 << 26
 
+// readAll reads a regular file, or standard input.
+func readAll(path string) ([]byte, error) {
+	if path != config.Stdin {
+		return regular.Read(path, maxTokensFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(os.Stdin, maxTokensFile+1))
+	if err == nil && len(data) > maxTokensFile {
+		err = fmt.Errorf("more than %d bytes", maxTokensFile)
+	}
+	return data, err
+}
+
 // readTokens reads {"input_ids": […]}.
 func readTokens(path string) ([]int, error) {
-	data, err := regular.Read(path, maxTokensFile)
+	data, err := readAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens-file: %w", err)
 	}
