@@ -83,8 +83,8 @@ type Config struct {
 	// HTML file that inspect writes; empty: none
 	HTML string `mapstructure:"html" file:"write" group:"files" usage:"HTML {file} for the description of a model, with its accuracy by layer"`
 
-	// of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
-	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn above 0.01)"`
+	// of an output's range, in [0, 1e6]; 0: any, with a warning of a poor copy
+	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn of a poor copy)"`
 
 	// SoundnessUnique or SoundnessJohnson
 	Soundness string `mapstructure:"soundness" group:"experts" oneof:"unique johnson" usage:"proximity {bound}: unique (decoding) or johnson (shorter proofs)"`

@@ -52,7 +52,11 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 		if err != nil {
 			return nil, err
 		}
-		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), results)
+		var logits likeness
+		if s.job.Predicts() {
+			logits = likenessOf(p.Outputs[0], floats[i][0], 0)
+		}
+		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), results, logits)
 		if cfg.Embedding {
 			made[i].Embedding = p.Outputs[0].Values
 		}

@@ -53,6 +53,9 @@ type compared struct {
 	provemodel.Tensor
 	Float statement.Numbers `json:"float"`
 	provemodel.Accuracy
+	// LabelRegret is of outputs of shape [N, classes]: the part of the range by which the float model prefers its own greatest
+	// entry of a row to the one that is greatest here; 0 where these are the same.
+	LabelRegret float64 `json:"label_regret"`
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
@@ -98,13 +101,16 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	made := s.proved(p, file, j.InputFrom, outputs)
+	var logits likeness
+	if text != nil {
+		logits = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
+	} else if j.Predicts() {
+		logits = likenessOf(p.Outputs[0], float[0], 0)
+	}
+	made := s.proved(p, file, j.InputFrom, outputs, logits)
 	made.Report = cfg.Report
 	if text != nil {
 		made.textOf = written(text)
-		made.likeness = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
-	} else if j.Predicts() {
-		made.likeness = likenessOf(p.Outputs[0], float[0], 0)
 	}
 	if cfg.Embedding {
 		made.Embedding = p.Outputs[0].Values
@@ -128,13 +134,13 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 }
 
 // proved describes a proof.
-func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared) *proved {
+func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared, logits likeness) *proved {
 	cfg, j := s.cfg, s.job
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: input, Calibration: j.Calibration(s.circuit),
 		Provisional: j.Provisional(s.circuit), Ranges: cfg.RangesOut,
 		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(),
-		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: s.ph.All(),
+		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, logits, p.Saturated), likeness: logits, Phases: s.ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
 	}
@@ -148,7 +154,7 @@ func compare(p *provemodel.Proof, float []provemodel.Tensor) ([]compared, error)
 		if err != nil {
 			return nil, err
 		}
-		outputs[i] = compared{p.Outputs[i], f.Values, a}
+		outputs[i] = compared{p.Outputs[i], f.Values, a, labelRegret(p.Outputs[i], f)}
 	}
 	return outputs, nil
 }

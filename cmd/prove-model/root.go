@@ -35,8 +35,9 @@ commitment of an earlier run from the cache), proves the run on the input,
 verifies its own proof, and writes proof and verification key. Settings may
 also come from PROVE_MODEL_* variables and from prove-model.yaml.
 
-An output that is off by more than 1 % of its range from the float model's is
-warned about; with --max-error nothing is proved then.
+An output that is off by more than 1 % of its range from the float model's, or has
+another label, is warned about; logits of a language model where next tokens differ.
+With --max-error nothing is proved of a run that is off by more.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
