@@ -30,17 +30,6 @@ type CheckKeyOptions struct {
 	Observer  Observer // is told how the work goes, unless nil
 }
 
-func (opts *CheckKeyOptions) options() *options {
-	o := apply(nil)
-	if opts.Device != nil {
-		o.device = opts.Device
-	}
-	if opts.Observer != nil {
-		o.observer = opts.Observer
-	}
-	return o
-}
-
 // CheckKey finds out whether a key is that of the model file at the given path:
 // it quantises the model again with the ranges and options that the key records,
 // commits to the weights, and compares the whole key. Nothing is taken from the
@@ -50,11 +39,8 @@ func (opts *CheckKeyOptions) options() *options {
 // Ranges and options are the choice of whoever made the key. They decide how
 // close to the float model the circuit is (Compare), and nothing else.
 func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions) error {
-	if opts == nil {
-		opts = &CheckKeyOptions{}
-	}
-	o := opts.options()
-	w := o.watch()
+	o := orDefault(opts)
+	w := newWatch(o.Observer)
 	defer w.stop()
 	source := key.Source
 	switch {
@@ -75,7 +61,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	if key.Text != nil && key.Text.Generates && !hf.Is(path) {
 		return fmt.Errorf("%w: it is for a model that writes, and an ONNX file does not", ErrOtherModel)
 	}
-	m, err := openFor(path, key, opts)
+	m, err := openFor(path, key, o)
 	if err != nil && isFolder(path) {
 		if h, broken := hf.Open(path); broken == nil {
 			h.Close()
@@ -94,7 +80,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		return err
 	}
 	return w.run(ctx, PhaseCommitModel, func() error {
-		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: o.device.backend(w)})
+		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).backend(w)})
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,11 @@
 package provemodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -49,13 +51,64 @@ type gpu struct {
 	lost bool
 }
 
+// GPUOptions say which GPUs are opened, and what of them is used. The zero value, as nil, is the first one.
+type GPUOptions struct {
+	Observer Observer // is told how the work goes, unless nil
+	// Devices are the numbers of the GPUs to open, as the driver counts them from 0 on; nil is the first. All opens all that can
+	// be used. Chunks are proved on several beside each other.
+	Devices []int
+	All     bool
+	// Required makes a GPU that cannot be had, or that fails on the way, an error rather than a warning.
+	Required bool
+	// Threshold is the least size, in entries of the tables concerned, of a step that goes to the GPU; 0 is what pays, 1 is every
+	// step.
+	Threshold int
+	// Streams is how many chunks are proved at once on a GPU, as far as its memory allows; 0 is 8.
+	Streams int
+	// MemoryBudget is the memory in bytes that a proof may take on each GPU beside the weights: it decides what is kept and what is
+	// recomputed (docs/gpu.md, "Memory"); 0 is no bound.
+	MemoryBudget int64
+	// CheckMemory proves chunks one after the other and holds the memory that each takes against its estimate: Prove fails if that
+	// is more than 1 MB short, or 5 MB too much.
+	CheckMemory bool
+}
+
+func (o *GPUOptions) validate() error {
+	switch {
+	case o.All && o.Devices != nil:
+		return errors.New("All opens all GPUs, and Devices names some")
+	case o.Threshold < 0:
+		return fmt.Errorf("Threshold is %d: want entries, or 0 for what pays", o.Threshold)
+	case o.Streams < 0:
+		return fmt.Errorf("Streams is %d: want 1 or more, or 0 for %d", o.Streams, defaultStreams)
+	case o.MemoryBudget < 0:
+		return fmt.Errorf("MemoryBudget is %d: want bytes, or 0 for no bound", o.MemoryBudget)
+	}
+	for i, n := range o.Devices {
+		if n < 0 || slices.Contains(o.Devices[:i], n) {
+			return fmt.Errorf("Devices are %v: want the numbers of GPUs, from 0 on, each once", o.Devices)
+		}
+	}
+	return nil
+}
+
+const defaultStreams = 8
+
 // OpenGPU opens the first GPU, or those that the options name, and loads their
 // kernels. A GPU that cannot be used is left out with a warning. Where there is none, or
 // no support for one in this build, the observer is warned and the device is the
-// CPU; with Require that is an error. The caller closes the device. It is for
-// one call at a time.
-func OpenGPU(ctx context.Context, opts ...Option) (*Device, error) {
-	return openGPU(ctx, apply(opts), findGPUs)
+// CPU; if it is required that is an error. The caller closes the device. It is for
+// one call at a time. opts may be nil.
+func OpenGPU(ctx context.Context, opts *GPUOptions) (*Device, error) {
+	return openGPU(ctx, orDefault(opts), findGPUs)
+}
+
+// orProcessor returns a device that options name, the processor for nil.
+func orProcessor(d *Device) *Device {
+	if d == nil {
+		return &Device{}
+	}
+	return d
 }
 
 // found is a GPU to open.
@@ -65,14 +118,14 @@ type found struct {
 }
 
 // findGPUs lists the GPUs that the options ask for.
-func findGPUs(o *options) ([]found, error) {
+func findGPUs(o *GPUOptions) ([]found, error) {
 	all, err := nvrtc.Devices()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	numbers := o.devices
+	numbers := o.Devices
 	switch {
-	case numbers == nil && !o.all:
+	case numbers == nil && !o.All:
 		numbers = []int{0}
 	case numbers == nil:
 		for i := range all {
@@ -86,12 +139,15 @@ func findGPUs(o *options) ([]found, error) {
 	return gpus, nil
 }
 
-func openGPU(ctx context.Context, o *options, find func(*options) ([]found, error)) (*Device, error) {
-	w := o.watch()
+func openGPU(ctx context.Context, o *GPUOptions, find func(*GPUOptions) ([]found, error)) (*Device, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	w := newWatch(o.Observer)
 	defer w.stop()
-	d := &Device{required: o.require, track: o.track, threshold: backend.DefaultThreshold, forward: -1}
-	if o.threshold >= 0 {
-		d.threshold, d.forward = o.threshold, o.threshold
+	d := &Device{required: o.Required, track: o.CheckMemory, threshold: backend.DefaultThreshold, forward: -1}
+	if o.Threshold > 0 {
+		d.threshold, d.forward = o.Threshold, o.Threshold
 	}
 	defer func() {
 		for _, g := range d.gpus {
@@ -120,13 +176,13 @@ func openGPU(ctx context.Context, o *options, find func(*options) ([]found, erro
 		}
 	}
 	switch {
-	case err == nil && len(errs) > 0 && o.require:
+	case err == nil && len(errs) > 0 && o.Required:
 		return nil, errors.Join(errs...)
 	case err == nil:
 		for _, e := range errs {
 			w.warn("%v; it is left out", e)
 		}
-	case o.require:
+	case o.Required:
 		return nil, fmt.Errorf("no GPU: %w", err)
 	default:
 		w.warn("no GPU: %v; proving on the CPU", err)
@@ -136,7 +192,7 @@ func openGPU(ctx context.Context, o *options, find func(*options) ([]found, erro
 }
 
 // open opens a GPU.
-func (d *Device) open(ctx context.Context, f found, o *options, w *watch) (*gpu, error) {
+func (d *Device) open(ctx context.Context, f found, o *GPUOptions, w *watch) (*gpu, error) {
 	dev, err := f.open()
 	if err == nil {
 		err = load(ctx, dev, w)
@@ -144,14 +200,14 @@ func (d *Device) open(ctx context.Context, f found, o *options, w *watch) (*gpu,
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{name: f.name, machine: cuda.NewMachine(dev), lanes: max(1, o.gpuLanes), budget: o.budget}
-	if o.track {
+	g := &gpu{name: f.name, machine: cuda.NewMachine(dev), lanes: cmp.Or(o.Streams, defaultStreams), budget: o.MemoryBudget}
+	if o.CheckMemory {
 		g.lanes = 1
 	}
 	g.machine.SetLanes(g.lanes)
 	var ok bool
 	if g.free, ok = available(dev); ok {
-		g.piece = min(g.free, int(o.chunks())) / 8
+		g.piece = min(g.free, int(share{memory: o.MemoryBudget}.bytes())) / 8
 		g.machine.Limit(g.free/2, g.piece)
 	}
 	return g, nil
@@ -294,10 +350,10 @@ func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
 // machine is the device for forward passes over a plan's graph: a step runs where its
 // chunk is proved, so that its weights and values are there.
-func (d *Device) machine(o *options, p *plan.Plan, w *watch) forward.Machine {
+func (d *Device) machine(s share, p *plan.Plan, w *watch) forward.Machine {
 	m := &forwards{d, w, nil}
 	if len(d.gpus) > 1 {
-		m.homes = d.lanes(o, w).Homes(p)
+		m.homes = d.lanes(s, w).Homes(p)
 	}
 	return m
 }
@@ -388,6 +444,6 @@ func (d *Device) backend(w *watch) func(*model.Graph, backend.Witness) backend.B
 }
 
 // prover are the options of package prover.
-func (d *Device) prover(o *options, w *watch) prover.Options {
-	return prover.Options{Backend: d.backend(w), Lanes: d.lanes(o, w), Progress: w.follow()}
+func (d *Device) prover(s share, w *watch) prover.Options {
+	return prover.Options{Backend: d.backend(w), Lanes: d.lanes(s, w), Progress: w.follow()}
 }

@@ -17,20 +17,20 @@ var errNoDriver = errors.New("no driver on this machine")
 
 // Where there is no GPU, a wish for one is a warning and a demand an error.
 func TestNoGPU(t *testing.T) {
-	none := func(*options) ([]found, error) { return nil, errNoDriver }
+	none := func(*GPUOptions) ([]found, error) { return nil, errNoDriver }
 	r := &recorder{t: t}
-	dev, err := openGPU(t.Context(), apply([]Option{Observe(r)}), none)
+	dev, err := openGPU(t.Context(), gpuWith(withObserve(r)), none)
 	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
 		t.Errorf("%v, said %q", err, r.log)
 	}
-	if _, err = openGPU(t.Context(), apply([]Option{Observe(r), Require()}), none); !errors.Is(err, errNoDriver) {
+	if _, err = openGPU(t.Context(), gpuWith(withObserve(r), withRequire()), none); !errors.Is(err, errNoDriver) {
 		t.Errorf("required: %v", err)
 	}
 }
 
 // finds finds devices.
-func finds(devices ...kernels.Device) func(*options) ([]found, error) {
-	return func(*options) ([]found, error) {
+func finds(devices ...kernels.Device) func(*GPUOptions) ([]found, error) {
+	return func(*GPUOptions) ([]found, error) {
 		var all []found
 		for i, d := range devices {
 			all = append(all, found{fmt.Sprintf("GPU %d", i), func() (kernels.Device, error) { return d, nil }})
@@ -41,26 +41,26 @@ func finds(devices ...kernels.Device) func(*options) ([]found, error) {
 
 // proveOn proves the bundled input on a device, from the start, and returns the
 // proof's bytes and the warnings.
-func proveOn(t *testing.T, d kernels.Device, opts ...Option) ([]byte, []string, error) {
+func proveOn(t *testing.T, d kernels.Device, opts ...with) ([]byte, []string, error) {
 	t.Helper()
 	r := &recorder{t: t}
-	opts = slices.Concat(quick, []Option{Observe(r)}, opts)
-	dev, err := openGPU(t.Context(), apply(opts), finds(d))
+	opts = slices.Concat(quick, []with{withObserve(r)}, opts)
+	dev, err := openGPU(t.Context(), gpuWith(opts...), finds(d))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	opts = append(opts, On(dev))
+	opts = append(opts, withOn(dev))
 	m, in, samples := open(t)
 	var file []byte
-	circuit, err := Quantise(t.Context(), m, samples, opts...)
+	circuit, err := Quantise(t.Context(), m, samples, quantiseWith(opts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Commit(t.Context(), circuit, opts...)
+	c, err := Commit(t.Context(), circuit, commitWith(opts...))
 	if err == nil {
 		var p *Proof
-		if p, err = Prove(t.Context(), c, in, opts...); err == nil {
+		if p, err = Prove(t.Context(), c, in, proveWith(opts...)); err == nil {
 			file = p.File
 		}
 	}
@@ -79,7 +79,7 @@ func TestGPU(t *testing.T) {
 	d := devicetest.Open(t)
 	_, want := prove(t, quick...)
 	sound := devicetest.NewFaulty(d, -1)
-	got, warnings, err := proveOn(t, sound, Require(), Threshold(1<<12))
+	got, warnings, err := proveOn(t, sound, withRequire(), withThreshold(1<<12))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
 		t.Errorf("another proof, or %v, said %q", err, warnings)
 	}
@@ -91,7 +91,7 @@ func TestGPU(t *testing.T) {
 	}
 	// Under a budget that is too small for what a proof would keep it is made again.
 	tight := devicetest.NewFaulty(d, -1)
-	got, warnings, err = proveOn(t, tight, Require(), Threshold(1<<12), Budget(1<<19))
+	got, warnings, err = proveOn(t, tight, withRequire(), withThreshold(1<<12), withBudget(1<<19))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
 		t.Errorf("under a budget: another proof, or %v, said %q", err, warnings)
 	}
@@ -100,7 +100,7 @@ func TestGPU(t *testing.T) {
 	}
 	n := sound.Allocs() / 2
 	faulty := devicetest.NewFaulty(d, n)
-	got, warnings, err = proveOn(t, faulty, Threshold(1<<12))
+	got, warnings, err = proveOn(t, faulty, withThreshold(1<<12))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 1 {
 		t.Errorf("allocation %d fails: another proof, or %v, said %q", n, err, warnings)
 	}
@@ -110,7 +110,7 @@ func TestGPU(t *testing.T) {
 	// Some allocations can be done without: rows are packed on the host, chunks proved again.
 	required := error(nil)
 	for i := n / 4; required == nil && i < n/4+8; i++ {
-		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), Require(), Threshold(1<<12))
+		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), withRequire(), withThreshold(1<<12))
 	}
 	if !errors.Is(required, devicetest.ErrInjected) {
 		t.Errorf("required, an allocation fails: %v", required)
@@ -136,12 +136,12 @@ func TestMultiGPU(t *testing.T) {
 			devicetest.NewStreams(on, 1<<30, nil),
 		}
 		r := &recorder{t: t}
-		opts := slices.Concat(quick, []Option{Observe(r), Threshold(1 << 12), GPULanes(2)})
-		dev, err := openGPU(t.Context(), apply(opts), finds(devices[0], devices[1]))
+		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withGPULanes(2)})
+		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(devices[0], devices[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, p := prove(t, append(opts, On(dev))...)
+		_, p := prove(t, append(opts, withOn(dev))...)
 		if !bytes.Equal(p.File, want.File) {
 			t.Errorf("%d operations: another proof", at)
 		}
@@ -169,16 +169,16 @@ func TestMultiGPU(t *testing.T) {
 func TestUnusableGPU(t *testing.T) {
 	small := devicetest.NewStreams(devicetest.Open(t), 1<<16, nil)
 	defer small.Drain()
-	find := func(*options) ([]found, error) {
+	find := func(*GPUOptions) ([]found, error) {
 		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
 			{"GPU 1", func() (kernels.Device, error) { return small, nil }}}, nil
 	}
 	r := &recorder{t: t}
-	dev, err := openGPU(t.Context(), apply([]Option{Observe(r), Threshold(0)}), find)
+	dev, err := openGPU(t.Context(), gpuWith(withObserve(r), withThreshold(1)), find)
 	if err != nil || len(dev.gpus) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
 		t.Errorf("%v, said %q", err, r.log)
 	}
-	if _, err := openGPU(t.Context(), apply([]Option{Observe(r), Require()}), find); !errors.Is(err, errNoDriver) {
+	if _, err := openGPU(t.Context(), gpuWith(withObserve(r), withRequire()), find); !errors.Is(err, errNoDriver) {
 		t.Errorf("required: %v", err)
 	}
 	defer dev.Close()
@@ -187,9 +187,9 @@ func TestUnusableGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := apply([]Option{Observe(r), Budget(1 << 16)})
-	dev.foresee(o, p, o.watch())
-	(&Device{}).foresee(o, p, o.watch())
+	little := share{memory: 1 << 16}
+	dev.foresee(little, p, newWatch(r))
+	(&Device{}).foresee(little, p, newWatch(r))
 	if n := len(r.log); !strings.Contains(r.log[n-2], "chunk 1 of 1 takes about") || !strings.Contains(r.log[n-2], "it will be proved on the CPU") || !strings.Contains(r.log[n-1], "it will be proved alone") {
 		t.Errorf("said %q", r.log)
 	}
@@ -220,18 +220,18 @@ func TestManyOnDevice(t *testing.T) {
 		return m.Reserved
 	}
 	_, want := prove(t, quick...)
-	run := func(failing int, opts ...Option) *devicetest.Faulty {
+	run := func(failing int, opts ...with) *devicetest.Faulty {
 		faulty := devicetest.NewFaulty(gpu, failing)
-		got, _, err := proveOn(t, faulty, append(opts, Threshold(0))...)
+		got, _, err := proveOn(t, faulty, append(opts, withThreshold(1))...)
 		if err != nil || !bytes.Equal(got, want.File) {
 			t.Fatalf("failing allocation %d: another proof, or %v", failing, err)
 		}
 		return faulty
 	}
-	allocs := run(-1, Require()).Allocs()
+	allocs := run(-1, withRequire()).Allocs()
 	first := reserved()
 	for range 100 {
-		run(-1, Require())
+		run(-1, withRequire())
 	}
 	if now := reserved(); now > first {
 		t.Errorf("after 100 proofs the device's pool holds %d bytes, %d after the first", now, first)

@@ -28,13 +28,15 @@ type Estimate struct {
 	Prove  float64 `json:"prove_seconds"`
 }
 
-// Estimate estimates the commitment to the circuit and a proof of its run on an input,
-// with the options that Commit and Prove get.
-func (c *Circuit) Estimate(in Input, opts ...Option) (*Estimate, error) {
-	o := apply(opts)
-	sec := o.security
-	var err error
-	if sec.Mode, err = proof.ParseMode(o.soundness); err != nil {
+// Estimate estimates the commitment to the circuit and a proof of its run on an input, with the options that Commit and Prove
+// get, which may be nil.
+func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
+	sec, err := orDefault(commit).security()
+	if err != nil {
+		return nil, err
+	}
+	o := orDefault(prove)
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	q, err := c.sized(in)
@@ -45,7 +47,7 @@ func (c *Circuit) Estimate(in Input, opts ...Option) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.estimate(o, q, p), nil
+	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil
 }
 
 // Processor seconds of an entry, on the two x86-64 cores of docs/benchmarks.md: a weight
@@ -82,8 +84,8 @@ const (
 	keeper = 160 << 20
 )
 
-// estimate is that of a plan of the circuit in the size of q.
-func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimate {
+// estimate is that of a plan of the circuit in the size of q, with so many workers.
+func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Plan) *Estimate {
 	var weights, values int64 // bytes
 	var fixed, witness int    // entries
 	for _, v := range q.Weights {
@@ -131,7 +133,7 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 	for _, f := range p.Forks {
 		task = max(task, cpu.TaskNeed(p.Graph, f))
 	}
-	task *= int64(max(1, o.cpuLanes))
+	task *= int64(max(1, workers))
 	e := &Estimate{}
 	e.Commit, e.Prove = ProcessorTime(fixed, witness)
 	cores := float64(runtime.GOMAXPROCS(0))
@@ -143,14 +145,14 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
-	if g := o.device.first(); g != nil {
+	if g := d.first(); g != nil {
 		e.Device = g.settle(p, 1).Peak()
 	}
 	return e
 }
 
 // estimateUnit is the estimate of a commitment, with the least sizes.
-func (c *Circuit) estimateUnit(o *options, sec proof.Security) (*Estimate, *plan.Plan, error) {
+func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (*Estimate, *plan.Plan, error) {
 	p, err := prover.Plan(c.quantised.Circuit, sec)
 	if err != nil {
 		return nil, nil, err
@@ -159,5 +161,5 @@ func (c *Circuit) estimateUnit(o *options, sec proof.Security) (*Estimate, *plan
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.estimate(o, q, p), p, nil
+	return c.estimate(d, 1, q, p), p, nil
 }

@@ -1,6 +1,8 @@
 package provemodel
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -62,9 +64,30 @@ func (d *Device) Stats() []DeviceStats {
 	return all
 }
 
+// share is what of the processor proofs take: memory for chunks that are proved at once, in bytes, and how many.
+type share struct {
+	memory  int64 // 0: defaultShare
+	workers int   // 0: 1
+}
+
+const defaultShare = 8 << 30
+
+func (s share) bytes() int64 { return cmp.Or(s.memory, defaultShare) }
+
+// checkShare refuses options that are no share.
+func checkShare(memory int64, workers int) error {
+	switch {
+	case memory < 0:
+		return fmt.Errorf("MemoryBudget is %d: want bytes, or 0 for no bound", memory)
+	case workers < 0:
+		return fmt.Errorf("Workers is %d: want 1 or more, or 0 for 1", workers)
+	}
+	return nil
+}
+
 // scheduler returns the device's scheduler, which is made with the first proof's
 // options.
-func (d *Device) scheduler(o *options) *schedule.Scheduler {
+func (d *Device) scheduler(of share) *schedule.Scheduler {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.schedule != nil {
@@ -79,7 +102,7 @@ func (d *Device) scheduler(o *options) *schedule.Scheduler {
 		devices = append(devices, x)
 	}
 	if !d.required || len(d.gpus) == 0 {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: o.chunks(), Lanes: o.cpuLanes, Host: true})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: of.bytes(), Lanes: max(1, of.workers), Host: true})
 	}
 	d.schedule = schedule.New(devices, prover.Judge(kernels.ErrMemory))
 	for _, g := range d.gpus {
@@ -91,8 +114,8 @@ func (d *Device) scheduler(o *options) *schedule.Scheduler {
 }
 
 // lanes returns the machines of proofs.
-func (d *Device) lanes(o *options, w *watch) *prover.Lanes {
-	l := &prover.Lanes{Schedule: d.scheduler(o), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, w) }}
+func (d *Device) lanes(s share, w *watch) *prover.Lanes {
+	l := &prover.Lanes{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, w) }}
 	for _, g := range d.gpus {
 		l.Machines = append(l.Machines, prover.Machine{
 			Laned:    true,
@@ -176,7 +199,7 @@ func (d *Device) notice(n schedule.Notice, w *watch) {
 
 // foresee warns of chunks, before anything is done, that are larger than any GPU, and of
 // those that are larger than the budget of the processor.
-func (d *Device) foresee(o *options, p *plan.Plan, w *watch) {
+func (d *Device) foresee(s share, p *plan.Plan, w *watch) {
 	var largest *plan.Fork
 	var need, room int64
 	needs := make([]int64, len(p.Forks)*len(d.gpus))
@@ -209,7 +232,7 @@ func (d *Device) foresee(o *options, p *plan.Plan, w *watch) {
 			need, largest = n, f
 		}
 	}
-	if need > o.chunks() {
-		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(o.chunks())/1e9)
+	if need > s.bytes() {
+		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(s.bytes())/1e9)
 	}
 }

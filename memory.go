@@ -109,17 +109,17 @@ func (e *Estimate) within() error {
 
 // bounded has the process keep to the budget of a proof if that would take more, beside
 // what it has of weights; release ends that. A limit of the process goes before.
-func (o *options) bounded(e *Estimate, w *watch) (release func(), err error) {
-	if o.budget == 0 || e.Beside <= o.budget || e.Memory <= e.Least || arena.Bounded() > 0 {
+func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
+	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil
 	}
-	bytes := e.Memory - e.Beside + o.budget
+	bytes := e.Memory - e.Beside + o.MemoryBudget
 	if e.Least > bytes {
 		least := e.Least - (e.Memory - e.Beside)
-		w.warn("proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more", gb(least), gb(o.budget))
+		w.warn("proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more", gb(least), gb(o.MemoryBudget))
 		bytes = e.Least
 	}
-	end, err := LimitMemory(bytes, o.cacheDir)
+	end, err := LimitMemory(bytes, o.CacheDir)
 	if errors.Is(err, ErrLimited) {
 		return func() {}, nil // that of another proof
 	}

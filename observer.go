@@ -56,8 +56,13 @@ type watch struct {
 	over     bool
 }
 
-// watch begins a function's use of the observer; the function defers stop.
-func (o *options) watch() *watch { return &watch{observer: o.observer} }
+// newWatch begins a function's use of an observer, which may be nil; the function defers stop.
+func newWatch(observer Observer) *watch {
+	if observer == nil {
+		observer = silent{}
+	}
+	return &watch{observer: observer}
+}
 
 func (w *watch) do(f func()) {
 	w.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -61,41 +62,80 @@ type Report struct {
 // ranges are the real values that calibration met, by name of the tensor.
 type ranges = map[string]quantise.Range
 
+// QuantiseOptions say how precise a circuit is, and where its ranges come from. The zero value, as nil, is the mode "auto",
+// calibrated on the samples, without a cache.
+type QuantiseOptions struct {
+	Observer Observer // is told how the work goes, unless nil
+	// CacheDir is a folder (UserCacheDir) from which calibrated ranges and quantised models are taken, and in which they are kept;
+	// "" is none. One that cannot be used is warned about.
+	CacheDir string
+	// Mode is the precision: "auto", as "" is, what brings the outputs close to the float model's; "w8a8", eight bits for weights
+	// and activations; or "exact", sixteen bits wherever that is possible.
+	Mode string
+	// TargetError is the error of the outputs, as a fraction of their range, that the mode "auto" chooses formats for: at most 1;
+	// 0 is 0.001. A larger one makes proofs cheaper.
+	TargetError float64
+	// Headroom is the factor by which calibrated ranges are widened: at least 1; 0 is 2.
+	Headroom float64
+	// Ranges, if not nil, are the ranges of all values, in place of samples. It is an error if they are another model's.
+	Ranges Ranges
+	// KeepRanges takes the ranges of the samples that the model was first quantised with, if the cache has them: so the key stays
+	// the same from input to input.
+	KeepRanges bool
+	// Provisional says that the samples are made up, so that the cache does not keep their ranges as the model's.
+	Provisional bool
+}
+
+// settings are those of the quantiser, for texts of some length at most.
+func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
+	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length}
+	if s.Headroom == 0 {
+		s.Headroom = 2
+	}
+	switch {
+	case !(o.TargetError >= 0 && o.TargetError <= 1):
+		return s, fmt.Errorf("TargetError is %v: want a fraction up to 1, or 0 for the default", o.TargetError)
+	case !(s.Headroom >= 1 && !math.IsInf(s.Headroom, 1)):
+		return s, fmt.Errorf("Headroom is %v: want a factor of 1 or more, or 0 for 2", o.Headroom)
+	}
+	return s.Complete()
+}
+
 // Quantise turns a model into integers. The samples, at least one unless there
 // are ranges (FromRanges), tell which range each of its values takes. If the model
 // leaves the size of its batch open, and nothing but its shapes depends on it, then
 // so does the circuit; the samples may be batches of any size. So with the length of
-// texts, up to Tokens. An error about nodes names all of them.
-func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
-	o := apply(opts)
-	w := o.watch()
-	defer w.stop()
-	if len(samples) == 0 && o.ranges == nil {
+// texts, up to Tokens. An error about nodes names all of them. opts may be nil.
+func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOptions) (*Circuit, error) {
+	o := orDefault(opts)
+	settings, err := o.settings(m.open.most)
+	if err != nil {
+		return nil, err
+	}
+	if len(samples) == 0 && o.Ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
+	w := newWatch(o.Observer)
+	defer w.stop()
 	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
 		return nil, err
 	}
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
-	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, Target: o.target, Length: m.open.most}.Complete()
-	if err != nil {
-		return nil, err
-	}
-	if o.ranges != nil {
-		given, err := m.match(*o.ranges)
+	if o.Ranges != nil {
+		given, err := m.match(o.Ranges)
 		if err != nil {
 			return nil, err
 		}
-		settings.Formats = o.ranges.formats()
-		return m.quantiseOnce(ctx, o, w, given, settings)
+		settings.Formats = o.Ranges.formats()
+		return m.quantiseOnce(ctx, o.CacheDir, w, given, settings)
 	}
-	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
+	entry := entryOf(o.CacheDir, w, m.rangesID(samples, settings, o.KeepRanges))
 	if known, formats, err := m.cachedRanges(entry); err == nil {
 		repeat := settings
 		repeat.Formats = formats
-		c, err := m.quantiseOnce(ctx, o, w, known, repeat)
+		c, err := m.quantiseOnce(ctx, o.CacheDir, w, known, repeat)
 		if err == nil {
 			c.report.Cached = true
 			c.warn(w)
@@ -130,10 +170,10 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	c.warn(w)
 	c.report.Float = seen.outputs
-	if !o.provisional {
+	if !o.Provisional {
 		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
 		settings.Formats = c.quantised.Formats
-		o.entry(w, m.quantisedID(rangesOf(c.quantised), settings)).putQuantised(m, c.quantised)
+		entryOf(o.CacheDir, w, m.quantisedID(rangesOf(c.quantised), settings)).putQuantised(m, c.quantised)
 	}
 	return c, nil
 }
@@ -347,8 +387,8 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 }
 
 // quantiseOnce is quantise, or what it has given before.
-func (m *Model) quantiseOnce(ctx context.Context, o *options, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
-	entry := o.entry(w, m.quantisedID(r, settings))
+func (m *Model) quantiseOnce(ctx context.Context, cacheDir string, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
+	entry := entryOf(cacheDir, w, m.quantisedID(r, settings))
 	var q *quantise.Model
 	err := m.phase(ctx, w, PhaseQuantise, func() error {
 		q = entry.quantised()
@@ -480,8 +520,8 @@ func same(a, b model.Instance) bool {
 	return slices.Equal(a.Sizes, b.Sizes) && a.ChunkEntries == b.ChunkEntries
 }
 
-// Ranges returns the ranges that the model was quantised with: FromRanges gives
-// the same circuit.
+// Ranges returns the ranges that the model was quantised with: with them as QuantiseOptions.Ranges
+// the circuit is the same.
 func (c *Circuit) Ranges() Ranges {
 	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
 }

@@ -43,9 +43,9 @@ type Statement struct {
 	// nodes that use it. It is empty if the key has none. The proof states the
 	// counts; which rows of a table they are of is the key's word.
 	Saturated []Saturation
-	// Written is what a language model wrote after a prompt, if the key is for that
+	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): the verifier has held every token against the logits.
-	Written *Written
+	Generated *Generated
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *Text
 }
@@ -99,9 +99,7 @@ func (o *VerifyOptions) policy() verifier.Policy {
 // owner, or by its commitment (VerifyOptions), or by CheckKey. Package verifier does the
 // same without a model reader in the program, also for js/wasm.
 func Verify(key *Key, r io.Reader, opts *VerifyOptions) (*Statement, error) {
-	if opts == nil {
-		opts = &VerifyOptions{}
-	}
+	opts = orDefault(opts)
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
@@ -114,9 +112,7 @@ func Verify(key *Key, r io.Reader, opts *VerifyOptions) (*Statement, error) {
 
 // VerifyFiles is ReadKey and Verify in one, for a key that is needed once: it takes less time.
 func VerifyFiles(vk, r io.Reader, opts *VerifyOptions) (*Statement, error) {
-	if opts == nil {
-		opts = &VerifyOptions{}
-	}
+	opts = orDefault(opts)
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
@@ -136,7 +132,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
-		Written: result.Written, Text: key.Text,
+		Generated: result.Written, Text: key.Text,
 	}
 	if o.Input != nil {
 		arrays, err := o.Input.For(asInputs(s.Inputs))

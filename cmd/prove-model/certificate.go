@@ -27,11 +27,11 @@ func createCertificate(cfg *config.Config, files *outputs, key string) (*output,
 }
 
 // writeCertificate makes the certificate and writes it. It returns its size.
-func writeCertificate(ctx context.Context, to *output, of *provemodel.Committed, opts []provemodel.Option) (int64, error) {
+func writeCertificate(ctx context.Context, to *output, of *provemodel.Committed, opts *job.Options) (int64, error) {
 	if to == nil {
 		return 0, nil
 	}
-	file, err := provemodel.Certify(ctx, of, opts...)
+	file, err := provemodel.Certify(ctx, of, &opts.Certify)
 	if errors.Is(err, provemodel.ErrNotShown) {
 		return 0, job.WithHint(err, "--mode w8a8 has narrower products; without --certify verifiers take your word for the bounds")
 	}

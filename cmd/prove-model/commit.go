@@ -103,15 +103,15 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err := files.apartFrom(j.Model); err != nil {
 		return nil, err
 	}
-	opts := append(job.Options(cfg, ph), provemodel.On(dev))
-	circuit, err := j.Quantise(ctx, opts...)
+	opts := job.OptionsOf(cfg, ph, dev)
+	circuit, err := j.Quantise(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	if err := writeRanges(ranges, j, circuit); err != nil {
 		return nil, err
 	}
-	c, err := provemodel.Commit(ctx, circuit, opts...)
+	c, err := provemodel.Commit(ctx, circuit, &opts.Commit)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,11 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 			return nil, err
 		}
 	}
-	proofs, err := provemodel.ProveEach(ctx, s.committed, inputs, func(i int) []provemodel.Option { return s.bar(floats[i]) }, s.opts...)
+	opts, bars := s.opts.Prove, floats
+	if opts.MaxError = cfg.MaxError; opts.MaxError == 0 {
+		bars = nil
+	}
+	proofs, err := provemodel.ProveEach(ctx, s.committed, inputs, bars, &opts)
 	if err != nil {
 		return nil, s.hint(err)
 	}

@@ -84,8 +84,10 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		s.opts = append(s.opts, provemodel.Continue(new(provemodel.Pass)))
-		if text, err = j.Write(ctx, s.circuit, w, s.opts...); err != nil {
+		if !s.device.GPU() { // which runs circuits itself
+			s.opts.Prove.Pass = new(provemodel.Pass)
+		}
+		if text, err = j.Generate(ctx, s.circuit, w, s.opts.Prove.Pass, s.opts.Prove.Sampling); err != nil {
 			return nil, err
 		}
 	}

@@ -160,7 +160,7 @@ func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *
 	if err := files.apartFrom(j.Model); err != nil {
 		return nil, err
 	}
-	circuit, err := j.Quantise(ctx, job.Options(cfg, ph)...)
+	circuit, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
 	if err != nil {
 		return nil, err
 	}

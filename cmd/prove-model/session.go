@@ -21,7 +21,7 @@ type session struct {
 	files  *outputs
 	vk     *output
 	ranges *output // nil if none is asked for
-	opts   []provemodel.Option
+	opts   *job.Options
 
 	circuit   *provemodel.Circuit
 	committed *provemodel.Committed
@@ -65,7 +65,7 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err := files.apartFrom(s.job.Model); err != nil {
 		return nil, err
 	}
-	s.opts = append(job.Options(cfg, ph), provemodel.On(s.device))
+	s.opts = job.OptionsOf(cfg, ph, s.device)
 	return s, nil
 }
 
@@ -79,7 +79,7 @@ func (s *session) end() {
 
 // commit quantises the model, says what is about to be taken, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
-	if s.circuit, err = s.job.Quantise(ctx, s.opts...); err != nil {
+	if s.circuit, err = s.job.Quantise(ctx, s.opts); err != nil {
 		return err
 	}
 	if err = writeRanges(s.ranges, s.job, s.circuit); err != nil {
@@ -89,7 +89,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 		return err
 	}
 	collectFor(s.estimate.Memory)
-	s.committed, err = provemodel.Commit(ctx, s.circuit, s.opts...)
+	s.committed, err = provemodel.Commit(ctx, s.circuit, &s.opts.Commit)
 	return err
 }
 
@@ -102,7 +102,11 @@ func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []prove
 		if float, err = s.job.Float(ctx, s.circuit); err != nil {
 			return nil, nil, err
 		}
-		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, s.bar(float)...)...)
+		opts := s.opts.Prove
+		if s.cfg.MaxError > 0 {
+			opts.MaxError, opts.Float = s.cfg.MaxError, float
+		}
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, &opts)
 		return p, float, err
 	}
 	start := make(chan struct{})
@@ -122,7 +126,9 @@ func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []prove
 	})
 	group.Go(func() (err error) {
 		defer now()
-		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, provemodel.Observe(&heard{s.ph, provemodel.PhaseProve, now}))...)
+		opts := s.opts.Prove
+		opts.Observer = &heard{s.ph, provemodel.PhaseProve, now}
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, &opts)
 		return err
 	})
 	err = group.Wait()
@@ -142,14 +148,6 @@ func (h *heard) Begin(p provemodel.Phase) {
 		h.begin()
 	}
 	h.Observer.Begin(p)
-}
-
-// bar is what a proof must respect, given the float model's outputs.
-func (s *session) bar(float []provemodel.Tensor) []provemodel.Option {
-	if s.cfg.MaxError <= 0 {
-		return nil
-	}
-	return []provemodel.Option{provemodel.MaxError(s.cfg.MaxError, float)}
 }
 
 // hint says what helps if proving failed.

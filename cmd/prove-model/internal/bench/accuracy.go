@@ -46,7 +46,7 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 	if err != nil {
 		return nil, fmt.Errorf("test set %s: %w", test, err)
 	}
-	c, err := j.Quantise(ctx, job.Options(cfg, ph)...)
+	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 		return nil, fmt.Errorf("test.npz: %w", err)
 	}
 	start := time.Now()
-	c, err := j.Quantise(ctx, job.Options(&local, ph)...)
+	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
 	if err != nil {
 		return nil, err
 	}

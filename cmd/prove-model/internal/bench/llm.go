@@ -98,7 +98,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	if m.Stored, err = sizeOfFolder(path); err != nil {
 		return nil, err
 	}
-	opts := append(job.Options(&local, ph), provemodel.On(dev))
+	opts := job.OptionsOf(&local, ph, dev)
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
 	ph.Begin("open")
 	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: m.MostTokens, LogitsAt: 1})
@@ -117,7 +117,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	}
 	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
 	for _, n := range o.Tokens {
-		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, opts, ph)
+		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph)
 		if err != nil {
 			return nil, fmt.Errorf("%d tokens: %w", n, err)
 		}
@@ -135,20 +135,20 @@ func randomTokens(rng *rand.Rand, vocabulary, n int) []int {
 	return ids
 }
 
-func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts []provemodel.Option) (*provemodel.Committed, error) {
+func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts *job.Options) (*provemodel.Committed, error) {
 	samples, err := m.TextSamples([][]int{sample})
 	if err != nil {
 		return nil, err
 	}
-	circuit, err := provemodel.Quantise(ctx, m, samples, opts...)
+	circuit, err := provemodel.Quantise(ctx, m, samples, &opts.Quantise)
 	if err != nil {
 		return nil, err
 	}
-	return provemodel.Commit(ctx, circuit, opts...)
+	return provemodel.Commit(ctx, circuit, &opts.Commit)
 }
 
 // measureRuns proves the logits after a text as often as o says.
-func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts []provemodel.Option, ph *ui.Phases) ([]LLMRun, error) {
+func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts *provemodel.ProveOptions, ph *ui.Phases) ([]LLMRun, error) {
 	inputs, err := m.TextSamples([][]int{ids})
 	if err != nil {
 		return nil, err
@@ -182,9 +182,9 @@ func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committ
 }
 
 // measureRun proves the logits after a text, of which want are the float model's, if any.
-func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts []provemodel.Option, ph *ui.Phases) (*LLMRun, error) {
+func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts *provemodel.ProveOptions, ph *ui.Phases) (*LLMRun, error) {
 	before := len(ph.All())
-	p, err := provemodel.Prove(ctx, c, in, opts...)
+	p, err := provemodel.Prove(ctx, c, in, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -48,15 +48,15 @@ func TestDeviceMLP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer dev.Close()
-		opts := append(job.Options(&cfg, ph), provemodel.On(dev))
-		circuit, err := j.Quantise(t.Context(), opts...)
+		opts := job.OptionsOf(&cfg, ph, dev)
+		circuit, err := j.Quantise(t.Context(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if keys[i], err = provemodel.Commit(t.Context(), circuit, opts...); err != nil {
+		if keys[i], err = provemodel.Commit(t.Context(), circuit, &opts.Commit); err != nil {
 			t.Fatal(err)
 		}
-		if proofs[i], err = provemodel.Prove(t.Context(), keys[i], j.Input, opts...); err != nil {
+		if proofs[i], err = provemodel.Prove(t.Context(), keys[i], j.Input, &opts.Prove); err != nil {
 			t.Fatal(err)
 		}
 	}

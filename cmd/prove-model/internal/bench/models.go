@@ -59,16 +59,16 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	}
 	defer dev.Close()
 	ph := ui.NewPhases(nil, true)
-	opts := append(job.Options(&local, ph), provemodel.On(dev))
-	circuit, err := j.Quantise(ctx, opts...)
+	opts := job.OptionsOf(&local, ph, dev)
+	circuit, err := j.Quantise(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	estimate, err := circuit.Estimate(j.Input, opts...)
+	estimate, err := circuit.Estimate(j.Input, &opts.Commit, &opts.Prove)
 	if err != nil {
 		return nil, err
 	}
-	committed, err := provemodel.Commit(ctx, circuit, opts...)
+	committed, err := provemodel.Commit(ctx, circuit, &opts.Commit)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	var proving []ui.Phase
 	for range runs {
 		before := len(ph.All())
-		if p, err = provemodel.Prove(ctx, committed, j.Input, opts...); err != nil {
+		if p, err = provemodel.Prove(ctx, committed, j.Input, &opts.Prove); err != nil {
 			return nil, err
 		}
 		if now := ph.All()[before:]; proving == nil || seconds(now) < seconds(proving) {
@@ -101,7 +101,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 		return nil, err
 	}
 	if list > 0 {
-		if m.List, err = measureList(ctx, committed, j.Input, list, opts); err != nil {
+		if m.List, err = measureList(ctx, committed, j.Input, list, &opts.Prove); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +119,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 }
 
 // measureList proves n inputs one after the other and as a list, whose proofs must be the same.
-func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts []provemodel.Option) (*List, error) {
+func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts *provemodel.ProveOptions) (*List, error) {
 	inputs := make([]provemodel.Input, n)
 	for i := range inputs {
 		for _, values := range in {
@@ -130,14 +130,14 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 	var alone []*provemodel.Proof
 	began := time.Now()
 	for _, in := range inputs {
-		p, err := provemodel.Prove(ctx, c, in, opts...)
+		p, err := provemodel.Prove(ctx, c, in, opts)
 		if err != nil {
 			return nil, err
 		}
 		alone = append(alone, p)
 	}
 	between := time.Now()
-	list, err := provemodel.ProveEach(ctx, c, inputs, nil, opts...)
+	list, err := provemodel.ProveEach(ctx, c, inputs, nil, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	if err != nil {
 		return nil, fmt.Errorf("--text: %w", err)
 	}
-	c, err := j.Quantise(ctx, job.Options(&local, ph)...)
+	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
 	}
 	defer j.Close()
 	m := OfModel(j.Model)
-	c, err := j.Quantise(ctx, job.Options(cfg, ui.NewPhases(nil, true))...)
+	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ui.NewPhases(nil, true), nil))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -29,10 +29,10 @@ type Job struct {
 	// texts, or the ranges come from a file: they are the same whatever the input.
 	Calibrated bool
 
-	random  bool    // the input
-	prompt  *Prompt // nil if there is none
-	written bool    // the input has what the model wrote
-	ranges  provemodel.Ranges
+	random    bool    // the input
+	prompt    *Prompt // nil if there is none
+	generated bool    // the input has what the model generated
+	ranges    provemodel.Ranges
 }
 
 // Open reads the model, its input and its calibration samples as the settings
@@ -215,18 +215,10 @@ func randomFrom(seed int64) string {
 // Quantise quantises the model. Without samples of their own the first input
 // that the model is run on gives the ranges of all later runs, unless it is made
 // up.
-func (j *Job) Quantise(ctx context.Context, opts ...provemodel.Option) (*provemodel.Circuit, error) {
-	opts = slices.Clip(opts)
-	switch {
-	case j.ranges != nil:
-		opts = append(opts, provemodel.FromRanges(j.ranges))
-	case !j.Calibrated:
-		opts = append(opts, provemodel.KeepRanges())
-	}
-	if j.random && !j.Calibrated {
-		opts = append(opts, provemodel.Provisional())
-	}
-	return provemodel.Quantise(ctx, j.Model, j.Samples, opts...)
+func (j *Job) Quantise(ctx context.Context, opts *Options) (*provemodel.Circuit, error) {
+	o := opts.Quantise
+	o.Ranges, o.KeepRanges, o.Provisional = j.ranges, !j.Calibrated, j.random && !j.Calibrated
+	return provemodel.Quantise(ctx, j.Model, j.Samples, &o)
 }
 
 // Provisional says that a circuit has the ranges of a made up input: its key is
@@ -245,7 +237,7 @@ func (j *Job) Calibration(c *provemodel.Circuit) string {
 
 // Float returns the float model's outputs on the input.
 func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
-	if known := c.Report().Float; known != nil && !j.Calibrated && !j.written {
+	if known := c.Report().Float; known != nil && !j.Calibrated && !j.generated {
 		return known, nil // the input was the sample
 	}
 	return j.Model.Run(ctx, j.Input)

@@ -11,27 +11,46 @@ import (
 	"github.com/prove-model/prove-model/nvrtc"
 )
 
-// Options are what the settings say to every function of the library that
-// takes a context.
-func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
-	opts := []provemodel.Option{
-		provemodel.Observe(ph),
-		provemodel.Mode(cfg.Mode), provemodel.TargetError(cfg.TargetError), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * gb)), provemodel.Lanes(cfg.CPULanes),
-		provemodel.SecurityBits(cfg.SecurityBits), provemodel.GrindBits(cfg.GrindBits), provemodel.Soundness(cfg.Soundness),
+// Options are what the settings say to the calls of the library on the way from a model to a proof.
+type Options struct {
+	Quantise provemodel.QuantiseOptions
+	Commit   provemodel.CommitOptions
+	Certify  provemodel.CertifyOptions
+	Prove    provemodel.ProveOptions
+}
+
+// OptionsOf returns the options of work that the phases are told of, on a device; nil is the processor.
+func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Options {
+	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
+	grind := cfg.GrindBits
+	if grind == 0 {
+		grind = provemodel.NoGrinding
 	}
-	if !cfg.NoCache {
-		opts = append(opts, provemodel.Cache(cfg.CacheDir))
-		if !cfg.NoResume {
-			opts = append(opts, provemodel.Resume())
-		}
+	return &Options{
+		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom},
+		Commit:   provemodel.CommitOptions{Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness},
+		Certify:  provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPULanes},
+		Prove: provemodel.ProveOptions{
+			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPULanes,
+			Resume: cache != "" && !cfg.NoResume, Sampling: Sampling(cfg), NoSelfCheck: cfg.NoSelfCheck,
+		},
 	}
-	if s := Sampling(cfg); s != nil {
-		opts = append(opts, provemodel.Sample(*s))
+}
+
+// cacheDir is the folder of the cache, "" if there is none.
+func cacheDir(cfg *config.Config, ph *ui.Phases) string {
+	switch {
+	case cfg.NoCache:
+		return ""
+	case cfg.CacheDir != "":
+		return cfg.CacheDir
 	}
-	if cfg.NoSelfCheck {
-		opts = append(opts, provemodel.NoSelfCheck())
+	dir, err := provemodel.UserCacheDir()
+	if err != nil {
+		ph.Warn(fmt.Sprintf("no cache: %v", err))
+		return ""
 	}
-	return opts
+	return dir
 }
 
 // Sampling is the rule by which tokens are drawn, nil if they are not.
@@ -56,20 +75,14 @@ func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provem
 	if cfg.CacheDir != "" {
 		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
 	}
-	opts := append(Options(cfg, ph), provemodel.Threshold(cfg.GPUThreshold), provemodel.GPULanes(cfg.GPULanes))
-	switch {
-	case numbers != nil:
-		opts = append(opts, provemodel.GPUs(numbers...))
-	case cfg.MultiGPU:
-		opts = append(opts, provemodel.AllGPUs())
+	threshold := 0 // what pays
+	if cfg.GPUThreshold >= 0 {
+		threshold = max(1, cfg.GPUThreshold)
 	}
-	if cfg.TrackMemory {
-		opts = append(opts, provemodel.TrackMemory())
-	}
-	if cfg.GPU == config.GPURequire {
-		opts = append(opts, provemodel.Require())
-	}
-	d, err := provemodel.OpenGPU(ctx, opts...)
+	d, err := provemodel.OpenGPU(ctx, &provemodel.GPUOptions{
+		Observer: ph, Devices: numbers, All: cfg.MultiGPU && numbers == nil, Required: cfg.GPU == config.GPURequire,
+		Threshold: threshold, Streams: cfg.GPULanes, MemoryBudget: int64(cfg.ChunkBudgetGB * gb), CheckMemory: cfg.TrackMemory,
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -92,14 +92,14 @@ func TestWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := Quantise(t.Context(), m, []Input{sample}, Mode("exact"))
+			c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("exact")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.report.OneBatch != nil {
 				t.Errorf("texts of one length: %v", c.report.OneBatch)
 			}
-			got, in, err := c.Write(t.Context(), start, nil)
+			got, in, err := c.Generate(t.Context(), start, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,11 +239,11 @@ func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Quantise(t.Context(), m, []Input{sample}, Mode("w8a8"))
+	c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	committed, err := Commit(t.Context(), c)
+	committed, err := Commit(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,11 +308,11 @@ func restate(t *testing.T, key *Key, file []byte, change func(in, out [][]int32)
 func TestDrawn(t *testing.T) {
 	_, c := writing(t)
 	rule := Sampling{Seed: 3, Temperature: 2, TopP: 1}
-	w, in, err := c.circuit.Write(t.Context(), []int{1, 5, 9}, nil, Sample(rule))
+	w, in, err := c.circuit.Generate(t.Context(), []int{1, 5, 9}, &GenerateOptions{Sampling: &rule})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Prove(t.Context(), c, in, Sample(rule))
+	p, err := Prove(t.Context(), c, in, proveWith(withSample(rule)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestDrawn(t *testing.T) {
 		return Verify(c.key, bytes.NewReader(p.File), &VerifyOptions{Sampling: by})
 	}
 	s, err := verify(&rule)
-	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || *s.Written.Sampling != rule {
+	if err != nil || !slices.Equal(s.Generated.Tokens, w.Tokens) || *s.Generated.Sampling != rule {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	seed, cold, few := rule, rule, rule
@@ -339,7 +339,7 @@ func TestDrawn(t *testing.T) {
 		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, other)), &VerifyOptions{Sampling: &rule}); !errors.Is(err, ErrOtherToken) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Prove(t.Context(), c, other, Sample(rule)); !errors.Is(err, ErrNotCausal) {
+		if _, err := Prove(t.Context(), c, other, proveWith(withSample(rule))); !errors.Is(err, ErrNotCausal) {
 			t.Errorf("%s: proved, or %v", name, err)
 		}
 	}
@@ -348,7 +348,7 @@ func TestDrawn(t *testing.T) {
 	if _, err := Verify(c.key, bytes.NewReader(altered), &VerifyOptions{Sampling: &rule}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
-	if _, _, err := c.circuit.Write(t.Context(), []int{1}, nil, Sample(Sampling{})); err == nil {
+	if _, _, err := c.circuit.Generate(t.Context(), []int{1}, &GenerateOptions{Sampling: &Sampling{}}); err == nil {
 		t.Error("drawn at no temperature")
 	}
 	if _, err := verify(&Sampling{}); err == nil {
@@ -358,19 +358,19 @@ func TestDrawn(t *testing.T) {
 
 // What a proof says that the model wrote is what it writes: a prover that alters a
 // token, a logit, where the prompt ends or the key's tokenizer is refused.
-func TestWritten(t *testing.T) {
+func TestGenerated(t *testing.T) {
 	prompt := []int{1, 5, 9}
 	m, c := writing(t)
-	w, in, err := c.circuit.Write(t.Context(), prompt, nil)
+	w, in, err := c.circuit.Generate(t.Context(), prompt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Prove(t.Context(), c, in)
+	p, err := Prove(t.Context(), c, in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := Verify(c.key, bytes.NewReader(p.File), nil)
-	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || !slices.Equal(s.Written.Prompt, prompt) || s.Written.Ended {
+	if err != nil || !slices.Equal(s.Generated.Tokens, w.Tokens) || !slices.Equal(s.Generated.Prompt, prompt) || s.Generated.Ended {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	verify := func(name string, c *Committed, file []byte, want string) {
@@ -400,7 +400,7 @@ func TestWritten(t *testing.T) {
 	}), "")
 	// A longer prompt is another statement, which a proof may be made of: it says so.
 	longer := forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 3 }))
-	if s, err := Verify(c.key, bytes.NewReader(longer), nil); err != nil || len(s.Written.Prompt) != 4 || len(s.Written.Tokens) != 1 {
+	if s, err := Verify(c.key, bytes.NewReader(longer), nil); err != nil || len(s.Generated.Prompt) != 4 || len(s.Generated.Tokens) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
 
@@ -416,7 +416,7 @@ func TestWritten(t *testing.T) {
 	}
 	verify("another tokenizer", &Committed{key: other}, p.File, "made for another key")
 	_, ending := writing(t, w.Tokens[0])
-	ended, short, err := ending.circuit.Write(t.Context(), prompt, nil)
+	ended, short, err := ending.circuit.Generate(t.Context(), prompt, nil)
 	if err != nil || !ended.Ended || len(ended.Tokens) != 1 || len(short[0]) != 4 || short[1][1] != 2 {
 		t.Fatalf("%+v, %v, %v", ended, short, err)
 	}
@@ -426,24 +426,24 @@ func TestWritten(t *testing.T) {
 
 	// One key is for prompts of any length.
 	for _, prompt := range [][]int{{7}, {3, 4}} {
-		_, in, err := c.circuit.Write(t.Context(), prompt, nil)
+		_, in, err := c.circuit.Generate(t.Context(), prompt, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Prove(t.Context(), c, in)
+		p, err := Prove(t.Context(), c, in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := Verify(c.key, bytes.NewReader(p.File), nil); err != nil || !slices.Equal(s.Written.Prompt, prompt) || len(s.Written.Tokens) != 2 {
+		if s, err := Verify(c.key, bytes.NewReader(p.File), nil); err != nil || !slices.Equal(s.Generated.Prompt, prompt) || len(s.Generated.Tokens) != 2 {
 			t.Errorf("%v: %+v, %v", prompt, s, err)
 		}
 	}
 
 	// And the prover's own program does not prove these.
-	if _, err := Prove(t.Context(), c, altered(func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) })); !errors.Is(err, ErrNotCausal) {
+	if _, err := Prove(t.Context(), c, altered(func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) }), nil); !errors.Is(err, ErrNotCausal) {
 		t.Error(err)
 	}
-	if _, _, err := c.circuit.Write(t.Context(), []int{1, 5, 9, 4}, nil); err == nil {
+	if _, _, err := c.circuit.Generate(t.Context(), []int{1, 5, 9, 4}, nil); err == nil {
 		t.Error("a prompt that is too long")
 	}
 	if _, err := m.TextInput(nil, nil); err == nil {
@@ -451,7 +451,7 @@ func TestWritten(t *testing.T) {
 	}
 	plain := *c.circuit
 	plain.language = nil
-	if _, _, err := plain.Write(t.Context(), []int{1}, nil); !errors.Is(err, errNotWriting) {
+	if _, _, err := plain.Generate(t.Context(), []int{1}, nil); !errors.Is(err, errNotGenerating) {
 		t.Error(err)
 	}
 }
@@ -479,11 +479,11 @@ func TestTextOfOthers(t *testing.T) {
 func TestContinue(t *testing.T) {
 	_, c := writing(t)
 	var p Pass
-	_, in, err := c.circuit.Write(t.Context(), []int{1, 5, 9}, nil, Continue(&p))
+	_, in, err := c.circuit.Generate(t.Context(), []int{1, 5, 9}, &GenerateOptions{Pass: &p})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, other, err := c.circuit.Write(t.Context(), []int{4, 2}, nil)
+	_, other, err := c.circuit.Generate(t.Context(), []int{4, 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,14 +492,14 @@ func TestContinue(t *testing.T) {
 			t.Fatal("nothing to go on with")
 		}
 		kept := p
-		got, err := Prove(t.Context(), c, text, Continue(&p))
+		got, err := Prove(t.Context(), c, text, proveWith(withContinue(&p)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.wit != nil {
 			t.Error("the pass is still there")
 		}
-		want, err := Prove(t.Context(), c, text)
+		want, err := Prove(t.Context(), c, text, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

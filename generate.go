@@ -12,11 +12,11 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Written is a text of which a language model wrote a part: each of its tokens is the
+// Generated is a text of which a language model wrote a part: each of its tokens is the
 // one with the greatest logit, the first of several, or the one that Sampling draws.
-type Written = verifier.Written
+type Generated = verifier.Written
 
-// Sampling is a rule by which tokens are drawn from logits (Sample).
+// Sampling is a rule by which tokens are drawn from logits.
 type Sampling = verifier.Sampling
 
 // ErrOtherToken is wrapped by the error of Verify about a text that does not follow from
@@ -27,15 +27,15 @@ var ErrOtherToken = verifier.ErrOtherToken
 // logits of earlier ones, so that it cannot write a text token by token.
 var ErrNotCausal = errors.New("the model is not causal: later tokens change its logits at earlier positions")
 
-// errNotWriting is the error about a model that was opened for something else.
-var errNotWriting = errors.New("the model was not opened to write a text (MaxTokens)")
+// errNotGenerating is the error about a model that was opened for something else.
+var errNotGenerating = errors.New("the model was not opened to generate a text (MaxTokens)")
 
 // TextInput returns the input of a model that was opened with MaxTokens for a prompt
-// and what follows it, at most as many tokens as it was opened for: what Circuit.Write
+// and what follows it, at most as many tokens as it was opened for: what Circuit.Generate
 // has written, or, for calibration, any text.
 func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
-		return nil, errNotWriting
+		return nil, errNotGenerating
 	}
 	n := model.Size(m.graph.Inputs[1].Shape)
 	length, most := model.Size(m.graph.Inputs[0].Shape), 0
@@ -63,22 +63,31 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 	return in, nil
 }
 
-// Write has the quantised model go on after a prompt: with the token that has the
+// GenerateOptions say how tokens are chosen. The zero value, as nil, takes the likeliest.
+type GenerateOptions struct {
+	// Sampling, if not nil, is the rule by which tokens are drawn from the logits, in place of the likeliest. Prove and Verify are
+	// told it too.
+	Sampling *Sampling
+	// Each, if not nil, is told every token as soon as it is chosen.
+	Each func(token int)
+	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again.
+	Pass *Pass
+}
+
+// Generate has the quantised model go on after a prompt: with the token that has the
 // greatest logit, the first of several, until one that ends the text, or as many as the
-// model was opened for (MaxTokens). each, unless nil, is told every token as soon as it
-// is chosen. Keys and values of earlier tokens are kept, so that a token costs a row of
-// every step. The input that Prove takes for the text is returned beside it; with Continue
-// what was computed can be proved without another run. With Sample, tokens are drawn.
-func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int), opts ...Option) (*Written, Input, error) {
-	o := apply(opts)
-	by := o.sampling
+// model was opened for (MaxTokens). Keys and values of earlier tokens are kept, so that a token costs a row of
+// every step. The input that Prove takes for the text is returned beside it. opts may be nil.
+func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*Generated, Input, error) {
+	o := orDefault(opts)
+	by := o.Sampling
 	if by != nil {
 		if err := by.Validate(); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.language == nil || !c.language.Generates {
-		return nil, nil, errNotWriting
+		return nil, nil, errNotGenerating
 	}
 	g := c.quantised.Graph
 	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
@@ -100,7 +109,7 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int),
 	}
 	var rows *forward.Rows
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
-	w, logits := &Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
+	w, logits := &Generated{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
 	err = await(ctx, func() error {
 		if rows, err = c.begin(ctx, q, ints, prompt); err != nil {
 			return err
@@ -112,8 +121,8 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int),
 			}
 			token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
 			w.Tokens = append(w.Tokens, token)
-			if each != nil {
-				each(token)
+			if o.Each != nil {
+				o.Each(token)
 			}
 			w.Ended = slices.Contains(c.language.Ends, token)
 			n := len(w.Tokens)
@@ -132,23 +141,18 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int),
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)
 	}
-	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.pass != nil && o.device.first() == nil {
-		err = await(ctx, func() error { return o.pass.take(ctx, c, rows, in) })
+	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
+		err = await(ctx, func() error { return o.Pass.take(ctx, c, rows, in) })
 	}
 	return w, in, err
 }
 
-// Pass is what Write has computed of a run (Continue). The zero value has nothing.
+// Pass is what Generate has computed of a run. The zero value has nothing. It is for one Generate and one Prove.
 type Pass struct {
 	circuit *Circuit
 	in      Input
 	wit     *forward.Witness
 }
-
-// Continue has Write leave what it computes in a Pass, and Prove, where the processor
-// runs circuits, go on with it in place of a run of its own, if it is of Prove's circuit
-// and input. That is the same run. A Pass is for one Write and one Prove.
-func Continue(p *Pass) Option { return func(o *options) { o.pass = p } }
 
 // take takes the run on an input from the rows that were computed for it, if that can be.
 func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Input) error {
@@ -223,8 +227,8 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes)
 }
 
-// checkWritten holds the tokens of a run against its logits.
-func (c *Circuit) checkWritten(wit *forward.Witness, by *Sampling) error {
+// checkGenerated holds the tokens of a run against its logits.
+func (c *Circuit) checkGenerated(wit *forward.Witness, by *Sampling) error {
 	if c.language == nil || !c.language.Generates {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // Text is what a language model wrote after the prompt.
 type Text struct {
-	*provemodel.Written
+	*provemodel.Generated
 	Text string // "" without a tokenizer
 	// Seconds from the first token to the last, and from the start to the first.
 	Seconds, First float64
@@ -29,9 +29,9 @@ func (t *Text) PerSecond() float64 {
 	return float64(len(t.Tokens)-1) / t.Seconds
 }
 
-// Write has the circuit go on after the prompt, which makes the job's input. Text, or
+// Generate has the circuit go on after the prompt, which makes the job's input. pass, unless nil, is left what it has computed. Text, or
 // tokens if there is no tokenizer, is written to w as it comes, unless w is nil.
-func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts ...provemodel.Option) (*Text, error) {
+func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, pass *provemodel.Pass, by *provemodel.Sampling) (*Text, error) {
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
 	}
@@ -47,7 +47,7 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 	}
 	start := time.Now()
 	var began time.Time
-	written, in, err := c.Write(ctx, j.prompt.IDs, func(token int) {
+	generated, in, err := c.Generate(ctx, j.prompt.IDs, &provemodel.GenerateOptions{Pass: pass, Sampling: by, Each: func(token int) {
 		if began.IsZero() {
 			began = time.Now()
 			out.First = began.Sub(start).Seconds()
@@ -58,7 +58,7 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 		} else if w != nil {
 			fmt.Fprintf(w, "%d ", token)
 		}
-	}, opts...)
+	}})
 	if stream != nil {
 		rest, failed := stream.Rest()
 		show(rest)
@@ -70,9 +70,9 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 	if err != nil {
 		return nil, err
 	}
-	out.Written, j.Input, j.written = written, in, true
+	out.Generated, j.Input, j.generated = generated, in, true
 	if t := j.prompt.Tokenizer; t != nil {
-		out.Text, err = t.After(written.Prompt, written.Tokens)
+		out.Text, err = t.After(generated.Prompt, generated.Tokens)
 	}
 	return out, err
 }
