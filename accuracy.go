@@ -43,16 +43,12 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine}, nil // JSON has no infinity
 }
 
-// Saturation counts the values of one place that were clamped to the range
-// that calibration gave it.
-type Saturation = statement.Saturation
-
 // saturations lists where values were clamped: the input first, then nodes by
 // name.
-func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []Saturation {
-	var list []Saturation
+func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []statement.Saturation {
+	var list []statement.Saturation
 	add := func(where string, count, of int) {
-		list = append(list, Saturation{Where: where, Count: count, Of: of, Share: float64(count) / float64(of)})
+		list = append(list, statement.Saturation{Where: where, Count: count, Of: of, Share: float64(count) / float64(of)})
 	}
 	if clamped > 0 {
 		of := 0
@@ -75,7 +71,7 @@ type AccuracyError struct {
 	Value     float64 // the entry that is furthest off
 	Float     float64 // the same of the float model
 	Limit     float64 // of Accuracy.RangeError
-	Saturated []Saturation
+	Saturated []statement.Saturation
 }
 
 func (e *AccuracyError) Error() string {
@@ -85,7 +81,7 @@ func (e *AccuracyError) Error() string {
 		return s + "; no value was clipped"
 	}
 	const most = 5
-	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b Saturation) int { return cmp.Compare(b.Share, a.Share) })
+	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b statement.Saturation) int { return cmp.Compare(b.Share, a.Share) })
 	var places []string
 	for _, w := range worst[:min(most, len(worst))] {
 		places = append(places, w.String())

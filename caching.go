@@ -83,7 +83,7 @@ func (e *entry) put(content *cache.Entry) {
 
 // hash reads the model's files, so that later uses of their digests do not wait.
 func (m *Model) hash(ctx context.Context, w *watch) error {
-	return m.phase(ctx, w, PhaseHash, func() error {
+	return m.phase(ctx, w, phaseHash, func() error {
 		m.files()
 		return nil
 	})

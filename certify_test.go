@@ -25,7 +25,7 @@ func certified(t *testing.T, name string, opts ...with) (c *Committed, cert []by
 	if c, err = Commit(t.Context(), circuit, commitWith(opts...)); err != nil {
 		t.Fatal(err)
 	}
-	if cert, err = Certify(t.Context(), c, certifyWith(opts...)); err != nil {
+	if cert, err = c.Certify(t.Context(), certifyWith(opts...)); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return c, cert, in
@@ -81,7 +81,7 @@ func TestCertify(t *testing.T) {
 // A certificate holds for batches of any size.
 func TestCertifyBatches(t *testing.T) {
 	c, _ := commit(t, quick...)
-	cert, err := Certify(t.Context(), c, certifyWith(quick...))
+	cert, err := c.Certify(t.Context(), certifyWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}

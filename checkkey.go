@@ -79,8 +79,8 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	if err != nil {
 		return err
 	}
-	return w.run(ctx, PhaseCommitModel, func() error {
-		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).backend(w)})
+	return w.run(ctx, phaseCommitModel, func() error {
+		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func TestCheckKeyWithoutCache(t *testing.T) {
 	if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); err != nil {
 		t.Error(err)
 	}
-	if want := []string{string(PhaseHash), string(PhaseQuantise), string(PhaseCommitModel)}; !slices.Equal(r.log, want) {
+	if want := []string{string(phaseHash), string(phaseQuantise), string(phaseCommitModel)}; !slices.Equal(r.log, want) {
 		t.Errorf("%q", r.log)
 	}
 }
@@ -136,7 +136,7 @@ func TestCheckKeyNoAnswer(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	for _, p := range []Phase{PhaseHash, PhaseQuantise, PhaseCommitModel} {
+	for _, p := range []Phase{phaseHash, phaseQuantise, phaseCommitModel} {
 		r := &recorder{t: t, at: p, do: cancel}
 		if err := CheckKey(ctx, digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -69,9 +70,6 @@ func (c *Committed) Commitment() Commitment { return c.key.Digest }
 // Cached says that the commitment is that of an earlier run.
 func (c *Committed) Cached() bool { return c.cached }
 
-// NoGrinding is the GrindBits of proofs without proofs of work.
-const NoGrinding = -1
-
 // CommitOptions say how secure the proofs of a key are, and how the work is done. The zero value, as nil, is 100 bits by unique
 // decoding, on the processor, without a cache.
 type CommitOptions struct {
@@ -82,7 +80,7 @@ type CommitOptions struct {
 	CacheDir string
 	// SecurityBits is the least security of every round of a proof in bits, proofs of work included: 1 to 120; 0 is 100.
 	SecurityBits int
-	// GrindBits is the largest proof of work of a round: 1 to 24, or NoGrinding; 0 is 16.
+	// GrindBits is the largest proof of work of a round: 1 to 24, or -1 for none; 0 is 16.
 	GrindBits int
 	// Soundness is the bound that query counts come from: "unique" decoding, as "" is, or "johnson" for shorter proofs.
 	Soundness string
@@ -94,14 +92,14 @@ func (o *CommitOptions) security() (proof.Security, error) {
 	switch {
 	case o.SecurityBits < 0 || o.SecurityBits > 120:
 		return sec, fmt.Errorf("SecurityBits is %d: want 1 to 120, or 0 for %d", o.SecurityBits, sec.TargetBits)
-	case o.GrindBits < NoGrinding || o.GrindBits > 24:
-		return sec, fmt.Errorf("GrindBits is %d: want 1 to 24, NoGrinding, or 0 for %d", o.GrindBits, sec.GrindBits)
+	case o.GrindBits < -1 || o.GrindBits > 24:
+		return sec, fmt.Errorf("GrindBits is %d: want 1 to 24, -1 for none, or 0 for %d", o.GrindBits, sec.GrindBits)
 	}
 	if o.SecurityBits > 0 {
 		sec.TargetBits = o.SecurityBits
 	}
 	switch {
-	case o.GrindBits == NoGrinding:
+	case o.GrindBits == -1:
 		sec.GrindBits = 0
 	case o.GrindBits > 0:
 		sec.GrindBits = o.GrindBits
@@ -135,10 +133,10 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	if err != nil {
 		return nil, err
 	}
-	dev.reserve(p, 1, w)
+	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
-	err = w.run(ctx, PhaseCommitModel, func() (err error) {
-		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: dev.backend(w)})
+	err = w.run(ctx, phaseCommitModel, func() (err error) {
+		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: dev.set().Backend(w.warn)})
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
@@ -190,7 +188,7 @@ func (o *CertifyOptions) validate() error { return checkShare(o.MemoryBudget, o.
 // that no integer of the model is ever as large as the field, and need not trust
 // whoever issued the key for it. The certificate is verified before it is
 // returned. opts may be nil.
-func Certify(ctx context.Context, c *Committed, opts *CertifyOptions) ([]byte, error) {
+func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, error) {
 	o := orDefault(opts)
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -199,14 +197,14 @@ func Certify(ctx context.Context, c *Committed, opts *CertifyOptions) ([]byte, e
 	defer w.stop()
 	var file bytes.Buffer
 	err := await(ctx, func() error {
-		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(share{o.MemoryBudget, o.Workers}, w))
+		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}, w))
 		return err
 	})
 	w.end(err)
 	if err != nil {
 		return nil, err
 	}
-	err = w.run(ctx, PhaseCheck, func() error {
+	err = w.run(ctx, phaseCheck, func() error {
 		check := &VerifyOptions{MinBits: 1, Certificate: bytes.NewReader(file.Bytes())}
 		return check.certified(c.key, c.circuit.quantised.Graph)
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 )
@@ -17,7 +18,7 @@ var errNoDriver = errors.New("no driver on this machine")
 
 // Where there is no GPU, a wish for one is a warning and a demand an error.
 func TestNoGPU(t *testing.T) {
-	none := func(*GPUOptions) ([]found, error) { return nil, errNoDriver }
+	none := func(*GPUOptions) ([]devices.Found, error) { return nil, errNoDriver }
 	r := &recorder{t: t}
 	dev, err := openGPU(t.Context(), gpuWith(withObserve(r)), none)
 	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
@@ -29,13 +30,13 @@ func TestNoGPU(t *testing.T) {
 }
 
 // finds finds devices.
-func finds(devices ...kernels.Device) func(*GPUOptions) ([]found, error) {
-	return func(*GPUOptions) ([]found, error) {
-		var all []found
-		for i, d := range devices {
-			all = append(all, found{fmt.Sprintf("GPU %d", i), func() (kernels.Device, error) { return d, nil }})
+func finds(all ...kernels.Device) func(*GPUOptions) ([]devices.Found, error) {
+	return func(*GPUOptions) ([]devices.Found, error) {
+		var found []devices.Found
+		for i, d := range all {
+			found = append(found, devices.Found{Name: fmt.Sprintf("GPU %d", i), Open: func() (kernels.Device, error) { return d, nil }})
 		}
-		return all, nil
+		return found, nil
 	}
 }
 
@@ -126,7 +127,7 @@ func TestMultiGPU(t *testing.T) {
 	on := devicetest.Open(t)
 	_, want := prove(t, quick...)
 	for _, at := range []int{30, 300} { // operations that the first device does
-		devices := []*devicetest.Streams{
+		gpus := []*devicetest.Streams{
 			devicetest.NewStreams(on, 1<<28, func(_ string, n int) error {
 				if n > at {
 					return errNoDriver
@@ -137,7 +138,7 @@ func TestMultiGPU(t *testing.T) {
 		}
 		r := &recorder{t: t}
 		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withGPULanes(2)})
-		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(devices[0], devices[1]))
+		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(gpus[0], gpus[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +156,7 @@ func TestMultiGPU(t *testing.T) {
 			t.Errorf("%d operations: said %q, did %+v", at, r.log, stats)
 		}
 		dev.Close()
-		for i, d := range devices {
+		for i, d := range gpus {
 			d.Drain() // what a fault has left
 			if d.Live() != 0 {
 				t.Errorf("%d operations: %d bytes are left on device %d", at, d.Live(), i)
@@ -169,13 +170,13 @@ func TestMultiGPU(t *testing.T) {
 func TestUnusableGPU(t *testing.T) {
 	small := devicetest.NewStreams(devicetest.Open(t), 1<<16, nil)
 	defer small.Drain()
-	find := func(*GPUOptions) ([]found, error) {
-		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
-			{"GPU 1", func() (kernels.Device, error) { return small, nil }}}, nil
+	find := func(*GPUOptions) ([]devices.Found, error) {
+		return []devices.Found{{Name: "GPU 0", Open: func() (kernels.Device, error) { return nil, errNoDriver }},
+			{Name: "GPU 1", Open: func() (kernels.Device, error) { return small, nil }}}, nil
 	}
 	r := &recorder{t: t}
 	dev, err := openGPU(t.Context(), gpuWith(withObserve(r), withThreshold(1)), find)
-	if err != nil || len(dev.gpus) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
+	if err != nil || len(dev.set().Names()) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
 		t.Errorf("%v, said %q", err, r.log)
 	}
 	if _, err := openGPU(t.Context(), gpuWith(withObserve(r), withRequire()), find); !errors.Is(err, errNoDriver) {
@@ -187,9 +188,9 @@ func TestUnusableGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	little := share{memory: 1 << 16}
-	dev.foresee(little, p, newWatch(r))
-	(&Device{}).foresee(little, p, newWatch(r))
+	little := devices.Share{Memory: 1 << 16}
+	dev.set().Foresee(little, p, newWatch(r).warn)
+	(&Device{}).set().Foresee(little, p, newWatch(r).warn)
 	if n := len(r.log); !strings.Contains(r.log[n-2], "chunk 1 of 1 takes about") || !strings.Contains(r.log[n-2], "it will be proved on the CPU") || !strings.Contains(r.log[n-1], "it will be proved alone") {
 		t.Errorf("said %q", r.log)
 	}

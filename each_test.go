@@ -25,7 +25,7 @@ func TestProveEach(t *testing.T) {
 	}
 	samples = samples[:5]
 	r := &recorder{t: t}
-	proofs, err := ProveEach(t.Context(), c, samples, nil, proveWith(append(quick, withObserve(r))...))
+	proofs, err := c.ProveEach(t.Context(), samples, nil, proveWith(append(quick, withObserve(r))...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestProveEach(t *testing.T) {
 			t.Errorf("proof %d is not that of its input", i)
 		}
 	}
-	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(PhaseEach)) }) {
+	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(phaseEach)) }) {
 		t.Errorf("the observer was told %q", r.log)
 	}
 
@@ -56,17 +56,17 @@ func TestProveEach(t *testing.T) {
 		}
 	}
 	floats[2] = []Tensor{far}
-	_, err = ProveEach(t.Context(), c, samples, floats, &ProveOptions{MaxError: 0.1})
+	_, err = c.ProveEach(t.Context(), samples, floats, &ProveOptions{MaxError: 0.1})
 	var off *AccuracyError
 	if !errors.As(err, &off) || !strings.HasPrefix(err.Error(), "input 3: ") {
 		t.Errorf("an output that is off: %v", err)
 	}
-	if _, err = ProveEach(t.Context(), c, append(slices.Clone(samples[:1]), Input{{1}}), nil, proveWith(quick...)); err == nil || !strings.HasPrefix(err.Error(), "input 2: ") {
+	if _, err = c.ProveEach(t.Context(), append(slices.Clone(samples[:1]), Input{{1}}), nil, proveWith(quick...)); err == nil || !strings.HasPrefix(err.Error(), "input 2: ") {
 		t.Errorf("an input of the wrong size: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = ProveEach(ctx, c, samples, nil, proveWith(quick...)); !errors.Is(err, context.Canceled) {
+	if _, err = c.ProveEach(ctx, samples, nil, proveWith(quick...)); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Generated is a text of which a language model wrote a part: each of its tokens is the
-// one with the greatest logit, the first of several, or the one that Sampling draws.
-type Generated = verifier.Written
-
 // Sampling is a rule by which tokens are drawn from logits.
 type Sampling = verifier.Sampling
 
@@ -78,7 +74,7 @@ type GenerateOptions struct {
 // greatest logit, the first of several, until one that ends the text, or as many as the
 // model was opened for (MaxTokens). Keys and values of earlier tokens are kept, so that a token costs a row of
 // every step. The input that Prove takes for the text is returned beside it. opts may be nil.
-func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*Generated, Input, error) {
+func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*verifier.Written, Input, error) {
 	o := orDefault(opts)
 	by := o.Sampling
 	if by != nil {
@@ -109,7 +105,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	}
 	var rows *forward.Rows
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
-	w, logits := &Generated{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
+	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
 	err = await(ctx, func() error {
 		if rows, err = c.begin(ctx, q, ints, prompt); err != nil {
 			return err

@@ -358,7 +358,7 @@ func TestDrawn(t *testing.T) {
 
 // What a proof says that the model wrote is what it writes: a prover that alters a
 // token, a logit, where the prompt ends or the key's tokenizer is refused.
-func TestGenerated(t *testing.T) {
+func TestWritten(t *testing.T) {
 	prompt := []int{1, 5, 9}
 	m, c := writing(t)
 	w, in, err := c.circuit.Generate(t.Context(), prompt, nil)
@@ -459,7 +459,7 @@ func TestGenerated(t *testing.T) {
 // Whatever the key says of a text, a graph that is not one of it has no such key.
 func TestTextOfOthers(t *testing.T) {
 	_, c := writing(t)
-	for name, text := range map[string]Text{
+	for name, text := range map[string]proof.Text{
 		"falling":  {Ends: []int{5, 3}},
 		"negative": {Ends: []int{-1}},
 		"many":     {Ends: make([]int, 2000)},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // A limit changes no byte; one that is too small is refused before anything is done, with
@@ -36,7 +37,7 @@ func TestLimitMemory(t *testing.T) {
 	if _, err := Commit(t.Context(), c.Circuit(), commitWith(quick...)); !errors.As(err, &short) {
 		t.Errorf("a commitment: %v", err)
 	}
-	if _, err := LimitMemory(1<<40, ""); !errors.Is(err, ErrLimited) {
+	if _, err := LimitMemory(1<<40, ""); !errors.Is(err, arena.ErrBound) {
 		t.Errorf("a second limit: %v", err)
 	}
 	if _, err := small(); err != nil {
@@ -54,7 +55,7 @@ func TestLimitMemory(t *testing.T) {
 	if other.Commitment() != c.Commitment() || !slices.Equal(p.File, q.File) {
 		t.Error("another key or proof")
 	}
-	if MemoryLimit() != 0 {
+	if arena.Bounded() != 0 {
 		t.Error("the limit is still in force")
 	}
 }

@@ -4,26 +4,32 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Phase names a part of the work.
+// Phase names a part of the work. In the order of a model's way to a proof they are:
+//
+//	load kernels     OpenGPU
+//	hash model       Quantise
+//	calibrate        Quantise, unless the cache has the ranges
+//	quantise         Quantise
+//	commit model     Commit, unless the cache has the commitment
+//	run model        Prove, and so all that follow
+//	commit witness
+//	prove
+//	open
+//	self-check
+//	prove inputs     Committed.ProveEach, in place of those of Prove
 type Phase string
 
-// The phases, in the order of a model's way to a proof.
 const (
-	PhaseLoad          Phase = "load kernels" // OpenGPU
-	PhaseHash          Phase = "hash model"   // Quantise
-	PhaseCalibrate     Phase = "calibrate"    // Quantise, unless the cache has the ranges
-	PhaseQuantise      Phase = "quantise"     // Quantise
-	PhaseCommitModel   Phase = "commit model" // Commit, unless the cache has the commitment
-	PhaseRun           Phase = "run model"    // Prove, from here on
-	PhaseCommitWitness       = Phase(prover.PhaseCommit)
-	PhaseProve               = Phase(prover.PhaseChunks)
-	PhaseOpen                = Phase(prover.PhaseOpen)
-	PhaseCheck         Phase = "self-check"
-	PhaseEach          Phase = "prove inputs" // ProveEach, in place of those of Prove
+	phaseLoad        Phase = "load kernels"
+	phaseHash        Phase = "hash model"
+	phaseCalibrate   Phase = "calibrate"
+	phaseQuantise    Phase = "quantise"
+	phaseCommitModel Phase = "commit model"
+	phaseRun         Phase = "run model"
+	phaseCheck       Phase = "self-check"
+	phaseEach        Phase = "prove inputs"
 )
 
 // An Observer is told how long work goes. Its methods are called one at a time,

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // OpenOptions say what a model file leaves open, and which of it is the model. The zero value,
@@ -82,7 +83,7 @@ func (o *OpenOptions) validate(published bool) error {
 
 func openONNX(path string, o *OpenOptions) (*Model, error) {
 	options := o.Input.Options(o.Dims)
-	options.Fixed, options.Outputs, options.Samples, options.Memory = o.BindInput, o.Outputs, o.Samples, MemoryLimit()
+	options.Fixed, options.Outputs, options.Samples, options.Memory = o.BindInput, o.Outputs, o.Samples, arena.Bounded()
 	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, err

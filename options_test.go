@@ -92,10 +92,10 @@ func TestOptions(t *testing.T) {
 		return func() error { _, err := Prove(t.Context(), committed, samples[0], &o); return err }
 	}
 	each := func(o ProveOptions, floats [][]Tensor) func() error {
-		return func() error { _, err := ProveEach(t.Context(), committed, samples, floats, &o); return err }
+		return func() error { _, err := committed.ProveEach(t.Context(), samples, floats, &o); return err }
 	}
 	certify := func(o CertifyOptions) func() error {
-		return func() error { _, err := Certify(t.Context(), committed, &o); return err }
+		return func() error { _, err := committed.Certify(t.Context(), &o); return err }
 	}
 	gpu := func(o GPUOptions) func() error {
 		return func() error { _, err := OpenGPU(t.Context(), &o); return err }
@@ -145,7 +145,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", o, sec, err)
 		}
 	}
-	if sec, err := (&CommitOptions{GrindBits: NoGrinding}).security(); err != nil || sec.GrindBits != 0 {
+	if sec, err := (&CommitOptions{GrindBits: -1}).security(); err != nil || sec.GrindBits != 0 {
 		t.Errorf("without grinding: %+v, %v", sec, err)
 	}
 	a, errA := (&QuantiseOptions{}).settings(0)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -14,15 +15,12 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Strength is what a proof is worth: proven bits, and what proofs of work add.
-type Strength = soundness.Strength
-
 // Proof is a proof with what is known about the run that it proves.
 type Proof struct {
 	Run
 	// File is the proof as Verify reads it.
 	File     []byte
-	Strength Strength
+	Strength soundness.Strength // proven bits, and what proofs of work add
 	// Resumed is how many parts of the work an interrupted run had left (ProveOptions).
 	Resumed int
 }
@@ -71,9 +69,9 @@ func (o *ProveOptions) validate() error {
 	case !(o.MaxError >= 0):
 		return fmt.Errorf("MaxError is %v: want a fraction of the range, or 0 for none", o.MaxError)
 	case o.MaxError == 0 && o.Float != nil:
-		return errors.New("Float has outputs of the float model, and MaxError does not say how far from them a run may be")
+		return errors.New("option Float has outputs of the float model, and MaxError does not say how far from them a run may be")
 	case o.Resume && o.CacheDir == "":
-		return errors.New("Resume keeps its results in CacheDir, which is empty")
+		return errors.New("option Resume keeps its results in CacheDir, which is empty")
 	case o.Sampling != nil:
 		if err := o.Sampling.Validate(); err != nil {
 			return err
@@ -83,7 +81,9 @@ func (o *ProveOptions) validate() error {
 }
 
 // share is what of the processor a proof takes.
-func (o *ProveOptions) share() share { return share{o.MemoryBudget, o.Workers} }
+func (o *ProveOptions) share() devices.Share {
+	return devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}
+}
 
 // bar is how far a run may be from the float model; nil: any way.
 func (o *ProveOptions) bar() *bar {
@@ -158,24 +158,24 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 
 // forward runs the circuit.
 func (r *proving) forward(ctx context.Context, in Input) error {
-	r.device.reserve(r.plan, max(r.o.runs, 1), r.w)
-	r.device.foresee(r.o.share(), r.plan, r.w)
+	r.device.set().Reserve(r.plan, max(r.o.runs, 1), r.w.warn)
+	r.device.set().Foresee(r.o.share(), r.plan, r.w.warn)
 	var run *Run
 	var wit *forward.Witness
 	pass := r.o.Pass.of(r.circuit, in)
-	err := r.w.run(ctx, PhaseRun, func() (err error) {
+	err := r.w.run(ctx, phaseRun, func() (err error) {
 		if pass != nil {
 			run, wit, err = r.circuit.read(r.model, in, pass)
 			return err
 		}
-		run, wit, err = r.circuit.run(ctx, r.device.machine(r.o.share(), r.plan, r.w), r.model, in)
+		run, wit, err = r.circuit.run(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), r.model, in)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.run, r.wit = run, wit
-	if err := r.device.kept(r.wit, r.w); err != nil {
+	if err := r.device.set().Kept(r.wit, r.w.warn); err != nil {
 		return err
 	}
 	if err := r.circuit.checkGenerated(r.wit, r.o.Sampling); err != nil {
@@ -214,7 +214,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	}
 	// What was kept must not decide what is proved, nor stay if it is wrong.
 	if !r.o.NoSelfCheck || stats.Resumed > 0 {
-		if err := r.w.run(ctx, PhaseCheck, func() error { return r.check(file.Bytes(), r.o.Sampling) }); err != nil {
+		if err := r.w.run(ctx, phaseCheck, func() error { return r.check(file.Bytes(), r.o.Sampling) }); err != nil {
 			kept.end(ctx.Err() == nil)
 			switch {
 			case ctx.Err() != nil:
@@ -251,11 +251,11 @@ func (w *watch) follow() func(p prover.Phase, done, total int) {
 // The observer is told of one phase, whose progress are proofs. If one fails the others
 // are given up, and the error, which wraps that of the proof, has the input's number from
 // 1 on.
-func ProveEach(ctx context.Context, c *Committed, inputs []Input, floats [][]Tensor, opts *ProveOptions) ([]*Proof, error) {
+func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) ([]*Proof, error) {
 	o := orDefault(opts)
 	switch {
 	case o.Float != nil || o.Pass != nil:
-		return nil, errors.New("Float and Pass are of one run, and ProveEach proves several")
+		return nil, errors.New("options Float and Pass are of one run, and ProveEach proves several")
 	case o.MaxError == 0 && floats != nil:
 		return nil, errors.New("there are outputs of the float model, and MaxError does not say how far from them a run may be")
 	case o.MaxError != 0 && len(floats) != len(inputs):
@@ -282,7 +282,7 @@ func ProveEach(ctx context.Context, c *Committed, inputs []Input, floats [][]Ten
 	}
 	defer release()
 	proofs := make([]*Proof, len(inputs))
-	w.begin(PhaseEach)
+	w.begin(phaseEach)
 	err = overlap(ctx, len(inputs), device.provers(), func(ctx context.Context, i int, prove func(func() error) error) error {
 		mine := *o
 		mine.runs = min(len(inputs), device.provers()+1)
@@ -309,14 +309,6 @@ func ProveEach(ctx context.Context, c *Committed, inputs []Input, floats [][]Ten
 		return nil, err
 	}
 	return proofs, nil
-}
-
-// provers is how many proofs are made at once.
-func (d *Device) provers() int {
-	if d.GPU() {
-		return 2
-	}
-	return 1
 }
 
 // overlap calls f for every index below n. A call runs by itself, in the order of the

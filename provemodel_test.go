@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 const digits = "testdata/digits/"
@@ -178,7 +180,7 @@ func TestClamped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
+	if len(p.Saturated) == 0 || p.Saturated[0] != (statement.Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
 		t.Errorf("%+v", p.Saturated)
 	}
 	s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{Input: Arrays{{Values: in[0]}}})
@@ -306,8 +308,15 @@ func (r *recorder) Warn(message string) {
 	r.log = append(r.log, "warning: "+message)
 }
 
+// The phases that package prover names.
+const (
+	phaseCommitWitness = Phase(prover.PhaseCommit)
+	phaseProve         = Phase(prover.PhaseChunks)
+	phaseOpen          = Phase(prover.PhaseOpen)
+)
+
 // all are the phases without a device, in order.
-var all = []Phase{PhaseHash, PhaseCalibrate, PhaseQuantise, PhaseCommitModel, PhaseRun, PhaseCommitWitness, PhaseProve, PhaseOpen, PhaseCheck}
+var all = []Phase{phaseHash, phaseCalibrate, phaseQuantise, phaseCommitModel, phaseRun, phaseCommitWitness, phaseProve, phaseOpen, phaseCheck}
 
 func TestObserver(t *testing.T) {
 	r := &recorder{t: t}
@@ -701,7 +710,7 @@ func TestMaxError(t *testing.T) {
 	if !errors.As(err, &off) {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(PhaseCommitWitness)) }) {
+	if slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(phaseCommitWitness)) }) {
 		t.Errorf("a proof was begun: %q", r.log)
 	}
 	run, err := c.Circuit().Run(t.Context(), in)
@@ -732,7 +741,7 @@ func TestAccuracyErrorNamesTheWorst(t *testing.T) {
 		t.Error(s)
 	}
 	for i := range 7 {
-		e.Saturated = append(e.Saturated, Saturation{Where: fmt.Sprint("node ", i), Count: i, Of: 10, Share: float64(i) / 10})
+		e.Saturated = append(e.Saturated, statement.Saturation{Where: fmt.Sprint("node ", i), Count: i, Of: 10, Share: float64(i) / 10})
 	}
 	if s := e.Error(); !strings.HasSuffix(s, "6 of 10 values (60 %) at node 6, 5 of 10 values (50 %) at node 5, 4 of 10 values (40 %) at node 4, "+
 		"3 of 10 values (30 %) at node 3, 2 of 10 values (20 %) at node 2, and 2 other places") {

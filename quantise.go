@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 	"golang.org/x/sync/errgroup"
 )
@@ -96,7 +97,7 @@ func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 	case !(o.TargetError >= 0 && o.TargetError <= 1):
 		return s, fmt.Errorf("TargetError is %v: want a fraction up to 1, or 0 for the default", o.TargetError)
 	case !(s.Headroom >= 1 && !math.IsInf(s.Headroom, 1)):
-		return s, fmt.Errorf("Headroom is %v: want a factor of 1 or more, or 0 for 2", o.Headroom)
+		return s, fmt.Errorf("option Headroom is %v: want a factor of 1 or more, or 0 for 2", o.Headroom)
 	}
 	return s.Complete()
 }
@@ -147,7 +148,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
@@ -157,7 +158,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 	c, err := m.choose(ctx, w, seen, settings)
 	// A model that depends on its batch is calibrated with whole ones.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
-		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+		err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
 			seen, err = m.calibrate(ctx, again, w.progress)
 			return err
 		})
@@ -356,7 +357,7 @@ func flag(yes bool) uint32 {
 func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
 	var choice *quantise.Choice
-	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
+	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
 		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
 			q, choice, err = quantise.Choose(ctx, g, seen.judges, seen.ranges, settings)
 			return q, err
@@ -374,7 +375,7 @@ func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, setting
 // quantise quantises with the formats that the settings have.
 func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
-	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
+	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
 		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error) {
 			return quantise.Quantise(g, r, settings)
 		})
@@ -390,7 +391,7 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 func (m *Model) quantiseOnce(ctx context.Context, cacheDir string, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	entry := entryOf(cacheDir, w, m.quantisedID(r, settings))
 	var q *quantise.Model
-	err := m.phase(ctx, w, PhaseQuantise, func() error {
+	err := m.phase(ctx, w, phaseQuantise, func() error {
 		q = entry.quantised()
 		return nil
 	})
@@ -533,7 +534,7 @@ func (c *Circuit) Report() Report { return c.report }
 type Run struct {
 	Outputs []Tensor
 	// Saturated lists where values were clamped, the input first.
-	Saturated []Saturation
+	Saturated []statement.Saturation
 }
 
 // Run runs the circuit without proving anything.

@@ -55,7 +55,7 @@ func TestResume(t *testing.T) {
 	if p := prove(); p.Resumed != 0 || len(left()) != 0 {
 		t.Errorf("%d parts from nowhere, left %v", p.Resumed, left())
 	}
-	stop(PhaseCheck)
+	stop(phaseCheck)
 	all := left()
 	if len(all) < 2 {
 		t.Fatalf("left %v", all)
@@ -70,7 +70,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d of %d parts taken, left %v", p.Resumed, len(all), left())
 	}
 	// What is damaged is made again.
-	stop(PhaseCheck)
+	stop(phaseCheck)
 	for _, path := range left() {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -88,7 +88,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d damaged parts taken, said %q", p.Resumed, warned)
 	}
 	// Without a cache, or for a short proof, nothing is kept.
-	stop(PhaseCheck)
+	stop(phaseCheck)
 	if p := prove(func(e *every) { e.prove.resumeFrom = longProof }); p.Resumed != 0 {
 		t.Errorf("a short proof took %d parts", p.Resumed)
 	}

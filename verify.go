@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -28,10 +29,10 @@ type WeakError = verifier.WeakError
 // maps the inputs to the outputs, exactly.
 type Statement struct {
 	Commitment Commitment
-	Inputs     []Tensor // as they were rounded
-	Outputs    []Tensor // FirstValues may leave some out
-	Strength   Strength
-	Bytes      int64 // size of the proof
+	Inputs     []Tensor           // as they were rounded
+	Outputs    []Tensor           // FirstValues may leave some out
+	Strength   soundness.Strength // proven bits, and what proofs of work add
+	Bytes      int64              // size of the proof
 	// Clamped counts the entries of the given arrays (VerifyOptions.Input) beyond the range of
 	// their input: the proof is the same for all of these.
 	Clamped int
@@ -42,17 +43,13 @@ type Statement struct {
 	// what calibration met: for each look-up table that the key has clamp, with the
 	// nodes that use it. It is empty if the key has none. The proof states the
 	// counts; which rows of a table they are of is the key's word.
-	Saturated []Saturation
+	Saturated []statement.Saturation
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): the verifier has held every token against the logits.
-	Generated *Generated
+	Generated *verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
-	Text *Text
+	Text *proof.Text
 }
-
-// Text says what the tokens of a language model mean: by which tokenizer, and which of
-// them end a text.
-type Text = proof.Text
 
 // VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
 // key of at least 100 bits.

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // What a run may differ from the float model by before it is warned about, unless --max-error says otherwise
@@ -28,16 +29,16 @@ const (
 
 // fidelity says how far a run is from the float model, and what to do about it.
 type fidelity struct {
-	Bar       float64                 `json:"bar"` // of each output's range_error
-	WithinBar bool                    `json:"within_bar"`
-	JudgedBy  string                  `json:"judged_by"`
-	Saturated []provemodel.Saturation `json:"saturated"`
-	Advice    string                  `json:"advice,omitempty"`
+	Bar       float64                `json:"bar"` // of each output's range_error
+	WithinBar bool                   `json:"within_bar"`
+	JudgedBy  string                 `json:"judged_by"`
+	Saturated []statement.Saturation `json:"saturated"`
+	Advice    string                 `json:"advice,omitempty"`
 }
 
 // fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
 // their range and their labels.
-func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []provemodel.Saturation) fidelity {
+func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
 	f := fidelity{Bar: usualBar, WithinBar: true, JudgedBy: byRange, Saturated: saturated}
 	switch {
 	case cfg.MaxError > 0:

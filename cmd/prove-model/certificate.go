@@ -31,7 +31,7 @@ func writeCertificate(ctx context.Context, to *output, of *provemodel.Committed,
 	if to == nil {
 		return 0, nil
 	}
-	file, err := provemodel.Certify(ctx, of, &opts.Certify)
+	file, err := of.Certify(ctx, &opts.Certify)
 	if errors.Is(err, provemodel.ErrNotShown) {
 		return 0, job.WithHint(err, "--mode w8a8 has narrower products; without --certify verifiers take your word for the bounds")
 	}

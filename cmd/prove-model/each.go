@@ -42,7 +42,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	if opts.MaxError = cfg.MaxError; opts.MaxError == 0 {
 		bars = nil
 	}
-	proofs, err := provemodel.ProveEach(ctx, s.committed, inputs, bars, &opts)
+	proofs, err := s.committed.ProveEach(ctx, inputs, bars, &opts)
 	if err != nil {
 		return nil, s.hint(err)
 	}

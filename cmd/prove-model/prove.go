@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
@@ -45,7 +46,7 @@ type proved struct {
 	SelfChecked bool `json:"self_checked"`
 	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
 
-	strength provemodel.Strength
+	strength soundness.Strength
 }
 
 // compared is an output of the model beside that of the float model.

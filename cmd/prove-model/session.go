@@ -9,6 +9,8 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/prover"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -98,7 +100,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 // once where there is a GPU for the proof; unless it must respect them (--max-error) or memory is
 // bounded: then they come first.
 func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []provemodel.Tensor, err error) {
-	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || provemodel.MemoryLimit() > 0 {
+	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || arena.Bounded() > 0 {
 		if float, err = s.job.Float(ctx, s.circuit); err != nil {
 			return nil, nil, err
 		}
@@ -127,7 +129,7 @@ func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []prove
 	group.Go(func() (err error) {
 		defer now()
 		opts := s.opts.Prove
-		opts.Observer = &heard{s.ph, provemodel.PhaseProve, now}
+		opts.Observer = &heard{s.ph, provemodel.Phase(prover.PhaseChunks), now}
 		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, &opts)
 		return err
 	})

@@ -15,6 +15,8 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 func newVerify() *cobra.Command {
@@ -88,13 +90,13 @@ type verified struct {
 	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
 	Certified  bool                `json:"certified"`                 // by --cert
 	// Saturated lists the tables of the key that clamp.
-	Saturated []provemodel.Saturation `json:"saturated,omitempty"`
+	Saturated []statement.Saturation `json:"saturated,omitempty"`
 	*proven
 	security
 	ProofBytes int64   `json:"proof_bytes,omitempty"`
 	Seconds    float64 `json:"seconds"`
 
-	strength provemodel.Strength
+	strength soundness.Strength
 }
 
 // verify checks the proof file against the key file, and both against what the
@@ -203,7 +205,7 @@ func plain(err error) string {
 
 // printSaturated says where values inside of the model were clamped, or that none
 // was, if the key lets a proof say so.
-func printSaturated(w io.Writer, list []provemodel.Saturation) {
+func printSaturated(w io.Writer, list []statement.Saturation) {
 	count, of := 0, 0
 	for _, s := range list {
 		if s.Count > 0 {

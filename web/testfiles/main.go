@@ -34,7 +34,7 @@ var cases = []testCase{
 	{"large", relu("x", 1, 1500000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, "exact", nil},
 	// Mostly an opening.
 	{"medium", perceptron(4, 512), func(i int) float64 { return math.Sin(float64(i)) },
-		"", &provemodel.CommitOptions{SecurityBits: 110, GrindBits: provemodel.NoGrinding}},
+		"", &provemodel.CommitOptions{SecurityBits: 110, GrindBits: -1}},
 	{"names", relu(hostile, 1, 3), func(i int) float64 { return float64(i) - 1 }, "", nil},
 	{"text", relu("characters", 1, len(sentence)), func(i int) float64 { return float64(sentence[i]) }, "", nil},
 	{"picture", relu("photo", 2, 3, 24, 32), picture, "", nil},

@@ -91,7 +91,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	}
 	for i, p := range m.Phases {
 		switch {
-		case p.Name == string(provemodel.PhaseCommitModel):
+		case p.Name == "commit model":
 			m.Commit, m.CommitCPU = p.Seconds, p.CPU
 		case i >= len(prepared):
 			m.Prove, m.ProveCPU = m.Prove+p.Seconds, m.ProveCPU+p.CPU
@@ -137,7 +137,7 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 		alone = append(alone, p)
 	}
 	between := time.Now()
-	list, err := provemodel.ProveEach(ctx, c, inputs, nil, opts)
+	list, err := c.ProveEach(ctx, inputs, nil, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,11 @@ import (
 	"math"
 	"runtime/debug"
 
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // ScaleRow is the cost of a perceptron of about 2^Log parameters on that many tokens, the
@@ -96,8 +97,8 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 	defer j.Close()
 	r.Model = &Model{Name: j.Model.Name(), Parameters: j.Model.Parameters()}
 	// A parameter takes a byte at least, and opening it four.
-	least, free := int64(r.Parameters), provemodel.FreeHostMemory()
-	if limit := provemodel.MemoryLimit(); limit == 0 {
+	least, free := int64(r.Parameters), resident.Available()
+	if limit := arena.Bounded(); limit == 0 {
 		least *= 5
 	} else {
 		least, free = least/8, min(free, limit)

@@ -1,13 +1,13 @@
 package job
 
 import (
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // AccuracyAdvice says what would bring a run closer to the float model, given
 // where values were clipped.
-func AccuracyAdvice(cfg *config.Config, saturated []provemodel.Saturation) string {
+func AccuracyAdvice(cfg *config.Config, saturated []statement.Saturation) string {
 	switch {
 	case len(saturated) > 0:
 		return "values beyond the calibrated ranges were clipped: calibrate on more samples like this input (--calibration), or widen the ranges (--headroom)"

@@ -10,11 +10,12 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // Text is what a language model wrote after the prompt.
 type Text struct {
-	*provemodel.Generated
+	*verifier.Written
 	Text string // "" without a tokenizer
 	// Seconds from the first token to the last, and from the start to the first.
 	Seconds, First float64
@@ -70,7 +71,7 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	if err != nil {
 		return nil, err
 	}
-	out.Generated, j.Input, j.generated = generated, in, true
+	out.Written, j.Input, j.generated = generated, in, true
 	if t := j.prompt.Tokenizer; t != nil {
 		out.Text, err = t.After(generated.Prompt, generated.Tokens)
 	}

@@ -13,6 +13,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx"
 )
 
 // Job is a float model with an input to run it on, and samples that set its
@@ -95,7 +96,7 @@ func Open(cfg *config.Config) (*Job, error) {
 
 // Read reads files of inputs, with pictures as the settings say.
 func Read(cfg *config.Config, files []string) (provemodel.Arrays, error) {
-	how, err := provemodel.ParsePictures(cfg.Image)
+	how, err := onnx.ParsePictures(cfg.Image)
 	if err != nil {
 		return nil, fmt.Errorf("--image: %w", err)
 	}

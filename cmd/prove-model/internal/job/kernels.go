@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/kernels"
 )
@@ -15,7 +14,7 @@ func OpenKernels(ctx context.Context, ph *ui.Phases) (kernels.Device, error) {
 	if l, ok := dev.(interface {
 		Load(ctx context.Context, groups ...string) error
 	}); ok && err == nil {
-		ph.Begin(provemodel.PhaseLoad)
+		ph.Begin("load kernels")
 		err = l.Load(ctx)
 		ph.End(err)
 	}

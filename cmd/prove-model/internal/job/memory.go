@@ -8,6 +8,8 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // gb are the units of settings.
@@ -18,7 +20,7 @@ const gb = 1 << 30
 func LimitMemory(cfg *config.Config, ph *ui.Phases) (release func(), err error) {
 	bytes, from := int64(cfg.MemoryGB*gb), "--memory-gb"
 	if bytes == 0 {
-		bytes, from = provemodel.ContainerMemory()
+		bytes, from = resident.Container()
 	}
 	if bytes == 0 {
 		return func() {}, nil
@@ -60,12 +62,12 @@ func Estimate(c *provemodel.Circuit, in provemodel.Input, ph *ui.Phases, opts *O
 	if e.Device > 0 {
 		device = fmt.Sprintf(", %s on a GPU", ui.Bytes(e.Device))
 	}
-	limit, kept := provemodel.MemoryLimit(), ""
+	limit, kept := arena.Bounded(), ""
 	if limit > 0 && e.Memory > limit {
 		kept = fmt.Sprintf(", kept within %s", ui.Bytes(limit))
 	}
 	ph.Printf("takes about %s of memory%s%s, and %.2g s to commit, %.2g s to prove", ui.Bytes(e.Memory), kept, device, e.Commit, e.Prove)
-	if free := provemodel.FreeHostMemory(); limit == 0 && free > 0 && e.Memory > free {
+	if free := resident.Available(); limit == 0 && free > 0 && e.Memory > free {
 		ph.Warn(fmt.Sprintf("this takes about %s of memory, and the system says that %s are free: --memory-gb bounds it, from %.2f on",
 			ui.Bytes(e.Memory), ui.Bytes(free), up(e.Least)))
 	}

@@ -24,7 +24,7 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
 	grind := cfg.GrindBits
 	if grind == 0 {
-		grind = provemodel.NoGrinding
+		grind = -1
 	}
 	return &Options{
 		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom},

@@ -1,8 +1,7 @@
-package provemodel
+package devices
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -16,8 +15,8 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// DeviceStats are what a GPU, or the processor, did for the proofs made so far.
-type DeviceStats struct {
+// Stats are what a GPU, or the processor, did for the proofs made so far.
+type Stats struct {
 	Name string `json:"name"`
 	// Chunks were proved here, of which Moved were not meant to be or were begun
 	// elsewhere; Failed attempts ended with an error.
@@ -43,16 +42,16 @@ type DeviceStats struct {
 }
 
 // Stats returns what was done where, GPUs first; nothing if no proof was begun.
-func (d *Device) Stats() []DeviceStats {
+func (d *Set) Stats() []Stats {
 	d.mu.Lock()
 	s := d.schedule
 	d.mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	all := []DeviceStats{}
+	all := []Stats{}
 	for i, x := range s.Stats() {
-		y := DeviceStats{Name: x.Name, Chunks: x.Tasks, Moved: x.Moved, Failed: x.Failed, Lost: x.Lost,
+		y := Stats{Name: x.Name, Chunks: x.Tasks, Moved: x.Moved, Failed: x.Failed, Lost: x.Lost,
 			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Booked: x.Booked, Held: x.Held}
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
@@ -64,30 +63,19 @@ func (d *Device) Stats() []DeviceStats {
 	return all
 }
 
-// share is what of the processor proofs take: memory for chunks that are proved at once, in bytes, and how many.
-type share struct {
-	memory  int64 // 0: defaultShare
-	workers int   // 0: 1
+// Share is what of the processor proofs take: memory for chunks that are proved at once, in bytes, and how many.
+type Share struct {
+	Memory  int64 // 0: defaultShare
+	Workers int   // 0: 1
 }
 
 const defaultShare = 8 << 30
 
-func (s share) bytes() int64 { return cmp.Or(s.memory, defaultShare) }
-
-// checkShare refuses options that are no share.
-func checkShare(memory int64, workers int) error {
-	switch {
-	case memory < 0:
-		return fmt.Errorf("MemoryBudget is %d: want bytes, or 0 for no bound", memory)
-	case workers < 0:
-		return fmt.Errorf("Workers is %d: want 1 or more, or 0 for 1", workers)
-	}
-	return nil
-}
+func (s Share) bytes() int64 { return cmp.Or(s.Memory, defaultShare) }
 
 // scheduler returns the device's scheduler, which is made with the first proof's
 // options.
-func (d *Device) scheduler(of share) *schedule.Scheduler {
+func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.schedule != nil {
@@ -102,7 +90,7 @@ func (d *Device) scheduler(of share) *schedule.Scheduler {
 		devices = append(devices, x)
 	}
 	if !d.required || len(d.gpus) == 0 {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: of.bytes(), Lanes: max(1, of.workers), Host: true})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: of.bytes(), Lanes: max(1, of.Workers), Host: true})
 	}
 	d.schedule = schedule.New(devices, prover.Judge(kernels.ErrMemory))
 	for _, g := range d.gpus {
@@ -114,12 +102,12 @@ func (d *Device) scheduler(of share) *schedule.Scheduler {
 }
 
 // lanes returns the machines of proofs.
-func (d *Device) lanes(s share, w *watch) *prover.Lanes {
-	l := &prover.Lanes{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, w) }}
+func (d *Set) lanes(s Share, warn Log) *prover.Lanes {
+	l := &prover.Lanes{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, warn) }}
 	for _, g := range d.gpus {
 		l.Machines = append(l.Machines, prover.Machine{
 			Laned:    true,
-			Backend:  func(gr *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(g, w, gr, wit) },
+			Backend:  func(gr *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(g, warn, gr, wit) },
 			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return d.taskNeed(g, p, f) },
 			Stays:    g.machine.Stays,
 
@@ -142,12 +130,12 @@ func (d *Device) lanes(s share, w *watch) *prover.Lanes {
 }
 
 // backendOn makes a backend on a GPU, on the CPU if that has failed.
-func (d *Device) backendOn(on *gpu, w *watch, g *model.Graph, wit backend.Witness) backend.Backend {
+func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) backend.Backend {
 	c := cpu.New(g, wit)
 	if on == nil || !on.works() {
 		return c
 	}
-	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, w), g, wit), c, d.policy(on, w))
+	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, warn), g, wit), c, d.policy(on, warn))
 }
 
 // shared is how many times the threshold of a device a commitment has values that several
@@ -155,11 +143,11 @@ func (d *Device) backendOn(on *gpu, w *watch, g *model.Graph, wit backend.Witnes
 const shared = 64
 
 // team are the GPUs that share in what one commits to.
-func (d *Device) team(on *gpu, w *watch) *cuda.Team {
+func (d *Set) team(on *gpu, warn Log) *cuda.Team {
 	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.MachineError) {
 		for _, g := range d.gpus {
 			if g.machine == failed.Machine {
-				d.fail(g, w, failed)
+				d.fail(g, warn, failed)
 			}
 		}
 	}}
@@ -172,7 +160,7 @@ func (d *Device) team(on *gpu, w *watch) *cuda.Team {
 }
 
 // taskNeed estimates what a fork takes on a GPU.
-func (d *Device) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
+func (d *Set) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
 	n, err := g.machine.TaskNeed(p, f, d.threshold)
 	if err != nil { // sizes that no device takes
 		need := g.machine.Need(p)
@@ -182,24 +170,24 @@ func (d *Device) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
 }
 
 // notice warns of a chunk that is proved again.
-func (d *Device) notice(n schedule.Notice, w *watch) {
+func (d *Set) notice(n schedule.Notice, warn Log) {
 	switch {
 	case n.Fault == schedule.Lost:
 		for _, g := range d.gpus {
 			if g.name == n.Device {
-				d.fail(g, w, n.Err)
+				d.fail(g, warn, n.Err)
 			}
 		}
 	case n.Alone:
-		w.warn("%s was short of memory on %s: %v; it is tried again alone", n.Task, n.Device, n.Err)
+		warn("%s was short of memory on %s: %v; it is tried again alone", n.Task, n.Device, n.Err)
 	default:
-		w.warn("%s was short of memory on %s: %v; it is proved on the CPU", n.Task, n.Device, n.Err)
+		warn("%s was short of memory on %s: %v; it is proved on the CPU", n.Task, n.Device, n.Err)
 	}
 }
 
 // foresee warns of chunks, before anything is done, that are larger than any GPU, and of
 // those that are larger than the budget of the processor.
-func (d *Device) foresee(s share, p *plan.Plan, w *watch) {
+func (d *Set) Foresee(s Share, p *plan.Plan, warn Log) {
 	var largest *plan.Fork
 	var need, room int64
 	needs := make([]int64, len(p.Forks)*len(d.gpus))
@@ -220,7 +208,7 @@ func (d *Device) foresee(s share, p *plan.Plan, w *watch) {
 		room = max(room, int64(g.free)-g.machine.Stays(p))
 	}
 	if largest != nil && need > room {
-		w.warn("chunk %d of %d takes about %.2f GB beside what stays on a GPU, and no GPU has more than %.2f GB for it: it will be proved on the CPU",
+		warn("chunk %d of %d takes about %.2f GB beside what stays on a GPU, and no GPU has more than %.2f GB for it: it will be proved on the CPU",
 			largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(max(room, 0))/1e9)
 	}
 	if len(d.gpus) > 0 {
@@ -233,6 +221,6 @@ func (d *Device) foresee(s share, p *plan.Plan, w *watch) {
 		}
 	}
 	if need > s.bytes() {
-		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(s.bytes())/1e9)
+		warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(s.bytes())/1e9)
 	}
 }
