@@ -105,7 +105,7 @@ func try(dir string, t test, end time.Time, rng *rand.Rand) (r result) {
 
 // inMode quantises a test that is right in another mode, and runs it.
 func inMode(ctx context.Context, m *provemodel.Model, in provemodel.Input, want onnx.Inputs, mode string, bar float64) result {
-	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, provemodel.Mode(mode))
+	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, &provemodel.QuantiseOptions{Mode: mode})
 	if err != nil {
 		return result{verdict: refused, why: err.Error()}
 	}
