@@ -137,7 +137,7 @@ func TestMultiGPU(t *testing.T) {
 			devicetest.NewStreams(on, 1<<30, nil),
 		}
 		r := &recorder{t: t}
-		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withGPULanes(2)})
+		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withStreams(2)})
 		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(gpus[0], gpus[1]))
 		if err != nil {
 			t.Fatal(err)

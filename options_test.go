@@ -69,7 +69,7 @@ func withSample(s Sampling) with     { return func(e *every) { e.prove.Sampling 
 func withContinue(p *Pass) with      { return func(e *every) { e.prove.Pass = p } }
 func withRequire() with              { return func(e *every) { e.gpu.Required = true } }
 func withThreshold(entries int) with { return func(e *every) { e.gpu.Threshold = entries } }
-func withGPULanes(n int) with        { return func(e *every) { e.gpu.Streams = n } }
+func withStreams(n int) with         { return func(e *every) { e.gpu.Streams = n } }
 func withMaxError(x float64, float []Tensor) with {
 	return func(e *every) { e.prove.MaxError, e.prove.Float = x, float }
 }

@@ -110,14 +110,13 @@ type Config struct {
 	// numbers of GPUs, with commas; empty: the first, or all with MultiGPU
 	Devices string `mapstructure:"devices" group:"machine" usage:"{numbers} of the GPUs to use, such as 0,2, as the command devices lists them (default: the first; all with --multi-gpu)"`
 	// chunks at once on a GPU, in [1, 64]
-	GPULanes int `mapstructure:"gpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on a GPU"`
+	GPUStreams int `mapstructure:"gpu-streams" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on a GPU"`
 	// chunks at once on the processor, in [1, 64]
-	CPULanes int `mapstructure:"cpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
+	CPUWorkers int `mapstructure:"cpu-workers" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
 	// memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
 	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb" group:"experts" range:"0.01..4096" unset:"ok" usage:"memory in {GB} that a proof may take beside the weights: what does not fit is in files, and on a GPU made again (default: no bound, and chunks are proved at once as far as 8 GB allow)"`
 	// memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
-	MemoryGB    float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
-	TrackMemory bool    `mapstructure:"track-memory" group:"experts" usage:"prove chunks one after the other, and fail if one takes other memory on a GPU than was estimated"`
+	MemoryGB float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
 	// 0: all cores
 	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
@@ -176,8 +175,8 @@ func Default() Config {
 		TopP:         1,
 		GPU:          GPUOff,
 		GPUThreshold: -1,
-		GPULanes:     8,
-		CPULanes:     1,
+		GPUStreams:   8,
+		CPUWorkers:   1,
 		Seed:         1,
 	}
 }

@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
 		"devices":         {args: []string{"--devices=0,x"}, want: "--devices \"0,x\""},
 		"devices twice":   {args: []string{"--devices=1, 1"}, want: "GPU 1 is named twice"},
-		"lanes":           {args: []string{"--gpu-lanes=0"}, want: "--gpu-lanes 0"},
+		"lanes":           {args: []string{"--gpu-streams=0"}, want: "--gpu-streams 0"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
 		"target":          {args: []string{"--target-error=0"}, want: "--target-error 0"},
 		"error":           {args: []string{"--max-error=-0.01"}, want: "--max-error -0.01"},

@@ -18,7 +18,7 @@ import (
 // making it.
 var modelFlags = []string{
 	"model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "security-bits", "grind-bits",
-	"memory-gb", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "track-memory", "threads", "seed",
+	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 
 func newRoot() *cobra.Command {

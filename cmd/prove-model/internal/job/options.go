@@ -29,9 +29,9 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	return &Options{
 		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom},
 		Commit:   provemodel.CommitOptions{Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness},
-		Certify:  provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPULanes},
+		Certify:  provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
 		Prove: provemodel.ProveOptions{
-			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPULanes,
+			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,
 			Resume: cache != "" && !cfg.NoResume, Sampling: Sampling(cfg), NoSelfCheck: cfg.NoSelfCheck,
 		},
 	}
@@ -81,7 +81,7 @@ func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provem
 	}
 	d, err := provemodel.OpenGPU(ctx, &provemodel.GPUOptions{
 		Observer: ph, Devices: numbers, All: cfg.MultiGPU && numbers == nil, Required: cfg.GPU == config.GPURequire,
-		Threshold: threshold, Streams: cfg.GPULanes, MemoryBudget: int64(cfg.ChunkBudgetGB * gb), CheckMemory: cfg.TrackMemory,
+		Threshold: threshold, Streams: cfg.GPUStreams, MemoryBudget: int64(cfg.ChunkBudgetGB * gb),
 	})
 	if err != nil {
 		if ctx.Err() != nil {
