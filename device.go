@@ -20,9 +20,6 @@ type Device struct {
 	gpus *devices.Set // nil before it is used: the processor
 }
 
-// DeviceStats are what a GPU, or the processor, did for the proofs made so far.
-type DeviceStats = devices.Stats
-
 // set returns what the device consists of.
 func (d *Device) set() *devices.Set {
 	d.once.Do(func() {
@@ -36,8 +33,8 @@ func (d *Device) set() *devices.Set {
 // GPU says whether there is a GPU that has not failed yet.
 func (d *Device) GPU() bool { return d.set().GPU() }
 
-// Stats returns what was done where, GPUs first; nothing if no proof was begun.
-func (d *Device) Stats() []DeviceStats { return d.set().Stats() }
+// Stats returns what GPUs and the processor did for the proofs made so far, GPUs first; nothing if no proof was begun.
+func (d *Device) Stats() []devices.Stats { return d.set().Stats() }
 
 // Close gives back the memory on the GPUs.
 func (d *Device) Close() { d.set().Close() }

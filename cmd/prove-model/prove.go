@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
 )
@@ -41,7 +42,7 @@ type proved struct {
 	// Estimate is what was said before the commitment.
 	Estimate *provemodel.Estimate `json:"estimate"`
 	// Devices are what was proved where: the GPUs that were used, and the processor.
-	Devices []provemodel.DeviceStats `json:"devices"`
+	Devices []devices.Stats `json:"devices"`
 	security
 	SelfChecked bool `json:"self_checked"`
 	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
@@ -197,11 +198,11 @@ func (p *proved) print(w io.Writer) {
 }
 
 // printDevices prints a line for each device, unless the processor did everything.
-func printDevices(w io.Writer, devices []provemodel.DeviceStats) {
-	if len(devices) < 2 {
+func printDevices(w io.Writer, all []devices.Stats) {
+	if len(all) < 2 {
 		return
 	}
-	for _, d := range devices {
+	for _, d := range all {
 		lost := ""
 		if len(d.MadeAgain) > 0 {
 			lost = "; made again for want of memory: " + strings.Join(d.MadeAgain, ", ")

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -34,9 +35,9 @@ type LLM struct {
 	Phases   []ui.Phase `json:"phases"`       // up to the commitment
 	KeyBytes int        `json:"key_bytes"`
 
-	Runs       []LLMRun                 `json:"runs"`
-	PeakMemory int64                    `json:"peak_memory_bytes"`
-	Devices    []provemodel.DeviceStats `json:"devices"`
+	Runs       []LLMRun        `json:"runs"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+	Devices    []devices.Stats `json:"devices"`
 }
 
 // LLMRun is a proof of the logits after a text of random tokens.
@@ -48,7 +49,7 @@ type LLMRun struct {
 	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
 	ProofBytes int        `json:"proof_bytes"`
 	Security   float64    `json:"security_bits"`
-	// What a GPU did not keep for want of memory (provemodel.DeviceStats).
+	// What a GPU did not keep for want of memory (devices.Stats).
 	MadeAgain []string `json:"made_again,omitempty"`
 	// Against the float model, if that was run.
 	RangeError *float64 `json:"range_error,omitempty"`
