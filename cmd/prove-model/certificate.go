@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
 )
 
 // createCertificate begins the file of a key's certificate, by default beside the key; nil if none is asked for.

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 func newCommit() *cobra.Command {

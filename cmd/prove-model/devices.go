@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/spf13/cobra"
 )

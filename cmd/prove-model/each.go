@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // proveEach is prove with a proof for each of the inputs that are given.

@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 

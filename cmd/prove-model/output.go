@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/proof"
 )

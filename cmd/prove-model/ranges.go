@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
 )
 
 // provisional is said of a key whose ranges a random input gave.

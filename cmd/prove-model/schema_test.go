@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/statement"
 )
 

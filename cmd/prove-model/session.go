@@ -6,9 +6,9 @@ import (
 	"sync"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/prover"
 	"golang.org/x/sync/errgroup"

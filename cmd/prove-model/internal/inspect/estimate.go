@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/internal/cost"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 

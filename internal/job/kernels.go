@@ -3,7 +3,7 @@ package job
 import (
 	"context"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/kernels"
 )
 

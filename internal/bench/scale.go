@@ -7,10 +7,10 @@ import (
 	"math"
 	"runtime/debug"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 )
 

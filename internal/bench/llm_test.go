@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // The shapes have the parameters of the models that they are named after.

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
-const digits = "../../../../testdata/digits/"
+const digits = "../../testdata/digits/"
 
 // The made-up perceptron is one that the whole pipeline takes, with odd sizes
 // too, and its figures make sense.

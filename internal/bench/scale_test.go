@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // All sizes are measured, smallest first; one beyond the memory that there is says so.

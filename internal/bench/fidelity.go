@@ -14,9 +14,9 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise"
 )

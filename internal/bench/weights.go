@@ -14,8 +14,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // drawing is the version of what Draw draws: folders of another one are not taken.

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/quantise"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
