@@ -96,8 +96,8 @@ func openONNX(path string, o *OpenOptions) (*Model, error) {
 	return m, nil
 }
 
-// usualContext is the most tokens that keys are for where nothing is said of it.
-const usualContext = 1024
+// defaultContext is the most tokens that keys are for where nothing is said of it.
+const defaultContext = 1024
 
 // openPublished opens a folder in the Hugging Face layout, or a file of weights.
 func openPublished(path string, o *OpenOptions) (*Model, error) {
@@ -191,7 +191,7 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		}
 	}
 	if most = said; said == 0 {
-		most = min(m.Context, max(usualContext, input))
+		most = min(m.Context, max(defaultContext, input))
 	}
 	switch {
 	case most < 1 || most > m.Context:

@@ -204,13 +204,13 @@ func printDevices(w io.Writer, all []devices.Stats) {
 	}
 	for _, d := range all {
 		lost := ""
-		if len(d.MadeAgain) > 0 {
-			lost = "; made again for want of memory: " + strings.Join(d.MadeAgain, ", ")
+		if len(d.Recomputed) > 0 {
+			lost = "; recomputed for want of memory: " + strings.Join(d.Recomputed, ", ")
 		}
 		if d.Lost {
 			lost += ", lost"
 		}
-		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
-			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)
+		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s reserved; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
+			ui.Bytes(d.Peak), ui.Bytes(d.Reserved), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)
 	}
 }

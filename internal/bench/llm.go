@@ -50,7 +50,7 @@ type LLMRun struct {
 	ProofBytes int        `json:"proof_bytes"`
 	Security   float64    `json:"security_bits"`
 	// What a GPU did not keep for want of memory (devices.Stats).
-	MadeAgain []string `json:"made_again,omitempty"`
+	Recomputed []string `json:"made_again,omitempty"`
 	// Against the float model, if that was run.
 	RangeError *float64 `json:"range_error,omitempty"`
 	KL         *float64 `json:"kl,omitempty"`
@@ -170,12 +170,12 @@ func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committ
 		}
 		r.Tokens = len(ids)
 		for _, d := range dev.Stats() {
-			if len(d.MadeAgain) > len(r.MadeAgain) {
-				r.MadeAgain = d.MadeAgain
+			if len(d.Recomputed) > len(r.Recomputed) {
+				r.Recomputed = d.Recomputed
 			}
 		}
-		if len(r.MadeAgain) > 0 {
-			ph.Printf("made again for want of memory: %s", strings.Join(r.MadeAgain, ", "))
+		if len(r.Recomputed) > 0 {
+			ph.Printf("recomputed for want of memory: %s", strings.Join(r.Recomputed, ", "))
 		}
 		runs = append(runs, *r)
 	}

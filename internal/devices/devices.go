@@ -42,10 +42,10 @@ type gpu struct {
 	name    string
 	number  int // among those of the Set
 	machine *cuda.Machine
-	// Bytes of the GPU's memory that were free, and of a piece of what goes
-	// through in pieces; 0 if it does not tell.
+	// Bytes of the GPU's memory that were free when it was opened, and of a piece of streamed
+	// weights; 0 if the driver does not tell.
 	free, piece int
-	lanes       int
+	streams     int
 	budget      int64 // of a proof beside the weights, in bytes; 0 for none
 
 	mu   sync.Mutex
@@ -145,11 +145,11 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{name: f.Name, machine: cuda.NewMachine(dev), lanes: o.Streams, budget: o.MemoryBudget}
+	g := &gpu{name: f.Name, machine: cuda.NewMachine(dev), streams: o.Streams, budget: o.MemoryBudget}
 	if o.CheckMemory {
-		g.lanes = 1
+		g.streams = 1
 	}
-	g.machine.SetLanes(g.lanes)
+	g.machine.SetLanes(g.streams)
 	var ok bool
 	if g.free, ok = available(dev); ok {
 		g.piece = min(g.free, int(Share{Memory: o.MemoryBudget}.bytes())) / 8
@@ -197,9 +197,9 @@ func loadKernels(ctx context.Context, dev kernels.Device, load func(ctx context.
 	return load(ctx, func() error { return l.Load(ctx) })
 }
 
-// reserve keeps the room free that proofs of a graph need beside its weights:
-// weights for which too little is left go through in pieces. Of so many proofs values are there
-// at a time.
+// Reserve leaves free on each GPU the memory that proofs need beside a graph's weights. Weights
+// that do not fit into the rest are streamed in pieces. The values of so many runs are on a GPU
+// at the same time.
 func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	g := d.first()
 	if g == nil || g.free == 0 {
@@ -217,8 +217,8 @@ func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	}
 }
 
-// settle chooses what a proof keeps on a GPU, by what is free there and by the budget, and
-// returns what it needs then.
+// settle chooses what a proof keeps on a GPU and what it recomputes, by the free memory and the
+// budget, and returns the memory that it then needs.
 func (g *gpu) settle(p *plan.Plan, runs int) *cuda.Need {
 	return g.machine.Settle(p, int64(g.free), g.budget, runs)
 }
@@ -276,7 +276,7 @@ func (d *Set) fail(g *gpu, warn Log, err error) {
 	}
 }
 
-// policy is that of a GPU whose failure w is warned of.
+// policy says what follows from an error of a GPU: a warning, unless GPUs are required.
 func (d *Set) policy(g *gpu, warn Log) backend.Policy {
 	p := backend.Policy{Threshold: d.threshold, Passes: isMemory}
 	if !d.required {
@@ -293,12 +293,12 @@ func (d *Set) policy(g *gpu, warn Log) backend.Policy {
 
 func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
-// machine is the device for forward passes over a plan's graph: a step runs where its
-// chunk is proved, so that its weights and values are there.
+// Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
+// chunk is proved on, where its weights and values are then.
 func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
 	m := &forwards{d, warn, nil}
 	if len(d.gpus) > 1 {
-		m.homes = d.lanes(s, warn).Homes(p)
+		m.homes = d.machines(s, warn).Homes(p)
 	}
 	return m
 }
@@ -342,8 +342,8 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 	}
 }
 
-// kept warns if a GPU has not given back what it computed in a forward pass, or returns
-// that error if there must be one.
+// Kept handles the error of a forward pass whose results a GPU could not return: it warns, as
+// they are computed again on the processor, or returns the error if GPUs are required.
 func (d *Set) Kept(wit *forward.Witness, warn Log) error {
 	err := wit.Err()
 	if err == nil || d.required {
@@ -383,14 +383,14 @@ func (d *Set) Close() {
 	}
 }
 
-// backend makes the backends of proofs and commitments on the first GPU.
+// Backend makes the backends of proofs and commitments on the first GPU that works.
 func (d *Set) Backend(warn Log) func(*model.Graph, backend.Witness) backend.Backend {
 	return func(g *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(d.first(), warn, g, wit) }
 }
 
-// prover are the options of package prover.
+// Prover returns the options that package prover takes from a device.
 func (d *Set) Prover(s Share, warn Log) prover.Options {
-	return prover.Options{Backend: d.Backend(warn), Lanes: d.lanes(s, warn)}
+	return prover.Options{Backend: d.Backend(warn), Lanes: d.machines(s, warn)}
 }
 
 // Peak is the most memory of a GPU that a proof takes, in bytes; 0 without one.

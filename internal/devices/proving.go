@@ -18,27 +18,27 @@ import (
 // Stats are what a GPU, or the processor, did for the proofs made so far.
 type Stats struct {
 	Name string `json:"name"`
-	// Chunks were proved here, of which Moved were not meant to be or were begun
-	// elsewhere; Failed attempts ended with an error.
+	// Chunks were proved here. Moved of them were planned for another device or begun there;
+	// Failed counts attempts that ended with an error.
 	Chunks int `json:"chunks"`
 	Moved  int `json:"moved"`
 	Failed int `json:"failed"`
 	// Busy is how long at least one chunk was being proved, Work the sum over chunks.
 	Busy float64 `json:"busy_seconds"`
 	Work float64 `json:"work_seconds"`
-	// Booked and Held are the most bytes that chunks were estimated to take at once, and
-	// that were set aside for as long as a proof. Peak is what was allocated at most, 0
-	// for the processor. Copied is what came from other GPUs without the host.
-	Booked     int64 `json:"booked_bytes"`
-	Held       int64 `json:"held_bytes"`
+	// Reserved is the most bytes that running chunks were estimated to take together, Pinned
+	// the most that were kept for a whole proof. Peak is the most that was allocated, 0 for
+	// the processor. Copied bytes came from other GPUs directly.
+	Reserved   int64 `json:"booked_bytes"`
+	Pinned     int64 `json:"held_bytes"`
 	Peak       int64 `json:"peak_bytes"`
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
 	Copied     int64 `json:"copied_bytes"`
-	// MadeAgain is what the last proof did not keep on a GPU, for want of memory, and made
-	// whenever it was wanted: "rows" of the opening, "keys" of look-ups, "values".
-	MadeAgain []string `json:"made_again,omitempty"`
-	Lost      bool     `json:"lost"`
+	// Recomputed names what did not fit on a GPU in the last proof and was recomputed on
+	// demand: "rows" of the opening, "keys" of look-ups, "values".
+	Recomputed []string `json:"made_again,omitempty"`
+	Lost       bool     `json:"lost"`
 }
 
 // Stats returns what was done where, GPUs first; nothing if no proof was begun.
@@ -52,18 +52,18 @@ func (d *Set) Stats() []Stats {
 	all := []Stats{}
 	for i, x := range s.Stats() {
 		y := Stats{Name: x.Name, Chunks: x.Tasks, Moved: x.Moved, Failed: x.Failed, Lost: x.Lost,
-			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Booked: x.Booked, Held: x.Held}
+			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Reserved: x.Booked, Pinned: x.Held}
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
 			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
-			y.MadeAgain = d.gpus[i].machine.MadeAgain()
+			y.Recomputed = d.gpus[i].machine.MadeAgain()
 		}
 		all = append(all, y)
 	}
 	return all
 }
 
-// Share is what of the processor proofs take: memory for chunks that are proved at once, in bytes, and how many.
+// Share is how much of the processor proofs use: memory in bytes for the chunks that are proved at once, and their number.
 type Share struct {
 	Memory  int64 // 0: defaultShare
 	Workers int   // 0: 1
@@ -83,7 +83,7 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	}
 	var devices []schedule.Device
 	for _, g := range d.gpus {
-		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Lanes: g.lanes, Drain: g.machine.Drain}
+		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Lanes: g.streams, Drain: g.machine.Drain}
 		if g.free == 0 {
 			x.Capacity = math.MaxInt64 // it does not tell
 		}
@@ -101,8 +101,8 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	return d.schedule
 }
 
-// lanes returns the machines of proofs.
-func (d *Set) lanes(s Share, warn Log) *prover.Lanes {
+// machines returns the machines that chunks are proved on.
+func (d *Set) machines(s Share, warn Log) *prover.Lanes {
 	l := &prover.Lanes{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, warn) }}
 	for _, g := range d.gpus {
 		l.Machines = append(l.Machines, prover.Machine{
@@ -138,11 +138,11 @@ func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) 
 	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, warn), g, wit), c, d.policy(on, warn))
 }
 
-// shared is how many times the threshold of a device a commitment has values that several
-// share.
+// shared times the threshold is the least number of values of a commitment that several GPUs
+// make together.
 const shared = 64
 
-// team are the GPUs that share in what one commits to.
+// team lists the GPUs that help one GPU commit.
 func (d *Set) team(on *gpu, warn Log) *cuda.Team {
 	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.MachineError) {
 		for _, g := range d.gpus {
@@ -159,7 +159,7 @@ func (d *Set) team(on *gpu, warn Log) *cuda.Team {
 	return t
 }
 
-// taskNeed estimates what a fork takes on a GPU.
+// taskNeed estimates the bytes that a sub-transcript's work takes on a GPU.
 func (d *Set) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
 	n, err := g.machine.TaskNeed(p, f, d.threshold)
 	if err != nil { // sizes that no device takes
@@ -185,8 +185,8 @@ func (d *Set) notice(n schedule.Notice, warn Log) {
 	}
 }
 
-// foresee warns of chunks, before anything is done, that are larger than any GPU, and of
-// those that are larger than the budget of the processor.
+// Foresee warns, before any work, if the largest chunk does not fit on any GPU, or without
+// GPUs does not fit into the processor's share.
 func (d *Set) Foresee(s Share, p *plan.Plan, warn Log) {
 	var largest *plan.Fork
 	var need, room int64
