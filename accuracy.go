@@ -100,7 +100,7 @@ func percent(x float64) string {
 	return fmt.Sprintf("%.3g %%", 100*x)
 }
 
-// A bar is how far a run may be from the float model's outputs.
+// A bar bounds the error of a run: fraction of each output's range, from the float model's outputs.
 type bar struct {
 	fraction float64
 	float    []Tensor

@@ -28,8 +28,7 @@ const (
 	mostKept   = cacheBytes / 2
 )
 
-// An entry is a place in the cache, or nil if there is none: then nothing is
-// found and nothing is kept.
+// An entry is a place in the cache. A nil entry finds nothing and keeps nothing.
 type entry struct {
 	dir *cache.Dir
 	id  cache.ID
@@ -67,7 +66,7 @@ func (e *entry) find(get func(*cache.Dir, cache.ID) (*cache.Entry, error)) *cach
 	return found
 }
 
-// put keeps what is as good without a cache: an error is a warning.
+// put stores content. An error is only a warning: the result is the same without a cache.
 func (e *entry) put(content *cache.Entry) {
 	if e == nil {
 		return
@@ -81,7 +80,7 @@ func (e *entry) put(content *cache.Entry) {
 	}
 }
 
-// hash reads the model's files, so that later uses of their digests do not wait.
+// hash computes the digests of the model's files, as a phase of its own.
 func (m *Model) hash(ctx context.Context, w *watch) error {
 	return m.phase(ctx, w, phaseHash, func() error {
 		m.files()
@@ -228,8 +227,8 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 	}
 }
 
-// circuitID names what quantising gives: one circuit for all sizes of a batch that
-// is free.
+// circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
+// all sizes.
 func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 	h := m.hasher("circuit")
 	if h == nil {
@@ -258,9 +257,9 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	return &id
 }
 
-// commitment returns the entry's commitment to the circuit, or nil if there is
-// none that fits: the key must be the very one that the circuit has. That the
-// tree is the one of the circuit's weights is taken from the entry.
+// commitment returns the cached commitment to the circuit, or nil if there is none or its key is
+// not the circuit's. Whether the tree commits to the circuit's weights is not computed again: the
+// cache is trusted for that.
 func (e *entry) commitment(c *Circuit) *Committed {
 	found := e.get()
 	if found == nil {

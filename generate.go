@@ -41,8 +41,9 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	return textInput(prompt, tokens, len(tokens), length, max(length, most), n)
 }
 
-// textInput fills the ids of a pass with the last token, and has logits at as many of
-// the positions before the tokens as asked for. A text has most tokens at most.
+// textInput returns the ids of a prompt and the tokens after it, padded with the last one to the
+// given length, and the positions of the logits: those that choose the first at tokens, padded
+// with the last of them. It is an error if the text could become longer than most.
 func textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
 	all := slices.Concat(prompt, tokens)
 	if len(prompt) == 0 || len(tokens) > positions || len(prompt)+positions > most || len(all) > length {

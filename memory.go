@@ -101,8 +101,8 @@ func (e *Estimate) within() error {
 	return nil
 }
 
-// bounded has the process keep to the budget of a proof if that would take more, beside
-// what it has of weights; release ends that. A limit of the process goes before.
+// bounded limits the process's memory, until release, to its weights and the budget of a proof, if
+// the proof would take more than the budget. A limit that is set already stays instead.
 func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
 	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil

@@ -36,7 +36,7 @@ type Model struct {
 	}
 }
 
-// dimension is one that a model leaves open, so that keys do.
+// dimension is the size that a model, and so its keys, leave open.
 type dimension struct {
 	symbol string // "" if there is none
 	axis   int    // of all inputs
@@ -55,8 +55,8 @@ func dimensionOf(g *graph.Graph, most int) dimension {
 // isText says that it is the length of texts.
 func (d dimension) isText() bool { return d.most > 0 }
 
-// in returns the size that the dimension has if the first input, of that shape with some
-// size, has n entries.
+// in returns the size of the dimension if the first input has n entries, given the input's shape
+// for any one size.
 func (d dimension) in(n int, shape []int) int {
 	return max(1, n*shape[d.axis]/max(1, graph.Size(shape)))
 }
@@ -410,8 +410,8 @@ func (m *Model) text(n int) (*graph.Graph, error) {
 	return m.sized(n)
 }
 
-// whole joins samples to batches of the size that the model was opened for, each
-// sample as often as it takes to fill the last; nil if they have it already.
+// whole joins samples to batches of the size that the model was opened for; samples are repeated
+// to fill the last batch. It returns nil if the samples have that size already.
 func (m *Model) whole(samples []Input) []Input {
 	if m.open.symbol == "" || m.open.isText() {
 		return nil

@@ -53,8 +53,8 @@ func (silent) Progress(int, int) {}
 func (silent) End(error)         {}
 func (silent) Warn(string)       {}
 
-// watch keeps an observer's promises: work that is left to itself when a
-// context ends may go on calling it, from other goroutines.
+// watch keeps the promises that Observer makes. Work that is abandoned when a context ends still runs
+// in other goroutines for a while; its calls are dropped after stop.
 type watch struct {
 	mu       sync.Mutex
 	observer Observer

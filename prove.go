@@ -132,7 +132,7 @@ type proving struct {
 	wit    *forward.Witness
 }
 
-// of begins a proof of a run on an input.
+// of checks that a run on an input can be proved, within the process's limit of memory.
 func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 	q, err := c.circuit.sized(in)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p}, nil
 }
 
-// forward runs the circuit.
+// forward runs the circuit on the input and holds the run against the options.
 func (r *proving) forward(ctx context.Context, in Input) error {
 	r.device.set().Reserve(r.plan, max(r.o.runs, 1), r.w.warn)
 	r.device.set().Foresee(r.o.share(), r.plan, r.w.warn)
@@ -184,7 +184,7 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	return r.o.bar().check(run)
 }
 
-// close gives back what the run holds, if it was not proved.
+// close releases the run's values if prove has not taken them over.
 func (r *proving) close() {
 	if r.wit != nil {
 		r.wit.Close()
@@ -212,7 +212,8 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		kept.end(false)
 		return nil, err
 	}
-	// What was kept must not decide what is proved, nor stay if it is wrong.
+	// Results of an interrupted run come from disk: a proof that uses some is always checked, and if
+	// it does not verify they are removed.
 	if !r.o.NoSelfCheck || stats.Resumed > 0 {
 		if err := r.w.run(ctx, phaseCheck, func() error { return r.check(file.Bytes(), r.o.Sampling) }); err != nil {
 			kept.end(ctx.Err() == nil)
@@ -243,14 +244,14 @@ func (w *watch) follow() func(p prover.Phase, done, total int) {
 
 // ProveEach proves the runs of a committed circuit on several inputs, each by itself: the
 // proofs are those that Prove gives, in the order of the inputs. They share the device
-// and its scheduler, and one's forward pass runs under the proof of the one before, so
-// that two runs are in memory at a time; on a GPU two are proved at once as well. floats
-// are the float model's outputs on each input, nil without MaxError; opts may be nil, and have neither
-// Float nor Pass, which are of one run.
+// and its scheduler. The forward pass of a run overlaps with the proof of the run before, so
+// two runs are in memory at the same time; on a GPU two proofs are made at the same time too.
+// floats are the float model's outputs on each input, or nil without MaxError. opts may be nil;
+// Float and Pass belong to one run and must not be set.
 //
-// The observer is told of one phase, whose progress are proofs. If one fails the others
-// are given up, and the error, which wraps that of the proof, has the input's number from
-// 1 on.
+// The observer is told of one phase, "prove inputs", whose progress counts proofs. If a proof
+// fails, the others are stopped, and the error wraps that proof's error and names the input,
+// counted from 1.
 func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) ([]*Proof, error) {
 	o := orDefault(opts)
 	switch {
@@ -311,10 +312,10 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	return proofs, nil
 }
 
-// overlap calls f for every index below n. A call runs by itself, in the order of the
-// indices, until it calls prove, of whose arguments at most provers run at once; then the
-// next call begins. It returns the first error, after which the others' context ends, and
-// calls done after each call that did well with their number.
+// overlap calls f for every index below n, in order. Before it calls prove, a call runs alone;
+// when prove begins to run its argument, the next call of f starts. At most provers arguments
+// run at once. The first error cancels the context of the others and is returned. done is
+// called after each successful call with the number of these so far.
 func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i int, prove func(func() error) error) error, done func(int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
