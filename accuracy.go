@@ -2,6 +2,7 @@ package provemodel
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -42,16 +43,12 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine}, nil // JSON has no infinity
 }
 
-// Saturation counts the values of one place that were clamped to the range
-// that calibration gave it.
-type Saturation = statement.Saturation
-
 // saturations lists where values were clamped: the input first, then nodes by
 // name.
-func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []Saturation {
-	var list []Saturation
+func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []statement.Saturation {
+	var list []statement.Saturation
 	add := func(where string, count, of int) {
-		list = append(list, Saturation{Where: where, Count: count, Of: of, Share: float64(count) / float64(of)})
+		list = append(list, statement.Saturation{Where: where, Count: count, Of: of, Share: float64(count) / float64(of)})
 	}
 	if clamped > 0 {
 		of := 0
@@ -74,7 +71,7 @@ type AccuracyError struct {
 	Value     float64 // the entry that is furthest off
 	Float     float64 // the same of the float model
 	Limit     float64 // of Accuracy.RangeError
-	Saturated []Saturation
+	Saturated []statement.Saturation
 }
 
 func (e *AccuracyError) Error() string {
@@ -84,7 +81,7 @@ func (e *AccuracyError) Error() string {
 		return s + "; no value was clipped"
 	}
 	const most = 5
-	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b Saturation) int { return cmp.Compare(b.Share, a.Share) })
+	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b statement.Saturation) int { return cmp.Compare(b.Share, a.Share) })
 	var places []string
 	for _, w := range worst[:min(most, len(worst))] {
 		places = append(places, w.String())
@@ -103,7 +100,7 @@ func percent(x float64) string {
 	return fmt.Sprintf("%.3g %%", 100*x)
 }
 
-// A bar is how far a run may be from the float model's outputs.
+// A bar bounds the error of a run: fraction of each output's range, from the float model's outputs.
 type bar struct {
 	fraction float64
 	float    []Tensor
@@ -134,4 +131,39 @@ func (b *bar) check(r *Run) error {
 		return nil
 	}
 	return worst
+}
+
+// Layer is a node of the model in a run of its circuit.
+type Layer = quantise.Layer
+
+// Layers runs the circuit and the float model that it was made from on an input, and
+// compares them node by node. Nothing is proved.
+func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]Layer, error) {
+	q, err := c.sized(in)
+	if err != nil {
+		return nil, err
+	}
+	_, wit, err := c.run(ctx, nil, q, in)
+	if err != nil {
+		return nil, err
+	}
+	var layers []Layer
+	err = m.while(ctx, func() error {
+		g, err := m.sizedFor(in)
+		if err != nil {
+			return err
+		}
+		if err := runnable(g); err != nil {
+			return err
+		}
+		values, err := g.RunFloat(in)
+		if err == nil {
+			layers = q.Layers(g, values, wit)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return layers, nil
 }

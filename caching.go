@@ -8,10 +8,15 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
+	"sync"
 
+	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -23,21 +28,24 @@ const (
 	mostKept   = cacheBytes / 2
 )
 
-// An entry is a place in the cache, or nil if there is none: then nothing is
-// found and nothing is kept.
+// An entry is a place in the cache. A nil entry finds nothing and keeps nothing.
 type entry struct {
 	dir *cache.Dir
 	id  cache.ID
 	w   *watch
 }
 
-// entry returns the place of an ID, nil if the ID is nil or the cache is off or
+// UserCacheDir returns the folder that the cache is usually in, for the CacheDir of options: one of prove-model's own in the
+// user's cache folder. It need not exist.
+func UserCacheDir() (string, error) { return cache.DefaultPath() }
+
+// entryOf returns the place of an ID in the cache in a folder, nil if the ID is nil or there is no folder, or it
 // cannot be used.
-func (o *options) entry(w *watch, id *cache.ID) *entry {
-	if !o.caching || id == nil {
+func entryOf(folder string, w *watch, id *cache.ID) *entry {
+	if folder == "" || id == nil {
 		return nil
 	}
-	dir, err := cache.Open(o.cacheDir)
+	dir, err := cache.Open(folder)
 	if err != nil {
 		w.warn("no cache: %v", err)
 		return nil
@@ -58,7 +66,7 @@ func (e *entry) find(get func(*cache.Dir, cache.ID) (*cache.Entry, error)) *cach
 	return found
 }
 
-// put keeps what is as good without a cache: an error is a warning.
+// put stores content. An error is only a warning: the result is the same without a cache.
 func (e *entry) put(content *cache.Entry) {
 	if e == nil {
 		return
@@ -72,9 +80,9 @@ func (e *entry) put(content *cache.Entry) {
 	}
 }
 
-// hash reads the model's files, so that later uses of their digests do not wait.
+// hash computes the digests of the model's files, as a phase of its own.
 func (m *Model) hash(ctx context.Context, w *watch) error {
-	return m.phase(ctx, w, PhaseHash, func() error {
+	return m.phase(ctx, w, phaseHash, func() error {
 		m.files()
 		return nil
 	})
@@ -219,8 +227,8 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 	}
 }
 
-// circuitID names what quantising gives: one circuit for all sizes of a batch that
-// is free.
+// circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
+// all sizes.
 func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 	h := m.hasher("circuit")
 	if h == nil {
@@ -249,9 +257,9 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	return &id
 }
 
-// commitment returns the entry's commitment to the circuit, or nil if there is
-// none that fits: the key must be the very one that the circuit has. That the
-// tree is the one of the circuit's weights is taken from the entry.
+// commitment returns the cached commitment to the circuit, or nil if there is none or its key is
+// not the circuit's. Whether the tree commits to the circuit's weights is not computed again: the
+// cache is trusted for that.
 func (e *entry) commitment(c *Circuit) *Committed {
 	found := e.get()
 	if found == nil {
@@ -290,4 +298,130 @@ func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
 		err = errors.New("the layers are not those of the key's root")
 	}
 	return tree, err
+}
+
+// longProof is the number of committed entries of a witness from which the results of
+// a proof's parts are kept: one with fewer takes some seconds on two cores.
+const longProof = 1 << 24
+
+// results are those of one proof, in the cache's folder. They implement prover.Results.
+// They are written beside the work that goes on.
+type results struct {
+	work *cache.Work
+	w    *watch
+
+	mu      sync.Mutex
+	ended   bool
+	writing sync.WaitGroup
+}
+
+// results opens what an earlier run of the same proof has left, or begins to keep it;
+// nil if the proof is short or nothing can be kept.
+func (o *ProveOptions) results(w *watch, c *Committed, p *plan.Plan, wit *forward.Witness) *results {
+	entries := uint64(0)
+	if t := p.WitnessTree(); t != nil {
+		entries = t.Values()
+	}
+	least := o.resumeFrom
+	if least == 0 {
+		least = longProof
+	}
+	if !o.Resume || entries < least {
+		return nil
+	}
+	dir, err := cache.Open(o.CacheDir)
+	if err == nil {
+		var work *cache.Work
+		if work, err = dir.Work(proofID(c, p, wit)); err == nil {
+			return &results{work: work, w: w}
+		}
+	}
+	if !errors.Is(err, cache.ErrBusy) && !errors.Is(err, errors.ErrUnsupported) {
+		w.warn("a proof that is interrupted will begin anew: %v", err)
+	}
+	return nil
+}
+
+// proofID names the proof of a run by this program.
+func proofID(c *Committed, p *plan.Plan, wit *forward.Witness) cache.ID {
+	h := cache.NewHasher()
+	h.Add("what", []byte("proof"))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		h.Add("program", []byte(info.String()))
+	}
+	h.Add("key", c.key.Digest[:])
+	h.Add("instance", fmt.Appendf(nil, "%v", p.Graph.Instance))
+	for _, id := range p.Graph.Inputs {
+		var b []byte
+		for _, v := range wit.Tensor(id) {
+			b = binary.LittleEndian.AppendUint32(b, uint32(v))
+		}
+		h.Add("input", b)
+	}
+	return h.ID()
+}
+
+func (r *results) get(kind string, i int) *cache.Entry {
+	found, err := r.work.Get(kind, i)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.w.warn("part of an interrupted proof is made again: %v", err)
+	}
+	return found
+}
+
+// put writes an entry, which must not be changed any more.
+func (r *results) put(kind string, i int, e *cache.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended { // nobody waits for this proof any more
+		return
+	}
+	r.writing.Go(func() {
+		if err := r.work.Put(kind, i, e); err != nil {
+			r.w.warn("not kept for the case of an interruption: %v", err)
+		}
+	})
+}
+
+// Tree implements prover.Results.
+func (r *results) Tree(i int) [][]poseidon2.Digest {
+	if e := r.get("tree", i); e != nil {
+		return e.Layers
+	}
+	return nil
+}
+
+// KeepTree implements prover.Results.
+func (r *results) KeepTree(i int, layers [][]poseidon2.Digest) {
+	r.put("tree", i, &cache.Entry{Layers: layers})
+}
+
+// Fork implements prover.Results.
+func (r *results) Fork(i int) []byte {
+	if e := r.get("fork", i); e != nil {
+		return e.Extra
+	}
+	return nil
+}
+
+// KeepFork implements prover.Results.
+func (r *results) KeepFork(i int, bytes []byte) { r.put("fork", i, &cache.Entry{Extra: bytes}) }
+
+// end leaves the results to a later run or, if the proof is made or what they led to
+// does not verify, removes them.
+func (r *results) end(remove bool) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.writing.Wait()
+	if !remove {
+		_ = r.work.Close() // everything has been written
+		return
+	}
+	if err := r.work.Remove(); err != nil {
+		r.w.warn("what was kept for the case of an interruption is still there: %v", err)
+	}
 }

@@ -8,14 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/quantise"
 )
 
 // alterCached changes the key of the one cached commitment to the bundled model.
-func alterCached(t *testing.T, c *Committed, opts []Option, change func(k *proof.Key)) {
+func alterCached(t *testing.T, c *Committed, opts []with, change func(k *proof.Key)) {
 	t.Helper()
-	o := apply(opts)
-	e := o.entry(o.watch(), c.circuit.commitmentID(c.key.Security))
+	e := entryOf(commitWith(opts...).CacheDir, newWatch(nil), c.circuit.commitmentID(c.key.Security))
 	content := e.get()
 	if content == nil {
 		t.Fatal("nothing is cached")
@@ -33,11 +31,11 @@ func alterCached(t *testing.T, c *Committed, opts []Option, change func(k *proof
 
 // A cache entry that is not used is not passed over in silence.
 func TestUnusedCache(t *testing.T) {
-	opts := append(slices.Clone(quick), Cache(t.TempDir()))
+	opts := append(slices.Clone(quick), withCache(t.TempDir()))
 	first, _ := commit(t, opts...)
 	alterCached(t, first, opts, func(k *proof.Key) { k.Circuit.Graph.Name += " of before" })
 	r := &recorder{t: t}
-	again, _ := commit(t, append(opts, Observe(r))...)
+	again, _ := commit(t, append(opts, withObserve(r))...)
 	if again.Cached() {
 		t.Error("the key of another graph is used")
 	}
@@ -51,22 +49,22 @@ func TestUnusedCache(t *testing.T) {
 func TestKeptModel(t *testing.T) {
 	dir := t.TempDir()
 	m, in, samples := open(t)
-	quantised := func(opts ...Option) (*Circuit, *recorder) {
+	quantised := func(opts ...with) (*Circuit, *recorder) {
 		r := &recorder{t: t}
-		c, err := Quantise(t.Context(), m, samples, append(opts, Observe(r))...)
+		c, err := Quantise(t.Context(), m, samples, quantiseWith(append(opts, withObserve(r))...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c, r
 	}
-	first, _ := quantised(Cache(dir))
+	first, _ := quantised(withCache(dir))
 	same := func(what string, c *Circuit) {
 		t.Helper()
-		want, err := Commit(t.Context(), first)
+		want, err := Commit(t.Context(), first, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Commit(t.Context(), c)
+		got, err := Commit(t.Context(), c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,28 +86,27 @@ func TestKeptModel(t *testing.T) {
 			t.Errorf("%s: another report: %s", what, d)
 		}
 	}
-	again, _ := quantised(Cache(dir))
+	again, _ := quantised(withCache(dir))
 	if !again.Report().Cached {
 		t.Error("ranges are not kept")
 	}
 	same("kept", again)
-	given, _ := quantised(Cache(dir), FromRanges(first.Ranges()))
+	given, _ := quantised(withCache(dir), withFromRanges(first.Ranges()))
 	same("from ranges", given)
 
-	o := apply([]Option{Cache(dir)})
-	settings, err := quantise.Options{Headroom: o.headroom, Length: m.open.most}.Complete()
+	settings, err := (&QuantiseOptions{}).settings(m.open.most)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings.Formats = first.quantised.Formats
 	id := m.quantisedID(rangesOf(first.quantised), settings)
-	content := o.entry(o.watch(), id).get()
+	content := entryOf(dir, newWatch(nil), id).get()
 	if content == nil {
 		t.Fatal("nothing is kept where it is looked for")
 	}
 	content.Extra = content.Extra[:len(content.Extra)/2]
-	o.entry(o.watch(), id).put(content)
-	repaired, r := quantised(Cache(dir))
+	entryOf(dir, newWatch(nil), id).put(content)
+	repaired, r := quantised(withCache(dir))
 	same("repaired", repaired)
 	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "cached model is not used") }) {
 		t.Errorf("%q", r.log)

@@ -10,7 +10,7 @@ import (
 
 // certified makes key and certificate of an operator's model, whose inputs a proof is
 // made for.
-func certified(t *testing.T, name string, opts ...Option) (c *Committed, cert []byte, in Input) {
+func certified(t *testing.T, name string, opts ...with) (c *Committed, cert []byte, in Input) {
 	t.Helper()
 	m, err := Open(filepath.Join("onnx", "testdata", "operators", name+".onnx"), nil)
 	if err != nil {
@@ -18,14 +18,14 @@ func certified(t *testing.T, name string, opts ...Option) (c *Committed, cert []
 	}
 	t.Cleanup(func() { m.Close() })
 	in = m.Random(1)
-	circuit, err := Quantise(t.Context(), m, []Input{in}, opts...)
+	circuit, err := Quantise(t.Context(), m, []Input{in}, quantiseWith(opts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Commit(t.Context(), circuit, opts...); err != nil {
+	if c, err = Commit(t.Context(), circuit, commitWith(opts...)); err != nil {
 		t.Fatal(err)
 	}
-	if cert, err = Certify(t.Context(), c, opts...); err != nil {
+	if cert, err = c.Certify(t.Context(), certifyWith(opts...)); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return c, cert, in
@@ -34,10 +34,10 @@ func certified(t *testing.T, name string, opts ...Option) (c *Committed, cert []
 // Norms and Softmax have arguments of their own, which the certificate says where to
 // find; and it says it for no other circuit.
 func TestCertify(t *testing.T) {
-	opts := []Option{SecurityBits(40), GrindBits(4)}
+	opts := []with{withSecurityBits(40), withGrindBits(4)}
 	for _, name := range []string{"layernorm", "masked_softmax", "logsoftmax", "lpnorm", "conv_2d", "relu"} {
 		c, cert, in := certified(t, name, opts...)
-		p, err := Prove(t.Context(), c, in, opts...)
+		p, err := Prove(t.Context(), c, in, proveWith(opts...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestCertify(t *testing.T) {
 // A certificate holds for batches of any size.
 func TestCertifyBatches(t *testing.T) {
 	c, _ := commit(t, quick...)
-	cert, err := Certify(t.Context(), c, quick...)
+	cert, err := c.Certify(t.Context(), certifyWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestCertifyBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 3} {
-		p, err := Prove(t.Context(), c, Input{arrays[0].Values[:64*n]}, quick...)
+		p, err := Prove(t.Context(), c, Input{arrays[0].Values[:64*n]}, proveWith(quick...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +100,11 @@ func TestCertifyBatches(t *testing.T) {
 		}
 	}
 	// The same weights in another circuit, here with other scales.
-	other, _ := commit(t, append(quick, Headroom(3))...)
+	other, _ := commit(t, append(quick, withHeadroom(3))...)
 	if _, err := Verify(other.Key(), bytes.NewReader(nil), &VerifyOptions{Certificate: bytes.NewReader(cert)}); err == nil {
 		t.Error("no proof")
 	}
-	p, err := Prove(t.Context(), other, Input{arrays[0].Values[:64]}, quick...)
+	p, err := Prove(t.Context(), other, Input{arrays[0].Values[:64]}, proveWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,13 @@ func again(t *testing.T, c *Committed, change func(*Key)) *Key {
 // A key is its model's whatever the options that it was made with, and however
 // it was made.
 func TestCheckKey(t *testing.T) {
-	for name, opts := range map[string][]Option{
+	for name, opts := range map[string][]with{
 		"default":   nil,
 		"quick":     quick,
-		"headroom":  {Headroom(1.1)},
-		"johnson":   {Soundness("johnson")},
-		"chunks":    {Budget(1 << 20)},
-		"from disk": {Cache(t.TempDir())},
+		"headroom":  {withHeadroom(1.1)},
+		"johnson":   {withSoundness("johnson")},
+		"chunks":    {withBudget(1 << 20)},
+		"from disk": {withCache(t.TempDir())},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
@@ -61,13 +61,13 @@ func TestCheckKey(t *testing.T) {
 
 // Nothing is taken from the cache, and the weights are always committed to.
 func TestCheckKeyWithoutCache(t *testing.T) {
-	cache := Cache(t.TempDir())
+	cache := withCache(t.TempDir())
 	c, _ := commit(t, append(quick, cache)...)
 	r := &recorder{t: t}
 	if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); err != nil {
 		t.Error(err)
 	}
-	if want := []string{string(PhaseHash), string(PhaseQuantise), string(PhaseCommitModel)}; !slices.Equal(r.log, want) {
+	if want := []string{string(phaseHash), string(phaseQuantise), string(phaseCommitModel)}; !slices.Equal(r.log, want) {
 		t.Errorf("%q", r.log)
 	}
 }
@@ -136,7 +136,7 @@ func TestCheckKeyNoAnswer(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	for _, p := range []Phase{PhaseHash, PhaseQuantise, PhaseCommitModel} {
+	for _, p := range []Phase{phaseHash, phaseQuantise, phaseCommitModel} {
 		r := &recorder{t: t, at: p, do: cancel}
 		if err := CheckKey(ctx, digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)
@@ -167,11 +167,11 @@ func TestCheckKeyExternalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	circuit, err := Quantise(t.Context(), m, []Input{m.Random(1)})
+	circuit, err := Quantise(t.Context(), m, []Input{m.Random(1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Commit(t.Context(), circuit)
+	c, err := Commit(t.Context(), circuit, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

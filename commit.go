@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/prover/certify"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -67,31 +70,73 @@ func (c *Committed) Commitment() Commitment { return c.key.Digest }
 // Cached says that the commitment is that of an earlier run.
 func (c *Committed) Cached() bool { return c.cached }
 
-// Commit commits to a circuit's weights and makes its key.
-func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error) {
-	o := apply(opts)
-	w := o.watch()
-	defer w.stop()
-	sec := o.security
+// CommitOptions say how secure the proofs of a key are, and how the work is done. The zero value, as nil, is 100 bits by unique
+// decoding, on the processor, without a cache.
+type CommitOptions struct {
+	Observer Observer // is told how the work goes, unless nil
+	Device   *Device  // nil: the processor
+	// CacheDir is a folder (UserCacheDir) from which a commitment that was made before is taken, and in which a new one is kept;
+	// "" is none. One that cannot be used is warned about.
+	CacheDir string
+	// SecurityBits is the least security of every round of a proof in bits, proofs of work included: 1 to 120; 0 is 100.
+	SecurityBits int
+	// GrindBits is the largest proof of work of a round: 1 to 24, or -1 for none; 0 is 16.
+	GrindBits int
+	// Soundness is the bound that query counts come from: "unique" decoding, as "" is, or "johnson" for shorter proofs.
+	Soundness string
+}
+
+// security is what the options ask of proofs.
+func (o *CommitOptions) security() (proof.Security, error) {
+	sec := proof.DefaultSecurity
+	switch {
+	case o.SecurityBits < 0 || o.SecurityBits > 120:
+		return sec, fmt.Errorf("SecurityBits is %d: want 1 to 120, or 0 for %d", o.SecurityBits, sec.TargetBits)
+	case o.GrindBits < -1 || o.GrindBits > 24:
+		return sec, fmt.Errorf("GrindBits is %d: want 1 to 24, -1 for none, or 0 for %d", o.GrindBits, sec.GrindBits)
+	}
+	if o.SecurityBits > 0 {
+		sec.TargetBits = o.SecurityBits
+	}
+	switch {
+	case o.GrindBits == -1:
+		sec.GrindBits = 0
+	case o.GrindBits > 0:
+		sec.GrindBits = o.GrindBits
+	}
+	if o.Soundness == "" {
+		return sec, nil
+	}
 	var err error
-	if sec.Mode, err = proof.ParseMode(o.soundness); err != nil {
+	sec.Mode, err = proof.ParseMode(o.Soundness)
+	return sec, err
+}
+
+// Commit commits to a circuit's weights and makes its key. opts may be nil.
+func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, error) {
+	o := orDefault(opts)
+	sec, err := o.security()
+	if err != nil {
 		return nil, err
 	}
-	entry := o.entry(w, c.commitmentID(sec))
+	w := newWatch(o.Observer)
+	defer w.stop()
+	dev := orProcessor(o.Device)
+	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c); known != nil {
 		return known, ctx.Err()
 	}
-	e, p, err := c.estimateUnit(o, sec)
+	e, p, err := c.estimateUnit(dev, sec)
 	if err == nil {
 		err = e.within()
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.device.reserve(p, 1, w)
+	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
-	err = w.run(ctx, PhaseCommitModel, func() (err error) {
-		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+	err = w.run(ctx, phaseCommitModel, func() (err error) {
+		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: dev.set().Backend(w.warn)})
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
@@ -121,4 +166,70 @@ func (c *Committed) check(file []byte, by *Sampling) error {
 		_, err = Verify(key, bytes.NewReader(file), &VerifyOptions{MinBits: 1, Sampling: by})
 	}
 	return err
+}
+
+// ErrNotShown is wrapped by the errors of Certify, and of Verify with a
+// certificate, when the bounds of a circuit do not follow from its key and what
+// a certificate can say of the weights. The error names the steps.
+var ErrNotShown = certify.ErrNotShown
+
+// CertifyOptions say how a certificate is made. No byte of it depends on them.
+type CertifyOptions struct {
+	Observer     Observer // is told how the work goes, unless nil
+	Device       *Device  // nil: the processor
+	MemoryBudget int64    // as in ProveOptions
+	Workers      int      // likewise
+}
+
+func (o *CertifyOptions) validate() error { return checkShare(o.MemoryBudget, o.Workers) }
+
+// Certify proves that the weights of a committed circuit respect the static
+// bounds: with the certificate (Certificate) a verifier computes from the key
+// that no integer of the model is ever as large as the field, and need not trust
+// whoever issued the key for it. The certificate is verified before it is
+// returned. opts may be nil.
+func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, error) {
+	o := orDefault(opts)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	w := newWatch(o.Observer)
+	defer w.stop()
+	var file bytes.Buffer
+	err := await(ctx, func() error {
+		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}, w))
+		return err
+	})
+	w.end(err)
+	if err != nil {
+		return nil, err
+	}
+	err = w.run(ctx, phaseCheck, func() error {
+		check := &VerifyOptions{MinBits: 1, Certificate: bytes.NewReader(file.Bytes())}
+		return check.certified(c.key, c.circuit.quantised.Graph)
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrSelfCheck, err)
+		}
+		return nil, err
+	}
+	return file.Bytes(), nil
+}
+
+// certified checks the certificate for a circuit of the key.
+func (o *VerifyOptions) certified(key *Key, g *model.Graph) error {
+	c, err := certify.Verify(key, o.Certificate, o.policy())
+	if err == nil {
+		err = c.Check(g)
+	}
+	return invalid(err)
+}
+
+// orDefault returns options, those of the zero value for nil.
+func orDefault[T any](opts *T) *T {
+	if opts == nil {
+		return new(T)
+	}
+	return opts
 }

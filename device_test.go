@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 )
@@ -17,50 +18,50 @@ var errNoDriver = errors.New("no driver on this machine")
 
 // Where there is no GPU, a wish for one is a warning and a demand an error.
 func TestNoGPU(t *testing.T) {
-	none := func(*options) ([]found, error) { return nil, errNoDriver }
+	none := func(*GPUOptions) ([]devices.Found, error) { return nil, errNoDriver }
 	r := &recorder{t: t}
-	dev, err := openGPU(t.Context(), apply([]Option{Observe(r)}), none)
+	dev, err := openGPU(t.Context(), gpuWith(withObserve(r)), none)
 	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
 		t.Errorf("%v, said %q", err, r.log)
 	}
-	if _, err = openGPU(t.Context(), apply([]Option{Observe(r), Require()}), none); !errors.Is(err, errNoDriver) {
+	if _, err = openGPU(t.Context(), gpuWith(withObserve(r), withRequire()), none); !errors.Is(err, errNoDriver) {
 		t.Errorf("required: %v", err)
 	}
 }
 
 // finds finds devices.
-func finds(devices ...kernels.Device) func(*options) ([]found, error) {
-	return func(*options) ([]found, error) {
-		var all []found
-		for i, d := range devices {
-			all = append(all, found{fmt.Sprintf("GPU %d", i), func() (kernels.Device, error) { return d, nil }})
+func finds(all ...kernels.Device) func(*GPUOptions) ([]devices.Found, error) {
+	return func(*GPUOptions) ([]devices.Found, error) {
+		var found []devices.Found
+		for i, d := range all {
+			found = append(found, devices.Found{Name: fmt.Sprintf("GPU %d", i), Open: func() (kernels.Device, error) { return d, nil }})
 		}
-		return all, nil
+		return found, nil
 	}
 }
 
 // proveOn proves the bundled input on a device, from the start, and returns the
 // proof's bytes and the warnings.
-func proveOn(t *testing.T, d kernels.Device, opts ...Option) ([]byte, []string, error) {
+func proveOn(t *testing.T, d kernels.Device, opts ...with) ([]byte, []string, error) {
 	t.Helper()
 	r := &recorder{t: t}
-	opts = slices.Concat(quick, []Option{Observe(r)}, opts)
-	dev, err := openGPU(t.Context(), apply(opts), finds(d))
+	opts = slices.Concat(quick, []with{withObserve(r)}, opts)
+	dev, err := openGPU(t.Context(), gpuWith(opts...), finds(d))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	opts = append(opts, On(dev))
+	opts = append(opts, withOn(dev))
 	m, in, samples := open(t)
 	var file []byte
-	circuit, err := Quantise(t.Context(), m, samples, opts...)
+	circuit, err := Quantise(t.Context(), m, samples, quantiseWith(opts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Commit(t.Context(), circuit, opts...)
+	c, err := Commit(t.Context(), circuit, commitWith(opts...))
 	if err == nil {
 		var p *Proof
-		if p, err = Prove(t.Context(), c, in, opts...); err == nil {
+		if p, err = Prove(t.Context(), c, in, proveWith(opts...)); err == nil {
 			file = p.File
 		}
 	}
@@ -79,7 +80,7 @@ func TestGPU(t *testing.T) {
 	d := devicetest.Open(t)
 	_, want := prove(t, quick...)
 	sound := devicetest.NewFaulty(d, -1)
-	got, warnings, err := proveOn(t, sound, Require(), Threshold(1<<12))
+	got, warnings, err := proveOn(t, sound, withRequire(), withThreshold(1<<12))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
 		t.Errorf("another proof, or %v, said %q", err, warnings)
 	}
@@ -91,7 +92,7 @@ func TestGPU(t *testing.T) {
 	}
 	// Under a budget that is too small for what a proof would keep it is made again.
 	tight := devicetest.NewFaulty(d, -1)
-	got, warnings, err = proveOn(t, tight, Require(), Threshold(1<<12), Budget(1<<19))
+	got, warnings, err = proveOn(t, tight, withRequire(), withThreshold(1<<12), withBudget(1<<19))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
 		t.Errorf("under a budget: another proof, or %v, said %q", err, warnings)
 	}
@@ -100,7 +101,7 @@ func TestGPU(t *testing.T) {
 	}
 	n := sound.Allocs() / 2
 	faulty := devicetest.NewFaulty(d, n)
-	got, warnings, err = proveOn(t, faulty, Threshold(1<<12))
+	got, warnings, err = proveOn(t, faulty, withThreshold(1<<12))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 1 {
 		t.Errorf("allocation %d fails: another proof, or %v, said %q", n, err, warnings)
 	}
@@ -110,7 +111,7 @@ func TestGPU(t *testing.T) {
 	// Some allocations can be done without: rows are packed on the host, chunks proved again.
 	required := error(nil)
 	for i := n / 4; required == nil && i < n/4+8; i++ {
-		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), Require(), Threshold(1<<12))
+		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), withRequire(), withThreshold(1<<12))
 	}
 	if !errors.Is(required, devicetest.ErrInjected) {
 		t.Errorf("required, an allocation fails: %v", required)
@@ -126,7 +127,7 @@ func TestMultiGPU(t *testing.T) {
 	on := devicetest.Open(t)
 	_, want := prove(t, quick...)
 	for _, at := range []int{30, 300} { // operations that the first device does
-		devices := []*devicetest.Streams{
+		gpus := []*devicetest.Streams{
 			devicetest.NewStreams(on, 1<<28, func(_ string, n int) error {
 				if n > at {
 					return errNoDriver
@@ -136,12 +137,12 @@ func TestMultiGPU(t *testing.T) {
 			devicetest.NewStreams(on, 1<<30, nil),
 		}
 		r := &recorder{t: t}
-		opts := slices.Concat(quick, []Option{Observe(r), Threshold(1 << 12), GPULanes(2)})
-		dev, err := openGPU(t.Context(), apply(opts), finds(devices[0], devices[1]))
+		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withStreams(2)})
+		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(gpus[0], gpus[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, p := prove(t, append(opts, On(dev))...)
+		_, p := prove(t, append(opts, withOn(dev))...)
 		if !bytes.Equal(p.File, want.File) {
 			t.Errorf("%d operations: another proof", at)
 		}
@@ -151,11 +152,11 @@ func TestMultiGPU(t *testing.T) {
 				warnings++
 			}
 		}
-		if stats := dev.Stats(); warnings != 1 || !stats[0].Lost || stats[0].Uploaded == 0 || at == 30 && stats[1].Uploaded == 0 || stats[1].Held == 0 {
+		if stats := dev.Stats(); warnings != 1 || !stats[0].Lost || stats[0].Uploaded == 0 || at == 30 && stats[1].Uploaded == 0 || stats[1].Pinned == 0 {
 			t.Errorf("%d operations: said %q, did %+v", at, r.log, stats)
 		}
 		dev.Close()
-		for i, d := range devices {
+		for i, d := range gpus {
 			d.Drain() // what a fault has left
 			if d.Live() != 0 {
 				t.Errorf("%d operations: %d bytes are left on device %d", at, d.Live(), i)
@@ -169,16 +170,16 @@ func TestMultiGPU(t *testing.T) {
 func TestUnusableGPU(t *testing.T) {
 	small := devicetest.NewStreams(devicetest.Open(t), 1<<16, nil)
 	defer small.Drain()
-	find := func(*options) ([]found, error) {
-		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
-			{"GPU 1", func() (kernels.Device, error) { return small, nil }}}, nil
+	find := func(*GPUOptions) ([]devices.Found, error) {
+		return []devices.Found{{Name: "GPU 0", Open: func() (kernels.Device, error) { return nil, errNoDriver }},
+			{Name: "GPU 1", Open: func() (kernels.Device, error) { return small, nil }}}, nil
 	}
 	r := &recorder{t: t}
-	dev, err := openGPU(t.Context(), apply([]Option{Observe(r), Threshold(0)}), find)
-	if err != nil || len(dev.gpus) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
+	dev, err := openGPU(t.Context(), gpuWith(withObserve(r), withThreshold(1)), find)
+	if err != nil || len(dev.set().Names()) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
 		t.Errorf("%v, said %q", err, r.log)
 	}
-	if _, err := openGPU(t.Context(), apply([]Option{Observe(r), Require()}), find); !errors.Is(err, errNoDriver) {
+	if _, err := openGPU(t.Context(), gpuWith(withObserve(r), withRequire()), find); !errors.Is(err, errNoDriver) {
 		t.Errorf("required: %v", err)
 	}
 	defer dev.Close()
@@ -187,9 +188,9 @@ func TestUnusableGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := apply([]Option{Observe(r), Budget(1 << 16)})
-	dev.foresee(o, p, o.watch())
-	(&Device{}).foresee(o, p, o.watch())
+	little := devices.Share{Memory: 1 << 16}
+	dev.set().Foresee(little, p, newWatch(r).warn)
+	(&Device{}).set().Foresee(little, p, newWatch(r).warn)
 	if n := len(r.log); !strings.Contains(r.log[n-2], "chunk 1 of 1 takes about") || !strings.Contains(r.log[n-2], "it will be proved on the CPU") || !strings.Contains(r.log[n-1], "it will be proved alone") {
 		t.Errorf("said %q", r.log)
 	}
@@ -220,18 +221,18 @@ func TestManyOnDevice(t *testing.T) {
 		return m.Reserved
 	}
 	_, want := prove(t, quick...)
-	run := func(failing int, opts ...Option) *devicetest.Faulty {
+	run := func(failing int, opts ...with) *devicetest.Faulty {
 		faulty := devicetest.NewFaulty(gpu, failing)
-		got, _, err := proveOn(t, faulty, append(opts, Threshold(0))...)
+		got, _, err := proveOn(t, faulty, append(opts, withThreshold(1))...)
 		if err != nil || !bytes.Equal(got, want.File) {
 			t.Fatalf("failing allocation %d: another proof, or %v", failing, err)
 		}
 		return faulty
 	}
-	allocs := run(-1, Require()).Allocs()
+	allocs := run(-1, withRequire()).Allocs()
 	first := reserved()
 	for range 100 {
-		run(-1, Require())
+		run(-1, withRequire())
 	}
 	if now := reserved(); now > first {
 		t.Errorf("after 100 proofs the device's pool holds %d bytes, %d after the first", now, first)

@@ -10,15 +10,15 @@
 // (Compare), not proved.
 //
 //	m, err := provemodel.Open("digits.onnx", nil)
-//	circuit, err := provemodel.Quantise(ctx, m, samples)
+//	circuit, err := provemodel.Quantise(ctx, m, samples, nil)
 //
 // Commit commits to the circuit's weights. That gives a verification key of a
 // few kilobytes, whose digest, the Commitment, stands for the model with its
 // weights. A model is committed to once; Prove then proves any number of runs.
 //
-//	committed, err := provemodel.Commit(ctx, circuit)
+//	committed, err := provemodel.Commit(ctx, circuit, nil)
 //	os.WriteFile("digits.vk", committed.KeyFile(), 0o644)
-//	proof, err := provemodel.Prove(ctx, committed, input)
+//	proof, err := provemodel.Prove(ctx, committed, input, nil)
 //	os.WriteFile("digits.proof", proof.File, 0o644)
 //
 // The verifier has the two files, and knows that the key is the model's: from
@@ -39,10 +39,11 @@
 //
 // # Options
 //
-// Options depart from defaults: 100 bits of security in every round, the widest
-// precision that is safe, the processor alone. A GPU (OpenGPU, On) and a cache
-// (Cache) make the same proofs sooner. An Observer is told of progress; nothing
-// is printed.
+// Each call has a struct of what it honours, such as CommitOptions; nil, and a field's zero
+// value, are the default: 100 bits of security in every round, the precision that brings
+// the outputs close to the float model's, the processor alone, no cache. A Device (OpenGPU)
+// and a cache make the same proofs sooner. An Observer is told of progress; nothing is
+// printed. What a call cannot do is refused before any work.
 //
 // # Verifying alone
 //

@@ -15,22 +15,22 @@ import (
 // The proofs of a list are those of its inputs, in their order.
 func TestProveEach(t *testing.T) {
 	m, _, samples := open(t)
-	circuit, err := Quantise(t.Context(), m, samples, quick...)
+	circuit, err := Quantise(t.Context(), m, samples, quantiseWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Commit(t.Context(), circuit, quick...)
+	c, err := Commit(t.Context(), circuit, commitWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	samples = samples[:5]
 	r := &recorder{t: t}
-	proofs, err := ProveEach(t.Context(), c, samples, nil, append(quick, Observe(r))...)
+	proofs, err := c.ProveEach(t.Context(), samples, nil, proveWith(append(quick, withObserve(r))...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, in := range samples {
-		alone, err := Prove(t.Context(), c, in, quick...)
+		alone, err := Prove(t.Context(), c, in, proveWith(quick...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestProveEach(t *testing.T) {
 			t.Errorf("proof %d is not that of its input", i)
 		}
 	}
-	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(PhaseEach)) }) {
+	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(phaseEach)) }) {
 		t.Errorf("the observer was told %q", r.log)
 	}
 
@@ -49,22 +49,24 @@ func TestProveEach(t *testing.T) {
 	}
 	far := Tensor{Name: float[0].Name, Shape: float[0].Shape, Values: make([]float64, len(float[0].Values))}
 	far.Values[0] = 1e6
-	_, err = ProveEach(t.Context(), c, samples, func(i int) []Option {
-		if i == 2 {
-			return []Option{MaxError(0.1, []Tensor{far})}
+	floats := make([][]Tensor, len(samples))
+	for i, in := range samples {
+		if floats[i], err = m.Run(t.Context(), in); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	}, quick...)
+	}
+	floats[2] = []Tensor{far}
+	_, err = c.ProveEach(t.Context(), samples, floats, &ProveOptions{MaxError: 0.1})
 	var off *AccuracyError
 	if !errors.As(err, &off) || !strings.HasPrefix(err.Error(), "input 3: ") {
 		t.Errorf("an output that is off: %v", err)
 	}
-	if _, err = ProveEach(t.Context(), c, append(slices.Clone(samples[:1]), Input{{1}}), nil, quick...); err == nil || !strings.HasPrefix(err.Error(), "input 2: ") {
+	if _, err = c.ProveEach(t.Context(), append(slices.Clone(samples[:1]), Input{{1}}), nil, proveWith(quick...)); err == nil || !strings.HasPrefix(err.Error(), "input 2: ") {
 		t.Errorf("an input of the wrong size: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = ProveEach(ctx, c, samples, nil, quick...); !errors.Is(err, context.Canceled) {
+	if _, err = c.ProveEach(ctx, samples, nil, proveWith(quick...)); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

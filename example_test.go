@@ -48,15 +48,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	circuit, err := provemodel.Quantise(ctx, m, images(m, "testdata/digits/calibration.json"))
+	circuit, err := provemodel.Quantise(ctx, m, images(m, "testdata/digits/calibration.json"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	committed, err := provemodel.Commit(ctx, circuit)
+	committed, err := provemodel.Commit(ctx, circuit, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	proof, err := provemodel.Prove(ctx, committed, images(m, "testdata/digits/input.json")[0])
+	proof, err := provemodel.Prove(ctx, committed, images(m, "testdata/digits/input.json")[0], nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -84,16 +84,16 @@ func ExampleProve() {
 	ctx := context.Background()
 	m, samples := load()
 	defer m.Close()
-	circuit, err := provemodel.Quantise(ctx, m, samples)
+	circuit, err := provemodel.Quantise(ctx, m, samples, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	committed, err := provemodel.Commit(ctx, circuit)
+	committed, err := provemodel.Commit(ctx, circuit, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, image := range samples[:3] {
-		proof, err := provemodel.Prove(ctx, committed, image)
+		proof, err := provemodel.Prove(ctx, committed, image, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -112,22 +112,22 @@ func ExampleVerify() {
 	ctx := context.Background()
 	m, samples := load()
 	defer m.Close()
-	prove := func(opts ...provemodel.Option) (*provemodel.Committed, []byte) {
-		circuit, err := provemodel.Quantise(ctx, m, samples, opts...)
+	prove := func(precision *provemodel.QuantiseOptions, security *provemodel.CommitOptions) (*provemodel.Committed, []byte) {
+		circuit, err := provemodel.Quantise(ctx, m, samples, precision)
 		if err != nil {
 			log.Fatal(err)
 		}
-		committed, err := provemodel.Commit(ctx, circuit, opts...)
+		committed, err := provemodel.Commit(ctx, circuit, security)
 		if err != nil {
 			log.Fatal(err)
 		}
-		proof, err := provemodel.Prove(ctx, committed, samples[0], opts...)
+		proof, err := provemodel.Prove(ctx, committed, samples[0], nil)
 		if err != nil {
 			log.Fatal(err)
 		}
 		return committed, proof.File
 	}
-	honest, file := prove()
+	honest, file := prove(nil, nil)
 	published := honest.Commitment().String() // by the model's owner
 
 	pinned, err := provemodel.ParseCommitment(published)
@@ -138,12 +138,12 @@ func ExampleVerify() {
 	fmt.Println("the owner's key:", err)
 
 	// Another precision makes another model of the same file.
-	other, file := prove(provemodel.Mode("w8a8"))
+	other, file := prove(&provemodel.QuantiseOptions{Mode: "w8a8"}, nil)
 	_, err = provemodel.Verify(other.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{ExpectCommitment: &pinned})
 	fmt.Println("another key:", errors.Is(err, provemodel.ErrInvalid), errors.Is(err, provemodel.ErrOtherModel))
 
 	// Less security than 100 bits takes the verifier's consent.
-	weak, file := prove(provemodel.SecurityBits(60))
+	weak, file := prove(nil, &provemodel.CommitOptions{SecurityBits: 60})
 	_, err = provemodel.Verify(weak.Key(), bytes.NewReader(file), nil)
 	var why *provemodel.WeakError
 	fmt.Println("a weak key:", errors.As(err, &why))
@@ -161,7 +161,7 @@ func ExampleCompare() {
 	ctx := context.Background()
 	m, samples := load()
 	defer m.Close()
-	circuit, err := provemodel.Quantise(ctx, m, samples)
+	circuit, err := provemodel.Quantise(ctx, m, samples, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -203,20 +203,20 @@ func (printer) Progress(done, total int) {}
 func (printer) End(err error)            { fmt.Println(": done") }
 func (printer) Warn(message string)      { fmt.Println("warning:", message) }
 
-func ExampleObserve() {
+func ExampleObserver() {
 	ctx := context.Background()
 	m, samples := load()
 	defer m.Close()
-	observe := provemodel.Observe(printer{})
-	circuit, err := provemodel.Quantise(ctx, m, samples, observe)
+	var observer printer
+	circuit, err := provemodel.Quantise(ctx, m, samples, &provemodel.QuantiseOptions{Observer: observer})
 	if err != nil {
 		log.Fatal(err)
 	}
-	committed, err := provemodel.Commit(ctx, circuit, observe)
+	committed, err := provemodel.Commit(ctx, circuit, &provemodel.CommitOptions{Observer: observer})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err = provemodel.Prove(ctx, committed, samples[0], observe); err != nil {
+	if _, err = provemodel.Prove(ctx, committed, samples[0], &provemodel.ProveOptions{Observer: observer}); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
@@ -231,8 +231,8 @@ func ExampleObserve() {
 	// self-check: done
 }
 
-// A language model writes, and a verifier is shown that it did.
-func ExampleCircuit_Write() {
+// A language model goes on after a prompt, and a verifier is shown that it did.
+func ExampleCircuit_Generate() {
 	ctx := context.Background()
 	prompt := []int{1, 5, 9} // with a tokenizer, of package hf/tokenizer, those of a text
 	m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Tokens: 32, MaxTokens: 4})
@@ -244,19 +244,19 @@ func ExampleCircuit_Write() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{sample}, provemodel.Mode("exact"))
+	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{sample}, &provemodel.QuantiseOptions{Mode: "exact"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	committed, err := provemodel.Commit(ctx, circuit)
+	committed, err := provemodel.Commit(ctx, circuit, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	written, input, err := circuit.Write(ctx, prompt, func(token int) { fmt.Print(token, " ") })
+	generated, input, err := circuit.Generate(ctx, prompt, &provemodel.GenerateOptions{Each: func(token int) { fmt.Print(token, " ") }})
 	if err != nil {
 		log.Fatal(err)
 	}
-	proof, err := provemodel.Prove(ctx, committed, input)
+	proof, err := provemodel.Prove(ctx, committed, input, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -265,8 +265,8 @@ func ExampleCircuit_Write() {
 	if err != nil {
 		log.Fatal("not valid: ", err)
 	}
-	text := statement.Written
-	fmt.Printf("after %v: %t, ended: %t\n", text.Prompt, slices.Equal(text.Tokens, written.Tokens), text.Ended)
+	text := statement.Generated
+	fmt.Printf("after %v: %t, ended: %t\n", text.Prompt, slices.Equal(text.Tokens, generated.Tokens), text.Ended)
 	// Output:
 	// 27 27 18 40 after [1 5 9]: true, ended: false
 }

@@ -65,7 +65,7 @@ func TestExports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			circuit, err := Quantise(t.Context(), m, []Input{in}, SecurityBits(60), GrindBits(8))
+			circuit, err := Quantise(t.Context(), m, []Input{in}, quantiseWith(withSecurityBits(60), withGrindBits(8)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,11 +98,11 @@ func TestExports(t *testing.T) {
 
 // proveTokens proves what a circuit gives for tokens, and no others.
 func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
-	committed, err := Commit(t.Context(), circuit, SecurityBits(60), GrindBits(8))
+	committed, err := Commit(t.Context(), circuit, commitWith(withSecurityBits(60), withGrindBits(8)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Prove(t.Context(), committed, Input{tokens})
+	p, err := Prove(t.Context(), committed, Input{tokens}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
 		t.Errorf("for other tokens: %v", err)
 	}
 	other[4] = vocabulary
-	if _, err := Prove(t.Context(), committed, Input{other}); err == nil || !strings.Contains(err.Error(), "entry 4 is 61; it is an index") {
+	if _, err := Prove(t.Context(), committed, Input{other}, nil); err == nil || !strings.Contains(err.Error(), "entry 4 is 61; it is an index") {
 		t.Errorf("a token that there is not: %v", err)
 	}
 }

@@ -86,14 +86,14 @@ func TestMaskedInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		circuit, err := Quantise(t.Context(), m, samples)
+		circuit, err := Quantise(t.Context(), m, samples, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(circuit.Free()) != 1 {
 			t.Error("the batch is not free")
 		}
-		c, err := Commit(t.Context(), circuit, SecurityBits(40), GrindBits(2))
+		c, err := Commit(t.Context(), circuit, commitWith(withSecurityBits(40), withGrindBits(2)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestMaskedInput(t *testing.T) {
 	}
 	masks := read(`[[0, "-Infinity", 0.5, "-Infinity"], [0, 0, "-Infinity", -1]]`)
 	c, in := commit(masks, nil)
-	p, err := Prove(t.Context(), c, in)
+	p, err := Prove(t.Context(), c, in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func TestMaskedInput(t *testing.T) {
 			t.Errorf("a mask of %v: %v", other, err)
 		}
 	}
-	if _, err := Prove(t.Context(), c, Input{in[0][:4], {0, math.NaN(), 0, 0}}); err == nil {
+	if _, err := Prove(t.Context(), c, Input{in[0][:4], {0, math.NaN(), 0, 0}}, nil); err == nil {
 		t.Error("NaN is accepted, for which there is no code")
 	}
-	if _, err := Prove(t.Context(), c, Input{in[0][:4], {-inf, -inf, -inf, 0}}); err != nil {
+	if _, err := Prove(t.Context(), c, Input{in[0][:4], {-inf, -inf, -inf, 0}}, nil); err != nil {
 		t.Error(err)
 	}
 	finite := read(`[[0, -3, 0.5, -3], [0, 0, -3, -1]]`)
@@ -142,7 +142,7 @@ func TestMaskedInput(t *testing.T) {
 	if d.Commitment() == c.Commitment() {
 		t.Error("the key of finite masks is the same")
 	}
-	if _, err := Prove(t.Context(), d, in); err == nil {
+	if _, err := Prove(t.Context(), d, in, nil); err == nil {
 		t.Error("−∞ is accepted, for which there is no code")
 	}
 	if e, _ := commit(finite, masks); e.Commitment() == d.Commitment() {

@@ -64,7 +64,7 @@ func quantisedFamily(t *testing.T, dir string) {
 	if want.Pixels != nil {
 		in = Input{want.Pixels}
 	}
-	c, err := Quantise(t.Context(), m, others(m, in[0], want.Pixels == nil), SecurityBits(60))
+	c, err := Quantise(t.Context(), m, others(m, in[0], want.Pixels == nil), quantiseWith(withSecurityBits(60)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +139,11 @@ func writesLikeReference(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	c, err := Quantise(t.Context(), m, samples, SecurityBits(60))
+	c, err := Quantise(t.Context(), m, samples, quantiseWith(withSecurityBits(60)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := c.Write(t.Context(), want.Prompt, nil)
+	got, _, err := c.Generate(t.Context(), want.Prompt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ func TestFix(t *testing.T) {
 		if specs := m.Inputs(); len(specs) != 1 || specs[0].Name != "x" {
 			t.Fatalf("the model takes %v", specs)
 		}
-		circuit, err := Quantise(t.Context(), m, []Input{{x}})
+		circuit, err := Quantise(t.Context(), m, []Input{{x}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Commit(t.Context(), circuit, SecurityBits(40), GrindBits(2))
+		c, err := Commit(t.Context(), circuit, commitWith(withSecurityBits(40), withGrindBits(2)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,15 +78,15 @@ func TestEverythingFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	circuit, err := Quantise(t.Context(), m, []Input{{}})
+	circuit, err := Quantise(t.Context(), m, []Input{{}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Commit(t.Context(), circuit, SecurityBits(40), GrindBits(2))
+	c, err := Commit(t.Context(), circuit, commitWith(withSecurityBits(40), withGrindBits(2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Prove(t.Context(), c, Input{})
+	p, err := Prove(t.Context(), c, Input{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/cost"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/quantise"
 )
-
-// ErrLimited says that the process has a limit already.
-var ErrLimited = arena.ErrBound
 
 // LimitMemory has this process keep within so many bytes of memory, pages of mapped
 // files included, until release is called. Weights and the tables of proofs that do not
@@ -24,7 +29,7 @@ var ErrLimited = arena.ErrBound
 // same. release returns the most bytes that were in files, and the error of the first
 // file that could not be had, for which memory was taken.
 //
-// There is one limit at a time; for a second the error is ErrLimited. Files, and what
+// There is one limit at a time; a second one is an error. Files, and what
 // the system says about memory, are those of Linux: elsewhere only the collector keeps
 // to the limit.
 func LimitMemory(bytes int64, folder string) (release func() (inFiles int64, err error), err error) {
@@ -38,17 +43,6 @@ func LimitMemory(bytes int64, folder string) (release func() (inFiles int64, err
 	}
 	return arena.Bound(bytes, filepath.Clean(folder))
 }
-
-// MemoryLimit returns the limit of the process (LimitMemory), 0 if there is none.
-func MemoryLimit() int64 { return arena.Bounded() }
-
-// ContainerMemory returns the bytes of memory that the container of this process may
-// have, and what says so, on Linux; 0 if there is no limit.
-func ContainerMemory() (bytes int64, from string) { return resident.Container() }
-
-// FreeHostMemory returns the bytes of memory that the system says are free, 0 if it
-// does not say.
-func FreeHostMemory() int64 { return resident.Available() }
 
 // MemoryError says that something cannot be done within the limit (LimitMemory), and
 // which is the least that would do.
@@ -76,7 +70,7 @@ func runnable(g *graph.Graph) error {
 	if limit := arena.Bounded(); limit > 0 && least > limit {
 		return &MemoryError{limit, least, at}
 	}
-	if free := FreeHostMemory(); free > 0 && least > free {
+	if free := resident.Available(); free > 0 && least > free {
 		return fmt.Errorf("a run of the float model up to %s takes %.2f GB of memory at least, and the system has %.2f GB free", at, gb(least), gb(free))
 	}
 	return nil
@@ -107,20 +101,20 @@ func (e *Estimate) within() error {
 	return nil
 }
 
-// bounded has the process keep to the budget of a proof if that would take more, beside
-// what it has of weights; release ends that. A limit of the process goes before.
-func (o *options) bounded(e *Estimate, w *watch) (release func(), err error) {
-	if o.budget == 0 || e.Beside <= o.budget || e.Memory <= e.Least || arena.Bounded() > 0 {
+// bounded limits the process's memory, until release, to its weights and the budget of a proof, if
+// the proof would take more than the budget. A limit that is set already stays instead.
+func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
+	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil
 	}
-	bytes := e.Memory - e.Beside + o.budget
+	bytes := e.Memory - e.Beside + o.MemoryBudget
 	if e.Least > bytes {
 		least := e.Least - (e.Memory - e.Beside)
-		w.warn("proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more", gb(least), gb(o.budget))
+		w.warn("proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more", gb(least), gb(o.MemoryBudget))
 		bytes = e.Least
 	}
-	end, err := LimitMemory(bytes, o.cacheDir)
-	if errors.Is(err, ErrLimited) {
+	end, err := LimitMemory(bytes, o.CacheDir)
+	if errors.Is(err, arena.ErrBound) {
 		return func() {}, nil // that of another proof
 	}
 	if err != nil {
@@ -131,4 +125,137 @@ func (o *options) bounded(e *Estimate, w *watch) (release func(), err error) {
 			w.warn("the budget was not kept: %v", err)
 		}
 	}, nil
+}
+
+// Estimate is what committing to a circuit and proving a run of it take: memory within a
+// factor of two (docs/scale.md), time within three on the cores of docs/benchmarks.md.
+type Estimate struct {
+	// Memory is what the process takes at most, if nothing limits it. Of that, Beside is
+	// what the proof takes beside the weights and the files of the model.
+	Memory int64 `json:"memory_bytes"`
+	Beside int64 `json:"beside_weights_bytes"`
+	// Least is the least limit (LimitMemory) that will do.
+	Least int64 `json:"least_memory_bytes"`
+	// Device is what is taken of a GPU at most, 0 without one.
+	Device int64 `json:"device_memory_bytes"`
+	// Commit and Prove are seconds of all cores together.
+	Commit float64 `json:"commit_seconds"`
+	Prove  float64 `json:"prove_seconds"`
+}
+
+// Estimate estimates the commitment to the circuit and a proof of its run on an input, with the options that Commit and Prove
+// get, which may be nil.
+func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
+	sec, err := orDefault(commit).security()
+	if err != nil {
+		return nil, err
+	}
+	o := orDefault(prove)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	q, err := c.sized(in)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.New(q.Graph, sec.Config())
+	if err != nil {
+		return nil, err
+	}
+	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil
+}
+
+// Bytes of memory of what the estimate counts.
+const (
+	programBytes = 20 << 20 // code, and what a small circuit takes
+	// columnBytes are those of a column while a tree is made (whir.Commit), its digests
+	// included; rowBytes those of a value of the longest row in the opening, once all
+	// variables that number rows are bound; as many again are dropped by then.
+	columnBytes = 208
+	rowBytes    = 240
+	// openedBytes are those of a value of the witness in an opening that keeps its rows,
+	// where weights take what they have, and tableBytes those of a value of the two tables
+	// once four variables are bound.
+	openedBytes = 2
+	tableBytes  = 2 * 16 >> 4
+	// keeper is what a limit keeps free: pages that come before any are dropped.
+	keeper = 160 << 20
+)
+
+// estimate is that of a plan of the circuit in the size of q, with so many workers.
+func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Plan) *Estimate {
+	var weights, values int64 // bytes
+	var fixed, witness int    // entries
+	for _, v := range q.Weights {
+		if v != nil {
+			weights += int64(v.Len()) * int64(v.Width())
+		}
+	}
+	var widest int64 // entries of a tensor that is made when it is wanted, or an accumulator
+	for i := range q.Graph.Tensors {
+		switch t := &q.Graph.Tensors[i]; t.Kind {
+		case model.Fixed:
+			fixed += model.Size(t.Shape)
+		case model.Witness:
+			witness += model.Size(t.Shape)
+		case model.Virtual:
+			widest = max(widest, int64(model.Size(t.Shape)))
+		}
+	}
+	values = 4 * int64(witness)
+	for i := range q.Graph.Steps {
+		n := int64(model.Size(q.Graph.Steps[i].Shape))
+		widest = max(widest, n)
+		if q.Graph.Steps[i].Kind == model.StepLookup {
+			values += 4 * n // keys
+		}
+	}
+	var columns, opened, digests int64
+	for i := range p.Trees {
+		l := &p.Trees[i].Commitment.Layout
+		columns = max(columns, 1<<l.LogDomain())
+		digests += 64 << l.LogDomain()
+		switch {
+		case p.Params == nil || !whir.Keeps(p.Params.RowVars()-l.RowVars):
+		case p.Trees[i].Fixed:
+			opened += weights
+		default:
+			opened += openedBytes * int64(l.Rows()) << l.RowVars
+		}
+	}
+	commit, row, tables := columnBytes*columns, int64(0), int64(0)
+	if p.Params != nil {
+		row, tables = rowBytes<<p.Params.RowVars(), tableBytes<<p.Params.NumVars()
+	}
+	var task int64
+	for _, f := range p.Forks {
+		task = max(task, cpu.TaskNeed(p.Graph, f))
+	}
+	task *= int64(max(1, workers))
+	e := &Estimate{}
+	e.Commit, e.Prove = cost.ProcessorTime(fixed, witness)
+	cores := float64(runtime.GOMAXPROCS(0))
+	e.Commit, e.Prove = e.Commit/cores, e.Prove/cores
+	// What is made while a run goes on, and dropped: accumulators and virtual tensors.
+	run := 24 * widest
+	// The collector lets what it has become twice as much. Arenas have what follows the
+	// commitment, whose columns are dropped and not yet collected then.
+	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
+	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
+	e.Device = d.set().Peak(p)
+	return e
+}
+
+// estimateUnit is the estimate of a commitment, with the least sizes.
+func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (*Estimate, *plan.Plan, error) {
+	p, err := prover.Plan(c.quantised.Circuit, sec)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := c.quantised.At(p.Graph.Instance)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.estimate(d, 1, q, p), p, nil
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // A limit changes no byte; one that is too small is refused before anything is done, with
 // the least that will do.
 func TestLimitMemory(t *testing.T) {
 	c, in := commit(t, quick...)
-	p, err := Prove(t.Context(), c, in, quick...)
+	p, err := Prove(t.Context(), c, in, proveWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := c.Circuit().Estimate(in, quick...)
+	e, err := c.Circuit().Estimate(in, commitWith(quick...), proveWith(quick...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +31,13 @@ func TestLimitMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var short *MemoryError
-	if _, err := Prove(t.Context(), c, in, quick...); !errors.As(err, &short) || short.Limit != 64<<20 || short.Least != e.Least {
+	if _, err := Prove(t.Context(), c, in, proveWith(quick...)); !errors.As(err, &short) || short.Limit != 64<<20 || short.Least != e.Least {
 		t.Errorf("%v", err)
 	}
-	if _, err := Commit(t.Context(), c.Circuit(), quick...); !errors.As(err, &short) {
+	if _, err := Commit(t.Context(), c.Circuit(), commitWith(quick...)); !errors.As(err, &short) {
 		t.Errorf("a commitment: %v", err)
 	}
-	if _, err := LimitMemory(1<<40, ""); !errors.Is(err, ErrLimited) {
+	if _, err := LimitMemory(1<<40, ""); !errors.Is(err, arena.ErrBound) {
 		t.Errorf("a second limit: %v", err)
 	}
 	if _, err := small(); err != nil {
@@ -54,7 +55,7 @@ func TestLimitMemory(t *testing.T) {
 	if other.Commitment() != c.Commitment() || !slices.Equal(p.File, q.File) {
 		t.Error("another key or proof")
 	}
-	if MemoryLimit() != 0 {
+	if arena.Bounded() != 0 {
 		t.Error("the limit is still in force")
 	}
 }
@@ -74,7 +75,7 @@ func TestFloatRunWithinMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Quantise(t.Context(), NewModel(g), []Input{{{1}}})
+		_, err = Quantise(t.Context(), NewModel(g), []Input{{{1}}}, nil)
 		return err
 	}
 	end, err := LimitMemory(255<<20, t.TempDir())

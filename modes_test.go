@@ -28,7 +28,7 @@ func TestOperatorsInEveryMode(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			if _, err := Quantise(t.Context(), m, []Input{in.Data()}, Mode(mode)); err != nil {
+			if _, err := Quantise(t.Context(), m, []Input{in.Data()}, quantiseWith(withMode(mode))); err != nil {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}
 			m.Close()

@@ -4,26 +4,32 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Phase names a part of the work.
+// Phase names a part of the work. In the order of a model's way to a proof they are:
+//
+//	load kernels     OpenGPU
+//	hash model       Quantise
+//	calibrate        Quantise, unless the cache has the ranges
+//	quantise         Quantise
+//	commit model     Commit, unless the cache has the commitment
+//	run model        Prove, and so all that follow
+//	commit witness
+//	prove
+//	open
+//	self-check
+//	prove inputs     Committed.ProveEach, in place of those of Prove
 type Phase string
 
-// The phases, in the order of a model's way to a proof.
 const (
-	PhaseLoad          Phase = "load kernels" // OpenGPU
-	PhaseHash          Phase = "hash model"   // Quantise
-	PhaseCalibrate     Phase = "calibrate"    // Quantise, unless the cache has the ranges
-	PhaseQuantise      Phase = "quantise"     // Quantise
-	PhaseCommitModel   Phase = "commit model" // Commit, unless the cache has the commitment
-	PhaseRun           Phase = "run model"    // Prove, from here on
-	PhaseCommitWitness       = Phase(prover.PhaseCommit)
-	PhaseProve               = Phase(prover.PhaseChunks)
-	PhaseOpen                = Phase(prover.PhaseOpen)
-	PhaseCheck         Phase = "self-check"
-	PhaseEach          Phase = "prove inputs" // ProveEach, in place of those of Prove
+	phaseLoad        Phase = "load kernels"
+	phaseHash        Phase = "hash model"
+	phaseCalibrate   Phase = "calibrate"
+	phaseQuantise    Phase = "quantise"
+	phaseCommitModel Phase = "commit model"
+	phaseRun         Phase = "run model"
+	phaseCheck       Phase = "self-check"
+	phaseEach        Phase = "prove inputs"
 )
 
 // An Observer is told how long work goes. Its methods are called one at a time,
@@ -47,8 +53,8 @@ func (silent) Progress(int, int) {}
 func (silent) End(error)         {}
 func (silent) Warn(string)       {}
 
-// watch keeps an observer's promises: work that is left to itself when a
-// context ends may go on calling it, from other goroutines.
+// watch keeps the promises that Observer makes. Work that is abandoned when a context ends still runs
+// in other goroutines for a while; its calls are dropped after stop.
 type watch struct {
 	mu       sync.Mutex
 	observer Observer
@@ -56,8 +62,13 @@ type watch struct {
 	over     bool
 }
 
-// watch begins a function's use of the observer; the function defers stop.
-func (o *options) watch() *watch { return &watch{observer: o.observer} }
+// newWatch begins a function's use of an observer, which may be nil; the function defers stop.
+func newWatch(observer Observer) *watch {
+	if observer == nil {
+		observer = silent{}
+	}
+	return &watch{observer: observer}
+}
 
 func (w *watch) do(f func()) {
 	w.mu.Lock()

@@ -22,11 +22,11 @@ func lastLogits(t *testing.T, folder string) *Committed {
 	}
 	t.Cleanup(func() { m.Close() })
 	sample := Input{ids[0].Values, ids[1].Values}
-	c, err := Quantise(t.Context(), m, []Input{sample}, Mode("w8a8"))
+	c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	committed, err := Commit(t.Context(), c)
+	committed, err := Commit(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestLastPosition(t *testing.T) {
 				if !errors.Is(err, ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) {
 					t.Errorf("position %g: %v", at, err)
 				}
-				if _, err := Prove(t.Context(), c, in); err == nil || !strings.Contains(err.Error(), want) {
+				if _, err := Prove(t.Context(), c, in, nil); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("position %g, proved honestly: %v", at, err)
 				}
 			}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -13,16 +15,13 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Strength is what a proof is worth: proven bits, and what proofs of work add.
-type Strength = soundness.Strength
-
 // Proof is a proof with what is known about the run that it proves.
 type Proof struct {
 	Run
 	// File is the proof as Verify reads it.
 	File     []byte
-	Strength Strength
-	// Resumed is how many parts of the work an interrupted run had left (Resume).
+	Strength soundness.Strength // proven bits, and what proofs of work add
+	// Resumed is how many parts of the work an interrupted run had left (ProveOptions).
 	Resumed int
 }
 
@@ -30,19 +29,86 @@ type Proof struct {
 // not verify: that is a fault of this package.
 var ErrSelfCheck = errors.New("the proof just made does not verify")
 
+// ProveOptions say how a proof is made, and what run is good enough for one. No byte of a proof depends on how it is made. The
+// zero value, as nil, proves any run on the processor.
+type ProveOptions struct {
+	Observer Observer // is told how the work goes, unless nil
+	Device   *Device  // nil: the processor
+	// CacheDir is a folder (UserCacheDir) for what does not fit into memory (MemoryBudget) and for Resume; "" is none, and
+	// UserCacheDir for the former.
+	CacheDir string
+	// MemoryBudget is the memory in bytes that a proof may take on the processor beside the weights, its forward pass included; 0
+	// is no bound. What does not fit is in files, as LimitMemory says, which holds for the process while the proof is made. The
+	// circuit alone decides how large chunks are: so many are proved at once as fit into the budget, or 8 GB without one, and one
+	// that takes more by itself is warned about.
+	MemoryBudget int64
+	// Workers is how many chunks are proved at once on the processor, as far as the budget allows; 0 is 1: a chunk uses all cores
+	// by itself for most of its time.
+	Workers int
+	// Resume keeps what parts of a long proof's work leave in CacheDir until the proof is made, so that one that was interrupted
+	// goes on where it was when it is asked for again: the same key and input, and the same build of the program.
+	Resume bool
+	// Sampling, if not nil, is the rule by which tokens of a language model were drawn (GenerateOptions).
+	Sampling *Sampling
+	// Pass, if not nil, is what Generate has computed of this run: where the processor runs circuits, Prove goes on with it.
+	Pass *Pass
+	// MaxError, if positive, proves nothing if an output of the run is further than this fraction of its range from Float, the
+	// float model's outputs on the same input (Model.Run): the error is then an *AccuracyError.
+	MaxError float64
+	Float    []Tensor
+	// NoSelfCheck leaves out the verification of the proof that was just made.
+	NoSelfCheck bool
+
+	resumeFrom uint64 // entries of a witness from which results are kept, for tests; 0: longProof
+	runs       int    // of how many proofs values are on a device at a time; 0: one
+}
+
+// validate refuses options that contradict each other or that nothing could keep to.
+func (o *ProveOptions) validate() error {
+	switch {
+	case !(o.MaxError >= 0):
+		return fmt.Errorf("MaxError is %v: want a fraction of the range, or 0 for none", o.MaxError)
+	case o.MaxError == 0 && o.Float != nil:
+		return errors.New("option Float has outputs of the float model, and MaxError does not say how far from them a run may be")
+	case o.Resume && o.CacheDir == "":
+		return errors.New("option Resume keeps its results in CacheDir, which is empty")
+	case o.Sampling != nil:
+		if err := o.Sampling.Validate(); err != nil {
+			return err
+		}
+	}
+	return checkShare(o.MemoryBudget, o.Workers)
+}
+
+// share is what of the processor a proof takes.
+func (o *ProveOptions) share() devices.Share {
+	return devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}
+}
+
+// bar is how far a run may be from the float model; nil: any way.
+func (o *ProveOptions) bar() *bar {
+	if o.MaxError == 0 {
+		return nil
+	}
+	return &bar{o.MaxError, o.Float}
+}
+
 // Prove runs a committed circuit on an input, proves the run, and verifies the
 // proof. If the circuit's batch is free, the input may hold a batch of any size up
 // to its bound. The proof has the same bytes whatever computes it. When the context
-// ends, Prove returns its error at once.
-func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof, error) {
-	o := apply(opts)
-	w := o.watch()
+// ends, Prove returns its error at once. opts may be nil.
+func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Proof, error) {
+	o := orDefault(opts)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	w := newWatch(o.Observer)
 	defer w.stop()
 	r, err := c.of(o, w, in)
 	if err != nil {
 		return nil, err
 	}
-	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
+	release, err := o.bounded(c.circuit.estimate(r.device, o.Workers, r.model, r.plan), w)
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +123,17 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 // proving is a proof that is being made.
 type proving struct {
 	*Committed
-	o     *options
-	w     *watch
-	model *quantise.Model // in the size of the input
-	plan  *plan.Plan
-	run   *Run
-	wit   *forward.Witness
+	o      *ProveOptions
+	device *Device
+	w      *watch
+	model  *quantise.Model // in the size of the input
+	plan   *plan.Plan
+	run    *Run
+	wit    *forward.Witness
 }
 
-// of begins a proof of a run on an input.
-func (c *Committed) of(o *options, w *watch, in Input) (*proving, error) {
+// of checks that a run on an input can be proved, within the process's limit of memory.
+func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 	q, err := c.circuit.sized(in)
 	if err != nil {
 		return nil, err
@@ -82,41 +149,42 @@ func (c *Committed) of(o *options, w *watch, in Input) (*proving, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.circuit.estimate(o, q, p).within(); err != nil {
+	d := orProcessor(o.Device)
+	if err := c.circuit.estimate(d, o.Workers, q, p).within(); err != nil {
 		return nil, err
 	}
-	return &proving{Committed: c, o: o, w: w, model: q, plan: p}, nil
+	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p}, nil
 }
 
-// forward runs the circuit.
+// forward runs the circuit on the input and holds the run against the options.
 func (r *proving) forward(ctx context.Context, in Input) error {
-	r.o.device.reserve(r.plan, max(r.o.runs, 1), r.w)
-	r.o.device.foresee(r.o, r.plan, r.w)
+	r.device.set().Reserve(r.plan, max(r.o.runs, 1), r.w.warn)
+	r.device.set().Foresee(r.o.share(), r.plan, r.w.warn)
 	var run *Run
 	var wit *forward.Witness
-	pass := r.o.pass.of(r.circuit, in)
-	err := r.w.run(ctx, PhaseRun, func() (err error) {
+	pass := r.o.Pass.of(r.circuit, in)
+	err := r.w.run(ctx, phaseRun, func() (err error) {
 		if pass != nil {
 			run, wit, err = r.circuit.read(r.model, in, pass)
 			return err
 		}
-		run, wit, err = r.circuit.run(ctx, r.o.device.machine(r.o, r.plan, r.w), r.model, in)
+		run, wit, err = r.circuit.run(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), r.model, in)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.run, r.wit = run, wit
-	if err := r.o.device.kept(r.wit, r.w); err != nil {
+	if err := r.device.set().Kept(r.wit, r.w.warn); err != nil {
 		return err
 	}
-	if err := r.circuit.checkWritten(r.wit, r.o.sampling); err != nil {
+	if err := r.circuit.checkGenerated(r.wit, r.o.Sampling); err != nil {
 		return err
 	}
-	return r.o.bar.check(run)
+	return r.o.bar().check(run)
 }
 
-// close gives back what the run holds, if it was not proved.
+// close releases the run's values if prove has not taken them over.
 func (r *proving) close() {
 	if r.wit != nil {
 		r.wit.Close()
@@ -132,7 +200,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	r.wit = nil // the prover's, which may go on with it for a while after the context has ended
 	err := await(ctx, func() (err error) {
 		defer wit.Close() // not before the prover has stopped
-		opts := r.o.device.prover(r.o, r.w)
+		opts := r.device.prover(r.o.share(), r.w)
 		if kept != nil {
 			opts.Results = kept
 		}
@@ -144,9 +212,10 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		kept.end(false)
 		return nil, err
 	}
-	// What was kept must not decide what is proved, nor stay if it is wrong.
-	if !r.o.unchecked || stats.Resumed > 0 {
-		if err := r.w.run(ctx, PhaseCheck, func() error { return r.check(file.Bytes(), r.o.sampling) }); err != nil {
+	// Results of an interrupted run come from disk: a proof that uses some is always checked, and if
+	// it does not verify they are removed.
+	if !r.o.NoSelfCheck || stats.Resumed > 0 {
+		if err := r.w.run(ctx, phaseCheck, func() error { return r.check(file.Bytes(), r.o.Sampling) }); err != nil {
 			kept.end(ctx.Err() == nil)
 			switch {
 			case ctx.Err() != nil:
@@ -172,3 +241,136 @@ func (w *watch) follow() func(p prover.Phase, done, total int) {
 		w.progress(done, total)
 	}
 }
+
+// ProveEach proves the runs of a committed circuit on several inputs, each by itself: the
+// proofs are those that Prove gives, in the order of the inputs. They share the device
+// and its scheduler. The forward pass of a run overlaps with the proof of the run before, so
+// two runs are in memory at the same time; on a GPU two proofs are made at the same time too.
+// floats are the float model's outputs on each input, or nil without MaxError. opts may be nil;
+// Float and Pass belong to one run and must not be set.
+//
+// The observer is told of one phase, "prove inputs", whose progress counts proofs. If a proof
+// fails, the others are stopped, and the error wraps that proof's error and names the input,
+// counted from 1.
+func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) ([]*Proof, error) {
+	o := orDefault(opts)
+	switch {
+	case o.Float != nil || o.Pass != nil:
+		return nil, errors.New("options Float and Pass are of one run, and ProveEach proves several")
+	case o.MaxError == 0 && floats != nil:
+		return nil, errors.New("there are outputs of the float model, and MaxError does not say how far from them a run may be")
+	case o.MaxError != 0 && len(floats) != len(inputs):
+		return nil, fmt.Errorf("MaxError needs the float model's outputs on each of %d inputs, and there are %d", len(inputs), len(floats))
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	w := newWatch(o.Observer)
+	defer w.stop()
+	if len(inputs) == 0 {
+		return nil, nil
+	}
+	all := *o
+	all.Device = orProcessor(o.Device)
+	o, device := &all, all.Device
+	first, err := c.of(o, w, inputs[0])
+	if err != nil {
+		return nil, fmt.Errorf("input 1: %w", err)
+	}
+	release, err := o.bounded(c.circuit.estimate(device, o.Workers, first.model, first.plan), w)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	proofs := make([]*Proof, len(inputs))
+	w.begin(phaseEach)
+	err = overlap(ctx, len(inputs), device.provers(), func(ctx context.Context, i int, prove func(func() error) error) error {
+		mine := *o
+		mine.runs = min(len(inputs), device.provers()+1)
+		if floats != nil {
+			mine.Float = floats[i]
+		}
+		quiet := newWatch(warnings{w})
+		defer quiet.stop()
+		r, err := c.of(&mine, quiet, inputs[i])
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		if err := r.forward(ctx, inputs[i]); err != nil {
+			return err
+		}
+		return prove(func() (err error) {
+			proofs[i], err = r.prove(ctx)
+			return err
+		})
+	}, func(done int) { w.progress(done, len(inputs)) })
+	w.end(err)
+	if err != nil {
+		return nil, err
+	}
+	return proofs, nil
+}
+
+// overlap calls f for every index below n, in order. Before it calls prove, a call runs alone;
+// when prove begins to run its argument, the next call of f starts. At most provers arguments
+// run at once. The first error cancels the context of the others and is returned. done is
+// called after each successful call with the number of these so far.
+func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i int, prove func(func() error) error) error, done func(int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	turn, slots := make(chan int, 1), make(chan struct{}, provers)
+	turn <- 0
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	finished := 0
+	call := func(i int) {
+		next := sync.OnceFunc(func() { turn <- i + 1 })
+		defer next() // after the others have been given up, if it fails
+		err := f(ctx, i, func(prove func() error) error {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			defer func() { <-slots }()
+			next()
+			return prove()
+		})
+		if err != nil {
+			cancel(fmt.Errorf("input %d: %w", i+1, err))
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		finished++
+		done(finished)
+	}
+	for range min(n, provers+1) {
+		wg.Go(func() {
+			for {
+				i := <-turn
+				if i >= n || ctx.Err() != nil {
+					turn <- n
+					return
+				}
+				call(i)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// warnings passes on warnings alone.
+type warnings struct{ w *watch }
+
+func (warnings) Begin(Phase)       {}
+func (warnings) Progress(int, int) {}
+func (warnings) End(error)         {}
+
+// Warn implements Observer.
+func (o warnings) Warn(message string) { o.w.warn("%s", message) }

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 const digits = "testdata/digits/"
@@ -44,27 +46,27 @@ func read(t testing.TB, m *Model, name string) []Input {
 }
 
 // quick are settings whose proofs are small.
-var quick = []Option{SecurityBits(60), GrindBits(8), Mode("w8a8")}
+var quick = []with{withSecurityBits(60), withGrindBits(8), withMode("w8a8")}
 
 // commit quantises and commits to the bundled model.
-func commit(t testing.TB, opts ...Option) (c *Committed, in Input) {
+func commit(t testing.TB, opts ...with) (c *Committed, in Input) {
 	t.Helper()
 	m, in, samples := open(t)
-	circuit, err := Quantise(t.Context(), m, samples, opts...)
+	circuit, err := Quantise(t.Context(), m, samples, quantiseWith(opts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Commit(t.Context(), circuit, opts...); err != nil {
+	if c, err = Commit(t.Context(), circuit, commitWith(opts...)); err != nil {
 		t.Fatal(err)
 	}
 	return c, in
 }
 
 // prove proves the bundled input.
-func prove(t testing.TB, opts ...Option) (*Committed, *Proof) {
+func prove(t testing.TB, opts ...with) (*Committed, *Proof) {
 	t.Helper()
 	c, in := commit(t, opts...)
-	p, err := Prove(t.Context(), c, in, opts...)
+	p, err := Prove(t.Context(), c, in, proveWith(opts...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +176,11 @@ func TestFirstValues(t *testing.T) {
 func TestClamped(t *testing.T) {
 	c, in := commit(t)
 	in[0][3] = 1e9
-	p, err := Prove(t.Context(), c, in)
+	p, err := Prove(t.Context(), c, in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
+	if len(p.Saturated) == 0 || p.Saturated[0] != (statement.Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
 		t.Errorf("%+v", p.Saturated)
 	}
 	s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{Input: Arrays{{Values: in[0]}}})
@@ -306,12 +308,19 @@ func (r *recorder) Warn(message string) {
 	r.log = append(r.log, "warning: "+message)
 }
 
+// The phases that package prover names.
+const (
+	phaseCommitWitness = Phase(prover.PhaseCommit)
+	phaseProve         = Phase(prover.PhaseChunks)
+	phaseOpen          = Phase(prover.PhaseOpen)
+)
+
 // all are the phases without a device, in order.
-var all = []Phase{PhaseHash, PhaseCalibrate, PhaseQuantise, PhaseCommitModel, PhaseRun, PhaseCommitWitness, PhaseProve, PhaseOpen, PhaseCheck}
+var all = []Phase{phaseHash, phaseCalibrate, phaseQuantise, phaseCommitModel, phaseRun, phaseCommitWitness, phaseProve, phaseOpen, phaseCheck}
 
 func TestObserver(t *testing.T) {
 	r := &recorder{t: t}
-	prove(t, append(quick, Observe(r))...)
+	prove(t, append(quick, withObserve(r))...)
 	var want []string
 	for _, p := range all {
 		want = append(want, string(p))
@@ -330,17 +339,17 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r := &recorder{t: t, at: phase, do: cancel}
-			opts := append(quick, Observe(r))
+			opts := append(quick, withObserve(r))
 			err := func() error {
-				circuit, err := Quantise(ctx, m, samples, opts...)
+				circuit, err := Quantise(ctx, m, samples, quantiseWith(opts...))
 				if err != nil {
 					return err
 				}
-				c, err := Commit(ctx, circuit, opts...)
+				c, err := Commit(ctx, circuit, commitWith(opts...))
 				if err != nil {
 					return err
 				}
-				_, err = Prove(ctx, c, in, opts...)
+				_, err = Prove(ctx, c, in, proveWith(opts...))
 				return err
 			}()
 			if !errors.Is(err, context.Canceled) {
@@ -387,7 +396,7 @@ func TestCloseDuringWork(t *testing.T) {
 // A damaged cache entry is as good as none.
 func TestDamagedCache(t *testing.T) {
 	dir := t.TempDir()
-	opts := append(quick, Cache(dir))
+	opts := append(quick, withCache(dir))
 	first, _ := commit(t, opts...)
 	list, err := os.ReadDir(dir)
 	if err != nil || len(list) != 3 || first.Cached() || first.Circuit().Report().Cached {
@@ -409,7 +418,7 @@ func TestDamagedCache(t *testing.T) {
 		}
 	}
 	r := &recorder{t: t}
-	third, _ := commit(t, append(opts, Observe(r))...)
+	third, _ := commit(t, append(opts, withObserve(r))...)
 	if third.Cached() || third.Circuit().Report().Cached || third.Commitment() != first.Commitment() {
 		t.Error("use of a damaged cache")
 	}
@@ -427,22 +436,22 @@ func TestDamagedCache(t *testing.T) {
 // What a key depends on is what the cache goes by.
 func TestCacheKeepsApart(t *testing.T) {
 	dir := t.TempDir()
-	base, _ := commit(t, append(quick, Cache(dir))...)
-	for name, opts := range map[string][]Option{
-		"mode":      {Mode("auto")},
-		"headroom":  {Headroom(3)},
-		"bits":      {SecurityBits(61)},
-		"grinding":  {GrindBits(7)},
-		"soundness": {Soundness("johnson")},
+	base, _ := commit(t, append(quick, withCache(dir))...)
+	for name, opts := range map[string][]with{
+		"mode":      {withMode("auto")},
+		"headroom":  {withHeadroom(3)},
+		"bits":      {withSecurityBits(61)},
+		"grinding":  {withGrindBits(7)},
+		"soundness": {withSoundness("johnson")},
 	} {
-		c, _ := commit(t, slices.Concat(quick, []Option{Cache(dir)}, opts)...)
+		c, _ := commit(t, slices.Concat(quick, []with{withCache(dir)}, opts)...)
 		if c.Cached() || c.Commitment() == base.Commitment() {
 			t.Errorf("%s: from the cache %t, commitment %v", name, c.Cached(), c.Commitment())
 		}
 	}
 	m, in, samples := open(t)
-	quantise := func(samples []Input, opts ...Option) *Circuit {
-		c, err := Quantise(t.Context(), m, samples, append(opts, Cache(dir))...)
+	quantise := func(samples []Input, opts ...with) *Circuit {
+		c, err := Quantise(t.Context(), m, samples, quantiseWith(append(opts, withCache(dir))...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,10 +461,10 @@ func TestCacheKeepsApart(t *testing.T) {
 		t.Error("ranges of other samples")
 	}
 	// With KeepRanges the first ones are kept.
-	if quantise([]Input{in}, KeepRanges()).Report().Cached {
+	if quantise([]Input{in}, withKeepRanges()).Report().Cached {
 		t.Error("ranges of given samples are kept for any")
 	}
-	if !quantise(samples[:1], KeepRanges()).Report().Cached {
+	if !quantise(samples[:1], withKeepRanges()).Report().Cached {
 		t.Error("ranges are not kept")
 	}
 }
@@ -466,7 +475,7 @@ func TestNoCacheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{t: t}
-	commit(t, append(quick, Cache(file), Observe(r))...)
+	commit(t, append(quick, withCache(file), withObserve(r))...)
 	if len(r.log) == 0 || !slices.ContainsFunc(r.log, func(s string) bool { return len(s) > 18 && s[:18] == "warning: no cache:" }) {
 		t.Errorf("%q", r.log)
 	}
@@ -503,7 +512,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := Quantise(t.Context(), m, nil); err == nil {
+	if _, err := Quantise(t.Context(), m, nil, nil); err == nil {
 		t.Error("quantised without samples")
 	}
 }
@@ -526,7 +535,7 @@ func TestBudget(t *testing.T) {
 	c, p := prove(t, quick...)
 	for _, bytes := range []int64{0, 1 << 20, 1 << 40} {
 		r := &recorder{t: t}
-		other, q := prove(t, slices.Concat(quick, []Option{Budget(bytes), Observe(r)})...)
+		other, q := prove(t, slices.Concat(quick, []with{withBudget(bytes), withObserve(r)})...)
 		if c.Commitment() != other.Commitment() || !slices.Equal(p.File, q.File) {
 			t.Errorf("%d bytes: another key or proof", bytes)
 		}
@@ -561,7 +570,7 @@ func TestBatches(t *testing.T) {
 	}
 	for _, n := range []int{1, 7, 540} {
 		in := Input{all[:64*n]}
-		p, err := Prove(t.Context(), c, in, quick...)
+		p, err := Prove(t.Context(), c, in, proveWith(quick...))
 		if err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
@@ -591,11 +600,11 @@ func TestBatches(t *testing.T) {
 	samples := read(t, m, "calibration.json")
 	var precise Ranges
 	for name, samples := range map[string][]Input{"one by one": samples, "in batches": {{slices.Concat(joined(samples[:40])...)}, {slices.Concat(joined(samples[40:])...)}}} {
-		circuit, err := Quantise(t.Context(), m, samples, quick...)
+		circuit, err := Quantise(t.Context(), m, samples, quantiseWith(quick...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := Commit(t.Context(), circuit, quick...)
+		other, err := Commit(t.Context(), circuit, commitWith(quick...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -603,7 +612,7 @@ func TestBatches(t *testing.T) {
 			t.Errorf("calibrated %s: another key", name)
 		}
 		// Formats are chosen for the same elements.
-		if circuit, err = Quantise(t.Context(), m, samples, TargetError(1e-4)); err != nil {
+		if circuit, err = Quantise(t.Context(), m, samples, quantiseWith(withTargetError(1e-4))); err != nil {
 			t.Fatal(err)
 		}
 		if ranges := circuit.Ranges(); precise == nil {
@@ -647,7 +656,7 @@ func TestOneBatch(t *testing.T) {
 	m := NewModel(g)
 	r := &recorder{t: t}
 	samples := []Input{{{1, 2, 3}}, {{-1, 0, 1}}}
-	c, err := Quantise(t.Context(), m, samples, Observe(r))
+	c, err := Quantise(t.Context(), m, samples, quantiseWith(withObserve(r)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -669,7 +678,7 @@ func TestConcurrentProofs(t *testing.T) {
 	files := make([][]byte, 3)
 	for i := range files {
 		wg.Go(func() {
-			p, err := Prove(t.Context(), c, in, quick...)
+			p, err := Prove(t.Context(), c, in, proveWith(quick...))
 			if err != nil {
 				t.Error(err)
 				return
@@ -696,12 +705,12 @@ func TestMaxError(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{t: t}
-	_, err = Prove(t.Context(), c, in, MaxError(0.001, float), Observe(r))
+	_, err = Prove(t.Context(), c, in, proveWith(withMaxError(0.001, float), withObserve(r)))
 	var off *AccuracyError
 	if !errors.As(err, &off) {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(PhaseCommitWitness)) }) {
+	if slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(phaseCommitWitness)) }) {
 		t.Errorf("a proof was begun: %q", r.log)
 	}
 	run, err := c.Circuit().Run(t.Context(), in)
@@ -718,10 +727,10 @@ func TestMaxError(t *testing.T) {
 	if s := off.Saturated[0]; s.Where != "the input" || s.Count != 1 || s.Of != 64 || s.Share != 1.0/64 || !strings.Contains(off.Error(), "1 of 64 values (1.56 %) at the input") {
 		t.Errorf("%+v: %v", s, off)
 	}
-	if _, err := Prove(t.Context(), c, in, MaxError(want.RangeError, float)); err != nil {
+	if _, err := Prove(t.Context(), c, in, proveWith(withMaxError(want.RangeError, float))); err != nil {
 		t.Error(err)
 	}
-	if _, err := Prove(t.Context(), c, in, MaxError(0.001, nil)); err == nil || errors.As(err, &off) {
+	if _, err := Prove(t.Context(), c, in, proveWith(withMaxError(0.001, nil))); err == nil || errors.As(err, &off) {
 		t.Error("the outputs of another model are taken:", err)
 	}
 }
@@ -732,7 +741,7 @@ func TestAccuracyErrorNamesTheWorst(t *testing.T) {
 		t.Error(s)
 	}
 	for i := range 7 {
-		e.Saturated = append(e.Saturated, Saturation{Where: fmt.Sprint("node ", i), Count: i, Of: 10, Share: float64(i) / 10})
+		e.Saturated = append(e.Saturated, statement.Saturation{Where: fmt.Sprint("node ", i), Count: i, Of: 10, Share: float64(i) / 10})
 	}
 	if s := e.Error(); !strings.HasSuffix(s, "6 of 10 values (60 %) at node 6, 5 of 10 values (50 %) at node 5, 4 of 10 values (40 %) at node 4, "+
 		"3 of 10 values (30 %) at node 3, 2 of 10 values (20 %) at node 2, and 2 other places") {

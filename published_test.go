@@ -25,15 +25,15 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, provemodel.Mode("w8a8"))
+	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, &provemodel.QuantiseOptions{Mode: "w8a8"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	committed, err := provemodel.Commit(ctx, c)
+	committed, err := provemodel.Commit(ctx, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := provemodel.Prove(ctx, committed, in)
+	proof, err := provemodel.Prove(ctx, committed, in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 		}
 		return provemodel.Arrays{{Name: "input_ids", Values: ids}}
 	}
-	quantise := func(ids provemodel.Arrays, opts ...provemodel.Option) (*provemodel.Model, *provemodel.Circuit) {
+	quantise := func(ids provemodel.Arrays, ranges provemodel.Ranges) (*provemodel.Model, *provemodel.Circuit) {
 		t.Helper()
 		m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Input: ids, Tokens: most})
 		if err != nil {
@@ -73,7 +73,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, append(opts, provemodel.Mode("w8a8"))...)
+		c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, &provemodel.QuantiseOptions{Mode: "w8a8", Ranges: ranges})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,15 +84,15 @@ func TestOneKeyForPrompts(t *testing.T) {
 	}
 	commit := func(c *provemodel.Circuit) *provemodel.Committed {
 		t.Helper()
-		committed, err := provemodel.Commit(ctx, c, provemodel.SecurityBits(40), provemodel.GrindBits(2))
+		committed, err := provemodel.Commit(ctx, c, &provemodel.CommitOptions{SecurityBits: 40, GrindBits: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return committed
 	}
-	m, c := quantise(prompt(4))
+	m, c := quantise(prompt(4), nil)
 	committed := commit(c)
-	if _, other := quantise(prompt(2), provemodel.FromRanges(c.Ranges())); commit(other).Commitment() != committed.Commitment() {
+	if _, other := quantise(prompt(2), c.Ranges()); commit(other).Commitment() != committed.Commitment() {
 		t.Error("the key depends on the prompt that the model was opened for")
 	}
 	for _, n := range []int{1, 3, most} {
@@ -101,7 +101,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proof, err := provemodel.Prove(ctx, committed, in)
+		proof, err := provemodel.Prove(ctx, committed, in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 		if _, err := m.Input(prompt(n)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%d tokens: %v", n, err)
 		}
-		if _, err := provemodel.Prove(ctx, committed, provemodel.Input{make([]float64, n)}); err == nil {
+		if _, err := provemodel.Prove(ctx, committed, provemodel.Input{make([]float64, n)}, nil); err == nil {
 			t.Errorf("%d tokens: proved", n)
 		}
 	}

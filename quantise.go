@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 	"golang.org/x/sync/errgroup"
 )
@@ -32,8 +34,8 @@ type Circuit struct {
 	inSizes   *inSizes
 }
 
-// inSizes is a model in the sizes of the input that was last: devices remember what they have made
-// of a graph.
+// inSizes caches the model in the sizes of the last input. Devices cache by graph, so the same graph
+// should be used again for an input of the same sizes.
 type inSizes struct {
 	sync.Mutex
 	model *quantise.Model // nil if there was none
@@ -43,11 +45,10 @@ type inSizes struct {
 type Report struct {
 	// Steps are the look-ups that round, with their precision.
 	Steps []quantise.StepReport
-	// Float are the float model's outputs on the first sample, nil if the model
-	// was not run.
+	// Float has the float model's outputs on the first sample, nil if calibration did not run it.
 	Float []Tensor
-	// Chosen are the values that were made more precise than the mode has all
-	// values, so that the outputs come close to the float model's.
+	// Chosen lists the values that got a finer format than the mode's usual one, so that the
+	// outputs meet the target error.
 	Chosen []quantise.Chosen
 	// Choice tells how they were chosen, nil if Cached.
 	Choice *quantise.Choice
@@ -61,41 +62,80 @@ type Report struct {
 // ranges are the real values that calibration met, by name of the tensor.
 type ranges = map[string]quantise.Range
 
+// QuantiseOptions say how precise a circuit is, and where its ranges come from. The zero value, as nil, is the mode "auto",
+// calibrated on the samples, without a cache.
+type QuantiseOptions struct {
+	Observer Observer // is told how the work goes, unless nil
+	// CacheDir is a folder (UserCacheDir) from which calibrated ranges and quantised models are taken, and in which they are kept;
+	// "" is none. One that cannot be used is warned about.
+	CacheDir string
+	// Mode is the precision: "auto", as "" is, what brings the outputs close to the float model's; "w8a8", eight bits for weights
+	// and activations; or "exact", sixteen bits wherever that is possible.
+	Mode string
+	// TargetError is the error of the outputs, as a fraction of their range, that the mode "auto" chooses formats for: at most 1;
+	// 0 is 0.001. A larger one makes proofs cheaper.
+	TargetError float64
+	// Headroom is the factor by which calibrated ranges are widened: at least 1; 0 is 2.
+	Headroom float64
+	// Ranges, if not nil, are the ranges of all values, in place of samples. It is an error if they are another model's.
+	Ranges Ranges
+	// KeepRanges takes the ranges of the samples that the model was first quantised with, if the cache has them: so the key stays
+	// the same from input to input.
+	KeepRanges bool
+	// Provisional says that the samples are made up, so that the cache does not keep their ranges as the model's.
+	Provisional bool
+}
+
+// settings are those of the quantiser, for texts of some length at most.
+func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
+	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length}
+	if s.Headroom == 0 {
+		s.Headroom = 2
+	}
+	switch {
+	case !(o.TargetError >= 0 && o.TargetError <= 1):
+		return s, fmt.Errorf("TargetError is %v: want a fraction up to 1, or 0 for the default", o.TargetError)
+	case !(s.Headroom >= 1 && !math.IsInf(s.Headroom, 1)):
+		return s, fmt.Errorf("option Headroom is %v: want a factor of 1 or more, or 0 for 2", o.Headroom)
+	}
+	return s.Complete()
+}
+
 // Quantise turns a model into integers. The samples, at least one unless there
-// are ranges (FromRanges), tell which range each of its values takes. If the model
-// leaves the size of its batch open, and nothing but its shapes depends on it, then
-// so does the circuit; the samples may be batches of any size. So with the length of
-// texts, up to Tokens. An error about nodes names all of them.
-func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
-	o := apply(opts)
-	w := o.watch()
-	defer w.stop()
-	if len(samples) == 0 && o.ranges == nil {
+// are ranges (QuantiseOptions.Ranges), show the range of each value. If the model leaves the
+// size of its batch open, and only shapes depend on that size, the circuit leaves it open too,
+// and samples may be batches of any size. The same holds for the length of texts, up to
+// OpenOptions.Tokens. An error about nodes names all of them. opts may be nil.
+func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOptions) (*Circuit, error) {
+	o := orDefault(opts)
+	settings, err := o.settings(m.open.most)
+	if err != nil {
+		return nil, err
+	}
+	if len(samples) == 0 && o.Ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
+	w := newWatch(o.Observer)
+	defer w.stop()
 	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
 		return nil, err
 	}
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
-	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, Target: o.target, Length: m.open.most}.Complete()
-	if err != nil {
-		return nil, err
-	}
-	if o.ranges != nil {
-		given, err := m.match(*o.ranges)
+	if o.Ranges != nil {
+		given, err := m.match(o.Ranges)
 		if err != nil {
 			return nil, err
 		}
-		settings.Formats = o.ranges.formats()
-		return m.quantiseOnce(ctx, o, w, given, settings)
+		settings.Formats = o.Ranges.formats()
+		return m.quantiseCached(ctx, o.CacheDir, w, given, settings)
 	}
-	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
+	entry := entryOf(o.CacheDir, w, m.rangesID(samples, settings, o.KeepRanges))
 	if known, formats, err := m.cachedRanges(entry); err == nil {
 		repeat := settings
 		repeat.Formats = formats
-		c, err := m.quantiseOnce(ctx, o, w, known, repeat)
+		c, err := m.quantiseCached(ctx, o.CacheDir, w, known, repeat)
 		if err == nil {
 			c.report.Cached = true
 			c.warn(w)
@@ -107,7 +147,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
@@ -115,9 +155,9 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		return nil, err
 	}
 	c, err := m.choose(ctx, w, seen, settings)
-	// A model that depends on its batch is calibrated with whole ones.
+	// If the circuit must have one size of the batch, samples are joined to batches of that size.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
-		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+		err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
 			seen, err = m.calibrate(ctx, again, w.progress)
 			return err
 		})
@@ -130,16 +170,16 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	c.warn(w)
 	c.report.Float = seen.outputs
-	if !o.provisional {
+	if !o.Provisional {
 		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
 		settings.Formats = c.quantised.Formats
-		o.entry(w, m.quantisedID(rangesOf(c.quantised), settings)).putQuantised(m, c.quantised)
+		entryOf(o.CacheDir, w, m.quantisedID(rangesOf(c.quantised), settings)).putQuantised(m, c.quantised)
 	}
 	return c, nil
 }
 
-// calibration is what runs of the float model have shown: the range of every value, the
-// outputs on the first sample, and the samples that formats are judged with.
+// calibration is the result of running the float model on the samples: the range of every value,
+// the outputs on the first sample, and the samples on which formats are compared.
 type calibration struct {
 	ranges  ranges
 	outputs []Tensor
@@ -214,8 +254,8 @@ func (m *Model) values(free bool) ([]string, error) {
 	return quantise.Values(g), nil
 }
 
-// codes are the ranges that a model was quantised with as a key has them, in the
-// order of the values.
+// codes encodes the ranges that a model was quantised with as keys do, in the order of the
+// values: three integers for each.
 func codes(q *quantise.Model) []uint32 {
 	var codes []uint32
 	for _, name := range q.Values {
@@ -234,8 +274,8 @@ func rangesOf(q *quantise.Model) ranges {
 	return r
 }
 
-// ranges is the inverse of codes, for a circuit whose batch is free or not. It
-// refuses what is no code, or too many.
+// ranges decodes what codes has encoded, for a circuit with a free dimension or without. A wrong
+// number of codes, or an invalid one, is an error.
 func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
 	names, err := m.values(free)
 	if err != nil {
@@ -253,8 +293,8 @@ func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
 	return r, nil
 }
 
-// formatsOf are the formats that a model was quantised with as a key has them, in
-// the order of the values; none if all are zero, unless all are asked for.
+// formatsOf encodes the formats that a model was quantised with as keys do, in the order of the
+// values. If every format is the usual one the result is nil, unless all is set.
 func formatsOf(q *quantise.Model, all bool) []uint32 {
 	codes := make([]uint32, len(q.Values))
 	for i, name := range q.Values {
@@ -289,8 +329,8 @@ func (m *Model) formats(codes []uint32, free bool) (quantise.Formats, error) {
 	return formats, nil
 }
 
-// cachedRanges returns the ranges and formats of an entry: a flag, whether they are
-// those of a circuit with a free batch, and codes, first of the formats.
+// cachedRanges decodes a cache entry: a flag that says whether the circuit had a free dimension,
+// then the codes of the formats, then those of the ranges.
 func (m *Model) cachedRanges(e *entry) (ranges, quantise.Formats, error) {
 	codes := e.codes()
 	if len(codes) == 0 {
@@ -312,12 +352,12 @@ func flag(yes bool) uint32 {
 	return 0
 }
 
-// choose quantises with formats that suit the samples.
+// choose quantises with the formats that meet the target error on the samples.
 func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
 	var choice *quantise.Choice
-	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
-		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
+	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
+		q, err = m.freeOrFixed(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
 			q, choice, err = quantise.Choose(ctx, g, seen.judges, seen.ranges, settings)
 			return q, err
 		})
@@ -334,8 +374,8 @@ func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, setting
 // quantise quantises with the formats that the settings have.
 func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
-	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
-		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error) {
+	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
+		q, err = m.freeOrFixed(settings, func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error) {
 			return quantise.Quantise(g, r, settings)
 		})
 		return err
@@ -346,11 +386,11 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 	return m.circuit(q, settings), nil
 }
 
-// quantiseOnce is quantise, or what it has given before.
-func (m *Model) quantiseOnce(ctx context.Context, o *options, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
-	entry := o.entry(w, m.quantisedID(r, settings))
+// quantiseCached returns the quantised model of the cache, or quantises and caches the result.
+func (m *Model) quantiseCached(ctx context.Context, cacheDir string, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
+	entry := entryOf(cacheDir, w, m.quantisedID(r, settings))
 	var q *quantise.Model
-	err := m.phase(ctx, w, PhaseQuantise, func() error {
+	err := m.phase(ctx, w, phaseQuantise, func() error {
 		q = entry.quantised()
 		return nil
 	})
@@ -367,9 +407,9 @@ func (m *Model) quantiseOnce(ctx context.Context, o *options, w *watch, r ranges
 	return c, err
 }
 
-// openOrNot quantises texts with a free length, or if that cannot be with the length
-// that the model was opened for.
-func (m *Model) openOrNot(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (*quantise.Model, error) {
+// freeOrFixed quantises a model of texts for any length up to the most; if that fails, for the
+// one length that the model was opened for. OneBatch then has the reason.
+func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (*quantise.Model, error) {
 	if settings.Length == 0 {
 		return f(m.graph, settings)
 	}
@@ -480,8 +520,8 @@ func same(a, b model.Instance) bool {
 	return slices.Equal(a.Sizes, b.Sizes) && a.ChunkEntries == b.ChunkEntries
 }
 
-// Ranges returns the ranges that the model was quantised with: FromRanges gives
-// the same circuit.
+// Ranges returns the ranges that the model was quantised with: with them as QuantiseOptions.Ranges
+// the circuit is the same.
 func (c *Circuit) Ranges() Ranges {
 	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
 }
@@ -493,7 +533,7 @@ func (c *Circuit) Report() Report { return c.report }
 type Run struct {
 	Outputs []Tensor
 	// Saturated lists where values were clamped, the input first.
-	Saturated []Saturation
+	Saturated []statement.Saturation
 }
 
 // Run runs the circuit without proving anything.
@@ -524,7 +564,7 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 
-// read is what a run on an input has computed.
+// read describes a run on an input that has been computed already.
 func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run, *forward.Witness, error) {
 	ints, clamped, err := q.QuantiseInput(in)
 	if err != nil {
@@ -533,7 +573,7 @@ func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run,
 	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 
-// readRounded is read for an input that has been rounded.
+// readRounded is read for an input that is quantised already.
 func (c *Circuit) readRounded(q *quantise.Model, ints [][]int32, clamped int, wit *forward.Witness) *Run {
 	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {

@@ -20,11 +20,11 @@ func TestFromRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _, samples := open(t)
-	circuit, err := Quantise(t.Context(), m, nil, FromRanges(ranges))
+	circuit, err := Quantise(t.Context(), m, nil, quantiseWith(withFromRanges(ranges)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Commit(t.Context(), circuit)
+	again, err := Commit(t.Context(), circuit, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func TestFromRanges(t *testing.T) {
 	if err != nil || len(run.Outputs) != 1 {
 		t.Errorf("%+v, %v", run, err)
 	}
-	for _, opts := range [][]Option{quick, {Headroom(3)}} {
-		a, err := Quantise(t.Context(), m, samples, opts...)
+	for _, opts := range [][]with{quick, {withHeadroom(3)}} {
+		a, err := Quantise(t.Context(), m, samples, quantiseWith(opts...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(a.Ranges()))...)
+		b, err := Quantise(t.Context(), m, nil, quantiseWith(append(opts, withFromRanges(a.Ranges()))...))
 		if err != nil || !a.source.Equal(b.source) || !bytes.Equal(a.Ranges().File(), b.Ranges().File()) {
 			t.Errorf("%v: another circuit", err)
 		}
@@ -48,7 +48,7 @@ func TestFromRanges(t *testing.T) {
 	bad := append(Ranges(nil), ranges...)
 	bad[2].Min, bad[2].Max = bad[2].Max, bad[2].Min
 	for name, r := range map[string]Ranges{"none": nil, "fewer": ranges[1:], "reversed": bad} {
-		if _, err := Quantise(t.Context(), m, nil, FromRanges(r)); err == nil {
+		if _, err := Quantise(t.Context(), m, nil, quantiseWith(withFromRanges(r))); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -57,21 +57,21 @@ func TestFromRanges(t *testing.T) {
 // What made up samples gave is not kept; what real ones gave is.
 func TestProvisional(t *testing.T) {
 	m, _, samples := open(t)
-	opts := []Option{Cache(t.TempDir()), KeepRanges()}
-	quantise := func(in Input, more ...Option) *Circuit {
+	opts := []with{withCache(t.TempDir()), withKeepRanges()}
+	quantise := func(in Input, more ...with) *Circuit {
 		t.Helper()
-		c, err := Quantise(context.Background(), m, []Input{in}, append(opts, more...)...)
+		c, err := Quantise(context.Background(), m, []Input{in}, quantiseWith(append(opts, more...)...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	made := quantise(m.Random(1), Provisional())
+	made := quantise(m.Random(1), withProvisional())
 	first := quantise(samples[0])
 	if first.Report().Cached || bytes.Equal(first.Ranges().File(), made.Ranges().File()) {
 		t.Error("the ranges of a random input were kept")
 	}
-	later := quantise(m.Random(1), Provisional())
+	later := quantise(m.Random(1), withProvisional())
 	if !later.Report().Cached || !bytes.Equal(later.Ranges().File(), first.Ranges().File()) {
 		t.Error("the ranges of the first real input were not kept")
 	}
@@ -109,7 +109,7 @@ func TestBitsToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := Input{{1, -2, 1<<22 - 1, -1 << 22}, {-1, -2, -1 << 22, 1<<22 - 1}}
-	c, err := Quantise(t.Context(), NewModel(g), []Input{in})
+	c, err := Quantise(t.Context(), NewModel(g), []Input{in}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestBitsToTheEnd(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 	in[0][2] = 1 << 22
-	if _, err := Quantise(t.Context(), NewModel(g), []Input{in}); err == nil || !strings.Contains(err.Error(), "element 2 is 4194304: bits are taken of integers from -4194304 to 4194303") {
+	if _, err := Quantise(t.Context(), NewModel(g), []Input{in}, nil); err == nil || !strings.Contains(err.Error(), "element 2 is 4194304: bits are taken of integers from -4194304 to 4194303") {
 		t.Error(err)
 	}
 }

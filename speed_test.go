@@ -41,13 +41,13 @@ func TestSpeedModels(t *testing.T) {
 				calls := dev.Take()
 				b.WriteString(string(p) + ": " + spent.String() + "\n" + devicetest.Table(calls))
 			}
-			opts := []Option{Observe(e), Require()}
-			on, err := openGPU(t.Context(), apply(opts), finds(dev))
+			opts := []with{withObserve(e), withRequire()}
+			on, err := openGPU(t.Context(), gpuWith(opts...), finds(dev))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer on.Close()
-			opts = append(opts, On(on))
+			opts = append(opts, withOn(on))
 			m, err := Open(filepath.Join(folder, "network.onnx"), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -61,11 +61,11 @@ func TestSpeedModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			circuit, err := Quantise(t.Context(), m, samples, opts...)
+			circuit, err := Quantise(t.Context(), m, samples, quantiseWith(opts...))
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := Commit(t.Context(), circuit, opts...)
+			c, err := Commit(t.Context(), circuit, commitWith(opts...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestSpeedModels(t *testing.T) {
 			for range runs {
 				b.Reset()
 				began := time.Now()
-				p, err := Prove(t.Context(), c, samples[0], opts...)
+				p, err := Prove(t.Context(), c, samples[0], proveWith(opts...))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,13 +18,15 @@ import (
 //   - mapstructure: its name
 //   - group: the part of the help that it stands in (groups)
 //   - range, oneof: the numbers or words that it may have; unset: zero, or no word, is allowed too
+//   - file: "read" if its value names files that commands read, "write" for files that they write, "made" for those that the
+//     commands which prove and commit write, and the others read (Reads, CanWrite)
 //   - bare: the value of the flag when it stands alone
 //   - usage: the help, with what the value is in braces
 type Config struct {
 	// ONNX or GGUF file, or folder
-	Model string `mapstructure:"model" group:"prove" usage:"model: an ONNX or GGUF {file}, or a folder in the Hugging Face layout"`
+	Model string `mapstructure:"model" file:"read" group:"prove" usage:"model: an ONNX or GGUF {file}, or a folder in the Hugging Face layout"`
 	// files, or name=file; none: random
-	Input []string `mapstructure:"input" group:"prove" usage:"input {file}, or name=file for one of several: JSON, .npy, .npz, .pb, .csv with a header, .png or .jpg; may be repeated (default: random, see --seed)"`
+	Input []string `mapstructure:"input" file:"read" group:"prove" usage:"input {file}, or name=file for one of several: JSON, .npy, .npz, .pb, .csv with a header, .png or .jpg; may be repeated (default: random, see --seed)"`
 	// a proof for each sample of the inputs
 	Each bool `mapstructure:"each" group:"prove" usage:"prove every sample that the inputs hold by itself: x.1.proof, x.2.proof and so on, for one key"`
 	// how pictures among the inputs become numbers
@@ -36,23 +38,23 @@ type Config struct {
 	// the prompt begins a conversation, as the model's template writes it
 	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
 	// files of samples in the same formats; none: the input
-	Calibration []string `mapstructure:"calibration" group:"accuracy" usage:"{file} of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)"`
+	Calibration []string `mapstructure:"calibration" file:"read" group:"accuracy" usage:"{file} of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)"`
 	// file of ranges, in place of samples
-	Ranges string `mapstructure:"ranges" group:"accuracy" usage:"{file} of ranges that --ranges-out wrote, in place of calibration: the same key on any machine"`
+	Ranges string `mapstructure:"ranges" file:"read" group:"accuracy" usage:"{file} of ranges that --ranges-out wrote, in place of calibration: the same key on any machine"`
 	// file that the ranges are written to
-	RangesOut string `mapstructure:"ranges-out" group:"files" usage:"{file} that the calibrated ranges are written to"`
+	RangesOut string `mapstructure:"ranges-out" file:"write" group:"files" usage:"{file} that the calibrated ranges are written to"`
 	// empty: <model>.proof in the current folder
-	Proof string `mapstructure:"proof" group:"files" usage:"proof {file} (default: <model>.proof here)"`
+	Proof string `mapstructure:"proof" file:"made" group:"files" usage:"proof {file} (default: <model>.proof here)"`
 	// empty: <model>.vk in the current folder
-	VK string `mapstructure:"vk" group:"files" usage:"verification key {file} (default: <model>.vk here)"`
+	VK string `mapstructure:"vk" file:"made" group:"files" usage:"verification key {file} (default: <model>.vk here)"`
 	// name=value for symbolic dimensions; see Dims
 	Dim []string `mapstructure:"dim" group:"prove" usage:"value of a symbolic dimension, as {name=value}; may be repeated"`
 	// name=file of inputs that are part of the model; see Fixed
-	Fix []string `mapstructure:"fix" group:"prove" usage:"input that is part of the model, such as a shape, as {name=file}; may be repeated"`
+	Fix []string `mapstructure:"fix" file:"read" group:"prove" usage:"input that is part of the model, such as a shape, as {name=file}; may be repeated"`
 	// the most that a language model's key is for; 0: its context, or 1024
 	Tokens int `mapstructure:"tokens" group:"prove" range:"0..16777216" usage:"the most tokens, a {number}, of a language model's texts that a key is for (default: its context, or 1024 if that is less)"`
 	// JSON with the ids of the input
-	TokensFile string `mapstructure:"tokens-file" group:"prove" usage:"{file} of the tokens that are the input of a language model: JSON with \"input_ids\""`
+	TokensFile string `mapstructure:"tokens-file" file:"read" group:"prove" usage:"{file} of the tokens that are the input of a language model: JSON with \"input_ids\""`
 	// that a language model writes after the prompt; 0: none
 	MaxTokens int `mapstructure:"max-tokens" group:"prove" range:"0..1048576" usage:"most {tokens} that a language model writes after the prompt, each the likeliest unless they are drawn (default: none)"`
 	// of drawn tokens; 0: each is the likeliest
@@ -68,7 +70,7 @@ type Config struct {
 	// that verify wants the model to have written
 	Text string `mapstructure:"text" group:"prove" usage:"{text} that the model must have written"`
 	// file that verify reads and writes text with
-	Tokenizer string `mapstructure:"tokenizer" group:"files" usage:"{file} of the tokenizer, whose digest is in the key, to read and write text with"`
+	Tokenizer string `mapstructure:"tokenizer" file:"read" group:"files" usage:"{file} of the tokenizer, whose digest is in the key, to read and write text with"`
 	// ModeAuto, ModeW8A8 or ModeExact
 	Mode string `mapstructure:"mode" group:"accuracy" oneof:"auto w8a8 exact" usage:"precision {mode}: auto (close to the float model), w8a8 or exact"`
 	// error of the outputs that formats are chosen for, in (0, 1]
@@ -77,12 +79,12 @@ type Config struct {
 	Headroom float64 `mapstructure:"headroom" group:"accuracy" range:"1..1024" usage:"{factor} by which calibrated ranges are widened"`
 
 	// HTML file that proving writes; empty: none
-	Report string `mapstructure:"report" group:"files" usage:"HTML {file} for a report: accuracy by layer, times, costs, bits of security"`
+	Report string `mapstructure:"report" file:"write" group:"files" usage:"HTML {file} for a report: accuracy by layer, times, costs, bits of security"`
 	// HTML file that inspect writes; empty: none
-	HTML string `mapstructure:"html" group:"files" usage:"HTML {file} for the description of a model, with its accuracy by layer"`
+	HTML string `mapstructure:"html" file:"write" group:"files" usage:"HTML {file} for the description of a model, with its accuracy by layer"`
 
-	// of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
-	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn above 0.01)"`
+	// of an output's range, in [0, 1e6]; 0: any, with a warning of a poor copy
+	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn of a poor copy)"`
 
 	// SoundnessUnique or SoundnessJohnson
 	Soundness string `mapstructure:"soundness" group:"experts" oneof:"unique johnson" usage:"proximity {bound}: unique (decoding) or johnson (shorter proofs)"`
@@ -96,7 +98,7 @@ type Config struct {
 	// that verify wants of the key, hexadecimal; empty: any
 	Commitment string `mapstructure:"commitment" group:"prove" usage:"the model's commitment, in {hexadecimal}: no other key is accepted"`
 	// file of a certificate of the key
-	Cert string `mapstructure:"cert" group:"files" usage:"certificate {file} (commit: <key>.cert, with --certify)"`
+	Cert string `mapstructure:"cert" file:"made" group:"files" usage:"certificate {file} (commit: <key>.cert, with --certify)"`
 	// commit makes one
 	Certify bool `mapstructure:"certify" group:"files" usage:"write a certificate of the key as well: that the weights respect the static bounds"`
 
@@ -108,14 +110,13 @@ type Config struct {
 	// numbers of GPUs, with commas; empty: the first, or all with MultiGPU
 	Devices string `mapstructure:"devices" group:"machine" usage:"{numbers} of the GPUs to use, such as 0,2, as the command devices lists them (default: the first; all with --multi-gpu)"`
 	// chunks at once on a GPU, in [1, 64]
-	GPULanes int `mapstructure:"gpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on a GPU"`
+	GPUStreams int `mapstructure:"gpu-streams" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on a GPU"`
 	// chunks at once on the processor, in [1, 64]
-	CPULanes int `mapstructure:"cpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
+	CPUWorkers int `mapstructure:"cpu-workers" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
 	// memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
 	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb" group:"experts" range:"0.01..4096" unset:"ok" usage:"memory in {GB} that a proof may take beside the weights: what does not fit is in files, and on a GPU made again (default: no bound, and chunks are proved at once as far as 8 GB allow)"`
 	// memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
-	MemoryGB    float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
-	TrackMemory bool    `mapstructure:"track-memory" group:"experts" usage:"prove chunks one after the other, and fail if one takes other memory on a GPU than was estimated"`
+	MemoryGB float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
 	// 0: all cores
 	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
@@ -126,8 +127,10 @@ type Config struct {
 	CacheDir    string `mapstructure:"cache-dir" group:"files" usage:"{folder} of cached model commitments and GPU code (default: the user's cache folder)"`
 	NoSelfCheck bool   `mapstructure:"no-self-check" group:"experts" usage:"do not verify the own proof before it is written"`
 	NoResume    bool   `mapstructure:"no-resume" group:"experts" usage:"begin a long proof anew instead of going on where one that was interrupted had stopped"`
-	Quiet       bool   `mapstructure:"quiet" group:"files" usage:"print no progress"`
-	JSON        bool   `mapstructure:"json" group:"files" usage:"print the result as JSON"`
+	// Force has outputs replace files that are not of their kind.
+	Force bool `mapstructure:"force" group:"files" usage:"replace files, too, that prove-model has not written; never what the command reads"`
+	Quiet bool `mapstructure:"quiet" group:"files" usage:"print no progress"`
+	JSON  bool `mapstructure:"json" group:"files" usage:"print the result as JSON"`
 	// ProgressJSON has progress and warnings on standard error as JSON, for programs.
 	ProgressJSON bool `mapstructure:"progress-json" group:"files" usage:"print progress and warnings on standard error as JSON, one object a line"`
 }
@@ -172,8 +175,8 @@ func Default() Config {
 		TopP:         1,
 		GPU:          GPUOff,
 		GPUThreshold: -1,
-		GPULanes:     8,
-		CPULanes:     1,
+		GPUStreams:   8,
+		CPUWorkers:   1,
 		Seed:         1,
 	}
 }
@@ -245,5 +248,5 @@ func (c *Config) validate() error {
 	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkStdin())...)
 }

@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
 		"devices":         {args: []string{"--devices=0,x"}, want: "--devices \"0,x\""},
 		"devices twice":   {args: []string{"--devices=1, 1"}, want: "GPU 1 is named twice"},
-		"lanes":           {args: []string{"--gpu-lanes=0"}, want: "--gpu-lanes 0"},
+		"lanes":           {args: []string{"--gpu-streams=0"}, want: "--gpu-streams 0"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
 		"target":          {args: []string{"--target-error=0"}, want: "--target-error 0"},
 		"error":           {args: []string{"--max-error=-0.01"}, want: "--max-error -0.01"},
@@ -188,6 +188,9 @@ func TestRefusals(t *testing.T) {
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
+		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
+		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
+		"report on -":     {args: []string{"--report=-"}, want: "--report -: it takes a file"},
 		"several at once": {args: []string{"--mode=x", "--threads=-1"}, want: "--threads -1"},
 	} {
 		t.Run(name, func(t *testing.T) {

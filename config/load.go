@@ -24,7 +24,8 @@ const envPrefix = "PROVE_MODEL"
 
 // Load returns the settings for a command with the given parsed flags (see
 // AddFlags). Settings without a flag there come from the environment, the
-// settings file or their default. Errors name the setting and what it may be.
+// settings file or their default. Errors name the setting and what it may be; beside an
+// error are the settings as far as they could be read, or nil.
 func Load(flags *pflag.FlagSet) (*Config, error) {
 	// No setting is nested, and a dot may be part of a key that is not ours.
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
@@ -44,20 +45,12 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 			}
 		}
 	}
-	if err := checkEnvironment(os.Environ()); err != nil {
-		return nil, err
-	}
-	if err := readFile(v, flags); err != nil {
-		return nil, err
-	}
+	errs := []error{checkEnvironment(os.Environ()), readFile(v, flags)}
 	var c Config
 	if err := v.Unmarshal(&c); err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
+		return nil, errors.Join(append(errs, fmt.Errorf("settings: %w", err))...)
 	}
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	return &c, nil
+	return &c, errors.Join(append(errs, c.validate())...)
 }
 
 // others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and
@@ -87,14 +80,25 @@ func checkEnvironment(environment []string) error {
 	return nil
 }
 
+// settingsFile is the path of the settings file.
+func settingsFile(flags *pflag.FlagSet) string {
+	if isNamed(flags) {
+		return flags.Lookup("config").Value.String()
+	}
+	return DefaultFile
+}
+
+// isNamed says whether --config names the settings file.
+func isNamed(flags *pflag.FlagSet) bool {
+	f := flags.Lookup("config")
+	return f != nil && f.Changed
+}
+
 // readFile reads the settings file into v and refuses keys that are no
 // settings: a misspelt key would otherwise silently do nothing.
 func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
-	path := DefaultFile
-	named := flags.Lookup("config")
-	if named != nil && named.Changed {
-		path = named.Value.String()
-	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	path := settingsFile(flags)
+	if _, err := os.Stat(path); path == DefaultFile && errors.Is(err, fs.ErrNotExist) && !isNamed(flags) {
 		return nil
 	}
 	file := viper.NewWithOptions(viper.KeyDelimiter("\x00"))

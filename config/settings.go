@@ -16,7 +16,8 @@ type setting struct {
 	name, group, usage, bare string
 	min, max                 float64 // of a number, unless both are 0
 	words                    []string
-	unset                    bool // the zero value is allowed beside these
+	file                     string // what its paths are to commands: reads, writes or made, "" if it has none
+	unset                    bool   // the zero value is allowed beside these
 }
 
 // settings are all of them, in the order of the fields.
@@ -29,7 +30,7 @@ func describe(t reflect.Type) []setting {
 		s := setting{
 			field: i, name: tag.Get("mapstructure"), group: tag.Get("group"), bare: tag.Get("bare"),
 			usage: strings.NewReplacer("{", "`", "}", "`").Replace(tag.Get("usage")),
-			words: strings.Fields(tag.Get("oneof")), unset: tag.Get("unset") == "ok",
+			file:  tag.Get("file"), words: strings.Fields(tag.Get("oneof")), unset: tag.Get("unset") == "ok",
 		}
 		if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
 			var errs [2]error

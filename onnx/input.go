@@ -1,14 +1,17 @@
 package onnx
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -83,6 +86,8 @@ func (in Inputs) Data() [][]float64 {
 //   - .png, .jpg, .jpeg: a picture, resized to the input's shape and scaled (WithPictures;
 //     to [0, 1] without it). The numbers that this gives are the input.
 //
+// The path - is standard input, whose first bytes tell which of these it has.
+//
 // Fractions in text and NumPy files are rounded to float32, the type of a model's inputs.
 // NaN and infinities are accepted if the model has a meaning for them; in JSON they are
 // "NaN", "Infinity" and "-Infinity". In tables they are refused.
@@ -120,7 +125,20 @@ var formats = map[string]func([]byte) (Inputs, error){
 	".csv": parseTable, ".tsv": parseTable, ".png": parsePicture, ".jpg": parsePicture, ".jpeg": parsePicture,
 }
 
+// stdin is the path of standard input.
+const stdin = "-"
+
 func readFile(path string) (Inputs, error) {
+	if path == stdin {
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, maxInputFile+1))
+		if err == nil && len(data) > maxInputFile {
+			err = fmt.Errorf("more than %d bytes", maxInputFile)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return parseInputs("standard input", data, formats[extensionOf(data)])
+	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
 		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png and .jpg files", path)
@@ -129,6 +147,30 @@ func readFile(path string) (Inputs, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseInputs(path, data, read)
+}
+
+// extensionOf is that of a file with this content: JSON begins with a bracket, a table is text, and what nothing else
+// is, a tensor.
+func extensionOf(data []byte) string {
+	for begin, ext := range map[string]string{"\x93NUMPY": ".npy", "PK\x03\x04": ".npz", "\x89PNG": ".png", "\xff\xd8\xff": ".jpg"} {
+		if bytes.HasPrefix(data, []byte(begin)) {
+			return ext
+		}
+	}
+	text := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	if len(text) > 0 && (text[0] == '[' || text[0] == '{') {
+		return ".json"
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	if utf8.Valid(line) && !bytes.ContainsFunc(bytes.TrimRight(line, "\r"), func(r rune) bool { return r < ' ' && r != '\t' }) {
+		return ".csv"
+	}
+	return ".pb"
+}
+
+// parseInputs reads the content of a file.
+func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) (Inputs, error) {
 	in, err := read(data)
 	if err == nil {
 		in.asFloats()

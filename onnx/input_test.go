@@ -12,6 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // npy writes an array as NumPy does, version 1.
@@ -155,5 +159,21 @@ func TestReadInputs(t *testing.T) {
 	}
 	if _, err := ReadInputs(filepath.Join(t.TempDir(), "none.json")); err == nil {
 		t.Error("read a file that is not there")
+	}
+}
+
+// What standard input has is told by its content, for the formats that files have by their extensions.
+func TestExtensionOf(t *testing.T) {
+	tensor, err := proto.Marshal(&onnxpb.TensorProto{Dims: []int64{2}, DataType: 1, FloatData: []float32{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{
+		"\x93NUMPY\x01\x00": ".npy", "PK\x03\x04rest": ".npz", "\x89PNG\r\n": ".png", "\xff\xd8\xff\xe0": ".jpg",
+		" \n[[1]]": ".json", "\ufeff{}": ".json", "a,b\r\n1,2\n": ".csv", "a\tb\n": ".csv", string(tensor): ".pb",
+	} {
+		if got := extensionOf([]byte(content)); got != want || formats[got] == nil {
+			t.Errorf("%q: %s, want %s", content, got, want)
+		}
 	}
 }

@@ -11,8 +11,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 if [ -z "${VARIANTS:-}" ]; then
 	VARIANTS="--gpu=require --gpu-threshold 0
---gpu=require --gpu-lanes 1
---gpu=require --gpu-lanes 8
+--gpu=require --gpu-streams 1
+--gpu=require --gpu-streams 8
 --gpu=require --chunk-budget-gb 0.5
 --gpu=require --chunk-budget-gb 8
 --gpu=require --chunk-budget-gb 64"

@@ -6,30 +6,53 @@ import (
 	"math"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
-// usualBar is the part of an output's range beyond which a run is warned about
-// if nothing else is said.
-const usualBar = 0.01
+// What a run may differ from the float model by before it is warned about, unless --max-error says otherwise
+// (docs/quantisation.md, "When a run is warned about").
+const (
+	usualBar    = 0.01 // of the range of an output, also for a label that is not the float model's
+	usualKL     = 0.01 // nats, in the mean over the positions of a language model's logits
+	usualRegret = 0.5  // logits, of a token that is likeliest here and not in the float model
+)
+
+// Values of fidelity.JudgedBy.
+const (
+	byMaxError = "max-error"
+	byLogits   = "logits"
+	byRange    = "range"
+)
 
 // fidelity says how far a run is from the float model, and what to do about it.
 type fidelity struct {
-	Bar       float64                 `json:"bar"` // of each output's range_error
-	WithinBar bool                    `json:"within_bar"`
-	Saturated []provemodel.Saturation `json:"saturated"`
-	Advice    string                  `json:"advice,omitempty"`
+	Bar       float64                `json:"bar"` // of each output's range_error
+	WithinBar bool                   `json:"within_bar"`
+	JudgedBy  string                 `json:"judged_by"`
+	Saturated []statement.Saturation `json:"saturated"`
+	Advice    string                 `json:"advice,omitempty"`
 }
 
-func fidelityOf(cfg *config.Config, outputs []compared, saturated []provemodel.Saturation) fidelity {
-	f := fidelity{Bar: usualBar, WithinBar: true, Saturated: saturated}
-	if cfg.MaxError > 0 {
-		f.Bar = cfg.MaxError
-	}
-	for _, o := range outputs {
-		f.WithinBar = f.WithinBar && o.RangeError <= f.Bar
+// fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
+// their range and their labels.
+func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
+	f := fidelity{Bar: usualBar, WithinBar: true, JudgedBy: byRange, Saturated: saturated}
+	switch {
+	case cfg.MaxError > 0:
+		f.Bar, f.JudgedBy = cfg.MaxError, byMaxError
+		for _, o := range outputs {
+			f.WithinBar = f.WithinBar && o.RangeError <= f.Bar
+		}
+	case logits.KL != nil:
+		f.JudgedBy = byLogits
+		f.WithinBar = *logits.KL <= usualKL && *logits.Regret <= usualRegret
+	default:
+		for _, o := range outputs {
+			f.WithinBar = f.WithinBar && o.RangeError <= usualBar && o.LabelRegret <= usualBar
+		}
 	}
 	if len(saturated) > 0 || !f.WithinBar {
 		f.Advice = job.AccuracyAdvice(cfg, saturated)
@@ -51,14 +74,31 @@ func (p *proved) warning() string {
 	if p.WithinBar {
 		return ""
 	}
-	worst := p.Outputs[0]
+	return fmt.Sprintf("WARNING: THE OUTPUT IS FAR FROM THE FLOAT MODEL'S: %s. THE PROOF HOLDS, FOR A POOR COPY OF THE MODEL.\n         %s", p.why(), p.Advice)
+}
+
+// why is what of a run is beyond its bar.
+func (p *proved) why() string {
+	if p.JudgedBy == byLogits {
+		if *p.KL > usualKL {
+			return fmt.Sprintf("KL %.2g OF ITS NEXT TOKENS, MORE THAN %.2g", *p.KL, usualKL)
+		}
+		return fmt.Sprintf("A TOKEN IS THE LIKELIEST THAT THE FLOAT MODEL HAS %.2g BEHIND ITS OWN IN LOGITS, MORE THAN %.2g", *p.Regret, usualRegret)
+	}
+	worst, label := p.Outputs[0], p.Outputs[0]
 	for _, o := range p.Outputs {
 		if o.RangeError > worst.RangeError {
 			worst = o
 		}
+		if o.LabelRegret > label.LabelRegret {
+			label = o
+		}
 	}
-	return fmt.Sprintf("WARNING: THE OUTPUT IS FAR FROM THE FLOAT MODEL'S: %s IS OFF BY %.3g %% OF ITS RANGE, MORE THAN %.3g %%. THE PROOF HOLDS, FOR A POOR COPY OF THE MODEL.\n         %s",
-		ui.Printable(worst.Name), math.Min(100*worst.RangeError, 1e9), 100*p.Bar, p.Advice)
+	if worst.RangeError <= p.Bar {
+		return fmt.Sprintf("THE LABEL OF %s IS ONE THAT THE FLOAT MODEL HAS %.3g %% OF THE RANGE BEHIND ITS OWN, MORE THAN %.3g %%",
+			ui.Printable(label.Name), 100*label.LabelRegret, 100*p.Bar)
+	}
+	return fmt.Sprintf("%s IS OFF BY %.3g %% OF ITS RANGE, MORE THAN %.3g %%", ui.Printable(worst.Name), math.Min(100*worst.RangeError, 1e9), 100*p.Bar)
 }
 
 // inaccurate is the result of a run that --max-error does not let pass.
@@ -73,6 +113,6 @@ type inaccurate struct {
 func inaccurateOf(cfg *config.Config, err *provemodel.AccuracyError) *inaccurate {
 	return &inaccurate{
 		cfg.Model, err.Error(), err.Output, err.Accuracy,
-		fidelity{Bar: err.Limit, Saturated: err.Saturated, Advice: job.AccuracyAdvice(cfg, err.Saturated)},
+		fidelity{Bar: err.Limit, JudgedBy: byMaxError, Saturated: err.Saturated, Advice: job.AccuracyAdvice(cfg, err.Saturated)},
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 

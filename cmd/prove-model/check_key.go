@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 func newCheckKey() *cobra.Command {
@@ -63,7 +62,7 @@ func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*checked,
 	if cfg.Model == "" || cfg.VK == "" {
 		return nil, job.WithHint(errors.New("check-key needs a model and a key"), "prove-model check-key --model x.onnx --vk x.vk")
 	}
-	f, err := os.Open(cfg.VK)
+	f, err := job.OpenFile(cfg.VK)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 func newCommit() *cobra.Command {
@@ -33,7 +33,9 @@ too large for the proof's arithmetic.`,
 			if err != nil {
 				return err
 			}
-			c, err := commit(cmd.Context(), cfg, progress(cmd, cfg))
+			files := outputsOf(cmd.Flags(), cfg, true)
+			defer files.abort()
+			c, err := commit(cmd.Context(), cfg, files, progress(cmd, cfg))
 			if err != nil {
 				return job.MemoryHint(err)
 			}
@@ -44,7 +46,7 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
 }
 
@@ -67,7 +69,19 @@ type committed struct {
 
 // commit quantises and commits, or takes the commitment from the cache, and
 // writes the key.
-func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed, error) {
+func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*committed, error) {
+	key, err := files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := createCertificate(cfg, files, key.path)
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := createRanges(cfg, files)
+	if err != nil {
+		return nil, err
+	}
 	unlimited, err := job.LimitMemory(cfg, ph)
 	if err != nil {
 		return nil, err
@@ -86,48 +100,37 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 	if j.Notes != "" {
 		ph.Warn(j.Notes)
 	}
-	file, err := create(outputPath(cfg.VK, cfg.Model, ".vk"))
+	if err := files.apartFrom(j.Model); err != nil {
+		return nil, err
+	}
+	opts := job.OptionsOf(cfg, ph, dev)
+	circuit, err := j.Quantise(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Abort()
-	cert, err := createCertificate(cfg, file.path)
+	if err := writeRanges(ranges, j, circuit); err != nil {
+		return nil, err
+	}
+	c, err := provemodel.Commit(ctx, circuit, &opts.Commit)
 	if err != nil {
 		return nil, err
 	}
-	defer cert.abort()
-	rangesFile, err := createRanges(cfg)
+	warnOfOtherKey(key.path, c.Commitment(), ph)
+	if err := key.write(c.KeyFile()); err != nil {
+		return nil, err
+	}
+	size, err := writeCertificate(ctx, cert, c, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer rangesFile.abort()
-	opts := append(job.Options(cfg, ph), provemodel.On(dev))
-	circuit, err := j.Quantise(ctx, opts...)
-	if err != nil {
-		return nil, err
-	}
-	if err := rangesFile.take(j, circuit); err != nil {
-		return nil, err
-	}
-	c, err := provemodel.Commit(ctx, circuit, opts...)
-	if err != nil {
-		return nil, err
-	}
-	warnOfOtherKey(file.path, c.Commitment(), ph)
-	if err := file.write(c.KeyFile()); err != nil {
-		return nil, err
-	}
-	if err := cert.take(ctx, c, opts); err != nil {
-		return nil, err
-	}
-	if err := place(cert.with(rangesFile.with(file)...)...); err != nil {
+	if err := files.place(); err != nil {
 		return nil, err
 	}
 	return &committed{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
-		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: file.path,
+		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: cert.size(), Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}, nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/spf13/cobra"
 )
@@ -55,17 +55,17 @@ or --devices, which GPUs these would use.`,
 
 func findDevices(cfg *config.Config) deviceList {
 	list := deviceList{Devices: []deviceState{}}
-	devices, err := nvrtc.Devices()
+	found, err := nvrtc.Devices()
 	switch {
 	case err != nil:
 		list.DevicesReason = err.Error()
-	case len(devices) == 0:
+	case len(found) == 0:
 		list.DevicesReason = "the driver knows of none"
 	default:
 		numbers, _ := cfg.DeviceNumbers() // has been checked
-		for i, d := range devices {
+		for i, d := range found {
 			x := deviceState{DeviceInfo: d, Used: slices.Contains(numbers, i) || numbers == nil && (i == 0 || cfg.MultiGPU)}
-			if free, err := provemodel.FreeMemory(i); err != nil {
+			if free, err := devices.FreeMemory(i); err != nil {
 				x.Error = err.Error()
 			} else {
 				x.Free = free

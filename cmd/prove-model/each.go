@@ -8,24 +8,24 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // proveEach is prove with a proof for each of the inputs that are given.
-func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*proved, error) {
+func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui.Phases) ([]*proved, error) {
 	if cfg.Report != "" {
 		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
 	}
-	s, err := begin(ctx, cfg, ph)
+	s, err := begin(ctx, cfg, outputs, ph)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
 	inputs := s.job.Inputs
-	files := make([]output, len(inputs))
+	files := make([]*output, len(inputs))
 	for i := range files {
-		if files[i], err = s.create(numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1)); err != nil {
+		if files[i], err = outputs.create("proof", numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1), proofFile); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,11 @@ func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*prove
 			return nil, err
 		}
 	}
-	proofs, err := provemodel.ProveEach(ctx, s.committed, inputs, func(i int) []provemodel.Option { return s.bar(floats[i]) }, s.opts...)
+	opts, bars := s.opts.Prove, floats
+	if opts.MaxError = cfg.MaxError; opts.MaxError == 0 {
+		bars = nil
+	}
+	proofs, err := s.committed.ProveEach(ctx, inputs, bars, &opts)
 	if err != nil {
 		return nil, s.hint(err)
 	}
@@ -48,11 +52,15 @@ func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*prove
 	}
 	made := make([]*proved, len(proofs))
 	for i, p := range proofs {
-		outputs, err := compare(p, floats[i])
+		results, err := compare(p, floats[i])
 		if err != nil {
 			return nil, err
 		}
-		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), outputs)
+		var logits likeness
+		if s.job.Predicts() {
+			logits = likenessOf(p.Outputs[0], floats[i][0], 0)
+		}
+		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), results, logits)
 		if cfg.Embedding {
 			made[i].Embedding = p.Outputs[0].Values
 		}
@@ -63,7 +71,7 @@ func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*prove
 	if err := s.vk.write(s.committed.KeyFile()); err != nil {
 		return nil, err
 	}
-	return made, place(s.ranges.with(append([]output{s.vk}, files...)...)...)
+	return made, outputs.place()
 }
 
 // numbered is x.proof with a number: x.7.proof.

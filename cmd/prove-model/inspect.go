@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -25,7 +25,16 @@ func newInspect() *cobra.Command {
 				return err
 			}
 			if cfg.HTML != "" {
-				return describeModel(cmd.Context(), cfg, ui.NewPhases(nil, true))
+				files := outputsOf(cmd.Flags(), cfg, false)
+				defer files.abort()
+				d, err := describeModel(cmd.Context(), cfg, files, ui.NewPhases(nil, true))
+				switch {
+				case err != nil:
+					return err
+				case cfg.JSON:
+					return ui.JSON(cmd.OutOrStdout(), d)
+				}
+				return d.print(cmd.OutOrStdout())
 			}
 			d, err := inspect.Open(cmd.Context(), cfg)
 			if err != nil {
@@ -37,6 +46,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "force", "json")
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -9,25 +10,57 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/prove-model/prove-model/config"
 )
 
-// newMan writes what packagers need. It is hidden, as cobra's completion is.
+// newMan writes what packagers need.
 func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man FOLDER",
-		Short:  "Write the manual pages, one for each command",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+	cmd := &cobra.Command{
+		Use:   "man FOLDER",
+		Short: "Write the manual pages, one for each command",
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
 			forManual(root)
-			return doc.GenManTree(root, &doc.GenManHeader{Source: "prove-model", Manual: "prove-model", Date: builtFrom()}, args[0])
+			files := outputsOf(cmd.Flags(), cfg, false)
+			defer files.abort()
+			if err := writePages(root, files, args[0]); err != nil {
+				return err
+			}
+			return files.place()
 		},
 	}
+	config.AddFlags(cmd.Flags(), "force")
+	return cmd
+}
+
+// writePages writes the manual pages of a command and of those below it.
+func writePages(c *cobra.Command, files *outputs, folder string) error {
+	if !c.IsAvailableCommand() && c.HasParent() || c.IsAdditionalHelpTopicCommand() {
+		return nil
+	}
+	page, err := files.create("", filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), manualFile)
+	if err != nil {
+		return err
+	}
+	if err := doc.GenMan(c, &doc.GenManHeader{Source: "prove-model", Manual: "prove-model", Date: builtFrom()}, page); err != nil {
+		return err
+	}
+	for _, sub := range c.Commands() {
+		if err := writePages(sub, files, folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forManual makes Markdown of descriptions, which is what manual pages are made from:

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/protobuf/proto"
@@ -55,6 +57,15 @@ func mkmodel(ts *testscript.TestScript, neg bool, args []string) {
 		w := g.Initializer[0]
 		w.FloatData, w.DataLocation = nil, onnxpb.TensorProto_EXTERNAL
 		w.ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "../../../etc/passwd"}}
+	case "outside": // data in another file, of the same name and .bin
+		w, file := g.Initializer[0], strings.TrimSuffix(args[1], ".onnx")+".bin"
+		var data []byte
+		for _, x := range w.FloatData {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(file), data, 0o644))
+		w.FloatData, w.DataLocation = nil, onnxpb.TensorProto_EXTERNAL
+		w.ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: file}}
 	default:
 		ts.Fatalf("unknown kind %s", args[0])
 	}

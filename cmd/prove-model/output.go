@@ -1,45 +1,193 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/certify"
+	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// outputPath is the given path, or the model's name with another extension in
-// the current folder.
-func outputPath(path, model, ext string) string {
-	if path != "" {
-		return path
-	}
-	if st, err := os.Stat(model); err == nil && st.IsDir() {
-		if whole, err := filepath.Abs(model); err == nil {
-			model = whole // of ".", too
-		}
-		return filepath.Base(model) + ext // a dot in it begins no extension
-	}
-	base := filepath.Base(model)
-	return strings.TrimSuffix(base, filepath.Ext(base)) + ext
+// kind is a kind of file that the command writes. Its first bytes tell an earlier one from a file of somebody else.
+type kind struct {
+	name   string
+	begins string // JSON may have white space in between
 }
 
-// output is a file that appears at its path when it is complete.
+var (
+	proofFile       = kind{"a proof", proof.ProofMagic}
+	keyFile         = kind{"a verification key", proof.KeyMagic}
+	certificateFile = kind{"a certificate", certify.Magic}
+	rangesFile      = kind{"a file of ranges", `{"format":"prove-modelranges`}
+	pageFile        = kind{"a page of prove-model", pageMark}
+	manualFile      = kind{"a manual page of prove-model", ".nh\n.TH\"PROVE-MODEL"}
+)
+
+// pageMark begins the pages of --report and --html.
+const pageMark = "<!-- prove-model -->\n"
+
+// wrote says whether a file that begins with head is of this kind.
+func (k kind) wrote(head []byte) bool {
+	squeeze := strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace
+	return bytes.HasPrefix(head, []byte(k.begins)) || strings.HasPrefix(squeeze(string(head)), squeeze(k.begins))
+}
+
+// headBytes is as much of a file as tells its kind.
+const headBytes = 256
+
+// outputs are the files that a command writes. They appear at their paths together, when all are complete (place), and
+// never in place of something that the command reads, of each other or, without --force, of files that are not of their kind.
+type outputs struct {
+	reads  []config.File
+	models []string // folders of models, all of which is read
+	force  bool
+	files  []*output
+}
+
+// output is a file that appears at its path when it is complete. A nil output is one that nobody asked for.
 type output struct {
 	*atomicfile.File
-	path string
+	setting, path string
 }
 
-// create begins a file, so that a folder that cannot be written fails before
-// the work.
-func create(path string) (output, error) {
-	f, err := atomicfile.Create(path)
-	return output{f, path}, cannotWrite(path, err)
+// outputsOf begins the outputs of a command with these flags. makes says that it writes proofs, keys and certificates, which
+// others read.
+func outputsOf(flags *pflag.FlagSet, cfg *config.Config, makes bool) *outputs {
+	o := &outputs{reads: cfg.Reads(flags, makes), force: cfg.Force}
+	if strings.EqualFold(filepath.Ext(cfg.Model), ".safetensors") {
+		o.models = append(o.models, filepath.Dir(cfg.Model))
+	} else if hf.Is(cfg.Model) && isFolder(cfg.Model) {
+		o.models = append(o.models, cfg.Model)
+	}
+	return o
+}
+
+// create begins the file of a setting, so that what is in its way, or a folder that cannot be written, fails before the work.
+func (o *outputs) create(setting, path string, k kind) (*output, error) {
+	if setting != "" && !config.CanWrite(setting) {
+		panic("no output: " + setting)
+	}
+	made := &output{setting: setting, path: path}
+	if path == config.Stdin {
+		return nil, fmt.Errorf("%s: it takes a file, as standard output has the result", made)
+	}
+	for _, r := range o.reads {
+		if same(r.Path, path) {
+			return nil, job.WithHint(fmt.Errorf("%s would overwrite what is read: %s", made, r), "name another file for what is written")
+		}
+	}
+	for _, other := range o.files {
+		if same(other.path, path) {
+			return nil, job.WithHint(fmt.Errorf("%s and %s are one file", other, made), "give each a file of its own")
+		}
+	}
+	if err := o.replaceable(path, k); err != nil {
+		return nil, err
+	}
+	var err error
+	if made.File, err = atomicfile.Create(path); err != nil {
+		return nil, cannotWrite(path, err)
+	}
+	o.files = append(o.files, made)
+	return made, nil
+}
+
+// replaceable returns an error if the path has a file that this kind of output must not replace.
+func (o *outputs) replaceable(path string, k kind) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // what is wrong with the path shows when the file is begun
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil // likewise
+	}
+	head, err := io.ReadAll(io.LimitReader(f, headBytes))
+	if err != nil {
+		return cannotWrite(path, err)
+	}
+	if len(head) == 0 || k.wrote(head) {
+		return nil
+	}
+	foreign := fmt.Errorf("%s exists and is not %s: it is not overwritten", path, k.name)
+	for _, folder := range o.models {
+		if within(folder, path) {
+			return job.WithHint(fmt.Errorf("%w, and it may be part of the model in %s", foreign, folder), "name another file for what is written")
+		}
+	}
+	if o.force {
+		return nil
+	}
+	return job.WithHint(foreign, "name another file, or say --force to replace it")
+}
+
+// apartFrom returns an error if a file that the model was read from, such as its external data, would be overwritten.
+func (o *outputs) apartFrom(m *provemodel.Model) error {
+	for _, out := range o.files {
+		st, err := os.Stat(out.path)
+		if err != nil {
+			continue
+		}
+		for _, f := range m.Graph().Files {
+			if f, ok := f.(*mapped.File); ok && f.Is(st) {
+				return job.WithHint(fmt.Errorf("%s would overwrite what is read: it is part of the model", out), "name another file for what is written")
+			}
+		}
+	}
+	return nil
+}
+
+// place puts the files, which have been written, where they belong: a full disk leaves none of them.
+func (o *outputs) place() error {
+	for _, f := range o.files {
+		if err := f.Commit(); err != nil {
+			return cannotWrite(f.path, err)
+		}
+	}
+	return nil
+}
+
+// abort gives up what has not been placed.
+func (o *outputs) abort() {
+	for _, f := range o.files {
+		_ = f.Abort() // a file without a name, or one that a later run removes
+	}
+}
+
+func (o *output) String() string {
+	if o.setting == "" {
+		return o.path
+	}
+	return config.File{Setting: o.setting, Path: o.path}.String()
+}
+
+// write writes all of the file.
+func (o *output) write(data []byte) error {
+	_, err := o.Write(data)
+	return cannotWrite(o.path, err)
+}
+
+// name is the path, "" if nobody asked for the file.
+func (o *output) name() string {
+	if o == nil {
+		return ""
+	}
+	return o.path
 }
 
 // cannotWrite names path in an error rather than the temporary file.
@@ -54,20 +202,56 @@ func cannotWrite(path string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", path, err)
 }
 
-func (o output) write(data []byte) error {
-	_, err := o.Write(data)
-	return cannotWrite(o.path, err)
+// same says whether two paths lead to one file, by whatever links, or would if there were one: names that differ in case alone
+// are one on many systems.
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	return errX != nil && errY != nil && strings.EqualFold(resolved(a), resolved(b))
 }
 
-// place puts the files, which have been written, where they belong: a full disk
-// leaves none of them.
-func place(files ...output) error {
-	for _, o := range files {
-		if err := o.Commit(); err != nil {
-			return cannotWrite(o.path, err)
-		}
+// within says whether a path leads into a folder.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(resolved(folder), resolved(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// resolved is the absolute path that a path leads to, whose last part need not be there.
+func resolved(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return path
 	}
-	return nil
+	if real, err := filepath.EvalSymlinks(whole); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil {
+		return filepath.Join(dir, filepath.Base(whole))
+	}
+	return whole
+}
+
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// outputPath is the given path, or the model's name with another extension in the current folder.
+func outputPath(path, model, ext string) string {
+	if path != "" {
+		return path
+	}
+	if isFolder(model) {
+		if whole, err := filepath.Abs(model); err == nil {
+			model = whole // of ".", too
+		}
+		return filepath.Base(model) + ext // a dot in it begins no extension
+	}
+	base := filepath.Base(model)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ext
 }
 
 // warnOfOtherKey says so when the key that is about to be replaced is not the

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // security is the strength of a proof, in bits of its weakest round.
@@ -18,7 +19,7 @@ type security struct {
 	Work   float64 `json:"work_bits,omitempty"`   // what proofs of work add
 }
 
-func securityOf(s provemodel.Strength) security {
+func securityOf(s soundness.Strength) security {
 	return security{s.Total.Float(), s.Proven.Float(), s.Work().Float()}
 }
 

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
@@ -40,12 +42,12 @@ type proved struct {
 	// Estimate is what was said before the commitment.
 	Estimate *provemodel.Estimate `json:"estimate"`
 	// Devices are what was proved where: the GPUs that were used, and the processor.
-	Devices []provemodel.DeviceStats `json:"devices"`
+	Devices []devices.Stats `json:"devices"`
 	security
 	SelfChecked bool `json:"self_checked"`
 	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
 
-	strength provemodel.Strength
+	strength soundness.Strength
 }
 
 // compared is an output of the model beside that of the float model.
@@ -53,6 +55,9 @@ type compared struct {
 	provemodel.Tensor
 	Float statement.Numbers `json:"float"`
 	provemodel.Accuracy
+	// LabelRegret is of outputs of shape [N, classes]: the part of the range by which the float model prefers its own greatest
+	// entry of a row to the one that is greatest here; 0 where these are the same.
+	LabelRegret float64 `json:"label_regret"`
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
@@ -61,29 +66,30 @@ type compared struct {
 // an error no file is written.
 //
 // Of a language model that writes (--max-tokens), the text goes to w as it comes.
-func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) (*proved, error) {
-	s, err := begin(ctx, cfg, ph)
+func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*proved, error) {
+	file, err := files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile)
+	if err != nil {
+		return nil, err
+	}
+	page, err := createPage(files, "report", cfg.Report)
+	if err != nil {
+		return nil, err
+	}
+	s, err := begin(ctx, cfg, files, ph)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
-	proofFile, err := s.create(outputPath(cfg.Proof, cfg.Model, ".proof"))
-	if err != nil {
-		return nil, err
-	}
-	reportFile, err := createReport(cfg.Report)
-	if err != nil {
-		return nil, err
-	}
-	defer reportFile.abort()
 	if err := s.commit(ctx); err != nil {
 		return nil, err
 	}
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		s.opts = append(s.opts, provemodel.Continue(new(provemodel.Pass)))
-		if text, err = j.Write(ctx, s.circuit, w, s.opts...); err != nil {
+		if !s.device.GPU() { // which runs circuits itself
+			s.opts.Prove.Pass = new(provemodel.Pass)
+		}
+		if text, err = j.Generate(ctx, s.circuit, w, s.opts.Prove.Pass, s.opts.Prove.Sampling); err != nil {
 			return nil, err
 		}
 	}
@@ -99,43 +105,46 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	made := s.proved(p, proofFile, j.InputFrom, outputs)
+	var logits likeness
+	if text != nil {
+		logits = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
+	} else if j.Predicts() {
+		logits = likenessOf(p.Outputs[0], float[0], 0)
+	}
+	made := s.proved(p, file, j.InputFrom, outputs, logits)
 	made.Report = cfg.Report
 	if text != nil {
 		made.textOf = written(text)
-		made.likeness = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
-	} else if j.Predicts() {
-		made.likeness = likenessOf(p.Outputs[0], float[0], 0)
 	}
 	if cfg.Embedding {
 		made.Embedding = p.Outputs[0].Values
 	}
-	if reportFile != nil {
+	if page != nil {
 		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
 		if err == nil {
-			err = r.Write(reportFile)
+			err = r.Write(page)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--report: %w", err)
 		}
 	}
-	if err := errors.Join(s.vk.write(s.committed.KeyFile()), proofFile.write(p.File)); err != nil {
+	if err := errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)); err != nil {
 		return nil, err
 	}
-	if err := place(reportFile.with(s.ranges.with(s.vk, proofFile)...)...); err != nil {
+	if err := files.place(); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
 // proved describes a proof.
-func (s *session) proved(p *provemodel.Proof, file output, input string, outputs []compared) *proved {
+func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared, logits likeness) *proved {
 	cfg, j := s.cfg, s.job
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: input, Calibration: j.Calibration(s.circuit),
 		Provisional: j.Provisional(s.circuit), Ranges: cfg.RangesOut,
 		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(),
-		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: s.ph.All(),
+		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, logits, p.Saturated), likeness: logits, Phases: s.ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
 	}
@@ -149,7 +158,7 @@ func compare(p *provemodel.Proof, float []provemodel.Tensor) ([]compared, error)
 		if err != nil {
 			return nil, err
 		}
-		outputs[i] = compared{p.Outputs[i], f.Values, a}
+		outputs[i] = compared{p.Outputs[i], f.Values, a, labelRegret(p.Outputs[i], f)}
 	}
 	return outputs, nil
 }
@@ -189,19 +198,19 @@ func (p *proved) print(w io.Writer) {
 }
 
 // printDevices prints a line for each device, unless the processor did everything.
-func printDevices(w io.Writer, devices []provemodel.DeviceStats) {
-	if len(devices) < 2 {
+func printDevices(w io.Writer, all []devices.Stats) {
+	if len(all) < 2 {
 		return
 	}
-	for _, d := range devices {
+	for _, d := range all {
 		lost := ""
-		if len(d.MadeAgain) > 0 {
-			lost = "; made again for want of memory: " + strings.Join(d.MadeAgain, ", ")
+		if len(d.Recomputed) > 0 {
+			lost = "; recomputed for want of memory: " + strings.Join(d.Recomputed, ", ")
 		}
 		if d.Lost {
 			lost += ", lost"
 		}
-		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
-			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)
+		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s reserved; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
+			ui.Bytes(d.Peak), ui.Bytes(d.Reserved), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)
 	}
 }

@@ -4,39 +4,26 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/report"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// createReport begins the report, if one is asked for.
-func createReport(path string) (*optional, error) {
+// createPage begins the page that a setting asks for; nil if it asks for none.
+func createPage(files *outputs, setting, path string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := create(path)
-	return &optional{file}, err
-}
-
-// optional is a file that may not be asked for: nil then.
-type optional struct{ output }
-
-func (o *optional) abort() {
-	if o != nil {
-		o.Abort()
+	page, err := files.create(setting, path, pageFile)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// with returns the files that are to be placed together with this one.
-func (o *optional) with(files ...output) []output {
-	if o == nil {
-		return files
-	}
-	return append(files, o.output)
+	return page, page.write([]byte(pageMark))
 }
 
 // reportOf describes a proof that was just made.
@@ -143,29 +130,43 @@ func pictured(r *report.Report, j *job.Job, made *proved) {
 	}
 }
 
+// described is the result of inspect --html.
+type described struct {
+	Model      string `json:"model"`
+	Parameters int    `json:"parameters"`
+	HTML       string `json:"html"` // the page that was written
+}
+
+func (d *described) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "model       %s, %d parameters\npage        %s\n", ui.Printable(d.Model), d.Parameters, ui.Printable(d.HTML))
+	return err
+}
+
 // describeModel writes the description of a model as HTML: that of its run on the
 // input, before anything is proved.
-func describeModel(ctx context.Context, cfg *config.Config, ph *ui.Phases) error {
+func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*described, error) {
 	if cfg.Model == "" {
-		return job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
+		return nil, job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
+	}
+	page, err := createPage(files, "html", cfg.HTML)
+	if err != nil {
+		return nil, err
 	}
 	j, err := job.Open(cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer j.Close()
-	file, err := create(cfg.HTML)
-	if err != nil {
-		return err
+	if err := files.apartFrom(j.Model); err != nil {
+		return nil, err
 	}
-	defer file.Abort()
-	circuit, err := j.Quantise(ctx, job.Options(cfg, ph)...)
+	circuit, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	layers, err := circuit.Layers(ctx, j.Model, j.Input)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &report.Report{
 		Title: "Model " + j.Model.Name(), Layers: layers,
@@ -179,21 +180,24 @@ func describeModel(ctx context.Context, cfg *config.Config, ph *ui.Phases) error
 	}
 	run, err := circuit.Run(ctx, j.Input)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	float, err := j.Float(ctx, circuit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, f := range float {
 		a, err := provemodel.Compare(run.Outputs[i], f)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a})
 	}
-	if err := r.Write(file); err != nil {
-		return cannotWrite(cfg.HTML, err)
+	if err := r.Write(page); err != nil {
+		return nil, cannotWrite(cfg.HTML, err)
 	}
-	return place(file)
+	if err := files.place(); err != nil {
+		return nil, err
+	}
+	return &described{Model: j.Model.Name(), Parameters: j.Model.Parameters(), HTML: page.path}, nil
 }

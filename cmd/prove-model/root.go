@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -18,7 +18,7 @@ import (
 // making it.
 var modelFlags = []string{
 	"model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "security-bits", "grind-bits",
-	"memory-gb", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "track-memory", "threads", "seed",
+	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 
 func newRoot() *cobra.Command {
@@ -35,11 +35,13 @@ commitment of an earlier run from the cache), proves the run on the input,
 verifies its own proof, and writes proof and verification key. Settings may
 also come from PROVE_MODEL_* variables and from prove-model.yaml.
 
-An output that is off by more than 1 % of its range from the float model's is
-warned about; with --max-error nothing is proved then.
+An output that is off by more than 1 % of its range from the float model's, or has
+another label, is warned about; logits of a language model where next tokens differ.
+With --max-error nothing is proved of a run that is off by more.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
+		Version:       builtAs(),
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -52,12 +54,14 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			if cfg.JSON {
 				stream = nil
 			}
+			files := outputsOf(cmd.Flags(), cfg, true)
+			defer files.abort()
 			ph := progress(cmd, cfg)
 			var each []*proved
 			var p *proved
 			if cfg.Each {
-				each, err = proveEach(cmd.Context(), cfg, ph)
-			} else if p, err = prove(cmd.Context(), cfg, ph, stream); err == nil {
+				each, err = proveEach(cmd.Context(), cfg, files, ph)
+			} else if p, err = prove(cmd.Context(), cfg, files, ph, stream); err == nil {
 				each = []*proved{p}
 			}
 			var off *provemodel.AccuracyError
@@ -82,13 +86,14 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
+	root.Flags().Bool("version", false, "print the version and how it was built")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	cobra.AddTemplateFunc("groups", config.Help)
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{groups .LocalFlags}}", 1))
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
 var update = flag.Bool("update", false, "write docs/json-schema")
 
-const schemas = "../../docs/json-schema"
+// schemas is their folder, whatever the current one becomes.
+var schemas, _ = filepath.Abs("../../docs/json-schema")
 
 // results are what the commands print with --json, and what each is called.
 var results = map[string]struct {
@@ -35,6 +36,8 @@ var results = map[string]struct {
 	"check-key":         {"prove-model check-key --json, exit code 0 or 1", checked{}},
 	"commit":            {"prove-model commit --json", committed{}},
 	"inspect-model":     {"prove-model inspect --model x.onnx --json", inspect.Model{}},
+	"inspect-html":      {"prove-model inspect --model x.onnx --html x.html --json", described{}},
+	"error":             {"any command with --json that ends with exit code 2, unless it has printed a document of its own", failed{}},
 	"inspect-key":       {"prove-model inspect --vk x.vk --json", inspect.Key{}},
 	"inspect-proof":     {"prove-model inspect --proof x.proof --json", inspect.Proof{}},
 	"devices":           {"prove-model devices --json", deviceList{}},
@@ -143,11 +146,7 @@ func members(t reflect.Type, properties map[string]any, required *[]string) {
 }
 
 func compiled(name string) *jsonschema.Schema {
-	path, err := filepath.Abs(filepath.Join(schemas, name+".json"))
-	if err != nil {
-		panic(err)
-	}
-	return jsonschema.NewCompiler().MustCompile(path)
+	return jsonschema.NewCompiler().MustCompile(filepath.Join(schemas, name+".json"))
 }
 
 // valid holds a JSON text against a schema.

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 //	cut FILE SIZE         shortens a file; negative sizes cut from the end
 //	pinned NAME FILE      sets a variable to the commitment that a command printed
 //	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
+//	hardlink OLD NEW      makes a second name for a file
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //	mkpicture FILE W H    writes a picture, likewise
 //
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"flip":      flip,
+			"hardlink":  hardlink,
 			"cut":       cut,
 			"estimated": estimated,
 			"mkmodel":   mkmodel,
@@ -94,6 +96,13 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	data[at] ^= 0x10
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
+func hardlink(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hardlink OLD NEW")
+	}
+	ts.Check(os.Link(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
 }
 
 func cut(ts *testscript.TestScript, neg bool, args []string) {

@@ -6,9 +6,11 @@ import (
 	"sync"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/prover"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -18,9 +20,10 @@ type session struct {
 	ph     *ui.Phases
 	device *provemodel.Device
 	job    *job.Job
-	vk     output
-	ranges *rangesOut
-	opts   []provemodel.Option
+	files  *outputs
+	vk     *output
+	ranges *output // nil if none is asked for
+	opts   *job.Options
 
 	circuit   *provemodel.Circuit
 	committed *provemodel.Committed
@@ -29,15 +32,21 @@ type session struct {
 	ends []func() // in reverse
 }
 
-// begin reads model and inputs, and begins the files of the key and the ranges. The
+// begin begins the files of the key and the ranges, and reads model and inputs. The
 // caller ends the session, after an error too it is over.
-func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, err error) {
-	s := &session{cfg: cfg, ph: ph}
+func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *session, err error) {
+	s := &session{cfg: cfg, ph: ph, files: files}
 	defer func() {
 		if err != nil {
 			s.end()
 		}
 	}()
+	if s.vk, err = files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile); err != nil {
+		return nil, err
+	}
+	if s.ranges, err = createRanges(cfg, files); err != nil {
+		return nil, err
+	}
 	unlimited, err := job.LimitMemory(cfg, ph)
 	if err != nil {
 		return nil, err
@@ -55,18 +64,14 @@ func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, 
 	if s.job.Notes != "" {
 		ph.Warn(s.job.Notes)
 	}
-	if s.vk, err = s.create(outputPath(cfg.VK, cfg.Model, ".vk")); err != nil {
+	if err := files.apartFrom(s.job.Model); err != nil {
 		return nil, err
 	}
-	if s.ranges, err = createRanges(cfg); err != nil {
-		return nil, err
-	}
-	s.ends = append(s.ends, s.ranges.abort)
-	s.opts = append(job.Options(cfg, ph), provemodel.On(s.device))
+	s.opts = job.OptionsOf(cfg, ph, s.device)
 	return s, nil
 }
 
-// end releases what the session has; files that are not placed by then are gone.
+// end releases what the session has.
 func (s *session) end() {
 	for i := len(s.ends) - 1; i >= 0; i-- {
 		s.ends[i]()
@@ -74,29 +79,19 @@ func (s *session) end() {
 	s.ends = nil
 }
 
-// create begins a file of the session.
-func (s *session) create(path string) (output, error) {
-	f, err := create(path)
-	if err != nil {
-		return output{}, err
-	}
-	s.ends = append(s.ends, func() { f.Abort() })
-	return f, nil
-}
-
 // commit quantises the model, says what is about to be taken, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
-	if s.circuit, err = s.job.Quantise(ctx, s.opts...); err != nil {
+	if s.circuit, err = s.job.Quantise(ctx, s.opts); err != nil {
 		return err
 	}
-	if err = s.ranges.take(s.job, s.circuit); err != nil {
+	if err = writeRanges(s.ranges, s.job, s.circuit); err != nil {
 		return err
 	}
 	if s.estimate, err = job.Estimate(s.circuit, s.job.Input, s.ph, s.opts); err != nil {
 		return err
 	}
 	collectFor(s.estimate.Memory)
-	s.committed, err = provemodel.Commit(ctx, s.circuit, s.opts...)
+	s.committed, err = provemodel.Commit(ctx, s.circuit, &s.opts.Commit)
 	return err
 }
 
@@ -105,11 +100,15 @@ func (s *session) commit(ctx context.Context) (err error) {
 // once where there is a GPU for the proof; unless it must respect them (--max-error) or memory is
 // bounded: then they come first.
 func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []provemodel.Tensor, err error) {
-	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || provemodel.MemoryLimit() > 0 {
+	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || arena.Bounded() > 0 {
 		if float, err = s.job.Float(ctx, s.circuit); err != nil {
 			return nil, nil, err
 		}
-		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, s.bar(float)...)...)
+		opts := s.opts.Prove
+		if s.cfg.MaxError > 0 {
+			opts.MaxError, opts.Float = s.cfg.MaxError, float
+		}
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, &opts)
 		return p, float, err
 	}
 	start := make(chan struct{})
@@ -129,7 +128,9 @@ func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []prove
 	})
 	group.Go(func() (err error) {
 		defer now()
-		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, provemodel.Observe(&heard{s.ph, provemodel.PhaseProve, now}))...)
+		opts := s.opts.Prove
+		opts.Observer = &heard{s.ph, provemodel.Phase(prover.PhaseChunks), now}
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, &opts)
 		return err
 	})
 	err = group.Wait()
@@ -149,14 +150,6 @@ func (h *heard) Begin(p provemodel.Phase) {
 		h.begin()
 	}
 	h.Observer.Begin(p)
-}
-
-// bar is what a proof must respect, given the float model's outputs.
-func (s *session) bar(float []provemodel.Tensor) []provemodel.Option {
-	if s.cfg.MaxError <= 0 {
-		return nil
-	}
-	return []provemodel.Option{provemodel.MaxError(s.cfg.MaxError, float)}
 }
 
 // hint says what helps if proving failed.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // What became of a text.
@@ -115,12 +115,12 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 		return nil, job.WithHint(errors.New("--prompt and --text need the tokenizer"), "name it with --tokenizer FILE, or the model that it comes with with --model")
 	case t != nil && t.Digest() != s.Text.Tokenizer:
 		return nil, fmt.Errorf("%w: its key is for another tokenizer, with the SHA-256 %x: the one that is given has %x", provemodel.ErrInvalid, s.Text.Tokenizer, t.Digest())
-	case s.Written == nil && (cfg.Text != "" || drawn):
+	case s.Generated == nil && (cfg.Text != "" || drawn):
 		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", provemodel.ErrInvalid)
 	}
 	p := &proven{}
-	if s.Written != nil {
-		p.PromptTokens, p.Tokens, p.Verdict, p.Sampling = s.Written.Prompt, s.Written.Tokens, verdict(s.Written.Ended), s.Written.Sampling
+	if s.Generated != nil {
+		p.PromptTokens, p.Tokens, p.Verdict, p.Sampling = s.Generated.Prompt, s.Generated.Tokens, verdict(s.Generated.Ended), s.Generated.Sampling
 	} else {
 		for _, id := range s.Inputs[0].Values {
 			p.PromptTokens = append(p.PromptTokens, int(id))

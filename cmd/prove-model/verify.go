@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -13,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 func newVerify() *cobra.Command {
@@ -89,13 +90,13 @@ type verified struct {
 	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
 	Certified  bool                `json:"certified"`                 // by --cert
 	// Saturated lists the tables of the key that clamp.
-	Saturated []provemodel.Saturation `json:"saturated,omitempty"`
+	Saturated []statement.Saturation `json:"saturated,omitempty"`
 	*proven
 	security
 	ProofBytes int64   `json:"proof_bytes,omitempty"`
 	Seconds    float64 `json:"seconds"`
 
-	strength provemodel.Strength
+	strength soundness.Strength
 }
 
 // verify checks the proof file against the key file, and both against what the
@@ -124,19 +125,19 @@ func verify(cfg *config.Config) (*verified, error) {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	if cfg.Cert != "" {
-		cert, err := os.Open(cfg.Cert)
+		cert, err := job.OpenFile(cfg.Cert)
 		if err != nil {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}
 		defer cert.Close()
 		opts.Certificate = cert
 	}
-	vk, err := os.Open(cfg.VK)
+	vk, err := job.OpenFile(cfg.VK)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
 	defer vk.Close()
-	file, err := os.Open(cfg.Proof)
+	file, err := job.OpenFile(cfg.Proof)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
@@ -204,7 +205,7 @@ func plain(err error) string {
 
 // printSaturated says where values inside of the model were clamped, or that none
 // was, if the key lets a proof say so.
-func printSaturated(w io.Writer, list []provemodel.Saturation) {
+func printSaturated(w io.Writer, list []statement.Saturation) {
 	count, of := 0, 0
 	for _, s := range list {
 		if s.Count > 0 {

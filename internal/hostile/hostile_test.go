@@ -163,7 +163,7 @@ func opens(name string) reader {
 			return err
 		}
 		defer m.Close()
-		_, err = provemodel.Quantise(context.Background(), m, []provemodel.Input{m.Random(1)})
+		_, err = provemodel.Quantise(context.Background(), m, []provemodel.Input{m.Random(1)}, nil)
 		return err
 	}
 }

@@ -17,7 +17,11 @@ const maxFile = 1 << 40
 type File struct {
 	data  []byte
 	unmap func() error // nil when data is on the heap
+	info  os.FileInfo
 }
+
+// Is says whether this is the file that info describes, under whatever name.
+func (f *File) Is(info os.FileInfo) bool { return os.SameFile(f.info, info) }
 
 // Bytes returns the contents, which are not to be changed, until Close.
 func (f *File) Bytes() []byte { return f.data }
@@ -45,7 +49,12 @@ func Read(f *os.File) (*File, error) {
 	if n > maxFile || int64(int(n)) != n {
 		return nil, fmt.Errorf("%s: %d bytes are too many", f.Name(), n)
 	}
-	return mapFile(f, int(n))
+	m, err := mapFile(f, int(n))
+	if err != nil {
+		return nil, err
+	}
+	m.info = st
+	return m, nil
 }
 
 // Close unmaps the file. Its bytes must not be used afterwards.

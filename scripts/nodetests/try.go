@@ -76,7 +76,7 @@ func try(dir string, t test, end time.Time, rng *rand.Rand) (r result) {
 	if why := compare(float, want, 1e-3); why != "" {
 		return result{verdict: wrong, why: "the float model: " + why, fixed: fixed}
 	}
-	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in})
+	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, nil)
 	if err != nil {
 		return result{verdict: refused, why: err.Error()}
 	}
@@ -105,7 +105,7 @@ func try(dir string, t test, end time.Time, rng *rand.Rand) (r result) {
 
 // inMode quantises a test that is right in another mode, and runs it.
 func inMode(ctx context.Context, m *provemodel.Model, in provemodel.Input, want onnx.Inputs, mode string, bar float64) result {
-	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, provemodel.Mode(mode))
+	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, &provemodel.QuantiseOptions{Mode: mode})
 	if err != nil {
 		return result{verdict: refused, why: err.Error()}
 	}
@@ -221,11 +221,11 @@ const alterations = 8
 // was opened.
 func proves(ctx context.Context, circuit *provemodel.Circuit, in provemodel.Input, rng *rand.Rand) error {
 	// Little security makes it quick; a flipped bit is refused all the same.
-	committed, err := provemodel.Commit(ctx, circuit, provemodel.SecurityBits(60), provemodel.GrindBits(2))
+	committed, err := provemodel.Commit(ctx, circuit, &provemodel.CommitOptions{SecurityBits: 60, GrindBits: 2})
 	if err != nil {
 		return err
 	}
-	p, err := provemodel.Prove(ctx, committed, in)
+	p, err := provemodel.Prove(ctx, committed, in, nil)
 	if err != nil {
 		return err
 	}

@@ -25,18 +25,19 @@ type testCase struct {
 	name  string
 	build func(b *graph.Builder)
 	input func(i int) float64
-	opts  []provemodel.Option
+	mode  string
+	key   *provemodel.CommitOptions
 }
 
 var cases = []testCase{
 	// Several megabytes, mostly of public values.
-	{"large", relu("x", 1, 1500000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, []provemodel.Option{provemodel.Mode("exact")}},
+	{"large", relu("x", 1, 1500000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, "exact", nil},
 	// Mostly an opening.
 	{"medium", perceptron(4, 512), func(i int) float64 { return math.Sin(float64(i)) },
-		[]provemodel.Option{provemodel.SecurityBits(110), provemodel.GrindBits(0)}},
-	{"names", relu(hostile, 1, 3), func(i int) float64 { return float64(i) - 1 }, nil},
-	{"text", relu("characters", 1, len(sentence)), func(i int) float64 { return float64(sentence[i]) }, nil},
-	{"picture", relu("photo", 2, 3, 24, 32), picture, nil},
+		"", &provemodel.CommitOptions{SecurityBits: 110, GrindBits: -1}},
+	{"names", relu(hostile, 1, 3), func(i int) float64 { return float64(i) - 1 }, "", nil},
+	{"text", relu("characters", 1, len(sentence)), func(i int) float64 { return float64(sentence[i]) }, "", nil},
+	{"picture", relu("photo", 2, 3, 24, 32), picture, "", nil},
 }
 
 var sentence = []rune("What a proof says is that a computation was done; it says <b>nothing</b> of why. Größe.")
@@ -90,15 +91,15 @@ func (c testCase) write(folder string) error {
 	for i := range input {
 		input[i] = c.input(i)
 	}
-	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{{input}}, append(c.opts, provemodel.Headroom(1))...)
+	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{{input}}, &provemodel.QuantiseOptions{Mode: c.mode, Headroom: 1})
 	if err != nil {
 		return err
 	}
-	committed, err := provemodel.Commit(ctx, circuit, c.opts...)
+	committed, err := provemodel.Commit(ctx, circuit, c.key)
 	if err != nil {
 		return err
 	}
-	proof, err := provemodel.Prove(ctx, committed, provemodel.Input{input}, c.opts...)
+	proof, err := provemodel.Prove(ctx, committed, provemodel.Input{input}, nil)
 	if err != nil {
 		return err
 	}

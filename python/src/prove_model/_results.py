@@ -85,8 +85,8 @@ class Proof:
     """Those of the float model on the same inputs, which the proof does not speak of."""
     accuracy: dict[str, Accuracy]
     within_bar: bool | None
-    """Whether every output is as close to the float model's as ``max_error`` (by default 1 % of its range) asks; None if
-    that is not known, of a proof that was read without its report."""
+    """Whether the run is as close to the float model's as ``max_error`` asks, or without it as docs/quantisation.md says;
+    None if that is not known, of a proof that was read without its report."""
     saturated: list[Saturation]
     advice: str
     """What would bring the outputs closer, "" if there is nothing to be said."""

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/cost"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -34,7 +34,7 @@ func estimate(weights, witness int) *Estimate {
 		Weights: weights, Witness: witness,
 		Memory: smallestBytes + weightBytes*int64(weights) + witnessBytes*int64(witness),
 	}
-	commit, prove := provemodel.ProcessorTime(weights, witness)
+	commit, prove := cost.ProcessorTime(weights, witness)
 	if e.Commit = commit; witness > 0 {
 		e.Prove = prove
 	}

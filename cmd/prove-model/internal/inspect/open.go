@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -49,7 +48,7 @@ func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
 	}
 	defer j.Close()
 	m := OfModel(j.Model)
-	c, err := j.Quantise(ctx, job.Options(cfg, ui.NewPhases(nil, true))...)
+	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ui.NewPhases(nil, true), nil))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -71,7 +70,7 @@ func openProof(cfg *config.Config) (*Proof, error) {
 	if err != nil {
 		return nil, job.WithHint(err, "a proof is read with its key: name it with --vk")
 	}
-	f, err := os.Open(cfg.Proof)
+	f, err := job.OpenFile(cfg.Proof)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func openProof(cfg *config.Config) (*Proof, error) {
 }
 
 func readKey(path string) (*proof.Key, error) {
-	f, err := os.Open(path)
+	f, err := job.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

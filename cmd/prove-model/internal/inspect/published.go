@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // Published is a model of the Hugging Face layout or of a GGUF file.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // page is an HTML document. All text that it is given is escaped: names come from

@@ -7,7 +7,7 @@ import (
 	"html"
 	"slices"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // Text is what a language model read and wrote.

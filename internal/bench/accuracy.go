@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// Accuracy compares a quantised classifier with the float model on a test set.
+// The class of an image is the index of the largest output.
+type Accuracy struct {
+	Model     string  `json:"model"`
+	Samples   int     `json:"samples"`
+	Float     float64 `json:"float_accuracy"`
+	Quantised float64 `json:"quantised_accuracy"`
+	Agreement float64 `json:"agreement"` // of the two classes
+}
+
+// String gives the figures on one line.
+func (a *Accuracy) String() string {
+	return fmt.Sprintf("%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%",
+		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
+}
+
+// labelled is what a test file has besides what ReadArrays reads.
+type labelled struct {
+	Labels []int `json:"labels"`
+}
+
+// MeasureAccuracy runs both models on every sample of the test file, JSON with
+// "input_data" (samples end to end) and "labels".
+func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (*Accuracy, error) {
+	j, err := job.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	samples, labels, err := readTest(j.Model, test)
+	if err != nil {
+		return nil, fmt.Errorf("test set %s: %w", test, err)
+	}
+	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
+	if err != nil {
+		return nil, err
+	}
+	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
+	ph.Begin("test")
+	for i, sample := range samples {
+		ph.Progress(i, len(samples))
+		if err = a.add(ctx, j.Model, c, sample, labels[i]); err != nil {
+			err = fmt.Errorf("sample %d: %w", i, err)
+			break
+		}
+	}
+	ph.End(err)
+	for _, x := range []*float64{&a.Float, &a.Quantised, &a.Agreement} {
+		*x /= float64(len(samples))
+	}
+	return a, err
+}
+
+// add counts one sample.
+func (a *Accuracy) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, sample provemodel.Input, label int) error {
+	float, err := m.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	run, err := c.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
+	count(&a.Float, f == label)
+	count(&a.Quantised, q == label)
+	count(&a.Agreement, f == q)
+	return nil
+}
+
+func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, labels []int, err error) {
+	inputs, err := provemodel.ReadArrays(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if samples, err = m.Samples(inputs); err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	var l labelled
+	if err := json.Unmarshal(data, &l); err != nil {
+		return nil, nil, err
+	}
+	if len(l.Labels) != len(samples) {
+		return nil, nil, fmt.Errorf("%d samples, but %d labels", len(samples), len(l.Labels))
+	}
+	return samples, l.Labels, nil
+}
+
+func largest(v []float64) int { return slices.Index(v, slices.Max(v)) }
+
+func count(x *float64, yes bool) {
+	if yes {
+		*x++
+	}
+}

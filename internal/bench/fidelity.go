@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise"
+)
+
+// Bars are what a quantised model must reach on every sample of a test, or on all
+// together; 0 is no bar. A folder's bars.json has them.
+type Bars struct {
+	RangeError float64 `json:"range_error"` // most error of an output, as a fraction of its range
+	Cosine     float64 `json:"cosine"`      // least cosine similarity
+	KL         float64 `json:"kl"`          // most divergence of the distributions that rows are the logits of, nats in the mean
+	Top1       float64 `json:"top1"`        // least part of the rows with the same largest entry
+	Margin     float64 `json:"margin"`      // rows with a larger margin in the float model must all have the same one
+}
+
+// Fidelity is how close a quantised model comes to the float one on inputs that
+// calibration has not seen. Figures of rows are for models with a bar on them.
+type Fidelity struct {
+	Model      string  `json:"model"`
+	Mode       string  `json:"mode"`
+	Samples    int     `json:"samples"`
+	Rows       int     `json:"rows"`
+	Formats    string  `json:"formats"` // how many values have which
+	LookUps    int     `json:"look_ups"`
+	Quantise   float64 `json:"quantise_seconds"` // calibration, and the choice of formats
+	Runs       int     `json:"runs"`             // that the choice took
+	RangeError float64 `json:"range_error"`      // worst output
+	Cosine     float64 `json:"cosine"`           // worst output
+	KL         float64 `json:"kl,omitempty"`
+	Top1       float64 `json:"top1,omitempty"`
+	Sure       int     `json:"sure,omitempty"`       // rows beyond the margin
+	SureAgree  int     `json:"sure_agree,omitempty"` // of which so many have the same largest entry
+	Saturated  int     `json:"saturated"`            // values that were clamped, over all samples
+	Missed     string  `json:"missed,omitempty"`     // the bars
+}
+
+// MeasureFidelity quantises the model of each folder, network.onnx, with the samples
+// of calibration.npz, and holds the integer model against the float one on those of
+// test.npz. Nothing is proved: a proof has the same integers.
+func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) ([]*Fidelity, error) {
+	var all []*Fidelity
+	for _, folder := range folders {
+		f, err := measureFolder(ctx, cfg, folder, ph)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, err)
+		}
+		ph.Printf("%s done", f.Model)
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *ui.Phases) (*Fidelity, error) {
+	data, err := os.ReadFile(filepath.Join(folder, "bars.json"))
+	if err != nil {
+		return nil, job.WithHint(err, "a folder holds network.onnx, calibration.npz, test.npz and bars.json")
+	}
+	var bars Bars
+	if err := json.Unmarshal(data, &bars); err != nil {
+		return nil, fmt.Errorf("bars.json: %w", err)
+	}
+	local := *cfg
+	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), []string{filepath.Join(folder, "calibration.npz")}
+	local.NoCache = true
+	j, err := job.Open(&local)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	arrays, err := provemodel.ReadArrays(filepath.Join(folder, "test.npz"))
+	if err != nil {
+		return nil, err
+	}
+	tests, err := j.Model.Samples(arrays)
+	if err != nil {
+		return nil, fmt.Errorf("test.npz: %w", err)
+	}
+	start := time.Now()
+	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
+	if err != nil {
+		return nil, err
+	}
+	f := &Fidelity{Model: filepath.Base(folder), Mode: local.Mode, Samples: len(tests), Quantise: time.Since(start).Seconds(), Cosine: 1}
+	f.Formats, f.LookUps = histogram(c.Report().Chosen), lookUps(c.Graph())
+	if choice := c.Report().Choice; choice != nil {
+		f.Runs = choice.Runs
+	}
+	ph.Begin("test")
+	for i, sample := range tests {
+		ph.Progress(i, len(tests))
+		if err = f.add(ctx, j.Model, c, sample, bars); err != nil {
+			err = fmt.Errorf("sample %d: %w", i, err)
+			break
+		}
+	}
+	ph.End(err)
+	if f.Rows > 0 {
+		f.KL, f.Top1 = f.KL/float64(f.Rows), f.Top1/float64(f.Rows)
+	}
+	f.Missed = bars.missed(f)
+	return f, err
+}
+
+// add runs both models on one sample.
+func (f *Fidelity) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, sample provemodel.Input, bars Bars) error {
+	float, err := m.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	run, err := c.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	for _, s := range run.Saturated {
+		f.Saturated += s.Count
+	}
+	for i, want := range float {
+		got := run.Outputs[i]
+		a, err := provemodel.Compare(got, want)
+		if err != nil {
+			return err
+		}
+		f.RangeError, f.Cosine = math.Max(f.RangeError, a.RangeError), math.Min(f.Cosine, a.Cosine)
+		if bars.KL == 0 && bars.Top1 == 0 && bars.Margin == 0 {
+			continue
+		}
+		size := want.Shape[len(want.Shape)-1]
+		f.KL += quantise.Divergence(got.Values, want.Values, size) * float64(len(want.Values)/size)
+		for at := 0; at < len(want.Values); at += size {
+			f.addRow(got.Values[at:at+size], want.Values[at:at+size], bars.Margin)
+		}
+	}
+	return nil
+}
+
+// addRow counts one row of logits.
+func (f *Fidelity) addRow(got, want []float64, margin float64) {
+	first := largest(want)
+	same := largest(got) == first
+	f.Rows++
+	count(&f.Top1, same)
+	second := math.Inf(-1)
+	for i, x := range want {
+		if i != first {
+			second = math.Max(second, x)
+		}
+	}
+	if margin > 0 && want[first]-second > margin {
+		f.Sure++
+		if same {
+			f.SureAgree++
+		}
+	}
+}
+
+// missed lists the bars that were not reached.
+func (b Bars) missed(f *Fidelity) string {
+	var list []string
+	miss := func(yes bool, format string, args ...any) {
+		if yes {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	miss(b.RangeError > 0 && !(f.RangeError <= b.RangeError), "an error of %.3f %% is over %.3f %%", 100*f.RangeError, 100*b.RangeError)
+	miss(b.Cosine > 0 && !(f.Cosine >= b.Cosine), "a cosine of %.6f is below %g", f.Cosine, b.Cosine)
+	miss(b.KL > 0 && !(f.KL <= b.KL), "a divergence of %.2g is over %.2g", f.KL, b.KL)
+	miss(b.Top1 > 0 && !(f.Top1 >= b.Top1), "the largest entry of %.2f %% of the rows is below %.2f %%", 100*f.Top1, 100*b.Top1)
+	miss(b.Margin > 0 && f.SureAgree != f.Sure, "%d rows with a margin above %g have another largest entry", f.Sure-f.SureAgree, b.Margin)
+	return strings.Join(list, "; ")
+}
+
+// histogram says how many values have which format: bits/bits of the weights.
+func histogram(chosen []quantise.Chosen) string {
+	counts := map[quantise.Format]int{}
+	for _, c := range chosen {
+		counts[c.Format]++
+	}
+	if len(counts) == 0 {
+		return "-"
+	}
+	var formats []quantise.Format
+	for f := range counts {
+		formats = append(formats, f)
+	}
+	slices.SortFunc(formats, func(a, b quantise.Format) int { return int(a.Code()) - int(b.Code()) })
+	var list []string
+	for _, f := range formats {
+		s := fmt.Sprint(f.Bits)
+		if f.Weights > 0 {
+			s += fmt.Sprintf("/%d", f.Weights)
+		}
+		list = append(list, fmt.Sprintf("%s×%d", s, counts[f]))
+	}
+	return strings.Join(list, " ")
+}
+
+// lookUps is the number of entries that a run looks up.
+func lookUps(g *model.Graph) int {
+	n := 0
+	for i := range g.Steps {
+		if g.Steps[i].Kind == model.StepLookup {
+			n += model.Size(g.Steps[i].Shape)
+		}
+	}
+	return n
+}
+
+// FidelityTable prints a line a model.
+func FidelityTable(w io.Writer, all []*Fidelity) error {
+	header := []string{"model", "mode", "samples", "error %", "cosine", "KL", "top-1 %", "sure", "saturated", "look-ups", "quantise s", "runs", "formats (bits/weights × values)"}
+	var rows [][]string
+	for _, f := range all {
+		kl, top, sure := "-", "-", "-"
+		if f.Rows > 0 {
+			kl, top = fmt.Sprintf("%.2g", f.KL), fmt.Sprintf("%.2f", 100*f.Top1)
+		}
+		if f.Sure > 0 {
+			sure = fmt.Sprintf("%d of %d", f.SureAgree, f.Sure)
+		}
+		rows = append(rows, []string{
+			f.Model, f.Mode, fmt.Sprint(f.Samples), fmt.Sprintf("%.3f", 100*f.RangeError), fmt.Sprintf("%.6f", f.Cosine), kl, top, sure,
+			fmt.Sprint(f.Saturated), fmt.Sprint(f.LookUps), fmt.Sprintf("%.1f", f.Quantise), fmt.Sprint(f.Runs), f.Formats,
+		})
+	}
+	return ui.Table(w, header, rows)
+}
+
+// Misses joins what all models missed.
+func Misses(all []*Fidelity) error {
+	var errs []error
+	for _, f := range all {
+		if f.Missed != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", f.Model, f.Missed))
+		}
+	}
+	return errors.Join(errs...)
+}

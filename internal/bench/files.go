@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// Limits are what a model must respect; 0 is no limit.
+type Limits struct {
+	RangeError float64 // most error of an output, as a fraction of its range
+	Cosine     float64 // least cosine similarity of an output of eight values or more
+}
+
+// Files measures models, with so many proofs of each, and a list of so many: ONNX files, on a random input, or folders with
+// a network.onnx and an input.json. What goes wrong with one model is noted in
+// its Error; only an interruption ends the whole.
+func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs, list int, ph *ui.Phases) ([]*Model, error) {
+	var all []*Model
+	for _, path := range paths {
+		m, err := measureFile(ctx, cfg, path, runs, list, ph)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			err = limits.check(m)
+		}
+		if err != nil {
+			m = &Model{Error: err.Error()}
+		}
+		m.Name = filepath.Base(path)
+		all = append(all, m)
+		ph.Printf("%s done", m.Name)
+	}
+	return all, nil
+}
+
+func measureFile(ctx context.Context, cfg *config.Config, path string, runs, list int, ph *ui.Phases) (*Model, error) {
+	local := *cfg
+	local.Model, local.Input = path, nil
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		local.Model, local.Input = filepath.Join(path, "network.onnx"), []string{filepath.Join(path, "input.json")}
+	}
+	j, err := job.Open(&local)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	return Measure(ctx, &local, j, runs, list, ph)
+}
+
+func (l Limits) check(m *Model) error {
+	if l.RangeError > 0 && !(m.RangeError <= l.RangeError) {
+		return fmt.Errorf("error of %.3f %% of the output's range is over %.3f %%", 100*m.RangeError, 100*l.RangeError)
+	}
+	if l.Cosine > 0 && !(m.Cosine >= l.Cosine) {
+		return fmt.Errorf("cosine similarity %.6f is below %.6f", m.Cosine, l.Cosine)
+	}
+	return nil
+}
+
+// Failures joins the errors of all models.
+func Failures(all []*Model) error {
+	var errs []error
+	for _, m := range all {
+		if m.Error != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", m.Name, m.Error))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,277 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/quantise"
+)
+
+// LLM is the measurement of a language model with random weights: loading, quantising and
+// committing once, and a proof of the logits after texts of some lengths. Seconds.
+type LLM struct {
+	Shape      string `json:"shape"`
+	Layers     int    `json:"layers"`
+	Parameters int    `json:"parameters"`
+	Stored     int64  `json:"stored_bytes"`
+	Mode       string `json:"mode"`
+	MostTokens int    `json:"most_tokens"` // that the key is for
+	Formats    string `json:"formats"`     // how many values have which
+
+	Open     float64    `json:"open_seconds"` // weights mapped, graph built
+	Phases   []ui.Phase `json:"phases"`       // up to the commitment
+	KeyBytes int        `json:"key_bytes"`
+
+	Runs       []LLMRun        `json:"runs"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+	Devices    []devices.Stats `json:"devices"`
+}
+
+// LLMRun is a proof of the logits after a text of random tokens.
+type LLMRun struct {
+	Tokens     int        `json:"tokens"`
+	Phases     []ui.Phase `json:"phases"`
+	Prove      float64    `json:"prove_seconds"` // all of them: forward pass, witness, proof, opening
+	ProveCPU   float64    `json:"prove_cpu_seconds"`
+	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
+	ProofBytes int        `json:"proof_bytes"`
+	Security   float64    `json:"security_bits"`
+	// What a GPU did not keep for want of memory (devices.Stats).
+	Recomputed []string `json:"made_again,omitempty"`
+	// Against the float model, if that was run.
+	RangeError *float64 `json:"range_error,omitempty"`
+	KL         *float64 `json:"kl,omitempty"`
+	Top1       *bool    `json:"top1,omitempty"`
+}
+
+// LLMOptions say what is measured.
+type LLMOptions struct {
+	Shape  *Shape
+	Layers int // 0: as many as the shape has
+	Tokens []int
+	Runs   int // proofs of each number of tokens, of which all are reported
+	Float  int // most tokens after which the float model is run, for the error
+}
+
+// calibrated is the number of random tokens that ranges are taken from.
+const calibrated = 64
+
+// MeasureLLM draws the model, unless the cache folder holds it, quantises it, commits to
+// it, and proves and verifies the logits after each number of tokens. Nothing but the
+// weights as they are drawn is taken from the cache.
+func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (*LLM, error) {
+	local := *cfg
+	local.NoCache, local.NoSelfCheck = true, true
+	folder, err := cache.Open(cfg.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	layers := o.Layers
+	if layers == 0 {
+		layers = o.Shape.Layers
+	}
+	path, err := o.Shape.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	m := &LLM{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
+	for _, n := range o.Tokens {
+		m.MostTokens = max(m.MostTokens, n)
+	}
+	if m.Stored, err = sizeOfFolder(path); err != nil {
+		return nil, err
+	}
+	opts := job.OptionsOf(&local, ph, dev)
+	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
+	ph.Begin("open")
+	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: m.MostTokens, LogitsAt: 1})
+	ph.End(err)
+	if err != nil {
+		return nil, err
+	}
+	defer float.Close()
+	m.Parameters = float.Parameters()
+	before := ph.All()
+	m.Open = before[len(before)-1].Seconds
+	vocabulary := float.Outputs()[0].Shape[2]
+	c, err := commitTo(ctx, float, randomTokens(rng, vocabulary, min(calibrated, m.MostTokens)), opts)
+	if err != nil {
+		return nil, err
+	}
+	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
+	for _, n := range o.Tokens {
+		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph)
+		if err != nil {
+			return nil, fmt.Errorf("%d tokens: %w", n, err)
+		}
+		m.Runs = append(m.Runs, runs...)
+	}
+	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	return m, nil
+}
+
+func randomTokens(rng *rand.Rand, vocabulary, n int) []int {
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = rng.IntN(vocabulary)
+	}
+	return ids
+}
+
+func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts *job.Options) (*provemodel.Committed, error) {
+	samples, err := m.TextSamples([][]int{sample})
+	if err != nil {
+		return nil, err
+	}
+	circuit, err := provemodel.Quantise(ctx, m, samples, &opts.Quantise)
+	if err != nil {
+		return nil, err
+	}
+	return provemodel.Commit(ctx, circuit, &opts.Commit)
+}
+
+// measureRuns proves the logits after a text as often as o says.
+func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts *provemodel.ProveOptions, ph *ui.Phases) ([]LLMRun, error) {
+	inputs, err := m.TextSamples([][]int{ids})
+	if err != nil {
+		return nil, err
+	}
+	var want []provemodel.Tensor
+	if len(ids) <= o.Float {
+		ph.Begin("run float model")
+		want, err = m.Run(ctx, inputs[0])
+		if ph.End(err); err != nil {
+			return nil, err
+		}
+	}
+	var runs []LLMRun
+	for range o.Runs {
+		r, err := measureRun(ctx, c, inputs[0], want, opts, ph)
+		if err != nil {
+			return nil, err
+		}
+		r.Tokens = len(ids)
+		for _, d := range dev.Stats() {
+			if len(d.Recomputed) > len(r.Recomputed) {
+				r.Recomputed = d.Recomputed
+			}
+		}
+		if len(r.Recomputed) > 0 {
+			ph.Printf("recomputed for want of memory: %s", strings.Join(r.Recomputed, ", "))
+		}
+		runs = append(runs, *r)
+	}
+	return runs, nil
+}
+
+// measureRun proves the logits after a text, of which want are the float model's, if any.
+func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts *provemodel.ProveOptions, ph *ui.Phases) (*LLMRun, error) {
+	before := len(ph.All())
+	p, err := provemodel.Prove(ctx, c, in, opts)
+	if err != nil {
+		return nil, err
+	}
+	r := &LLMRun{Phases: ph.All()[before:], ProofBytes: len(p.File), Security: p.Strength.Total.Float()}
+	for _, phase := range r.Phases {
+		r.Prove, r.ProveCPU = r.Prove+phase.Seconds, r.ProveCPU+phase.CPU
+	}
+	if want != nil {
+		if err := r.compare(p, want); err != nil {
+			return nil, err
+		}
+		ph.Printf("error %.3f %%, divergence %.2g", 100**r.RangeError, *r.KL)
+	}
+	file := p.File
+	p = nil
+	debug.FreeOSMemory()
+	r.Verify = best(0, func() {
+		var key *provemodel.Key
+		if key, err = provemodel.ReadKey(bytes.NewReader(c.KeyFile())); err == nil {
+			_, err = provemodel.Verify(key, bytes.NewReader(file), &provemodel.VerifyOptions{MinBits: 1})
+		}
+	}).Seconds()
+	return r, err
+}
+
+// compare fills in how far the logits are from the float model's.
+func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) error {
+	a, err := provemodel.Compare(p.Outputs[0], want[0])
+	if err != nil {
+		return err
+	}
+	got, float := p.Outputs[0].Values, want[0].Values
+	kl, top := quantise.Divergence(got, float, len(float)), largest(got) == largest(float)
+	r.RangeError, r.KL, r.Top1 = &a.RangeError, &kl, &top
+	return nil
+}
+
+func sizeOfFolder(path string) (int64, error) {
+	list, err := os.ReadDir(path)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(0)
+	for _, l := range list {
+		info, err := l.Info()
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size()
+	}
+	return n, nil
+}
+
+// LLMTable writes what was done once, and a row for each proof.
+func LLMTable(w io.Writer, m *LLM) error {
+	fmt.Fprintf(w, "%s, %d layers, %d parameters, %s as stored; mode %s, formats %s\n", m.Shape, m.Layers, m.Parameters, ui.Bytes(m.Stored), m.Mode, m.Formats)
+	rows := [][]string{{"open", fmt.Sprintf("%.3f", m.Open), ""}}
+	for _, p := range m.Phases {
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
+	}
+	if err := ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	header := []string{"tokens"}
+	rows = nil
+	for i, r := range m.Runs {
+		row := []string{fmt.Sprint(r.Tokens)}
+		for _, p := range r.Phases {
+			if i == 0 {
+				header = append(header, p.Name+" s")
+			}
+			row = append(row, fmt.Sprintf("%.3f", p.Seconds))
+		}
+		row = append(row, fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3))
+		if r.RangeError == nil {
+			row = append(row, "-", "-", "-")
+		} else {
+			row = append(row, fmt.Sprintf("%.3f %%", 100**r.RangeError), fmt.Sprintf("%.2g", *r.KL), fmt.Sprint(*r.Top1))
+		}
+		rows = append(rows, row)
+	}
+	header = append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1")
+	if err := ui.Table(w, header, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
+	return err
+}

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// Model is the measurement of one model, from the float graph to a verified
+// proof. Times are in seconds.
+type Model struct {
+	Name       string     `json:"model"`
+	Parameters int        `json:"parameters"`
+	Phases     []ui.Phase `json:"phases"`
+	Commit     float64    `json:"commit_seconds"` // of the model, once
+	CommitCPU  float64    `json:"commit_cpu_seconds"`
+	Prove      float64    `json:"prove_seconds"` // a run, the quickest: forward pass, witness, proof
+	ProveCPU   float64    `json:"prove_cpu_seconds"`
+	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
+	ProofBytes int        `json:"proof_bytes"`
+	KeyBytes   int        `json:"key_bytes"`
+	PeakMemory int64      `json:"peak_memory_bytes"` // of the process so far
+	Estimated  int64      `json:"estimated_memory_bytes,omitempty"`
+	Security   float64    `json:"security_bits"`
+	RangeError float64    `json:"range_error"` // worst output
+	Cosine     float64    `json:"cosine"`      // worst output of eight values or more; 1 if none
+	List       *List      `json:"list,omitempty"`
+	Error      string     `json:"error,omitempty"`
+}
+
+// List is the measurement of a list of inputs: proved one after the other, and by ProveEach,
+// in seconds.
+type List struct {
+	Inputs int     `json:"inputs"`
+	Alone  float64 `json:"alone_seconds"`
+	List   float64 `json:"list_seconds"`
+}
+
+// Measure quantises and commits once, without the cache, proves so many times, of which
+// the quickest counts, and verifies. Weights that fit stay where the first proof has
+// brought them. A list of so many inputs, that one with its values moved around, is proved as
+// well if there is to be one. Warnings go to the given phases.
+func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (*Model, error) {
+	local := *cfg
+	local.NoCache, local.NoSelfCheck = true, true
+	dev, err := job.OpenDevice(ctx, cfg, warnings)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	ph := ui.NewPhases(nil, true)
+	opts := job.OptionsOf(&local, ph, dev)
+	circuit, err := j.Quantise(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	estimate, err := circuit.Estimate(j.Input, &opts.Commit, &opts.Prove)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := provemodel.Commit(ctx, circuit, &opts.Commit)
+	if err != nil {
+		return nil, err
+	}
+	prepared := ph.All()
+	var p *provemodel.Proof
+	var proving []ui.Phase
+	for range runs {
+		before := len(ph.All())
+		if p, err = provemodel.Prove(ctx, committed, j.Input, &opts.Prove); err != nil {
+			return nil, err
+		}
+		if now := ph.All()[before:]; proving == nil || seconds(now) < seconds(proving) {
+			proving = now
+		}
+	}
+	m := &Model{
+		Name: j.Model.Name(), Parameters: j.Model.Parameters(), Phases: slices.Concat(prepared, proving),
+		ProofBytes: len(p.File), KeyBytes: len(committed.KeyFile()),
+		PeakMemory: ui.PeakMemory(), Estimated: estimate.Memory, Security: p.Strength.Total.Float(),
+	}
+	for i, p := range m.Phases {
+		switch {
+		case p.Name == "commit model":
+			m.Commit, m.CommitCPU = p.Seconds, p.CPU
+		case i >= len(prepared):
+			m.Prove, m.ProveCPU = m.Prove+p.Seconds, m.ProveCPU+p.CPU
+		}
+	}
+	if err := m.compare(ctx, j, circuit, p); err != nil {
+		return nil, err
+	}
+	if list > 0 {
+		if m.List, err = measureList(ctx, committed, j.Input, list, &opts.Prove); err != nil {
+			return nil, err
+		}
+	}
+	// The verifier has the files alone; memory of the prover is not its.
+	vk, proof := committed.KeyFile(), p.File
+	circuit, committed, p = nil, nil, nil
+	debug.FreeOSMemory()
+	m.Verify = best(0, func() {
+		var key *provemodel.Key
+		if key, err = provemodel.ReadKey(bytes.NewReader(vk)); err == nil {
+			_, err = provemodel.Verify(key, bytes.NewReader(proof), &provemodel.VerifyOptions{MinBits: 1})
+		}
+	}).Seconds()
+	return m, err
+}
+
+// measureList proves n inputs one after the other and as a list, whose proofs must be the same.
+func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts *provemodel.ProveOptions) (*List, error) {
+	inputs := make([]provemodel.Input, n)
+	for i := range inputs {
+		for _, values := range in {
+			k := i % len(values)
+			inputs[i] = append(inputs[i], slices.Concat(values[k:], values[:k]))
+		}
+	}
+	var alone []*provemodel.Proof
+	began := time.Now()
+	for _, in := range inputs {
+		p, err := provemodel.Prove(ctx, c, in, opts)
+		if err != nil {
+			return nil, err
+		}
+		alone = append(alone, p)
+	}
+	between := time.Now()
+	list, err := c.ProveEach(ctx, inputs, nil, opts)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{Inputs: n, Alone: between.Sub(began).Seconds(), List: time.Since(between).Seconds()}
+	for i := range list {
+		if !bytes.Equal(list[i].File, alone[i].File) {
+			return nil, fmt.Errorf("proof %d of the list is not what its input has alone", i+1)
+		}
+	}
+	return l, nil
+}
+
+// ListLines writes a line for each list.
+func ListLines(w io.Writer, models []*Model) error {
+	for _, m := range models {
+		if l := m.List; l != nil {
+			if _, err := fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// seconds returns how long phases took.
+func seconds(phases []ui.Phase) float64 {
+	sum := 0.
+	for _, p := range phases {
+		sum += p.Seconds
+	}
+	return sum
+}
+
+// compare fills in how far the outputs are from the float model's.
+func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) error {
+	float, err := j.Float(ctx, c)
+	if err != nil {
+		return err
+	}
+	m.Cosine = 1
+	for i, f := range float {
+		a, err := provemodel.Compare(p.Outputs[i], f)
+		if err != nil {
+			return err
+		}
+		m.RangeError = math.Max(m.RangeError, a.RangeError)
+		if len(f.Values) >= 8 {
+			m.Cosine = math.Min(m.Cosine, a.Cosine)
+		}
+	}
+	return nil
+}
+
+// ModelTable writes one row for each measurement.
+func ModelTable(w io.Writer, models []*Model) error {
+	rows := make([][]string, len(models))
+	for i, m := range models {
+		if m.Error != "" {
+			rows[i] = []string{m.Name, "", "", "", "", "", "", "", m.Error}
+			continue
+		}
+		rows[i] = []string{
+			m.Name, fmt.Sprint(m.Parameters), fmt.Sprintf("%.3f", m.Commit), fmt.Sprintf("%.3f", m.Prove),
+			fmt.Sprintf("%.1f", 1e3*m.Verify), fmt.Sprintf("%.1f", float64(m.ProofBytes)/1e3),
+			fmt.Sprintf("%.2f", float64(m.PeakMemory)/1e9), fmt.Sprintf("%.1f", m.Security),
+			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
+		}
+	}
+	return ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows)
+}
+
+// PhaseTable writes the phases of one measurement.
+func PhaseTable(w io.Writer, m *Model) error {
+	var rows [][]string
+	for _, p := range m.Phases {
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
+	}
+	rows = append(rows, []string{"verify", fmt.Sprintf("%.4f", m.Verify), ""})
+	return ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
+}
+
+// SweepRow is the cost of a perceptron of about 2^Log parameters.
+type SweepRow struct {
+	Log int `json:"log_parameters"`
+	*Model
+	CommitPerParameter float64 `json:"commit_cpu_ns_per_parameter"`
+	ProvePerParameter  float64 `json:"prove_cpu_ns_per_parameter"`
+}
+
+// Sweep measures perceptrons of the given number of layers and about 2^lo to
+// 2^hi parameters, smallest first, so that the peak memory is each one's own.
+func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings *ui.Phases, report func(SweepRow)) error {
+	for log := lo; log <= hi; log++ {
+		g, err := MLP(layers, widthFor(layers, log))
+		if err != nil {
+			return err
+		}
+		m, err := Measure(ctx, cfg, job.Made(g, cfg.Seed), 1, 0, warnings)
+		if err != nil {
+			return err
+		}
+		report(SweepRow{log, m, 1e9 * m.CommitCPU / float64(m.Parameters), 1e9 * m.ProveCPU / float64(m.Parameters)})
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+// SweepTable writes one row for each size.
+func SweepTable(w io.Writer, rows []SweepRow) error {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = []string{
+			fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Parameters),
+			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.1f", r.CommitPerParameter),
+			fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.1f", r.ProvePerParameter),
+			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3),
+			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9),
+		}
+	}
+	return ui.Table(w, []string{"size", "parameters", "commit s", "cpu ns/parameter", "prove s", "cpu ns/parameter", "verify ms", "proof KB", "peak GB"}, out)
+}

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/math/arena"
+)
+
+// ScaleRow is the cost of a perceptron of about 2^Log parameters on that many tokens, the
+// rows of its input.
+type ScaleRow struct {
+	Log     int `json:"log_parameters"`
+	Tokens  int `json:"tokens"`
+	Devices int `json:"devices"` // GPUs; 0: the processor
+	*Model
+	// Refused says why it was not proved: then all but the size is missing.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Scaling are the sizes to measure.
+type Scaling struct {
+	Layers, From, To int // logarithms of the parameters
+	Tokens           []int
+	// Devices are numbers of GPUs, 0 for the processor; none stands for what the settings
+	// say.
+	Devices []int
+}
+
+// Scale measures perceptrons of all sizes, smallest first, so that the peak memory is
+// each one's own; those that would take more memory than there is are refused.
+func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) error {
+	for log := s.From; log <= s.To; log++ {
+		for _, tokens := range s.Tokens {
+			g, err := Perceptron(s.Layers, widthFor(s.Layers, log), tokens)
+			if err != nil {
+				return err
+			}
+			for _, n := range s.on(cfg) {
+				row := ScaleRow{Log: log, Tokens: tokens, Devices: n}
+				local := *cfg
+				if s.Devices != nil {
+					local.GPU, local.MultiGPU, local.Devices = config.GPUOff, false, ""
+				}
+				if n > 0 && s.Devices != nil {
+					local.GPU, local.Devices = config.GPURequire, upTo(n)
+				}
+				row.measure(ctx, &local, job.Made(g, cfg.Seed), ph)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				report(row)
+				debug.FreeOSMemory()
+			}
+		}
+	}
+	return nil
+}
+
+// widthFor is the width of layers with 2^log parameters together.
+func widthFor(layers, log int) int {
+	return max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
+}
+
+// on lists the numbers of GPUs.
+func (s *Scaling) on(cfg *config.Config) []int {
+	if s.Devices != nil {
+		return s.Devices
+	}
+	if numbers, err := cfg.DeviceNumbers(); err == nil && numbers != nil {
+		return []int{len(numbers)}
+	}
+	if cfg.GPU == config.GPUOff && !cfg.MultiGPU {
+		return []int{0}
+	}
+	return []int{1}
+}
+
+// upTo lists the first n GPUs.
+func upTo(n int) string {
+	list := "0"
+	for i := 1; i < n; i++ {
+		list += fmt.Sprintf(",%d", i)
+	}
+	return list
+}
+
+// measure measures one size, or says why not.
+func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, ph *ui.Phases) {
+	defer j.Close()
+	r.Model = &Model{Name: j.Model.Name(), Parameters: j.Model.Parameters()}
+	// A parameter takes a byte at least, and opening it four.
+	least, free := int64(r.Parameters), resident.Available()
+	if limit := arena.Bounded(); limit == 0 {
+		least *= 5
+	} else {
+		least, free = least/8, min(free, limit)
+	}
+	if free > 0 && least > free {
+		r.Refused = fmt.Sprintf("it takes %s of memory at least, and %s are free", ui.Bytes(least), ui.Bytes(free))
+		return
+	}
+	m, err := Measure(ctx, cfg, j, 1, 0, ph)
+	if err != nil {
+		r.Refused = err.Error()
+		return
+	}
+	r.Model = m
+}
+
+// ScaleTable writes one row for each size.
+func ScaleTable(w io.Writer, rows []ScaleRow) error {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = []string{fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Tokens), fmt.Sprint(r.Devices)}
+		if r.Refused != "" {
+			out[i] = append(out[i], r.Refused, "", "", "", "", "", "", "")
+			continue
+		}
+		out[i] = append(out[i],
+			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.2f", r.CommitCPU), fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.2f", r.ProveCPU),
+			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3),
+			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9), fmt.Sprintf("%.2f", float64(r.Estimated)/1e9))
+	}
+	return ui.Table(w, []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}, out)
+}

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/quantise"
+)
+
+// TextFidelity is how close a quantised language model comes to the float one on a text,
+// which is cut into pieces.
+type TextFidelity struct {
+	Model     string `json:"model"`
+	Mode      string `json:"mode"`
+	Formats   string `json:"formats"` // how many values have which
+	Tokens    int    `json:"tokens"`
+	Pieces    int    `json:"pieces"`
+	Predicted int    `json:"predicted"` // tokens that have others of their piece before them
+	// Perplexity of these tokens: the exponential of their mean negative log-likelihood.
+	FloatPerplexity float64 `json:"float_perplexity"`
+	Perplexity      float64 `json:"perplexity"`
+	// KL, Top1 and Margins are of all positions.
+	KL         float64      `json:"kl"`   // mean, nats
+	Top1       float64      `json:"top1"` // part with the same likeliest token
+	Margins    []MarginPart `json:"margins"`
+	RangeError float64      `json:"range_error"` // worst piece
+	Saturated  int          `json:"saturated"`
+	Drift      []LayerDrift `json:"drift"` // on the first piece
+}
+
+// MarginPart counts positions at which the float model's likeliest token leads by more
+// than a margin of its logits.
+type MarginPart struct {
+	Margin    float64 `json:"margin"`
+	Positions int     `json:"positions"`
+	Same      int     `json:"same"` // with the same likeliest token
+}
+
+// LayerDrift is how far the values are from the float model's after a layer.
+type LayerDrift struct {
+	Layer  string  `json:"layer"`
+	Error  float64 `json:"range_error"` // of its last value that is held, in units of the value's range
+	Cosine float64 `json:"cosine"`
+	Worst  string  `json:"worst"` // the value within the layer that is furthest off, in such units
+	Most   float64 `json:"worst_range_error"`
+}
+
+var margins = []float64{0.1, 0.25, 0.5, 1, 2}
+
+// usualPiece is how many tokens a piece has where nothing else is said.
+const usualPiece = 128
+
+// MeasureText runs both models on a text file, in pieces of as many tokens as the
+// settings have texts at most, or 128, up to a limit of tokens unless that is 0. Nothing
+// is proved: a proof has the same integers.
+func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int, ph *ui.Phases) (*TextFidelity, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%s is empty", file)
+	}
+	local := *cfg
+	if local.Tokens == 0 {
+		m, err := hf.Open(local.Model)
+		if err != nil {
+			return nil, job.WithHint(fmt.Errorf("--text: %w", err), "it is for language models as they are published: folders, .safetensors and .gguf files")
+		}
+		local.Tokens = min(usualPiece, m.Context)
+		m.Close()
+	}
+	j, err := job.Open(&local)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	if !j.Predicts() {
+		return nil, job.WithHint(errors.New("--text: the model gives no logits of next tokens"), "a classifier takes --test, and folders of other models bars.json")
+	}
+	k, err := job.OpenTokenizer(&local)
+	if err == nil && k == nil {
+		err = errors.New("the model comes without a tokenizer")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--text: %w", err)
+	}
+	ids, err := k.Encode(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("--text: %w", err)
+	}
+	pieces := cutText(ids, local.Tokens, limit)
+	inputs, err := j.Model.TextSamples(pieces)
+	if err != nil {
+		return nil, fmt.Errorf("--text: %w", err)
+	}
+	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
+	if err != nil {
+		return nil, err
+	}
+	f := &TextFidelity{Model: j.Model.Name(), Mode: local.Mode, Formats: histogram(c.Report().Chosen), Pieces: len(pieces)}
+	for _, m := range margins {
+		f.Margins = append(f.Margins, MarginPart{Margin: m})
+	}
+	ph.Begin("test")
+	for i := range inputs {
+		ph.Progress(i, len(inputs))
+		if err = f.add(ctx, j.Model, c, pieces[i], inputs[i]); err != nil {
+			break
+		}
+	}
+	ph.End(err)
+	if err != nil {
+		return nil, err
+	}
+	f.KL, f.Top1 = f.KL/float64(f.Tokens), f.Top1/float64(f.Tokens)
+	f.Perplexity, f.FloatPerplexity = math.Exp(f.Perplexity/float64(max(f.Predicted, 1))), math.Exp(f.FloatPerplexity/float64(max(f.Predicted, 1)))
+	ph.Begin("layers")
+	layers, err := c.Layers(ctx, j.Model, inputs[0])
+	ph.End(err)
+	f.Drift = drift(layers)
+	return f, err
+}
+
+// cutText cuts ids into pieces of n, the last one shorter, up to a limit.
+func cutText(ids []int, n, limit int) [][]int {
+	if limit > 0 {
+		ids = ids[:min(limit, len(ids))]
+	}
+	var pieces [][]int
+	for len(ids) > 0 {
+		size := min(n, len(ids))
+		pieces, ids = append(pieces, ids[:size]), ids[size:]
+	}
+	return pieces
+}
+
+// add runs both models on one piece.
+func (f *TextFidelity) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, ids []int, in provemodel.Input) error {
+	float, err := m.Run(ctx, in)
+	if err != nil {
+		return err
+	}
+	run, err := c.Run(ctx, in)
+	if err != nil {
+		return err
+	}
+	for _, s := range run.Saturated {
+		f.Saturated += s.Count
+	}
+	a, err := provemodel.Compare(run.Outputs[0], float[0])
+	if err != nil {
+		return err
+	}
+	f.RangeError = math.Max(f.RangeError, a.RangeError)
+	got, want := run.Outputs[0].Values, float[0].Values
+	size := len(want) / len(ids)
+	f.KL += quantise.Divergence(got, want, size) * float64(len(ids))
+	for t := range ids {
+		g, w := got[t*size:(t+1)*size], want[t*size:(t+1)*size]
+		f.addRow(g, w)
+		if t+1 < len(ids) {
+			f.Predicted++
+			f.Perplexity += surprise(g, ids[t+1])
+			f.FloatPerplexity += surprise(w, ids[t+1])
+		}
+	}
+	return nil
+}
+
+// addRow counts the logits at one position.
+func (f *TextFidelity) addRow(got, want []float64) {
+	first := largest(want)
+	same, lead := largest(got) == first, math.Inf(1)
+	for i, x := range want {
+		if i != first {
+			lead = math.Min(lead, want[first]-x)
+		}
+	}
+	f.Tokens++
+	count(&f.Top1, same)
+	for i := range f.Margins {
+		if p := &f.Margins[i]; lead > p.Margin {
+			p.Positions++
+			if same {
+				p.Same++
+			}
+		}
+	}
+}
+
+// surprise is the negative log-likelihood of a token, in nats.
+func surprise(logits []float64, token int) float64 {
+	most, sum := logits[largest(logits)], 0.0
+	for _, x := range logits {
+		sum += math.Exp(x - most)
+	}
+	return most + math.Log(sum) - logits[token]
+}
+
+// inLayer matches the names of a layer's nodes.
+var inLayer = regexp.MustCompile(`^(.*?\.[0-9]+)\.`)
+
+// drift sums up the nodes of each layer, in order.
+func drift(layers []provemodel.Layer) []LayerDrift {
+	var list []LayerDrift
+	for _, l := range layers {
+		m := inLayer.FindStringSubmatch(l.Value)
+		if m == nil || !l.Held {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].Layer != m[1] {
+			list = append(list, LayerDrift{Layer: m[1]})
+		}
+		d := &list[len(list)-1]
+		d.Error, d.Cosine = finite(l.Relative), l.Cosine
+		if e := finite(l.Relative); e >= d.Most {
+			d.Worst, d.Most = l.Value, e
+		}
+	}
+	return list
+}
+
+// finite is x where JSON can have it.
+func finite(x float64) float64 { return math.Min(x, math.MaxFloat64) }
+
+// TextTable writes the figures, and a row for each layer.
+func TextTable(w io.Writer, f *TextFidelity) error {
+	rows := [][]string{
+		{"tokens", fmt.Sprintf("%d in %d pieces", f.Tokens, f.Pieces)},
+		{"perplexity", fmt.Sprintf("%.4f, of the float model %.4f", f.Perplexity, f.FloatPerplexity)},
+		{"KL", fmt.Sprintf("%.3g nats a token", f.KL)},
+		{"top-1", fmt.Sprintf("%.2f %% of the positions", 100*f.Top1)},
+	}
+	for _, m := range f.Margins {
+		rows = append(rows, []string{fmt.Sprintf("margin > %g", m.Margin), fmt.Sprintf("%d of %d", m.Same, m.Positions)})
+	}
+	rows = append(rows,
+		[]string{"error", fmt.Sprintf("%.3f %% of the range at most", 100*f.RangeError)},
+		[]string{"saturated", fmt.Sprint(f.Saturated)},
+		[]string{"formats", f.Formats})
+	if err := ui.Table(w, []string{f.Model, f.Mode}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	for _, d := range f.Drift {
+		rows = append(rows, []string{d.Layer, fmt.Sprintf("%.4f", 100*d.Error), fmt.Sprintf("%.6f", d.Cosine), fmt.Sprintf("%.4f", 100*d.Most), d.Worst})
+	}
+	return ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, rows)
+}

@@ -1,0 +1,248 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// drawing is the version of what Draw draws: folders of another one are not taken.
+const drawing = 1
+
+// Sizes of what is drawn and written at once: numbers that one generator draws, whatever
+// the number of threads, and such pieces.
+const (
+	drawnPiece  = 1 << 16
+	drawnPieces = 256
+)
+
+// shardBytes is the most that a file of weights holds, unless one tensor takes more.
+const shardBytes = 4 << 30
+
+// Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a
+// folder of its own in dir, unless it is there, and returns the folder. The numbers depend
+// on shape, layers and seed alone. A few channels of the residual stream are far larger
+// than the others and its norms have small factors there, as in trained models.
+func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, ph *ui.Phases) (path string, err error) {
+	path = filepath.Join(dir, fmt.Sprintf("%s-%d-layers-seed-%d-v%d", s.Name, layers, seed, drawing))
+	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
+		return path, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	part, err := os.MkdirTemp(dir, "part-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(part)
+	ph.Begin("draw weights")
+	err = s.write(ctx, part, layers, seed, shardBytes, ph)
+	ph.End(err)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Rename(part, path); err != nil {
+		// Another process may have drawn the same meanwhile.
+		if _, there := os.Stat(filepath.Join(path, "config.json")); there != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+// write writes the files, of which none holds more than most bytes of several tensors.
+func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, most int, ph *ui.Phases) error {
+	shards := [][]drawn{nil}
+	total, held := 0, 0
+	for _, t := range s.tensors(layers) {
+		n := 2 * sizeOf(t.shape)
+		if last := len(shards) - 1; held > 0 && held+n > most {
+			shards, held = append(shards, []drawn{t}), 0
+		} else {
+			shards[last] = append(shards[last], t)
+		}
+		held, total = held+n, total+n
+	}
+	done, where := 0, map[string]string{}
+	for i, list := range shards {
+		name := "model.safetensors"
+		if len(shards) > 1 {
+			name = fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(shards))
+		}
+		for _, t := range list {
+			where[t.name] = name
+		}
+		err := writeShard(ctx, filepath.Join(dir, name), list, layers, seed, func(n int) {
+			done += n
+			ph.Progress(done>>20, total>>20)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(shards) > 1 {
+		if err := writeJSON(filepath.Join(dir, "model.safetensors.index.json"), map[string]any{"weight_map": where}); err != nil {
+			return err
+		}
+	}
+	config := maps.Clone(s.config)
+	config[s.layers] = layers
+	return writeJSON(filepath.Join(dir, "config.json"), config)
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// writeShard writes a file of tensors; each is told how many bytes were written.
+func writeShard(ctx context.Context, path string, list []drawn, layers int, seed uint64, each func(n int)) error {
+	header, at := map[string]any{}, 0
+	for _, t := range list {
+		n := 2 * sizeOf(t.shape)
+		header[t.name] = map[string]any{"dtype": "BF16", "shape": t.shape, "data_offsets": [2]int{at, at + n}}
+		at += n
+	}
+	data, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(data))), data...)); err != nil {
+		return err
+	}
+	buf := make([]byte, 2*drawnPiece*drawnPieces)
+	for i := range list {
+		t := &list[i]
+		scale := t.scales(layers)
+		for from, n := 0, sizeOf(t.shape); from < n; from += drawnPiece * drawnPieces {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			out := buf[:2*min(drawnPiece*drawnPieces, n-from)]
+			parallel.For((len(out)/2+drawnPiece-1)/drawnPiece, 1, func(lo, hi int) {
+				for p := lo; p < hi; p++ {
+					t.draw(out[2*p*drawnPiece:min(2*(p+1)*drawnPiece, len(out))], from+p*drawnPiece, scale, seed)
+				}
+			})
+			if _, err := f.Write(out); err != nil {
+				return err
+			}
+			each(len(out))
+		}
+	}
+	return f.Close()
+}
+
+// outlier says whether a channel of the residual stream is far larger than the others.
+func outlier(channel, width int) bool {
+	return channel == 3%width || channel == 17%width || channel == width/2+1 || channel == width-1
+}
+
+// scales are the standard deviations of a tensor's numbers, by their place on the last
+// axis and on the one before, of which a number has the product.
+type scales struct {
+	row, column func(i int) float32
+	mean        func(channel int) float32
+}
+
+func (t *drawn) scales(layers int) scales {
+	one := func(int) float32 { return 1 }
+	all := func(x float64) func(int) float32 { return func(int) float32 { return float32(x) } }
+	last := t.shape[len(t.shape)-1]
+	large := func(width int, x float32) func(int) float32 {
+		return func(i int) float32 {
+			if outlier(i, width) {
+				return x
+			}
+			return 1
+		}
+	}
+	s := scales{one, one, func(int) float32 { return 0 }}
+	switch t.part {
+	case inner:
+		s.row = all(1 / math.Sqrt(float64(t.shape[t.inputs])))
+	case residual:
+		// Twice a layer something is added to the stream: together about as much as it
+		// began with.
+		size := all(0.2 / math.Sqrt(float64(t.shape[t.inputs]*layers)))
+		if t.inputs == 1 {
+			big := large(t.shape[0], 8)
+			s.row = func(i int) float32 { return size(i) * big(i) }
+		} else {
+			s.row, s.column = size, large(last, 8)
+		}
+	case embedding:
+		s.row, s.column = all(0.05), large(last, 20)
+	case norm:
+		s.row = all(0.1)
+		s.mean = func(i int) float32 { return 1 / large(last, 8)(i) }
+	case headNorm:
+		s.row, s.mean = all(0.1), one
+	case shift:
+		s.row = all(0.02)
+	}
+	return s
+}
+
+// draw fills dst with the numbers of the tensor from number at on.
+func (t *drawn) draw(dst []byte, at int, s scales, seed uint64) {
+	h := fnv.New64a()
+	h.Write([]byte(t.name))
+	rng := rand.NewPCG(seed^h.Sum64(), uint64(at))
+	last := t.shape[len(t.shape)-1]
+	row, column := at/last, at%last
+	scale := s.row(row)
+	for i := 0; i < len(dst); i += 2 {
+		v := normal(rng.Uint64())*scale*s.column(column) + s.mean(column)
+		binary.LittleEndian.PutUint16(dst[i:], bfloat16(v))
+		if column++; column == last {
+			row, column = row+1, 0
+			scale = s.row(row)
+		}
+	}
+}
+
+// normal is nearly normally distributed, with mean 0, variance 1 and at most 3.5: the sum
+// of four uniform numbers.
+func normal(r uint64) float32 {
+	sum := int32(r&0xffff) + int32(r>>16&0xffff) + int32(r>>32&0xffff) + int32(r>>48)
+	const deviation = 0x10000 * 0.5773502691896258 // 4 / 12, of uniform ones
+	return float32(sum-2*0xffff) / deviation
+}
+
+// bfloat16 is the nearest number of that type, the even one of two.
+func bfloat16(v float32) uint16 {
+	b := math.Float32bits(v)
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+func sizeOf(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,411 @@
+// Package devices is where proofs are made: on GPUs and the processor, with what is said of those that fail and of memory.
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/nvrtc"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/prover"
+)
+
+// Log is told, as fmt.Printf is, of what did not end the work.
+type Log func(format string, args ...any)
+
+// Set are the GPUs that work is done on as far as that goes, with the processor for the rest; the zero Set is the processor
+// alone. Proofs that are made on one Set at the same time share its scheduler.
+type Set struct {
+	gpus     []*gpu // none: the processor alone
+	required bool
+	track    bool
+	// threshold is the least size of a step of a proof that goes to a GPU; forward, of a
+	// tensor that a step of the forward pass computes or multiplies, with which all of it
+	// goes there, −1 for where it is worth it.
+	threshold, forward int
+
+	mu       sync.Mutex
+	schedule *schedule.Scheduler // of the GPUs, then the CPU; nil until wanted
+	noted    map[string]bool     // what has been warned of
+}
+
+// gpu is one of a Set.
+type gpu struct {
+	name    string
+	number  int // among those of the Set
+	machine *cuda.Machine
+	// Bytes of the GPU's memory that were free when it was opened, and of a piece of streamed
+	// weights; 0 if the driver does not tell.
+	free, piece int
+	streams     int
+	budget      int64 // of a proof beside the weights, in bytes; 0 for none
+
+	mu   sync.Mutex
+	lost bool
+}
+
+// Found is a GPU to open.
+type Found struct {
+	Name string
+	Open func() (kernels.Device, error)
+}
+
+// Find lists the GPUs with these numbers; of nil the first, or all.
+func Find(numbers []int, every bool) ([]Found, error) {
+	all, err := nvrtc.Devices()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	switch {
+	case numbers == nil && !every:
+		numbers = []int{0}
+	case numbers == nil:
+		for i := range all {
+			numbers = append(numbers, i)
+		}
+	}
+	gpus := make([]Found, len(numbers))
+	for i, n := range numbers {
+		gpus[i] = Found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
+	}
+	return gpus, nil
+}
+
+// Options say how GPUs are used.
+type Options struct {
+	Required     bool  // a GPU that cannot be had, or that fails on the way, is an error rather than a warning
+	CheckMemory  bool  // chunks are proved one after the other, and their memory is held against its estimate
+	Threshold    int   // the least size of a step that goes to a GPU; 0: what pays
+	Streams      int   // chunks that are proved at once on a GPU, as far as its memory allows
+	MemoryBudget int64 // of a proof on each GPU beside the weights, in bytes; 0: no bound
+}
+
+// Open opens what was found, unless finding failed with an error, and loads kernels, as load says. A GPU that cannot be used is
+// left out with a warning; where there is none, the Set is the processor.
+func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx context.Context, f func() error) error, warn Log) (*Set, error) {
+	d := &Set{required: o.Required, track: o.CheckMemory, threshold: backend.DefaultThreshold, forward: -1}
+	if o.Threshold > 0 {
+		d.threshold, d.forward = o.Threshold, o.Threshold
+	}
+	defer func() {
+		for _, g := range d.gpus {
+			g.machine.SetSharing(len(d.gpus))
+		}
+	}()
+	var errs []error
+	for _, f := range gpus {
+		g, err := d.open(ctx, f, o, load)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.Name, err))
+			continue
+		}
+		g.number = len(d.gpus)
+		d.gpus = append(d.gpus, g)
+	}
+	if len(gpus) == 1 && len(errs) == 1 {
+		err = errors.Unwrap(errs[0])
+	} else if err == nil && len(d.gpus) == 0 {
+		if err = errors.Join(errs...); err == nil {
+			err = errors.New("the driver knows of none")
+		}
+	}
+	switch {
+	case err == nil && len(errs) > 0 && o.Required:
+		return nil, errors.Join(errs...)
+	case err == nil:
+		for _, e := range errs {
+			warn("%v; it is left out", e)
+		}
+	case o.Required:
+		return nil, fmt.Errorf("no GPU: %w", err)
+	default:
+		warn("no GPU: %v; proving on the CPU", err)
+		return &Set{}, nil
+	}
+	return d, nil
+}
+
+// open opens a GPU.
+func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (*gpu, error) {
+	dev, err := f.Open()
+	if err == nil {
+		err = loadKernels(ctx, dev, load)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := &gpu{name: f.Name, machine: cuda.NewMachine(dev), streams: o.Streams, budget: o.MemoryBudget}
+	if o.CheckMemory {
+		g.streams = 1
+	}
+	g.machine.SetLanes(g.streams)
+	var ok bool
+	if g.free, ok = available(dev); ok {
+		g.piece = min(g.free, int(Share{Memory: o.MemoryBudget}.bytes())) / 8
+		g.machine.Limit(g.free/2, g.piece)
+	}
+	return g, nil
+}
+
+// FreeMemory returns the bytes of a GPU's memory that are free now, of that number as
+// the driver counts. The error says why it cannot be used.
+func FreeMemory(gpu int) (int64, error) {
+	dev, err := kernels.CachedFor(gpu)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := available(dev)
+	if !ok {
+		return 0, errors.New("it does not tell its memory")
+	}
+	return int64(n), nil
+}
+
+// available returns the free bytes of a device that can tell.
+func available(dev kernels.Device) (free int, ok bool) {
+	e, ok := dev.(interface {
+		Available() (free, total int64, err error)
+	})
+	if !ok {
+		return 0, false
+	}
+	n, _, err := e.Available()
+	return int(n), err == nil
+}
+
+// loadKernels compiles the kernels, or takes them from their cache, so that the phases
+// that follow do not wait for that, and what is wrong with the compiler shows
+// at once.
+func loadKernels(ctx context.Context, dev kernels.Device, load func(ctx context.Context, f func() error) error) error {
+	l, ok := dev.(interface {
+		Load(ctx context.Context, groups ...string) error
+	})
+	if !ok {
+		return nil
+	}
+	return load(ctx, func() error { return l.Load(ctx) })
+}
+
+// Reserve leaves free on each GPU the memory that proofs need beside a graph's weights. Weights
+// that do not fit into the rest are streamed in pieces. The values of so many runs are on a GPU
+// at the same time.
+func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
+	g := d.first()
+	if g == nil || g.free == 0 {
+		return
+	}
+	need := g.settle(p, runs)
+	if need.Peak() > int64(g.free) && d.once("memory") {
+		warn("this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
+			float64(need.Peak())/1e9, float64(g.free)/1e9)
+	}
+	for _, g := range d.gpus {
+		if g.free > 0 {
+			g.machine.Limit(max(1, g.free-int(g.settle(p, runs).Working())), g.piece)
+		}
+	}
+}
+
+// settle chooses what a proof keeps on a GPU and what it recomputes, by the free memory and the
+// budget, and returns the memory that it then needs.
+func (g *gpu) settle(p *plan.Plan, runs int) *cuda.Need {
+	return g.machine.Settle(p, int64(g.free), g.budget, runs)
+}
+
+// once says whether something is said for the first time.
+func (d *Set) once(what string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.noted == nil {
+		d.noted = map[string]bool{}
+	}
+	first := !d.noted[what]
+	d.noted[what] = true
+	return first
+}
+
+// GPU says whether there is a GPU that has not failed yet.
+func (d *Set) GPU() bool { return d.first() != nil }
+
+// first returns the first GPU that has not failed yet, nil if there is none.
+func (d *Set) first() *gpu {
+	for _, g := range d.gpus {
+		if g.works() {
+			return g
+		}
+	}
+	return nil
+}
+
+func (g *gpu) works() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.lost
+}
+
+// fail gives a GPU up, and says so once.
+func (d *Set) fail(g *gpu, warn Log, err error) {
+	g.mu.Lock()
+	first := !g.lost
+	g.lost = true
+	g.mu.Unlock()
+	if !first {
+		return
+	}
+	d.mu.Lock()
+	s := d.schedule
+	d.mu.Unlock()
+	if s != nil {
+		s.Lose(g.number)
+	}
+	if d.GPU() {
+		warn("%s failed: %v; going on on the others", g.name, err)
+	} else {
+		warn("the GPU failed: %v; going on on the CPU", err)
+	}
+}
+
+// policy says what follows from an error of a GPU: a warning, unless GPUs are required.
+func (d *Set) policy(g *gpu, warn Log) backend.Policy {
+	p := backend.Policy{Threshold: d.threshold, Passes: isMemory}
+	if !d.required {
+		p.Warn = func(err error) {
+			if !isMemory(err) {
+				d.fail(g, warn, err)
+			} else if d.once(g.name + ": step") {
+				warn("a step was short of memory on the GPU: %v; it is done on the CPU", err)
+			}
+		}
+	}
+	return p
+}
+
+func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
+
+// Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
+// chunk is proved on, where its weights and values are then.
+func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
+	m := &forwards{d, warn, nil}
+	if len(d.gpus) > 1 {
+		m.homes = d.machines(s, warn).Homes(p)
+	}
+	return m
+}
+
+type forwards struct {
+	*Set
+	warn  Log
+	homes []int // by chunk
+}
+
+// Run implements forward.Machine. What a GPU cannot do another one does, or the CPU.
+func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
+	for {
+		first := f.first()
+		if first == nil || !f.worth(g) {
+			return nil, nil
+		}
+		on := &cuda.Forward{Host: f.threshold, Homes: []*cuda.Machine{first.machine}}
+		if len(f.homes) > 0 {
+			on.Homes = nil
+		}
+		for _, home := range f.homes {
+			if !f.gpus[home].works() {
+				home = first.number
+			}
+			on.Homes = append(on.Homes, f.gpus[home].machine)
+		}
+		kept, err := on.Run(ctx, g, weights, inputs)
+		var failed *cuda.MachineError
+		if err == nil || ctx.Err() != nil || f.required || !errors.As(err, &failed) {
+			return kept, err
+		}
+		for _, x := range f.gpus {
+			if x.machine == failed.Machine {
+				f.policy(x, f.warn).Warn(err)
+			}
+		}
+		if isMemory(err) {
+			return nil, nil
+		}
+	}
+}
+
+// Kept handles the error of a forward pass whose results a GPU could not return: it warns, as
+// they are computed again on the processor, or returns the error if GPUs are required.
+func (d *Set) Kept(wit *forward.Witness, warn Log) error {
+	err := wit.Err()
+	if err == nil || d.required {
+		return err
+	}
+	warn("what a GPU has computed was lost: %v; it is computed again on the CPU", err)
+	return nil
+}
+
+// largest is the number of entries of the largest tensor that a step computes or
+// multiplies.
+func largest(g *model.Graph) int {
+	n := 0
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		n = max(n, model.Size(s.Shape))
+		for j := range s.Acc.Products {
+			p := &s.Acc.Products[j]
+			n = max(n, model.Size(g.Tensors[p.A].Shape), model.Size(g.Tensors[p.B].Shape))
+		}
+	}
+	return n
+}
+
+// worth says whether a forward pass goes to a GPU.
+func (d *Set) worth(g *model.Graph) bool {
+	if d.forward < 0 {
+		return cuda.Worth(g, d.threshold)
+	}
+	return largest(g) >= d.forward
+}
+
+// Close gives back the memory on the GPUs.
+func (d *Set) Close() {
+	for _, g := range d.gpus {
+		g.machine.Close()
+	}
+}
+
+// Backend makes the backends of proofs and commitments on the first GPU that works.
+func (d *Set) Backend(warn Log) func(*model.Graph, backend.Witness) backend.Backend {
+	return func(g *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(d.first(), warn, g, wit) }
+}
+
+// Prover returns the options that package prover takes from a device.
+func (d *Set) Prover(s Share, warn Log) prover.Options {
+	return prover.Options{Backend: d.Backend(warn), Lanes: d.machines(s, warn)}
+}
+
+// Peak is the most memory of a GPU that a proof takes, in bytes; 0 without one.
+func (d *Set) Peak(p *plan.Plan) int64 {
+	if g := d.first(); g != nil {
+		return g.settle(p, 1).Peak()
+	}
+	return 0
+}
+
+// Names lists the GPUs.
+func (d *Set) Names() []string {
+	var names []string
+	for _, g := range d.gpus {
+		names = append(names, g.name)
+	}
+	return names
+}

@@ -1,0 +1,18 @@
+package job
+
+import (
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/statement"
+)
+
+// AccuracyAdvice says what would bring a run closer to the float model, given
+// where values were clipped.
+func AccuracyAdvice(cfg *config.Config, saturated []statement.Saturation) string {
+	switch {
+	case len(saturated) > 0:
+		return "values beyond the calibrated ranges were clipped: calibrate on more samples like this input (--calibration), or widen the ranges (--headroom)"
+	case cfg.Mode == config.ModeW8A8:
+		return "nothing was clipped: eight bits are too few for this model, and --mode auto takes more"
+	}
+	return "nothing was clipped: ranges much wider than this input's values make them coarse; calibrate on typical samples (--calibration), or lower --headroom"
+}

@@ -1,0 +1,107 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// Text is what a language model wrote after the prompt.
+type Text struct {
+	*verifier.Written
+	Text string // "" without a tokenizer
+	// Seconds from the first token to the last, and from the start to the first.
+	Seconds, First float64
+}
+
+// PerSecond is the number of tokens in a second, the prompt's time aside; 0 for one
+// token.
+func (t *Text) PerSecond() float64 {
+	if t.Seconds <= 0 {
+		return 0
+	}
+	return float64(len(t.Tokens)-1) / t.Seconds
+}
+
+// Generate has the circuit go on after the prompt, which makes the job's input. pass, unless nil, is left what it has computed. Text, or
+// tokens if there is no tokenizer, is written to w as it comes, unless w is nil.
+func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, pass *provemodel.Pass, by *provemodel.Sampling) (*Text, error) {
+	if j.prompt == nil {
+		return nil, noPrompt("--max-tokens")
+	}
+	out := &Text{}
+	var stream *tokenizer.Stream
+	if j.prompt.Tokenizer != nil {
+		stream = j.prompt.Tokenizer.Stream(j.prompt.IDs)
+	}
+	show := func(s string) {
+		if w != nil && s != "" {
+			fmt.Fprint(w, ui.PrintableLines(s))
+		}
+	}
+	start := time.Now()
+	var began time.Time
+	generated, in, err := c.Generate(ctx, j.prompt.IDs, &provemodel.GenerateOptions{Pass: pass, Sampling: by, Each: func(token int) {
+		if began.IsZero() {
+			began = time.Now()
+			out.First = began.Sub(start).Seconds()
+		}
+		out.Seconds = time.Since(began).Seconds()
+		if stream != nil {
+			show(stream.Next(token))
+		} else if w != nil {
+			fmt.Fprintf(w, "%d ", token)
+		}
+	}})
+	if stream != nil {
+		rest, failed := stream.Rest()
+		show(rest)
+		err = errors.Join(err, failed)
+	}
+	if w != nil {
+		fmt.Fprintln(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Written, j.Input, j.generated = generated, in, true
+	if t := j.prompt.Tokenizer; t != nil {
+		out.Text, err = t.After(generated.Prompt, generated.Tokens)
+	}
+	return out, err
+}
+
+// IsText says that the model is one of language.
+func (j *Job) IsText() bool { return j.Model.MostTokens() > 0 }
+
+// Name returns a token as people read it, in quotes where there is a tokenizer, with its id.
+func (j *Job) Name(id int) string {
+	t := j.tokenizer()
+	if t == nil {
+		return fmt.Sprint(id)
+	}
+	piece, ok := t.Token(id)
+	if !ok {
+		return fmt.Sprint(id)
+	}
+	if text, err := t.After([]int{id}, []int{id}); err == nil && text != "" {
+		piece = text // which the vocabulary may write in another way
+	}
+	return fmt.Sprintf("%q %d", piece, id)
+}
+
+// Prompt returns the prompt in words, "" if there is none or no tokenizer.
+func (j *Job) Prompt() (string, error) {
+	t := j.tokenizer()
+	if t == nil {
+		return "", nil
+	}
+	return t.Decode(j.prompt.IDs)
+}

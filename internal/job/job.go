@@ -1,0 +1,245 @@
+// Package job reads what the settings of a command name, and turns the settings
+// into options of the library.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx"
+)
+
+// Job is a float model with an input to run it on, and samples that set its
+// ranges or the ranges themselves.
+type Job struct {
+	Model       *provemodel.Model
+	Input       provemodel.Input
+	Inputs      []provemodel.Input // all samples of the input's files, with --each
+	InputFrom   string             // the file, or how the input was made up
+	Samples     []provemodel.Input // at least one, unless there are ranges
+	SamplesFrom string             // likewise; what the ranges were read from if there are any
+	Notes       string             // what of the input's files was passed over
+	// Calibrated says that the samples come from a file of their own, or are bundled
+	// texts, or the ranges come from a file: they are the same whatever the input.
+	Calibrated bool
+
+	random    bool    // the input
+	prompt    *Prompt // nil if there is none
+	generated bool    // the input has what the model generated
+	ranges    provemodel.Ranges
+}
+
+// Open reads the model, its input and its calibration samples as the settings
+// say. Everything about them that can be wrong is found here. The caller closes
+// it.
+func Open(cfg *config.Config) (*Job, error) {
+	if cfg.Model == "" {
+		return nil, WithHint(errors.New("no model"), "name one with --model x.onnx")
+	}
+	dims, err := cfg.Dims()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Each && len(cfg.Input) == 0 {
+		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
+	}
+	prompt, err := prompted(cfg)
+	if err == nil {
+		err = checkLogits(cfg, prompt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var input provemodel.Arrays
+	switch {
+	case prompt != nil:
+		input = prompt.arrays(cfg)
+	case len(cfg.Input) > 0:
+		if input, err = Read(cfg, cfg.Input); err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+	}
+	fixed, err := Fixed(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var samples provemodel.Arrays
+	if len(cfg.Calibration) > 0 {
+		if samples, err = Read(cfg, cfg.Calibration); err != nil {
+			return nil, fmt.Errorf("calibration: %w", err)
+		}
+	}
+	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: cfg.MaxTokens,
+	})
+	if err != nil {
+		return nil, fixHint(err)
+	}
+	if err := checkEmbedding(cfg, m); err != nil {
+		m.Close()
+		return nil, err
+	}
+	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
+	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples)); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Read reads files of inputs, with pictures as the settings say.
+func Read(cfg *config.Config, files []string) (provemodel.Arrays, error) {
+	how, err := onnx.ParsePictures(cfg.Image)
+	if err != nil {
+		return nil, fmt.Errorf("--image: %w", err)
+	}
+	in, err := provemodel.ReadArrays(files...)
+	return in.WithPictures(how), err
+}
+
+// Fixed reads the inputs that are part of the model.
+func Fixed(cfg *config.Config) (provemodel.Arrays, error) {
+	files, err := cfg.Fixed()
+	if err != nil {
+		return nil, err
+	}
+	var all provemodel.Arrays
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		arrays, err := provemodel.ReadArrays(files[name])
+		if err != nil {
+			return nil, fmt.Errorf("--fix %s: %w", name, err)
+		}
+		if len(arrays) != 1 {
+			return nil, fmt.Errorf("--fix %s: %s holds %d arrays, not one", name, files[name], len(arrays))
+		}
+		arrays[0].Name = name
+		all = append(all, arrays[0])
+	}
+	return all, nil
+}
+
+// fixHint says what helps where nodes need an input to be constant.
+func fixHint(err error) error {
+	var nodes graph.NodesError
+	if errors.As(err, &nodes) && slices.ContainsFunc(nodes, func(n graph.NodeError) bool { return strings.Contains(n.Reason, "must be constant, but") }) {
+		return WithHint(err, "an input that has one value always can be made part of the model: --fix name=file")
+	}
+	return err
+}
+
+// Made returns the job of proving a model that was made in memory, on a random
+// input.
+func Made(g *graph.Graph, seed int64) *Job {
+	j := &Job{Model: provemodel.NewModel(g)}
+	j.Input, j.InputFrom = j.Model.Random(seed), randomFrom(seed)
+	j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
+	return j
+}
+
+// Close releases the model.
+func (j *Job) Close() { j.Model.Close() }
+
+func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
+	if input == nil {
+		j.Input, j.InputFrom, j.random = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed), true
+		return nil
+	}
+	var err error
+	if cfg.Each {
+		if j.Inputs, err = j.Model.Samples(input); err == nil {
+			j.Input = j.Inputs[0]
+		}
+	} else if cfg.MaxTokens > 0 {
+		j.Input, err = j.Model.TextInput(j.prompt.IDs, repeated(j.prompt.IDs, cfg.MaxTokens))
+	} else {
+		j.Input, err = j.Model.Input(input)
+	}
+	from := strings.Join(cfg.Input, ", ")
+	if err != nil {
+		return fmt.Errorf("input %s: %w", from, err)
+	}
+	if j.InputFrom = from; j.prompt != nil {
+		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(j.prompt.IDs))
+	}
+	return nil
+}
+
+func (j *Job) setSamples(cfg *config.Config, arrays provemodel.Arrays) error {
+	if cfg.Ranges != "" {
+		return j.setRanges(cfg)
+	}
+	if len(cfg.Calibration) == 0 {
+		if done, err := j.setTexts(cfg); done || err != nil {
+			return err
+		}
+		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
+		if cfg.Each {
+			j.Samples = j.Inputs
+		}
+		return nil
+	}
+	var err error
+	if j.Samples, err = j.Model.Samples(arrays); err != nil {
+		return fmt.Errorf("calibration %s: %w", strings.Join(cfg.Calibration, ", "), err)
+	}
+	j.SamplesFrom, j.Calibrated = fmt.Sprintf("%s, %d samples", strings.Join(cfg.Calibration, ", "), len(j.Samples)), true
+	return nil
+}
+
+func (j *Job) setRanges(cfg *config.Config) error {
+	if len(cfg.Calibration) > 0 {
+		return errors.New("--ranges and --calibration exclude each other: the ranges are what calibration would give")
+	}
+	f, err := OpenFile(cfg.Ranges)
+	if err != nil {
+		return fmt.Errorf("ranges: %w", err)
+	}
+	defer f.Close()
+	if j.ranges, err = provemodel.ReadRanges(f); err != nil {
+		return fmt.Errorf("ranges %s: %w", cfg.Ranges, err)
+	}
+	j.SamplesFrom, j.Calibrated = "the ranges of "+cfg.Ranges, true
+	return nil
+}
+
+func randomFrom(seed int64) string {
+	return fmt.Sprintf("random, uniform in [0, 1), seed %d", seed)
+}
+
+// Quantise quantises the model. Without samples of their own the first input
+// that the model is run on gives the ranges of all later runs, unless it is made
+// up.
+func (j *Job) Quantise(ctx context.Context, opts *Options) (*provemodel.Circuit, error) {
+	o := opts.Quantise
+	o.Ranges, o.KeepRanges, o.Provisional = j.ranges, !j.Calibrated, j.random && !j.Calibrated
+	return provemodel.Quantise(ctx, j.Model, j.Samples, &o)
+}
+
+// Provisional says that a circuit has the ranges of a made up input: its key is
+// not one to rely on.
+func (j *Job) Provisional(c *provemodel.Circuit) bool {
+	return j.random && !j.Calibrated && !c.Report().Cached
+}
+
+// Calibration says what the ranges of a circuit were taken from.
+func (j *Job) Calibration(c *provemodel.Circuit) string {
+	if c.Report().Cached && !j.Calibrated {
+		return "the first input this model was run on (cached)"
+	}
+	return j.SamplesFrom
+}
+
+// Float returns the float model's outputs on the input.
+func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
+	if known := c.Report().Float; known != nil && !j.Calibrated && !j.generated {
+		return known, nil // the input was the sample
+	}
+	return j.Model.Run(ctx, j.Input)
+}

@@ -1,0 +1,93 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/nvrtc"
+)
+
+// Options are what the settings say to the calls of the library on the way from a model to a proof.
+type Options struct {
+	Quantise provemodel.QuantiseOptions
+	Commit   provemodel.CommitOptions
+	Certify  provemodel.CertifyOptions
+	Prove    provemodel.ProveOptions
+}
+
+// OptionsOf returns the options of work that the phases are told of, on a device; nil is the processor.
+func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Options {
+	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
+	grind := cfg.GrindBits
+	if grind == 0 {
+		grind = -1
+	}
+	return &Options{
+		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom},
+		Commit:   provemodel.CommitOptions{Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness},
+		Certify:  provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
+		Prove: provemodel.ProveOptions{
+			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,
+			Resume: cache != "" && !cfg.NoResume, Sampling: Sampling(cfg), NoSelfCheck: cfg.NoSelfCheck,
+		},
+	}
+}
+
+// cacheDir is the folder of the cache, "" if there is none.
+func cacheDir(cfg *config.Config, ph *ui.Phases) string {
+	switch {
+	case cfg.NoCache:
+		return ""
+	case cfg.CacheDir != "":
+		return cfg.CacheDir
+	}
+	dir, err := provemodel.UserCacheDir()
+	if err != nil {
+		ph.Warn(fmt.Sprintf("no cache: %v", err))
+		return ""
+	}
+	return dir
+}
+
+// Sampling is the rule by which tokens are drawn, nil if they are not.
+func Sampling(cfg *config.Config) *provemodel.Sampling {
+	if cfg.Temperature == 0 {
+		return nil
+	}
+	return &provemodel.Sampling{Seed: cfg.Seed, Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP}
+}
+
+// OpenDevice opens what the settings ask for. A GPU that is wished for and
+// cannot be had is warned about, or an error if it is required. The caller
+// closes the device.
+func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provemodel.Device, error) {
+	numbers, err := cfg.DeviceNumbers()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.GPU == config.GPUOff && !cfg.MultiGPU && numbers == nil {
+		return &provemodel.Device{}, nil
+	}
+	if cfg.CacheDir != "" {
+		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
+	}
+	threshold := 0 // what pays
+	if cfg.GPUThreshold >= 0 {
+		threshold = max(1, cfg.GPUThreshold)
+	}
+	d, err := provemodel.OpenGPU(ctx, &provemodel.GPUOptions{
+		Observer: ph, Devices: numbers, All: cfg.MultiGPU && numbers == nil, Required: cfg.GPU == config.GPURequire,
+		Threshold: threshold, Streams: cfg.GPUStreams, MemoryBudget: int64(cfg.ChunkBudgetGB * gb),
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, WithHint(fmt.Errorf("--gpu=require: %w", err), "--gpu alone, or no flag, proves on the CPU")
+	}
+	return d, nil
+}

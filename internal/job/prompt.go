@@ -1,0 +1,213 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/regular"
+)
+
+// Prompt is what a language model is run on.
+type Prompt struct {
+	IDs       []int
+	Tokenizer *tokenizer.Tokenizer // nil if there is none
+}
+
+// prompted returns the tokens that the settings give, nil if they give none.
+func prompted(cfg *config.Config) (*Prompt, error) {
+	switch {
+	case cfg.Chat && cfg.Prompt == "":
+		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
+	case cfg.Prompt == "" && cfg.TokensFile == "":
+		return nil, nil
+	case cfg.Prompt != "" && cfg.TokensFile != "":
+		return nil, errors.New("--prompt and --tokens-file exclude each other")
+	case len(cfg.Input) > 0:
+		return nil, fmt.Errorf("--%s and --input exclude each other", promptFlag(cfg))
+	case !hf.Is(cfg.Model):
+		return nil, fmt.Errorf("--%s: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", promptFlag(cfg), cfg.Model)
+	}
+	t, err := tokenizer.Open(tokenizerOf(cfg.Model))
+	if cfg.TokensFile != "" {
+		ids, err := readTokens(cfg.TokensFile)
+		return &Prompt{ids, t}, err // a tokenizer is not needed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--prompt: %w", err)
+	}
+	ids, err := encode(cfg, t, tokenizerOf(cfg.Model))
+	return &Prompt{ids, t}, err
+}
+
+func promptFlag(cfg *config.Config) string {
+	if cfg.Prompt == "" {
+		return "tokens-file"
+	}
+	return "prompt"
+}
+
+// tokenizerOf is where the tokenizer of a model is.
+func tokenizerOf(model string) string {
+	if strings.EqualFold(filepath.Ext(model), ".safetensors") {
+		return filepath.Dir(model)
+	}
+	return model
+}
+
+// encode returns the tokens of the prompt; with --chat those of a conversation that
+// the prompt begins, in the template that comes with the tokenizer.
+func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, error) {
+	text, encode := cfg.Prompt, t.Encode
+	if cfg.Chat {
+		c, err := chat.Open(from)
+		if err != nil {
+			return nil, fmt.Errorf("--chat: %w", err)
+		}
+		if text, err = c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true); err != nil {
+			return nil, fmt.Errorf("--chat: %w", err)
+		}
+		encode = t.EncodeChat
+	}
+	ids, err := encode(text)
+	if err != nil {
+		return nil, fmt.Errorf("--prompt: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("--prompt: it has no tokens")
+	}
+	return ids, nil
+}
+
+// maxTokensFile bounds a file of tokens.
+const maxTokensFile = 1 << 26
+
+// readAll reads a regular file, or standard input.
+func readAll(path string) ([]byte, error) {
+	if path != config.Stdin {
+		return regular.Read(path, maxTokensFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(os.Stdin, maxTokensFile+1))
+	if err == nil && len(data) > maxTokensFile {
+		err = fmt.Errorf("more than %d bytes", maxTokensFile)
+	}
+	return data, err
+}
+
+// readTokens reads {"input_ids": […]}.
+func readTokens(path string) ([]int, error) {
+	data, err := readAll(path)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens-file: %w", err)
+	}
+	var file struct {
+		IDs []int `json:"input_ids"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // whose text speaks of Go's types
+			err = fmt.Errorf("a %s where a list of whole numbers belongs", wrong.Value)
+		}
+		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
+	}
+	if len(file.IDs) == 0 {
+		return nil, fmt.Errorf(`--tokens-file %s: no tokens: want {"input_ids": [1, 5, 9]}`, path)
+	}
+	return file.IDs, nil
+}
+
+// arrays are the prompt as inputs of the model, with the position of the last token if
+// the logits are of that alone.
+func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
+	values := make([]float64, len(p.IDs))
+	for i, id := range p.IDs {
+		values[i] = float64(id)
+	}
+	in := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(values)}, Values: values}}
+	if cfg.Logits == config.LogitsLast {
+		in = append(in, provemodel.Arrays{{Name: families.Positions, Shape: []int{1}, Values: []float64{float64(len(values) - 1)}}}...)
+	}
+	return in
+}
+
+// checkLogits refuses settings of a language model that do not go together.
+func checkLogits(cfg *config.Config, p *Prompt) error {
+	switch {
+	case cfg.Embedding && (cfg.MaxTokens > 0 || cfg.Logits != ""):
+		return errors.New("--embedding has no logits: it goes with neither --max-tokens nor --logits")
+	case cfg.Embedding && p == nil && cfg.Tokens == 0: // as below
+		return noPrompt("--embedding")
+	case cfg.MaxTokens > 0 && p == nil && cfg.Tokens == 0: // a key may be made for a number of tokens
+		return noPrompt("--max-tokens")
+	case cfg.MaxTokens > 0 && cfg.Logits != "" && cfg.Logits != config.LogitsGenerated:
+		return fmt.Errorf("--logits %s with --max-tokens: what the model writes is held against its logits where it chose: --logits generated", cfg.Logits)
+	case cfg.MaxTokens == 0 && Sampling(cfg) != nil:
+		return errors.New("--temperature, --top-k and --top-p draw what a language model writes: they go with --max-tokens")
+	case cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated:
+		return errors.New("--logits generated without --max-tokens: nothing is generated")
+	case cfg.Logits == config.LogitsLast && p == nil:
+		return noPrompt("--logits last")
+	}
+	return nil
+}
+
+// checkEmbedding refuses a model that does not give the vector that is asked for.
+func checkEmbedding(cfg *config.Config, m *provemodel.Model) error {
+	out := m.Outputs()
+	if !cfg.Embedding || len(out) == 1 && out[0].Name == families.Sentence {
+		return nil
+	}
+	return WithHint(fmt.Errorf("--embedding: the model is no sentence encoder: its output is %s, a row for each token", graph.Quote(out[0].Name)),
+		"a folder with modules.json says how tokens become one vector; without --embedding the model's own output is proved")
+}
+
+func noPrompt(flag string) error {
+	return WithHint(errors.New(flag+" without a prompt"), "give one with --prompt, or its tokens with --tokens-file")
+}
+
+// OpenTokenizer opens what --tokenizer or --model names, for a verifier; nil if
+// neither is given. A model without one, which may be what the settings prove, matters
+// only if a text is asked for.
+func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
+	path, asked := cfg.Tokenizer, true
+	if path == "" {
+		if cfg.Model == "" {
+			return nil, nil
+		}
+		path, asked = tokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Text != ""
+		if asked && !hf.Is(cfg.Model) {
+			return nil, WithHint(fmt.Errorf("%s comes without a tokenizer", cfg.Model), "name it with --tokenizer FILE")
+		}
+	}
+	t, err := tokenizer.Open(path)
+	if err != nil && !asked {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	return t, nil
+}
+
+// Encode returns the tokens of --prompt for a verifier.
+func Encode(cfg *config.Config, t *tokenizer.Tokenizer) ([]int, error) {
+	from := cfg.Tokenizer
+	if from == "" || cfg.Chat && cfg.Model != "" {
+		from = tokenizerOf(cfg.Model)
+	}
+	if cfg.Chat && strings.EqualFold(filepath.Ext(from), ".json") || strings.EqualFold(filepath.Ext(from), ".model") {
+		from = filepath.Dir(from)
+	}
+	return encode(cfg, t, from)
+}
