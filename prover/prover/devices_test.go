@@ -344,7 +344,7 @@ func panics(now bool) {
 
 // TestTrackMemory: what tasks take is what was estimated, and one that takes more or less
 // is an error. The kernels do not run, and the prover does not look at its claims: so
-// this is about sizes for which the limits of --track-memory are tight.
+// this is about sizes for which the limits of Lanes.Track are tight.
 func TestTrackMemory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -56,12 +56,12 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     no_cache: bool
     ranges_out: Path
     chunk_budget_gb: float
-    cpu_lanes: int
-    gpu_lanes: int
+    cpu_workers: int
+    force: bool
+    gpu_streams: int
     grind_bits: int
     security_bits: int
     soundness: Literal["unique", "johnson"]
-    track_memory: bool
 
 
 class ProveOptions(CommitOptions, total=False):
@@ -82,4 +82,5 @@ class CheckKeyOptions(ModelOptions, MachineOptions, total=False):
 class InspectOptions(RunOptions, total=False):
     """Options of inspect."""
 
+    force: bool
     html: Path
