@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests of the build with GPU support: its packages, and every kernel compiled
-# by NVRTC. They need no GPU; with PROVE_MODEL_TEST_GPU=1 they use one. Where
+# Tests of the build with GPU support: what is in it alone, and every kernel compiled
+# by NVRTC. They need no GPU; with PROVE_MODEL_TEST_GPU=1 all tests of kernels and backend
+# use one. Where
 # what they need cannot be had they are skipped, except when CI=true: then that
 # is a failure.
 set -euo pipefail
@@ -12,6 +13,15 @@ if ! cuda_env || ! cuda_nvrtc; then
 	[ "${CI:-}" != true ]
 	exit
 fi
-packages=$("${GO:-go}" list ./nvrtc/... ./kernels/... ./prover/machine/... ./cmd/... .)
-"${GO:-go}" vet -tags cuda $packages
-"${GO:-go}" test -tags cuda ./nvrtc/... ./kernels/... ./prover/machine/...
+go=${GO:-go}
+"$go" vet -tags cuda ./nvrtc/... ./kernels/... ./prover/machine/...
+# The tests of kernels and backend are the same with the tag: on the host they have run
+# without it, so that only those of files with the tag run again. A GPU needs it.
+run=.
+if [ "${PROVE_MODEL_TEST_GPU:-}" != 1 ]; then
+	run="^($(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(grep -lE '^//go:build cuda' kernels/*_test.go) | paste -sd '|'))\$"
+else
+	"$go" test -tags cuda ./prover/machine/...
+fi
+"$go" test -tags cuda ./nvrtc/...
+"$go" test -tags cuda -run "$run" ./kernels/...
