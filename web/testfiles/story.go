@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // words are the tokens of a language model that knows one story: after each word it gives the
@@ -93,7 +95,8 @@ func writeStory(folder string) error {
 func writeTensors(path string, tensors map[string][]float32, n int) error {
 	header := map[string]any{}
 	var data []byte
-	for name, values := range tensors {
+	for _, name := range slices.Sorted(maps.Keys(tensors)) { // the same file every time, and so the same key
+		values := tensors[name]
 		shape := []int{n, n}
 		if len(values) == n {
 			shape = shape[:1]

@@ -70,11 +70,11 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 	if t != nil {
 		before, err := t.Decode(out.PromptTokens)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errTokenizer, err) // the proof holds
 		}
 		answer, err := t.After(out.PromptTokens, tokens)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errTokenizer, err)
 		}
 		out.Words = &Words{before, answer, len(t.Hidden(out.PromptTokens))}
 	}

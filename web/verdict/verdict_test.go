@@ -12,6 +12,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // golden reads a kept key with its proof.
@@ -44,22 +45,31 @@ func TestOf(t *testing.T) {
 	in := statement.Inputs(v.Result)
 	given := &Options{MinBits: 100, Commitment: &v.Commitment}
 	for _, x := range in {
-		given.Input = append(given.Input, statement.Array{Name: x.Name, Values: x.Values})
+		given.Input = append(given.Input, statement.Array{Name: x.Name, Shape: x.Shape, Values: x.Values})
 	}
 	if _, err := Of(key, file, given, quiet); err != nil {
 		t.Error(err)
 	}
+	misnamed := slices.Clone(given.Input)
+	misnamed[0].Name += "x"
 	given.Input[0].Values = slices.Clone(given.Input[0].Values)
 	given.Input[0].Values[0]++
-	other := strings.Repeat("0", 64)
-	for what, o := range map[string]*Options{
-		"another input": given, "another model": {MinBits: 100, Commitment: &other}, "more bits": {MinBits: 120},
-		"no commitment": {Commitment: new(string)}, "a tokenizer": {Tokenizer: []byte{}}, "a seed": {Sampling: &Sampling{Seed: "1"}},
-		"no seed": {Sampling: &Sampling{Seed: "x"}},
+	other, rule := strings.Repeat("0", 64), verifier.Sampling{Temperature: 1, TopP: 1}
+	for _, c := range []struct {
+		kind string
+		o    *Options
+	}{
+		{"input", given}, {"input", &Options{Input: misnamed}}, {"model", &Options{MinBits: 100, Commitment: &other}}, {"weak", &Options{MinBits: 120}},
+		{"option", &Options{Commitment: new(string)}}, {"option", &Options{Sampling: &Sampling{"x", rule}}},
+		{"option", &Options{Sampling: &Sampling{Seed: "1"}}}, {"proof", &Options{Sampling: &Sampling{"1", rule}}},
+		{"proof", &Options{Tokenizer: []byte("{}")}},
 	} {
-		if _, err := Of(key, file, o, quiet); err == nil || Reason(err) == "" || Kind(err) == "" {
-			t.Errorf("%s: %v", what, err)
+		if _, err := Of(key, file, c.o, quiet); err == nil || Reason(err) == "" || Kind(err) != c.kind {
+			t.Errorf("%s: %v", c.kind, err)
 		}
+	}
+	if _, err := Of(key[:len(key)-1], file, &Options{}, quiet); err == nil || Kind(err) != "malformed" {
+		t.Error(err)
 	}
 }
 

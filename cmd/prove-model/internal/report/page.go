@@ -37,7 +37,7 @@ img{image-rendering:pixelated;width:auto;min-width:10rem;max-width:100%;border:1
 .advice{border-left:.3rem solid var(--odd);padding-left:.7rem}
 .plot{font-size:.8rem;margin:.4rem 0}.plot>div{display:grid;grid-template-columns:minmax(0,22rem) 1fr 8.5rem;gap:0 .5rem;align-items:center;break-inside:avoid}
 .plot span{text-align:right}.plot span+div+span{text-align:left}.plot i{display:block;height:.8rem;background:var(--bar)}.plot .odd{background:var(--odd)}
-@media (max-width:40rem){body{padding:.75rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}
+@media (max-width:40rem){body{padding:.75rem}th,td{padding-right:.45rem}td:first-child{min-width:5rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}
 .plot>div{grid-template-columns:1fr 8.5rem;margin-bottom:.3rem}.plot>div>:first-child{grid-column:1/-1;text-align:left}}
 @media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}.wide{overflow:visible}}`
 

@@ -91,7 +91,11 @@ func (t *Text) show(h *page) {
 		}
 	}
 	for _, k := range t.Tokens[:min(mostTokens, len(t.Tokens))] {
-		rows = append(rows, []string{k.Name, short(k.Margin), k.Other, k.Float})
+		float := k.Float
+		if float == k.Name {
+			float = "the same"
+		}
+		rows = append(rows, []string{k.Name, short(k.Margin), k.Other, float})
 	}
 	h.heading("Each token")
 	h.printf("<p>How far its logit is above the best of the others, and which token the float model gives the greatest logit: another one at %s of %s.</p>\n",
