@@ -14,7 +14,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -384,7 +384,7 @@ func (r *results) put(kind string, i int, e *cache.Entry) {
 }
 
 // Tree implements prover.Results.
-func (r *results) Tree(i int) [][]poseidon2.Digest {
+func (r *results) Tree(i int) [][]hash.Digest {
 	if e := r.get("tree", i); e != nil {
 		return e.Layers
 	}
@@ -392,7 +392,7 @@ func (r *results) Tree(i int) [][]poseidon2.Digest {
 }
 
 // KeepTree implements prover.Results.
-func (r *results) KeepTree(i int, layers [][]poseidon2.Digest) {
+func (r *results) KeepTree(i int, layers [][]hash.Digest) {
 	r.put("tree", i, &cache.Entry{Layers: layers})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -57,10 +58,12 @@ func states(rng *rand.Rand, n int) []poseidon2.State {
 	return s
 }
 
-func digests(rng *rand.Rand, n int) []poseidon2.Digest {
-	d := make([]poseidon2.Digest, n)
+func digests(rng *rand.Rand, n int) []hash.Digest {
+	d := make([]hash.Digest, n)
 	for i, s := range states(rng, n) {
-		copy(d[i][:], s[:])
+		for k := range d[i] {
+			d[i][k] = uint32(s[k])
+		}
 	}
 	return d
 }
@@ -85,11 +88,20 @@ func TestPermuteMany(t *testing.T) {
 	}
 }
 
-func TestHashColumns(t *testing.T) {
+// eachSuite runs a test for every hash suite.
+func eachSuite(t *testing.T, test func(t *testing.T, suite hash.Suite)) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { test(t, suite) })
+	}
+}
+
+func TestHashColumns(t *testing.T) { eachSuite(t, hashColumns) }
+
+func hashColumns(t *testing.T, suite hash.Suite) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct{ columns, rows, stride, split int }{
-		{1, 1, 1, 1}, {5, 8, 5, 8}, {300, 9, 300, 9}, {257, 9, 260, 8}, {64, 31, 64, 16}, {33, 3, 40, 3}, {3, 40, 3, 8},
+		{1, 1, 1, 1}, {5, 16, 5, 16}, {300, 17, 300, 17}, {257, 17, 260, 16}, {64, 63, 64, 32}, {33, 3, 40, 3}, {3, 80, 3, 16}, {2, 256, 2, 48},
 	} {
 		rows := make([][]field.M31, c.rows)
 		matrix := make([]field.M31, c.rows*c.stride)
@@ -97,75 +109,84 @@ func TestHashColumns(t *testing.T) {
 			rows[r] = vectorM31(rng, c.columns, r+1)
 			copy(matrix[r*c.stride:], rows[r])
 		}
-		want := make([]poseidon2.Digest, c.columns)
-		h := poseidon2.NewColumnHasher(c.columns, c.rows)
+		want := make([]hash.Digest, c.columns)
+		h := suite.NewColumns(c.columns, c.rows)
 		h.AbsorbRows(rows)
 		h.Sum(want)
 		p := upload(t, d, matrix)
-		out := alloc[[8]field.M31](t, d, c.columns)
+		out := alloc[hash.Digest](t, d, c.columns)
 		var state kernels.Ptr
 		if c.split < c.rows {
-			state = alloc[field.M31](t, d, 16*c.columns)
+			state = alloc[uint8](t, d, kernels.ColumnState(suite)*c.columns)
 		}
 		for from := 0; from < c.rows; from += c.split {
 			n := min(c.split, c.rows-from)
-			must(t, kernels.HashColumns(d, out, state, p.Offset(from*c.stride, 4), c.stride, c.columns, n, from, c.rows))
+			must(t, kernels.HashColumns(d, suite, out, state, p.Offset(from*c.stride, 4), c.stride, c.columns, n, from, c.rows))
 		}
-		for i, g := range download[[8]field.M31](t, d, out, c.columns) {
+		for i, g := range download[hash.Digest](t, d, out, c.columns) {
 			if g != want[i] {
 				t.Fatalf("%+v: column %d: %v, want %v", c, i, g, want[i])
 			}
 		}
-		if err := kernels.HashColumns(d, out, 0, p, c.stride, c.columns, 8, 0, 16); err == nil {
+		if err := kernels.HashColumns(d, suite, out, 0, p, c.stride, c.columns, 16, 0, 32); err == nil {
 			t.Error("a part of the rows without memory for states")
 		}
-		if err := kernels.HashColumns(d, out, p, p, c.stride, c.columns, 7, 0, 16); err == nil {
+		if err := kernels.HashColumns(d, suite, out, p, p, c.stride, c.columns, 7, 0, 16); err == nil {
 			t.Error("a part of seven rows")
+		}
+		if len(suite.Groups(257)) > 1 && kernels.HashColumns(d, suite, out, p, p, c.stride, c.columns, 16, 0, 257) == nil {
+			t.Error("257 rows in a group")
 		}
 	}
 }
 
-func TestAbsorbDigests(t *testing.T) {
+func TestAbsorbDigests(t *testing.T) { eachSuite(t, absorbDigests) }
+
+func absorbDigests(t *testing.T, suite hash.Suite) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(11, 12))
-	for _, c := range []struct{ columns, groups int }{{1, 2}, {300, 3}, {257, 5}} {
-		h := poseidon2.NewLeafHasher(c.columns, c.groups)
-		out := alloc[[8]field.M31](t, d, c.columns)
-		state := alloc[[8]field.M31](t, d, c.columns)
+	for _, c := range []struct{ columns, groups int }{
+		{1, 2}, {300, 3}, {257, 5}, {3, 32}, {3, 33}, {2, 64}, {2, 65}, {2, 96}, {2, 97}, {1, 130}, {1, 257},
+	} {
+		h := suite.NewLeaves(c.columns, c.groups)
+		out := alloc[hash.Digest](t, d, c.columns)
+		state := alloc[uint8](t, d, kernels.DigestState(suite, c.groups)*c.columns)
 		for g := range c.groups {
 			group := digests(rng, c.columns)
-			p := upload(t, d, arrays(group))
+			p := upload(t, d, group)
 			h.Absorb(group)
 			if g == c.groups-1 {
 				out = p // in place
 			}
-			must(t, kernels.AbsorbDigests(d, out, state, p, c.columns, g, c.groups))
+			must(t, kernels.AbsorbDigests(d, suite, out, state, p, c.columns, g, c.groups))
 		}
 		want := h.Sum()
-		for i, g := range download[[8]field.M31](t, d, out, c.columns) {
+		for i, g := range download[hash.Digest](t, d, out, c.columns) {
 			if g != want[i] {
 				t.Fatalf("%+v: column %d: %v, want %v", c, i, g, want[i])
 			}
 		}
-		if kernels.AbsorbDigests(d, out, state, out, c.columns, c.groups, c.groups) == nil {
+		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, c.groups, c.groups) == nil {
 			t.Error("a group too many")
 		}
-		if kernels.AbsorbDigests(d, out, state, out, c.columns, 0, 1) == nil {
+		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, 0, 1) == nil {
 			t.Error("a single group")
 		}
 	}
 }
 
-func TestMerkle(t *testing.T) {
+func TestMerkle(t *testing.T) { eachSuite(t, trees) }
+
+func trees(t *testing.T, suite hash.Suite) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, depth := range []int{0, 1, 2, 5, 9} {
 		leaves := digests(rng, 1<<depth)
-		want := merkle.New(leaves)
-		nodes := alloc[[8]field.M31](t, d, kernels.TreeDigests(depth))
-		must(t, kernels.UploadSlice(d, nodes, arrays(leaves)))
-		must(t, kernels.MerkleTree(d, nodes, depth))
-		got := download[[8]field.M31](t, d, nodes, kernels.TreeDigests(depth))
+		want := merkle.New(suite, leaves)
+		nodes := alloc[hash.Digest](t, d, kernels.TreeDigests(depth))
+		must(t, kernels.UploadSlice(d, nodes, leaves))
+		must(t, kernels.MerkleTree(d, suite, nodes, depth))
+		got := download[hash.Digest](t, d, nodes, kernels.TreeDigests(depth))
 		for l, layer := range want.Layers() {
 			for i := range layer {
 				if g := got[kernels.TreeLayer(depth, l)+i]; g != layer[i] {
@@ -173,15 +194,15 @@ func TestMerkle(t *testing.T) {
 				}
 			}
 		}
-		root := alloc[[8]field.M31](t, d, 1)
-		must(t, kernels.MerkleRoot(d, root, nodes, alloc[[8]field.M31](t, d, 1<<depth), depth))
-		if g := download[[8]field.M31](t, d, root, 1)[0]; g != want.Root() {
+		root := alloc[hash.Digest](t, d, 1)
+		must(t, kernels.MerkleRoot(d, suite, root, nodes, alloc[hash.Digest](t, d, 1<<depth), depth))
+		if g := download[hash.Digest](t, d, root, 1)[0]; g != want.Root() {
 			t.Errorf("depth %d: root alone is %v, want %v", depth, g, want.Root())
 		}
 		indexes := []uint64{0, uint64(len(got) - 1), uint64(len(got) / 2)}
-		some := alloc[[8]field.M31](t, d, 3)
+		some := alloc[hash.Digest](t, d, 3)
 		must(t, kernels.GatherDigests(d, some, nodes, upload(t, d, indexes), 3))
-		for i, g := range download[[8]field.M31](t, d, some, 3) {
+		for i, g := range download[hash.Digest](t, d, some, 3) {
 			if g != got[indexes[i]] {
 				t.Errorf("depth %d: gathered %v, want %v", depth, g, got[indexes[i]])
 			}
@@ -189,32 +210,32 @@ func TestMerkle(t *testing.T) {
 	}
 }
 
-func arrays(d []poseidon2.Digest) [][8]field.M31 {
-	a := make([][8]field.M31, len(d))
-	for i := range d {
-		a[i] = d[i]
-	}
-	return a
-}
+func TestSearchNonce(t *testing.T) { eachSuite(t, searchNonce) }
 
-func TestSearchNonce(t *testing.T) {
+func searchNonce(t *testing.T, suite hash.Suite) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(11, 12))
-	state := states(rng, 20)[19]
-	const bits = 7
-	want := transcript.SearchNonce(state, bits)
+	work := hash.Work{Suite: suite, Bits: 7}
+	for i, v := range states(rng, 20)[19] {
+		work.State[i] = uint32(v)
+	}
+	want := transcript.SearchNonce(work)
 	best := upload(t, d, []uint64{1 << 40})
-	p := upload(t, d, state[:])
+	p := upload(t, d, work.State[:])
 	for first := uint64(0); first <= want; first += 100 {
 		if g := download[uint64](t, d, best, 1)[0]; g != 1<<40 {
 			t.Fatalf("found %d, want %d", g, want)
 		}
-		must(t, kernels.SearchNonce(d, best, p, first, 100, 1<<bits-1))
+		must(t, kernels.SearchNonce(d, &work, best, p, first, 100))
 	}
 	// The next nonces change nothing.
-	must(t, kernels.SearchNonce(d, best, p, want+1, 300, 1<<bits-1))
+	must(t, kernels.SearchNonce(d, &work, best, p, want+1, 300))
 	if g := download[uint64](t, d, best, 1)[0]; g != want {
 		t.Fatalf("found %d, want %d", g, want)
+	}
+	work.Bits = 0
+	if kernels.SearchNonce(d, &work, best, p, 0, 100) == nil {
+		t.Error("a search for no work")
 	}
 }
 

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // Element is a type that host and device store alike.
 type Element interface {
-	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | ~[8]field.M31 | ~[16]field.M31 |
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | hash.Digest | ~[16]field.M31 |
 		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | PackedRows | ByteProduct | productBlock | KeyCount | LeafJob | RowJob | ColumnJob
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
@@ -21,17 +21,24 @@ func hashDeviceKernels(b *deviceBench) {
 	nodes := b.alloc(kernels.TreeDigests(depth) * kernels.SizeDigest)
 	check(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
 	b.kernel("Merkle tree of 2^25", "leaf", 1<<depth, 0, func() error {
-		return kernels.MerkleTree(b.dev, nodes, depth)
+		return kernels.MerkleTree(b.dev, hash.Poseidon2, nodes, depth)
+	})
+	b.kernel("Merkle tree of 2^25, blake3", "leaf", 1<<depth, 0, func() error {
+		return kernels.MerkleTree(b.dev, hash.Blake3, nodes, depth)
 	})
 	scratch := b.alloc(kernels.SizeDigest << depth)
 	b.kernel("Merkle root of 2^25", "leaf", 1<<depth, 0, func() error {
-		return kernels.MerkleRoot(b.dev, scratch, nodes, scratch.Offset(1, kernels.SizeDigest), depth)
+		return kernels.MerkleRoot(b.dev, hash.Poseidon2, scratch, nodes, scratch.Offset(1, kernels.SizeDigest), depth)
 	})
 	b.kernel("column hashing, 64 rows", "permutation", columns*rows/poseidon2.Rate, 0, func() error {
-		return kernels.HashColumns(b.dev, scratch, 0, nodes, columns, columns, rows, 0, rows)
+		return kernels.HashColumns(b.dev, hash.Poseidon2, scratch, 0, nodes, columns, columns, rows, 0, rows)
+	})
+	const group = 256 // rows, for as many bytes
+	b.kernel("column hashing, 256 rows, blake3", "value", columns*rows, columns*rows*kernels.SizeM31, func() error {
+		return kernels.HashColumns(b.dev, hash.Blake3, scratch, 0, nodes, columns*rows/group, columns*rows/group, group, 0, group)
 	})
 	b.kernel("search for a nonce", "permutation", nonces, 0, func() error {
-		return kernels.SearchNonce(b.dev, scratch, states, 0, nonces, field.P)
+		return kernels.SearchNonce(b.dev, &hash.Work{Suite: hash.Poseidon2, Bits: 31}, scratch, states, 0, nonces)
 	})
 }
 

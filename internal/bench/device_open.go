@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -56,7 +56,7 @@ func (b *deviceBench) opening(vars int) {
 	open := func(watch func(whir.Passes) whir.Passes) {
 		passes := watch(must(m.Opening(b.ctx, s.opening)))
 		defer passes.Close()
-		w := transcript.NewWriter(transcript.New("bench"))
+		w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 		// The value is wrong, which takes the prover as long as if it were right.
 		check(whir.Open(b.ctx, w, s.opening.Params, []*whir.Tree{tree}, passes, s.opening.RowOffsets, s.terms, field.Zero))
 	}
@@ -118,7 +118,7 @@ func newWeightStack(vars int) *weightStack {
 	layout := model.NewStack(s.graph, []model.TensorID{0})
 	c := soundness.DefaultConfig
 	rowVars := must(soundness.ChooseRowVars(c, []uint64{layout.Size}))
-	s.commitment = backend.SingleStack(layout, rowVars, c.LogBlowup)
+	s.commitment = backend.SingleStack(c.Hash, layout, rowVars, c.LogBlowup)
 	s.opening = backend.Opening{Commitments: []backend.Commitment{s.commitment}, RowOffsets: []uint64{0}}
 	s.opening.Params = must(soundness.Derive(c, rowVars, s.commitment.Slots()))
 	for i := range 8 {
@@ -200,8 +200,8 @@ func (t *timedPasses) Add(ctx context.Context, c *whir.Constraints) error {
 }
 
 // Commit implements whir.Passes.
-func (t *timedPasses) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
-	return timePass(t, "commit", func() (poseidon2.Digest, error) { return t.Passes.Commit(ctx, l) })
+func (t *timedPasses) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
+	return timePass(t, "commit", func() (hash.Digest, error) { return t.Passes.Commit(ctx, l) })
 }
 
 // Leaves implements whir.Passes.
@@ -210,6 +210,6 @@ func (t *timedPasses) Leaves(ctx context.Context, n int, positions []uint64) (wh
 }
 
 // Search implements whir.Passes.
-func (t *timedPasses) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
-	return timePass(t, "search", func() (uint64, error) { return t.Passes.Search(ctx, start, bits) })
+func (t *timedPasses) Search(ctx context.Context, work hash.Work) (uint64, error) {
+	return timePass(t, "search", func() (uint64, error) { return t.Passes.Search(ctx, work) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -171,7 +172,7 @@ func sumcheckSteps(b *deviceBench) {
 	column := extensions(12, 3)
 	nothing := func() {}
 	b.step("matrix product proved, k = 2^14, n = 2^12", "weight", k*n, nothing, func() {
-		w := transcript.NewWriter(transcript.New("bench"))
+		w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 		in := backend.Instance{
 			A: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}})),
 			B: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}})),
@@ -202,7 +203,7 @@ func sumcheckSteps(b *deviceBench) {
 			}
 		}, func() {
 			for rest := insts; len(rest) > 0; rest = rest[s.batch:] {
-				proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, rest[:s.batch], shapes)
+				proveSums(b.ctx, transcript.NewWriter(transcript.New(hash.Poseidon2, "bench")), on, rest[:s.batch], shapes)
 			}
 		})
 	}

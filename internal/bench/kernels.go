@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -88,26 +89,35 @@ func hashKernels() []kernel {
 	for i := range states {
 		copy(states[i][:], elements(poseidon2.Width, uint64(i)))
 	}
-	matrix := make([][]field.M31, 8)
+	matrix := make([][]field.M31, 16)
 	for i := range matrix {
 		matrix[i] = elements(columns, uint64(i))
 	}
-	sums := make([]poseidon2.Digest, columns)
-	leaves := make([]poseidon2.Digest, 1<<16)
+	sums := make([]hash.Digest, columns)
+	leaves := make([]hash.Digest, 1<<16)
 	for i := range leaves {
-		copy(leaves[i][:], elements(poseidon2.DigestLen, uint64(i)))
+		for k, v := range elements(len(leaves[i]), uint64(i)) {
+			leaves[i][k] = uint32(v)
+		}
 	}
 	return []kernel{
 		{"Poseidon2 permutation", "permutation", n, false, func() { poseidon2.PermuteMany(states) }},
 		{"column hashing", "permutation", columns * rows / poseidon2.Rate, false, func() {
-			h := poseidon2.NewColumnHasher(columns, rows)
-			for range rows / len(matrix) {
-				h.AbsorbRows(matrix)
-			}
-			h.Sum(sums)
+			hashColumns(hash.Poseidon2, sums, matrix, rows)
 		}},
-		{"Merkle tree of 2^16", "leaf", len(leaves), true, func() { merkle.New(leaves) }},
+		{"column hashing, blake3", "value", columns * rows, false, func() { hashColumns(hash.Blake3, sums, matrix, rows) }},
+		{"Merkle tree of 2^16", "leaf", len(leaves), true, func() { merkle.New(hash.Poseidon2, leaves) }},
+		{"Merkle tree of 2^16, blake3", "leaf", len(leaves), true, func() { merkle.New(hash.Blake3, leaves) }},
 	}
+}
+
+// hashColumns hashes columns of so many rows, a multiple of those there are, which come again and again.
+func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows int) {
+	h := suite.NewColumns(len(sums), rows)
+	for range rows / len(some) {
+		h.AbsorbRows(some)
+	}
+	h.Sum(sums)
 }
 
 func codeKernels() []kernel {
@@ -131,17 +141,19 @@ func protocolKernels() []kernel {
 		{"sumcheck 2^18, degree 2", "entry", len(a), true, func() {
 			copy(ca, a)
 			copy(cb, b)
-			w := transcript.NewWriter(transcript.New("bench"))
+			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 			shapes := []sumcheck.Shape{{Claim: claim, NumVars: vars}}
 			must(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
 		}},
 		// The sum is not zero, which takes the prover as long as if it were.
 		{"fractional sum 2^18", "fraction", len(num), true, func() {
 			copy(ca, a)
-			w := transcript.NewWriter(transcript.New("bench"))
+			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 			must(logup.Prove(context.Background(), w, vars, logup.NewTree(num, ca)))
 		}},
-		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { must(whir.Commit(context.Background(), whir.SingleStack(rows.rowVars, 2, rows.rows), rows)) }},
+		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() {
+			must(whir.Commit(context.Background(), whir.SingleStack(hash.Poseidon2, rows.rowVars, 2, rows.rows), rows))
+		}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -273,7 +274,7 @@ func (p *products) prove(ctx context.Context, m *MatMuls) error {
 	defer machine.Close()
 	b := machine.Backend(p.graph, p)
 	defer b.Close()
-	begin := func() *transcript.Sponge { return transcript.New("bench: matrix products") }
+	begin := func() *transcript.Sponge { return transcript.New(hash.Poseidon2, "bench: matrix products") }
 	w := transcript.NewWriter(begin())
 	rowPoints, columnPoints := p.points(w.Sponge)
 	insts, shapes := make([]backend.Instance, len(p.list)), make([]sumcheck.Shape, len(p.list))

@@ -76,6 +76,7 @@ type Security struct {
 	TargetBits uint32 `field:"1"`
 	GrindBits  uint32 `field:"2"`
 	Soundness  Enum   `field:"3"`
+	Hash       Enum   `field:"4"`
 }
 
 type Graph struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
@@ -98,7 +98,7 @@ func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 		return err
 	}
 	var p *plan.Plan
-	var root *poseidon2.Digest
+	var root *hash.Digest
 	if key.HasFixed {
 		p, err = plan.WithRows(at, key.Security.Config(), key.RowVars)
 		root = &key.Root

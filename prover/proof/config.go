@@ -11,7 +11,7 @@ func (s Security) Config() soundness.Config {
 	}
 	return soundness.Config{
 		TargetBits: s.TargetBits, GrindBits: s.GrindBits,
-		LogBlowup: soundness.DefaultConfig.LogBlowup, Mode: mode,
+		LogBlowup: soundness.DefaultConfig.LogBlowup, Mode: mode, Hash: s.Hash,
 	}
 }
 

@@ -6,32 +6,38 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-const digestSize = 4 * poseidon2.DigestLen
+const digestSize = hash.DigestBytes
 
-// appendDigest appends the limbs of d, 4 bytes little-endian each.
-func appendDigest(b []byte, d poseidon2.Digest) []byte {
+// appendDigest appends the words of d, 4 bytes little-endian each.
+func appendDigest(b []byte, d hash.Digest) []byte {
 	for _, l := range d {
-		b = binary.LittleEndian.AppendUint32(b, uint32(l))
+		b = binary.LittleEndian.AppendUint32(b, l)
 	}
 	return b
 }
 
-// decodeDigest reads what appendDigest wrote and refuses limbs from p on.
-func decodeDigest(b []byte) (d poseidon2.Digest, err error) {
+// decodeDigest reads what appendDigest wrote.
+func decodeDigest(b []byte) (d hash.Digest, err error) {
 	if len(b) != digestSize {
 		return d, fmt.Errorf("%d bytes, not %d", len(b), digestSize)
 	}
 	for i := range d {
-		l := binary.LittleEndian.Uint32(b[4*i:])
-		if l >= field.P {
-			return d, fmt.Errorf("limb %d is not canonical", i)
-		}
-		d[i] = field.M31(l)
+		d[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
 	return d, nil
+}
+
+// checkDigest refuses words from p on where a suite's digests are elements of F.
+func checkDigest(suite hash.Suite, d hash.Digest) error {
+	for i, w := range d {
+		if w >= field.P && suite.ElementDigests() {
+			return fmt.Errorf("limb %d is not canonical", i)
+		}
+	}
+	return nil
 }
 
 // setSHA256 reads a SHA-256.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof/wire"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -24,7 +24,7 @@ import (
 type Key struct {
 	Circuit *model.Template
 	// Root of the tree of the fixed tensors, zero unless HasFixed.
-	Root poseidon2.Digest
+	Root hash.Digest
 	// HasFixed says whether the graph has fixed tensors at all.
 	HasFixed bool
 	// RowVars is log2 of the length of a row of the stack under the root: at
@@ -61,7 +61,7 @@ const (
 // NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
 // free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
 // it has none.
-func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
+func NewKey(c *model.Template, p *plan.Plan, sec Security, root *hash.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
 	if root != nil {
 		k.Root, k.RowVars = *root, p.Choice.FixedRowVars
@@ -197,6 +197,11 @@ func parseKey(b []byte) (*Key, error) {
 		func() { k.Digest = keyDigest(b) },
 		func() { err = keyMessage.Decode(b[keyHeaderSize:], k, maxKeyMessages) },
 	)
+	if err == nil {
+		if err = checkDigest(k.Security.Hash, k.Root); err != nil {
+			err = fmt.Errorf("root: %w", err)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +303,7 @@ func (k *Key) check() error {
 	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {
 		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
 	}
-	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
+	if !k.HasFixed && k.Root != (hash.Digest{}) {
 		return errors.New("a root, but nothing is committed")
 	}
 	if k.HasFixed != (k.RowVars > 0) || k.RowVars < 0 || k.RowVars > soundness.MaxLogDomain {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 func encode(t testing.TB, k *Key) []byte {
@@ -145,11 +145,11 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0},
 	}}, Security: Security{TargetBits: 100}}
 	encode(t, k)
-	k.Root = poseidon2.Digest{1}
+	k.Root = hash.Digest{1}
 	if _, err := EncodeKey(k); err == nil {
 		t.Error("a root of nothing: accepted")
 	}
-	k.Root, k.RowVars = poseidon2.Digest{}, 1
+	k.Root, k.RowVars = hash.Digest{}, 1
 	if _, err := EncodeKey(k); err == nil {
 		t.Error("rows of nothing: accepted")
 	}

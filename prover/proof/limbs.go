@@ -8,15 +8,25 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // A stream is a sequence of limbs below 2^31. In a file each takes limbBits, the first
-// the lowest bits of the first bytes; zeros fill up the last byte.
+// the lowest bits of the first bytes; zeros fill up the last byte. If it is of words
+// (plan.Frame) it is in a file what it is in memory.
 const limbBits = 31
 
 // streamBytes returns the length in a file of a stream of that many bytes in memory,
 // where a limb takes transcript.LimbBytes.
 func streamBytes(n int64) int64 { return (n/transcript.LimbBytes*limbBits + 7) / 8 }
+
+// fileBytes returns the greatest length in a file of a frame's stream.
+func fileBytes(f plan.Frame) int64 {
+	if f.Words {
+		return f.Bytes
+	}
+	return streamBytes(f.Bytes)
+}
 
 var errLimbs = errors.New("a stream that is no sequence of limbs")
 

@@ -12,6 +12,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // Reader streams a proof file in the order of Writer: NewReader, Limit, Public, Next
@@ -122,7 +123,7 @@ func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int3
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
-	f, err := p.frame(due.String(), streamBytes(due.Bytes)+frameOverhead)
+	f, err := p.frame(due.String(), fileBytes(due)+frameOverhead)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
@@ -133,14 +134,20 @@ func (p *Reader) Next() ([]byte, error) {
 	if got.Kind != due.Kind || got.Index != due.Index {
 		err = fmt.Errorf("%s where %s is due", got, due)
 	}
-	if n, want := int64(len(packed)), streamBytes(due.Bytes); err == nil && (n > want || due.Exact && n != want) {
+	if n, want := int64(len(packed)), fileBytes(due); err == nil && (n > want || due.Exact && n != want) {
 		err = fmt.Errorf("%s: a stream of %d bytes, %d are due", due, n, want)
 	}
 	var body []byte
-	if err == nil {
+	switch {
+	case err != nil:
+	case !due.Words:
 		if body, err = unpackLimbs(packed); err != nil {
 			err = fmt.Errorf("%s: %w", due, err)
 		}
+	case len(packed)%transcript.LimbBytes != 0:
+		err = fmt.Errorf("%s: %w", due, errLimbs)
+	default:
+		body = bytes.Clone(packed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", malformed("%w", err))

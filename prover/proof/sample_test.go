@@ -8,7 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -103,7 +103,7 @@ func sampleKey() *Key {
 		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
 	}
 	for i := range k.Root {
-		k.Root[i] = field.M31(1000 * i)
+		k.Root[i] = uint32(1000 * i)
 	}
 	k.Root[7] = field.P - 1
 	return k
@@ -147,7 +147,7 @@ func genKey() *rapid.Generator[*Key] {
 			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
-				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
+				Mode(rapid.IntRange(0, 1).Draw(t, "mode")), rapid.SampledFrom(hash.All()).Draw(t, "suite"),
 			},
 		}
 		if n := int64(1) << k.Circuit.Graph.Tables[2].Bits; rapid.Bool().Draw(t, "marked") {
@@ -178,9 +178,12 @@ func genKey() *rapid.Generator[*Key] {
 			k.Source = genSource().Draw(t, "made from")
 		}
 		limb := rapid.Uint32Range(0, field.P-1)
-		k.Root = poseidon2.Digest{}
+		if !k.Security.Hash.ElementDigests() {
+			limb = rapid.Uint32()
+		}
+		k.Root = hash.Digest{}
 		for i := range k.Root {
-			k.Root[i] = field.M31(limb.Draw(t, "limb"))
+			k.Root[i] = limb.Draw(t, "limb")
 		}
 		return k
 	})

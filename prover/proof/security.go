@@ -3,6 +3,7 @@ package proof
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
@@ -45,6 +46,8 @@ type Security struct {
 	// GrindBits is the largest proof of work of a round, 0 to 24.
 	GrindBits int
 	Mode      Mode
+	// Hash is the suite that keys and proofs are hashed with.
+	Hash hash.Suite
 }
 
 // Validate checks the ranges. It does not judge whether the target is enough,
@@ -60,4 +63,5 @@ var securityMessage = wire.New("Security", nil,
 	wire.Num(1, "target_bits", count, func(s *Security) *int { return &s.TargetBits }),
 	wire.Num(2, "grind_bits", count, func(s *Security) *int { return &s.GrindBits }),
 	wire.Num(3, "soundness", wire.EnumOf(2), func(s *Security) *Mode { return &s.Mode }),
+	wire.Num(4, "hash", wire.EnumOf(2), func(s *Security) *hash.Suite { return &s.Hash }),
 )

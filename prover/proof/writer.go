@@ -126,6 +126,11 @@ func (p *Writer) Write(body []byte) error {
 	if len(body)%transcript.LimbBytes != 0 {
 		return p.refuse(fmt.Errorf("%s: %w", f, errLimbs))
 	}
+	if f.Words {
+		p.raw(frameHead(f, len(body)))
+		p.raw(body)
+		return p.err
+	}
 	// The stream goes out piece by piece: an opening may have tens of megabytes.
 	p.raw(frameHead(f, int(streamBytes(int64(len(body))))))
 	// While one is written and hashed the next one is packed.

@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -90,7 +90,7 @@ func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model
 	if err != nil {
 		return nil, nil, err
 	}
-	var root *poseidon2.Digest
+	var root *hash.Digest
 	if tree != nil {
 		r := tree.Root()
 		root = &r
@@ -108,14 +108,14 @@ func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model
 // Root commits to weights of a key's graph with the parameters of the key, and returns
 // the root. It is the key's root if the key is the one of these weights. Root does not
 // read the key's own root; it returns zero if nothing is fixed.
-func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
+func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (hash.Digest, error) {
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
-		return poseidon2.Digest{}, err
+		return hash.Digest{}, err
 	}
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil || tree == nil {
-		return poseidon2.Digest{}, err
+		return hash.Digest{}, err
 	}
 	return tree.Root(), ctx.Err()
 }

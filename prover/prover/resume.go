@@ -1,7 +1,7 @@
 package prover
 
 import (
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
@@ -14,8 +14,8 @@ import (
 type Results interface {
 	// Tree returns the layers that KeepTree was given for a tree of the plan, or nil.
 	// With wrong digests the proof does not verify.
-	Tree(tree int) [][]poseidon2.Digest
-	KeepTree(tree int, layers [][]poseidon2.Digest)
+	Tree(tree int) [][]hash.Digest
+	KeepTree(tree int, layers [][]hash.Digest)
 	// Fork returns the bytes that KeepFork was given for a sub-transcript of the plan,
 	// or nil. Prove verifies them.
 	Fork(fork int) []byte

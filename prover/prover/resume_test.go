@@ -12,20 +12,20 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // kept are results in memory.
 type kept struct {
 	mu    sync.Mutex
-	trees map[int][][]poseidon2.Digest
+	trees map[int][][]hash.Digest
 	forks map[int][]byte
 }
 
-func (k *kept) Tree(i int) [][]poseidon2.Digest { k.mu.Lock(); defer k.mu.Unlock(); return k.trees[i] }
-func (k *kept) Fork(i int) []byte               { k.mu.Lock(); defer k.mu.Unlock(); return k.forks[i] }
-func (k *kept) KeepTree(i int, l [][]poseidon2.Digest) {
+func (k *kept) Tree(i int) [][]hash.Digest { k.mu.Lock(); defer k.mu.Unlock(); return k.trees[i] }
+func (k *kept) Fork(i int) []byte          { k.mu.Lock(); defer k.mu.Unlock(); return k.forks[i] }
+func (k *kept) KeepTree(i int, l [][]hash.Digest) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.trees[i] = l
@@ -63,7 +63,7 @@ func TestResume(t *testing.T) {
 	for i := range x {
 		x[i], other[i] = rng.Int32N(256)-128, rng.Int32N(256)-128
 	}
-	fresh := func() *kept { return &kept{trees: map[int][][]poseidon2.Digest{}, forks: map[int][]byte{}} }
+	fresh := func() *kept { return &kept{trees: map[int][][]hash.Digest{}, forks: map[int][]byte{}} }
 	want, stats, err := prove(x, nil, -1)
 	if err != nil || stats.Resumed != 0 {
 		t.Fatal(err, stats)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -127,7 +127,7 @@ type verification struct {
 	in              *proof.Reader
 	inputs, outputs [][]int32
 	main            *transcript.Sponge
-	roots           []poseidon2.Digest // by tree of the plan
+	roots           []hash.Digest // by tree of the plan
 	claims          []plan.Claim
 
 	bodies [][]byte // of the frames up to the opening, as far as they can be read
@@ -142,7 +142,7 @@ func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error)
 	if err := v.key.CheckStatement(g.Instance.Sizes, v.inputs); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	v.main = plan.Statement(v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
+	v.main = plan.Statement(v.key.Security.Hash, v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 		return v.unread
 	}
 	r := transcript.NewReader(main, v.bodies[0])
-	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
+	v.roots = make([]hash.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
 		if v.plan.Trees[i].Fixed {
 			v.roots[i] = v.key.Root

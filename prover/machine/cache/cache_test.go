@@ -15,7 +15,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // sample returns an entry with the layers of a tree of 2^depth leaves, none
@@ -24,11 +24,11 @@ func sample(depth int) *Entry {
 	e := &Entry{Key: []byte("key"), Extra: []byte("calibration")}
 	x := field.M31(1)
 	for n := depth; n >= 0; n-- {
-		layer := make([]poseidon2.Digest, 1<<n)
+		layer := make([]hash.Digest, 1<<n)
 		for i := range layer {
 			for j := range layer[i] {
 				x = x.Mul(48271)
-				layer[i][j] = x
+				layer[i][j] = uint32(x)
 			}
 		}
 		e.Layers = append(e.Layers, layer)

@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // Entry is what is kept under an ID. Any part may be empty.
@@ -23,7 +22,7 @@ type Entry struct {
 	// Layers are those of the tree of the fixed tensors, leaves first
 	// (merkle.Tree.Layers): 2^n digests, then 2^(n−1), … then the root. Empty
 	// if the model has no fixed tensors.
-	Layers [][]poseidon2.Digest
+	Layers [][]hash.Digest
 }
 
 // A file is magic, version, the entry's ID, the lengths of Key and Extra, the
@@ -33,7 +32,7 @@ const (
 	magic      = "PM.cch\r\n"
 	version    = 2
 	headerSize = len(magic) + 4 + sha256.Size + 3*8
-	digestSize = 4 * poseidon2.DigestLen
+	digestSize = hash.DigestBytes
 	// maxLayers is that of a tree over the largest domain, 2^29.
 	maxLayers = 30
 	// batch is how many digests are converted at a time.
@@ -128,7 +127,7 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 		}
 	}
 	for n := int(layers) - 1; n >= 0; n-- {
-		layer := make([]poseidon2.Digest, 1<<n)
+		layer := make([]hash.Digest, 1<<n)
 		if err := readDigests(in, layer); err != nil {
 			return nil, err
 		}
@@ -144,16 +143,16 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	return e, nil
 }
 
-func appendDigests(b []byte, digests []poseidon2.Digest) []byte {
+func appendDigests(b []byte, digests []hash.Digest) []byte {
 	for i := range digests {
 		for _, l := range digests[i] {
-			b = binary.LittleEndian.AppendUint32(b, uint32(l))
+			b = binary.LittleEndian.AppendUint32(b, l)
 		}
 	}
 	return b
 }
 
-func readDigests(r io.Reader, dst []poseidon2.Digest) error {
+func readDigests(r io.Reader, dst []hash.Digest) error {
 	buf := make([]byte, min(batch, len(dst))*digestSize)
 	for len(dst) > 0 {
 		n := min(batch, len(dst))
@@ -162,11 +161,7 @@ func readDigests(r io.Reader, dst []poseidon2.Digest) error {
 		}
 		for i := range dst[:n] {
 			for j := range dst[i] {
-				l := binary.LittleEndian.Uint32(buf[i*digestSize+4*j:])
-				if l >= field.P {
-					return fmt.Errorf("%w: limb out of range", errDamaged)
-				}
-				dst[i][j] = field.M31(l)
+				dst[i][j] = binary.LittleEndian.Uint32(buf[i*digestSize+4*j:])
 			}
 		}
 		dst = dst[n:]

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // FuzzEntry reads files of a cache, receipts of an interrupted proof among them, that anything
@@ -16,7 +16,7 @@ func FuzzEntry(f *testing.F) {
 	id := ID{1, 2, 3}
 	for _, e := range []*Entry{
 		{}, {Key: []byte("key")}, {Extra: []byte{1, 2, 3, 4}},
-		{Key: []byte("key"), Extra: []byte("extra"), Layers: [][]poseidon2.Digest{{{1}, {2}}, {{3}}}},
+		{Key: []byte("key"), Extra: []byte("extra"), Layers: [][]hash.Digest{{{1}, {2}}, {{3}}}},
 	} {
 		var b bytes.Buffer
 		if err := writeEntry(&b, id, e); err != nil {

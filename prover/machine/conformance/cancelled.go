@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -57,7 +58,7 @@ func cancelled(t *testing.T, open Open) {
 		return err
 	})
 
-	s := newStacks(t, rng, soundness.Johnson, [2]int{6, 7})
+	s := newStacks(t, rng, hash.Blake3, soundness.Johnson, [2]int{6, 7})
 	onStacks := open(&s.graph, &s.witness)
 	defer onStacks.Close()
 	_, err = s.commit(ended, onStacks)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -148,14 +149,14 @@ func dense(shape []int, parts []model.Part, x int) int {
 
 func proveFractions(ctx context.Context, size int, t logup.Tree) ([]byte, error) {
 	defer t.Close()
-	w := transcript.NewWriter(transcript.New("conformance: fractions"))
+	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "conformance: fractions"))
 	_, err := logup.Prove(ctx, w, logup.NumVars(size), t)
 	return w.Bytes(), err
 }
 
 // verifyFractions checks a proof and the evaluations that it comes down to.
 func verifyFractions(proof []byte, num []field.M31, den []field.QM31) error {
-	r := transcript.NewReader(transcript.New("conformance: fractions"), proof)
+	r := transcript.NewReader(transcript.New(hash.Poseidon2, "conformance: fractions"), proof)
 	end := logup.Verify(r, logup.NumVars(len(num)))
 	// What is not stored is 0/1.
 	rest := field.One.Sub(poly.MaskEval(end.Point, uint64(len(den))))

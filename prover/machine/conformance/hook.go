@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -98,16 +98,16 @@ func (s hookedOpening) Add(ctx context.Context, c *whir.Constraints) error {
 	return s.hook(func() error { return s.of.Add(ctx, c) })
 }
 
-func (s hookedOpening) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
-	return through(s.hook, func() (poseidon2.Digest, error) { return s.of.Commit(ctx, l) })
+func (s hookedOpening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
+	return through(s.hook, func() (hash.Digest, error) { return s.of.Commit(ctx, l) })
 }
 
 func (s hookedOpening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
 	return through(s.hook, func() (whir.Leaves, error) { return s.of.Leaves(ctx, n, positions) })
 }
 
-func (s hookedOpening) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
-	return through(s.hook, func() (uint64, error) { return s.of.Search(ctx, start, bits) })
+func (s hookedOpening) Search(ctx context.Context, work hash.Work) (uint64, error) {
+	return through(s.hook, func() (uint64, error) { return s.of.Search(ctx, work) })
 }
 
 func (s hookedOpening) Close() { s.of.Close() }
@@ -118,10 +118,10 @@ type hookedNodes struct {
 	whir.Nodes
 }
 
-func (n hookedNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
-	return through(n.hook, func() ([]poseidon2.Digest, error) { return n.Nodes.Path(ctx, positions) })
+func (n hookedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
+	return through(n.hook, func() ([]hash.Digest, error) { return n.Nodes.Path(ctx, positions) })
 }
 
-func (n hookedNodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
-	return through(n.hook, func() ([][]poseidon2.Digest, error) { return n.Nodes.Layers(ctx) })
+func (n hookedNodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
+	return through(n.hook, func() ([][]hash.Digest, error) { return n.Nodes.Layers(ctx) })
 }

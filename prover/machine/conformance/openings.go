@@ -8,8 +8,8 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -27,7 +27,7 @@ type stacks struct {
 
 // newStacks makes a tree over one stack, with rows of the first length, and one
 // over four, a group each with a gap in between, with rows of the second.
-func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *stacks {
+func newStacks(t *testing.T, rng random, suite hash.Suite, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID {
 		kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
@@ -35,9 +35,9 @@ func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *s
 		s.witness.add(kind, rng.integers(model.Size(shape), bits))
 		return model.TensorID(len(s.graph.Tensors) - 1)
 	}
-	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode}
+	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode, Hash: suite}
 	one := model.NewStack(&s.graph, []model.TensorID{add(8, 12, 33), add(16, 7), add(30, 3, 5, 6), add(8, 64, 16)})
-	several := backend.Commitment{Layout: whir.Layout{RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
+	several := backend.Commitment{Layout: whir.Layout{Hash: suite, RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
 	var slot uint64
 	for _, ids := range [][]model.TensorID{
 		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)}, {add(16, 21)},
@@ -49,7 +49,7 @@ func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *s
 		slot += uint64(rows) + 3
 	}
 	o := &s.opening
-	o.Commitments = []backend.Commitment{backend.SingleStack(one, rowVars[0], c.LogBlowup), several}
+	o.Commitments = []backend.Commitment{backend.SingleStack(suite, one, rowVars[0], c.LogBlowup), several}
 	longest := max(rowVars[0], rowVars[1])
 	end := uint64(0)
 	for i := range o.Commitments {
@@ -110,26 +110,26 @@ func (s *stacks) commit(ctx context.Context, b backend.Backend) ([]*whir.Tree, e
 
 func (s *stacks) prove(ctx context.Context, trees []*whir.Tree, passes whir.Passes) ([]byte, error) {
 	defer passes.Close()
-	w := transcript.NewWriter(sponge(trees))
+	w := transcript.NewWriter(s.sponge(trees))
 	err := whir.Open(ctx, w, s.opening.Params, trees, passes, s.opening.RowOffsets, s.terms, s.value)
 	return w.Bytes(), err
 }
 
-func sponge(trees []*whir.Tree) *transcript.Sponge {
-	s := transcript.New("conformance: openings")
+func (s *stacks) sponge(trees []*whir.Tree) *transcript.Sponge {
+	t := transcript.New(s.opening.Params.Config.Hash, "conformance: openings")
 	for _, tree := range trees {
-		s.AbsorbDigest(tree.Root())
+		t.AbsorbDigest(tree.Root())
 	}
-	return s
+	return t
 }
 
 func (s *stacks) verify(trees []*whir.Tree, proof []byte) error {
-	var roots []poseidon2.Digest
+	var roots []hash.Digest
 	var layouts []whir.Layout
 	for _, tree := range trees {
 		roots, layouts = append(roots, tree.Root()), append(layouts, tree.Layout())
 	}
-	r := transcript.NewReader(sponge(trees), proof)
+	r := transcript.NewReader(s.sponge(trees), proof)
 	whir.Verify(r, s.opening.Params, roots, layouts, s.opening.RowOffsets, s.terms, s.value)
 	return r.Done()
 }
@@ -168,14 +168,20 @@ func (f filled) FillRow(i, from int, dst []int32) {
 	}
 }
 
-// openings commits to stacks and opens them, with few rows and with many, and with
+// openings commits to stacks and opens them, with every hash suite, with few rows and with many, and with
 // out-of-domain samples.
 func openings(t *testing.T, open Open) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { openingsOf(t, open, suite) })
+	}
+}
+
+func openingsOf(t *testing.T, open Open, suite hash.Suite) {
 	for i, c := range []struct {
 		mode    soundness.Mode
 		rowVars [2]int
 	}{{soundness.Unique, [2]int{5, 5}}, {soundness.Johnson, [2]int{5, 8}}, {soundness.Johnson, [2]int{10, 6}}, {soundness.Unique, [2]int{1, 7}}} {
-		s := newStacks(t, newRandom(uint64(30+i)), c.mode, c.rowVars)
+		s := newStacks(t, newRandom(uint64(30+i)), suite, c.mode, c.rowVars)
 		b := open(&s.graph, &s.witness)
 		want, passes := s.inMemory(t)
 		trees := must(s.commit(background, b))(t)

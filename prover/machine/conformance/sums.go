@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -43,7 +44,7 @@ func newBatch(rng random, sizes []size) *batch {
 }
 
 func (c *batch) sponge() *transcript.Sponge {
-	s := transcript.New("conformance: sums")
+	s := transcript.New(hash.Poseidon2, "conformance: sums")
 	for _, x := range c.shapes {
 		s.AbsorbQM31(x.Claim)
 		s.AbsorbQM31(x.Eq...)

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -57,7 +57,7 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 		}
 	}()
 	columns := 1 << c.LogDomain()
-	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
+	return whir.NewTree(c.Layout, b.newNodes(c.Hash, c.LogDomain(), func(leaves kernels.Ptr) {
 		if len(mates) == 0 {
 			hashLeaves(ctx, a, come.all[0], &c, leaves)
 			made = true
@@ -77,7 +77,7 @@ func hashLeaves(ctx context.Context, a *scope, come *arrivals, c *backend.Commit
 		all[i] = i
 	}
 	h := newGroupHasher(a, come, c, all)
-	l := &leafHasher{a: a, columns: 1 << c.LogDomain(), leaves: leaves, groups: len(all)}
+	l := &leafHasher{a: a, suite: c.Hash, columns: 1 << c.LogDomain(), leaves: leaves, groups: len(all)}
 	for _, i := range all {
 		h.digests(ctx, leaves, i)
 		l.absorb(leaves)
@@ -106,7 +106,7 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	for len(groups) > 0 {
 		k := h.next(groups)
 		i := groups[k]
-		t.digests[i] = newArray[poseidon2.Digest](a, t.columns)
+		t.digests[i] = newArray[hash.Digest](a, t.columns)
 		h.digests(ctx, t.digests[i], i)
 		groups = slices.Delete(groups, k, k+1)
 	}
@@ -121,12 +121,12 @@ func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
 	parts[0] = leaves
 	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
 	together(ctx, func() { some(0) }, mates, func(_ context.Context, i int) {
-		parts[i+1] = newArray[poseidon2.Digest](t.scopes[i+1], from(i+2)-from(i+1))
+		parts[i+1] = newArray[hash.Digest](t.scopes[i+1], from(i+2)-from(i+1))
 		some(i + 1)
 	})
 	for i, mate := range mates {
 		behind(own.dev, mate)
-		bring(own.dev, kernels.At[poseidon2.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+		bring(own.dev, kernels.At[hash.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
 	}
 }
 
@@ -141,10 +141,10 @@ func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int)
 			behind(b.dev, other)
 		}
 	}
-	l := &leafHasher{a: a, columns: to - from, leaves: leaves, groups: len(t.of)}
-	room := newArray[poseidon2.Digest](a, to-from)
+	l := &leafHasher{a: a, suite: t.c.Hash, columns: to - from, leaves: leaves, groups: len(t.of)}
+	room := newArray[hash.Digest](a, to-from)
 	for i, home := range t.of {
-		digests := kernels.At[poseidon2.Digest](t.digests[i], from)
+		digests := kernels.At[hash.Digest](t.digests[i], from)
 		if home != machine {
 			bring(b.dev, room, t.machines[home], digests, (to-from)*kernels.SizeDigest)
 			digests = room
@@ -165,10 +165,11 @@ func groupsOf(homes []int, home int) []int {
 }
 
 // rowsAtOnce returns how many of some rows are encoded at once: those whose
-// codewords fit into as many bytes, but enough for a permutation of the hash.
-func rowsAtOnce(rows, domain, bytes int) int {
-	n := max(poseidon2.Rate, bytes/kernels.SizeM31>>domain)
-	return min(rows, n&^(poseidon2.Rate-1), maxEncode)
+// codewords fit into as many bytes, but enough for a step of the hash.
+func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
+	least := suite.RowsAtOnce()
+	n := max(least, bytes/kernels.SizeM31>>domain)
+	return min(rows, n-n%least, maxEncode)
 }
 
 // maxEncode is the most rows that one launch encodes.
@@ -213,7 +214,7 @@ type groupHasher struct {
 	encoder       *encoder
 	n             int // rows at once
 	values, words kernels.Ptr
-	state         kernels.Ptr // of the sponges, 0 until wanted
+	state         kernels.Ptr // of the hashes, 0 until wanted
 }
 
 // newGroupHasher returns one for these groups, on the machine to which the fixed tensors come.
@@ -222,7 +223,7 @@ func newGroupHasher(a *scope, come *arrivals, c *backend.Commitment, groups []in
 	h := &groupHasher{a: a, b: b, c: c, arrivals: come, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
 	domain := c.LogDomain()
 	for _, i := range groups {
-		h.n = max(h.n, rowsAtOnce(c.Groups[i].Rows, domain, b.m.piece))
+		h.n = max(h.n, rowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.m.piece))
 	}
 	h.values = newArray[int32](a, h.n<<c.RowVars)
 	h.encoder = newEncoder(a, domain)
@@ -268,35 +269,36 @@ func (h *groupHasher) digests(ctx context.Context, dst kernels.Ptr, group int) {
 	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
 	if h.state == 0 && h.n < rows {
-		h.state = newArray[poseidon2.State](h.a, 1<<domain)
+		h.state = newArray[uint8](h.a, kernels.ColumnState(h.c.Hash)<<domain)
 	}
 	for first := 0; first < rows; first += h.n {
 		check(ctx.Err())
 		n := min(h.n, rows-first)
 		h.packer.rows(h.values, group, first, n)
 		h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
-		check(kernels.HashColumns(h.a, dst, h.state, h.words, 1<<domain, 1<<domain, n, first, rows))
+		check(kernels.HashColumns(h.a, h.c.Hash, dst, h.state, h.words, 1<<domain, 1<<domain, n, first, rows))
 	}
 }
 
 // leafHasher makes the leaves of columns from the digests of their groups, in order.
 type leafHasher struct {
-	a          *scope
-	columns    int
-	leaves     kernels.Ptr
-	groups     int // in all
-	absorbed   int
-	capacities kernels.Ptr // of the sponges, 0 until wanted
+	a        *scope
+	suite    hash.Suite
+	columns  int
+	leaves   kernels.Ptr
+	groups   int // in all
+	absorbed int
+	state    kernels.Ptr // of the hashes, 0 until wanted
 }
 
 // absorb absorbs the digests of the next group, which may be where the leaves will be, and
 // are there if it is the only one.
 func (l *leafHasher) absorb(digests kernels.Ptr) {
 	if l.groups > 1 {
-		if l.capacities == 0 {
-			l.capacities = newArray[poseidon2.Digest](l.a, l.columns)
+		if l.state == 0 {
+			l.state = newArray[uint8](l.a, l.columns*kernels.DigestState(l.suite, l.groups))
 		}
-		check(kernels.AbsorbDigests(l.a, l.leaves, l.capacities, digests, l.columns, l.absorbed, l.groups))
+		check(kernels.AbsorbDigests(l.a, l.suite, l.leaves, l.state, digests, l.columns, l.absorbed, l.groups))
 	}
 	l.absorbed++
 }
@@ -306,7 +308,7 @@ func (l *leafHasher) absorb(digests kernels.Ptr) {
 type nodes struct {
 	b       *Backend
 	depth   int
-	root    poseidon2.Digest
+	root    hash.Digest
 	digests kernels.Ptr  // 0 when they are not on the device
 	local   *merkle.Tree // nil unless they are here
 }
@@ -314,8 +316,8 @@ type nodes struct {
 var _ whir.Nodes = (*nodes)(nil)
 
 // newNodes returns the tree over 2^depth leaves, which fill writes.
-func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
-	p := newArray[poseidon2.Digest](b.dev, kernels.TreeDigests(depth))
+func (b *Backend) newNodes(suite hash.Suite, depth int, fill func(digests kernels.Ptr)) *nodes {
+	p := newArray[hash.Digest](b.dev, kernels.TreeDigests(depth))
 	made := false
 	defer func() {
 		if !made {
@@ -323,8 +325,8 @@ func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
 		}
 	}()
 	fill(p)
-	check(kernels.MerkleTree(b.dev, p, depth))
-	root := fetch[poseidon2.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
+	check(kernels.MerkleTree(b.dev, suite, p, depth))
+	root := fetch[hash.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
 	n := &nodes{b: b, depth: depth, root: root, digests: p}
 	b.nodes[n] = struct{}{}
 	made = true
@@ -342,16 +344,16 @@ func (n *nodes) free() {
 func (n *nodes) Depth() int { return n.depth }
 
 // Root implements whir.Nodes.
-func (n *nodes) Root() poseidon2.Digest { return n.root }
+func (n *nodes) Root() hash.Digest { return n.root }
 
 var errClosed = errors.New("a commitment was used after its backend was closed")
 
 // Path implements whir.Nodes.
-func (n *nodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
-	return pass(ctx, func() []poseidon2.Digest { return n.path(positions) })
+func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
+	return pass(ctx, func() []hash.Digest { return n.path(positions) })
 }
 
-func (n *nodes) path(positions []uint64) []poseidon2.Digest {
+func (n *nodes) path(positions []uint64) []hash.Digest {
 	if n.local != nil {
 		return n.local.Siblings(positions)
 	}
@@ -368,23 +370,23 @@ func (n *nodes) path(positions []uint64) []poseidon2.Digest {
 	}
 	a := newScope(n.b.dev)
 	defer a.close()
-	dst := newArray[poseidon2.Digest](a, len(path))
+	dst := newArray[hash.Digest](a, len(path))
 	check(kernels.GatherDigests(n.b.dev, dst, n.digests, newCopy(a, indexes), len(path)))
-	return fetch[poseidon2.Digest](n.b.dev, dst, len(path))
+	return fetch[hash.Digest](n.b.dev, dst, len(path))
 }
 
 // Layers implements whir.Nodes. The digests move to this process's memory.
-func (n *nodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
+func (n *nodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
 	return pass(ctx, n.layers)
 }
 
-func (n *nodes) layers() [][]poseidon2.Digest {
+func (n *nodes) layers() [][]hash.Digest {
 	if n.local == nil {
 		if n.digests == 0 {
 			check(errClosed)
 		}
-		all := fetch[poseidon2.Digest](n.b.dev, n.digests, kernels.TreeDigests(n.depth))
-		layers := make([][]poseidon2.Digest, n.depth+1)
+		all := fetch[hash.Digest](n.b.dev, n.digests, kernels.TreeDigests(n.depth))
+		layers := make([][]hash.Digest, n.depth+1)
 		for l := range layers {
 			from := kernels.TreeLayer(n.depth, l)
 			layers[l] = all[from : from+1<<(n.depth-l) : from+1<<(n.depth-l)]

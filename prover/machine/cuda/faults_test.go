@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
@@ -55,7 +56,7 @@ func TestClosed(t *testing.T) {
 	machine := NewMachine(devicetest.Open(t))
 	defer machine.Close()
 	b := machine.Backend(g, w)
-	tree, err := b.Commit(context.Background(), backend.SingleStack(model.NewStack(g, []model.TensorID{0}), 4, 2))
+	tree, err := b.Commit(context.Background(), backend.SingleStack(hash.Blake3, model.NewStack(g, []model.TensorID{0}), 4, 2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
 )
@@ -39,7 +40,7 @@ func TestLogUp(t *testing.T) {
 			}
 			var proofs [2][]byte
 			for i, tr := range []logup.Tree{logup.NewTree(num, den), newTree(a, to.box, leafNum, leafDen, n)} {
-				w := transcript.NewWriter(transcript.New(""))
+				w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
 				if _, err := logup.Prove(context.Background(), w, vars, tr); err != nil {
 					t.Fatal(err)
 				}

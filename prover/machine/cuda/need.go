@@ -6,7 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
@@ -242,11 +242,7 @@ func keysNeed(g *model.Graph, step int) int64 {
 	return int64(model.Size(s.Shape)) * int64(widthOfKeys(&g.Tables[s.Table]))
 }
 
-// digestBytes and stateBytes are the sizes of a digest and of a sponge's state.
-const (
-	digestBytes = poseidon2.DigestLen * 4
-	stateBytes  = poseidon2.Width * 4
-)
+const digestBytes = hash.DigestBytes
 
 // widthOfRange returns the bytes of the narrowest type for a range.
 func widthOfRange(lo, hi int64) int {
@@ -319,19 +315,19 @@ func longestAxis(shape []int) int {
 }
 
 // commitNeed is that of Commit: values and codewords of some rows, twiddles, the
-// sponges of all columns if they take more than one turn, and the digests.
+// hashes of all columns if they take more than one turn, and the digests.
 func commitNeed(c *backend.Commitment, piece int) int64 {
 	domain, rows := c.LogDomain(), 0
 	for _, g := range c.Groups {
 		rows = max(rows, g.Rows)
 	}
-	n := rowsAtOnce(rows, domain, piece)
+	n := rowsAtOnce(c.Hash, rows, domain, piece)
 	need := int64(4*n)<<c.RowVars + int64(4*n+4+2*digestBytes)<<domain
 	if n < rows {
-		need += stateBytes << domain
+		need += int64(kernels.ColumnState(c.Hash)) << domain
 	}
-	if len(c.Groups) > 1 {
-		need += digestBytes << domain
+	if n := len(c.Groups); n > 1 {
+		need += int64(kernels.DigestState(c.Hash, n)) << domain
 	}
 	return need
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -35,7 +35,9 @@ func (b *Backend) opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 			a.close()
 		}
 	}()
-	p, err := pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	p, err := pass(ctx, func() whir.Passes {
+		return &opening{a: a, suite: o.Params.Config.Hash, rows: b.loadRows(ctx, a, o), search: newSearch(a)}
+	})
 	made = err == nil
 	return p, err
 }
@@ -92,6 +94,7 @@ func (b *Backend) unprepare() {
 
 // opening implements whir.Passes.
 type opening struct {
+	suite  hash.Suite
 	a      *scope
 	rows   *sharedRows
 	sums   *rowSums     // of the first variables, nil once they are bound
@@ -188,10 +191,10 @@ func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
 }
 
 // Commit implements whir.Passes.
-func (o *opening) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
-	row, err := pass(ctx, func() *foldedRow { return o.tables.commit(l) })
+func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
+	row, err := pass(ctx, func() *foldedRow { return o.tables.commit(o.suite, l) })
 	if err != nil {
-		return poseidon2.Digest{}, err
+		return hash.Digest{}, err
 	}
 	o.folded = append(o.folded, row)
 	return row.nodes.Root(), nil
@@ -209,8 +212,8 @@ func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.L
 }
 
 // Search implements whir.Passes.
-func (o *opening) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
-	return pass(ctx, func() uint64 { return o.search.smallest(ctx, start, bits) })
+func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
+	return pass(ctx, func() uint64 { return o.search.smallest(ctx, &work) })
 }
 
 // Close implements whir.Passes.
@@ -234,18 +237,18 @@ type search struct {
 }
 
 func newSearch(a *scope) search {
-	return search{a, newArray[field.M31](a, poseidon2.Width), newArray[uint64](a, 1)}
+	return search{a, newArray[uint32](a, len(hash.Work{}.State)), newArray[uint64](a, 1)}
 }
 
 // smallest is a transcript.NonceSearch.
-func (s search) smallest(ctx context.Context, start poseidon2.State, bits int) uint64 {
-	check(kernels.UploadSlice(s.a, s.state, start[:]))
+func (s search) smallest(ctx context.Context, work *hash.Work) uint64 {
+	check(kernels.UploadSlice(s.a, s.state, work.State[:]))
 	check(kernels.UploadSlice(s.a, s.best, []uint64{field.P}))
 	// Twice as many as it takes on average are enough six times in seven.
-	batch := uint64(min(max(2<<bits, 1<<10), 1<<22))
+	batch := uint64(min(max(2<<work.Bits, 1<<10), 1<<22))
 	for first := uint64(0); first < field.P; first += batch {
 		check(ctx.Err())
-		check(kernels.SearchNonce(s.a, s.best, s.state, first, batch, 1<<bits-1))
+		check(kernels.SearchNonce(s.a, work, s.best, s.state, first, batch))
 		if nonce := fetch[uint64](s.a, s.best, 1)[0]; nonce < field.P {
 			return nonce
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -21,7 +22,7 @@ func TestRowPieces(t *testing.T) {
 	for i := range ids {
 		ids[i] = model.TensorID(i)
 	}
-	c := backend.SingleStack(model.NewStack(w.g, ids), 6, 2)
+	c := backend.SingleStack(hash.Poseidon2, model.NewStack(w.g, ids), 6, 2)
 	params, err := soundness.Derive(soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2}, 6, c.Slots())
 	if err != nil {
 		t.Fatal(err)

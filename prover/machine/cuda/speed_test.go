@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
@@ -93,7 +94,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			check(dev.Sync())
 			var spent []lap
 			began := time.Now()
-			w := transcript.NewWriter(transcript.New("speed"))
+			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "speed"))
 			tables := &watched{newBatch(newScope(dev), to.box, []sumcheckInstance{inst}), began, &spent}
 			tables.at("prepared")
 			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tables); err != nil {
@@ -140,7 +141,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				check(dev.Sync())
 				began := time.Now()
 				tables := newBatch(newScope(dev), to.box, insts)
-				if _, err := sumcheck.Prove(context.Background(), transcript.NewWriter(transcript.New("speed")), shapes, tables); err != nil {
+				if _, err := sumcheck.Prove(context.Background(), transcript.NewWriter(transcript.New(hash.Poseidon2, "speed")), shapes, tables); err != nil {
 					t.Fatal(err)
 				}
 				tables.Close()
@@ -284,7 +285,7 @@ func TestSpeedSumcheck(t *testing.T) {
 	each("the rest of 2^7, folded three times", func() {
 		to.elements(2<<7, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 7, three, p) })
 	})
-	w := transcript.NewWriter(transcript.New("speed"))
+	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "speed"))
 	each("two elements sent, a challenge taken", func() {
 		w.SendQM31(two...)
 		w.Challenge()

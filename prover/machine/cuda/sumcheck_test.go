@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -117,7 +118,7 @@ func TestSumcheck(t *testing.T) {
 			}
 			var proofs [2][]byte
 			for i, tables := range []sumcheck.Tables{sumcheck.NewTables(insts), newBatch(newScope(dev), to.box, device)} {
-				w := transcript.NewWriter(transcript.New(""))
+				w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
 				if _, err := sumcheck.Prove(context.Background(), w, shapesOf, tables); err != nil {
 					t.Fatal(err)
 				}

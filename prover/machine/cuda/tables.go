@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -99,7 +100,8 @@ func (t *tables) add(c *whir.Constraints) {
 	}
 }
 
-func (t *tables) commit(l soundness.Level) *foldedRow {
+// commit commits to f as the rows of a level.
+func (t *tables) commit(suite hash.Suite, l soundness.Level) *foldedRow {
 	t.bound()
 	a := newScope(t.a)
 	defer a.close()
@@ -108,8 +110,14 @@ func (t *tables) commit(l soundness.Level) *foldedRow {
 	check(kernels.SplitLimbs(a, values, t.f, l.RowVars, 1<<l.FoldVars))
 	r := &foldedRow{a: t.a, rows: n, domain: l.LogDomain(), words: t.code.words(n, l.LogDomain())}
 	t.code.encode(r.words, values, n, l.RowVars, r.domain)
-	r.nodes = t.b.newNodes(r.domain, func(digests kernels.Ptr) {
-		check(kernels.HashColumns(a, digests, 0, r.words, 1<<r.domain, 1<<r.domain, n, 0, n))
+	groups := suite.Groups(n)
+	r.nodes = t.b.newNodes(suite, r.domain, func(leaves kernels.Ptr) {
+		h, words := &leafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
+		for _, n := range groups {
+			check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
+			h.absorb(leaves)
+			words = words.Offset(n<<r.domain, kernels.SizeM31)
+		}
 	})
 	return r
 }

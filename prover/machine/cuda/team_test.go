@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -209,11 +209,11 @@ func TestTeamOfGPUs(t *testing.T) {
 		ids[i], shapes = model.TensorID(i), append(shapes, []int{1 << 11, 5 << 9})
 	}
 	m := newManyFixed(rand.New(rand.NewPCG(7, 9)), shapes...)
-	c := backend.SingleStack(model.NewStack(m.g, ids), 16, 2)
+	c := backend.SingleStack(hash.Poseidon2, model.NewStack(m.g, ids), 16, 2)
 	a, b := NewMachine(gpus[0]), NewMachine(gpus[1])
 	defer b.Close()
 	defer a.Close()
-	var roots []poseidon2.Digest
+	var roots []hash.Digest
 	for _, team := range []*Team{{}, {}, {Others: []*Machine{b}}, {Others: []*Machine{b}}} {
 		x := a.BackendWith(team, m.g, m)
 		began := time.Now()

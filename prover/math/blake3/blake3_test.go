@@ -10,7 +10,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/math/field"
 	"lukechampine.com/blake3"
 	"pgregory.net/rapid"
 )
@@ -66,29 +65,78 @@ func TestSum(t *testing.T) {
 	})
 }
 
-// TestColumns compares columns of all heights, and of widths about multiples of the lanes, with messages hashed alone.
+// matrix returns rows of random words.
+func matrix(rng *rand.Rand, height, width int) [][]uint32 {
+	rows := make([][]uint32, height)
+	for i := range rows {
+		rows[i] = make([]uint32, width)
+		for j := range rows[i] {
+			rows[i][j] = rng.Uint32()
+		}
+	}
+	return rows
+}
+
+// TestColumns compares columns of all heights of a chunk and some of several, and of widths about multiples of the lanes, with
+// messages hashed alone.
 func TestColumns(t *testing.T) {
 	key := DeriveKey("test of columns", nil)
 	rng := rand.New(rand.NewPCG(1, 2))
+	heights := []int{257, 512, 513, 1000, 1280, 7*256 + 16, 2048, 2049}
+	for h := range MaxRows + 1 {
+		heights = append(heights, h)
+	}
 	atEachLevel(t, func(t *testing.T) {
-		for height := 1; height <= MaxRows; height++ {
+		for _, height := range heights {
 			width := []int{1, 15, 16, 17, 33, 48}[height%6]
-			rows := make([][]field.M31, height)
-			for i := range rows {
-				rows[i] = make([]field.M31, width+i%3)
-				for j := range rows[i] {
-					rows[i][j] = field.M31(rng.Uint32())
-				}
+			rows := matrix(rng, height, width)
+			h := NewColumnHasher(&key, width, height+1)
+			h.Reset(height)
+			for first, n := 0, RowsAtOnce*(1+height%3); first < height; first += n {
+				h.AbsorbRows(rows[first:min(first+n, height)])
 			}
 			digests := make([]Digest, width)
-			Columns(digests, &key, rows)
+			h.Sum(digests)
 			for j := range digests {
 				var message []byte
 				for i := range rows {
-					message = binary.LittleEndian.AppendUint32(message, uint32(rows[i][j]))
+					message = binary.LittleEndian.AppendUint32(message, rows[i][j])
 				}
 				if want := sum(&key, message); digests[j] != want {
 					t.Fatalf("%d rows, column %d of %d: %x, want %x", height, j, width, digests[j], want)
+				}
+			}
+		}
+	})
+}
+
+// TestDigests compares lists of digests, up to several chunks of them, with messages hashed alone.
+func TestDigests(t *testing.T) {
+	key := DeriveKey("test of digests", nil)
+	rng := rand.New(rand.NewPCG(5, 6))
+	atEachLevel(t, func(t *testing.T) {
+		for n := range 140 {
+			width := []int{1, 16, 21}[n%3]
+			h := NewDigestHasher(&key, width, n)
+			messages := make([][]byte, width)
+			for range n {
+				list := make([]Digest, width)
+				for j := range list {
+					for i := range list[j] {
+						list[j][i] = rng.Uint32()
+					}
+					messages[j] = append(messages[j], bytesOf(list[j])...)
+				}
+				h.Absorb(list)
+			}
+			if n == 0 {
+				continue // a leaf has a group
+			}
+			digests := make([]Digest, width)
+			h.Sum(digests)
+			for j, m := range messages {
+				if want := sum(&key, m); digests[j] != want {
+					t.Fatalf("%d digests, list %d: %x, want %x", n, j, digests[j], want)
 				}
 			}
 		}
@@ -121,9 +169,14 @@ func TestParents(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	var key Key
 	for name, f := range map[string]func(){
-		"no rows":          func() { Columns(make([]Digest, 1), &key, [][]uint32{}) },
-		"too many rows":    func() { Columns(make([]Digest, 1), &key, make([][]uint32, MaxRows+1)) },
-		"a row too short":  func() { Columns(make([]Digest, 2), &key, [][]uint32{{1, 2}, {1}}) },
+		"a row too short":  func() { NewColumnHasher(&key, 2, 2).AbsorbRows([][]uint32{{1, 2}, {1}}) },
+		"too many rows":    func() { NewColumnHasher(&key, 1, 1).AbsorbRows([][]uint32{{1}, {1}}) },
+		"part of a block":  func() { NewColumnHasher(&key, 1, 17).AbsorbRows([][]uint32{{1}, {1}}) },
+		"rows are missing": func() { NewColumnHasher(&key, 1, 1).Sum(make([]Digest, 1)) },
+		"no such column":   func() { NewColumnHasher(&key, 1, 0).Sum(make([]Digest, 2)) },
+		"no such list":     func() { NewDigestHasher(&key, 2, 1).Absorb(make([]Digest, 1)) },
+		"a digest more":    func() { NewDigestHasher(&key, 1, 0).Absorb(make([]Digest, 1)) },
+		"a digest less":    func() { NewDigestHasher(&key, 1, 1).Sum(make([]Digest, 1)) },
 		"an odd one":       func() { Parents(make([]Digest, 1), &key, make([]Digest, 3)) },
 		"no second parent": func() { Parents(make([]Digest, 2), &key, make([]Digest, 3)) },
 	} {
@@ -159,19 +212,24 @@ func sum(key *Key, message []byte) Digest {
 	return Digest(keyOf(h.Sum(nil)))
 }
 
-// BenchmarkColumns hashes columns of 256 rows, a group of a commitment, which lie in the second-level cache.
+// BenchmarkColumns hashes columns of 256 rows, a group of a commitment, sixteen at a time.
 func BenchmarkColumns(b *testing.B) {
 	for _, width := range []int{1 << 10, 1 << 16} {
 		b.Run(fmt.Sprint(width), func(b *testing.B) {
 			var key Key
-			rows := make([][]uint32, MaxRows)
+			rows := make([][]uint32, RowsAtOnce)
 			for i := range rows {
 				rows[i] = make([]uint32, width)
 			}
 			digests := make([]Digest, width)
+			h := NewColumnHasher(&key, width, 0)
 			b.SetBytes(int64(width) * ChunkBytes)
 			for b.Loop() {
-				Columns(digests, &key, rows)
+				h.Reset(MaxRows)
+				for range MaxRows / RowsAtOnce {
+					h.AbsorbRows(rows)
+				}
+				h.Sum(digests)
 			}
 		})
 	}

@@ -9,15 +9,15 @@ import "github.com/prove-model/prove-model/internal/simd"
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
 
-func (s *states) compress(rows *[blockWords][]uint32, offset int, length, flags uint32) {
+func (s *states) compress(rows *[blockWords][]uint32, offset int, counter, length, flags uint32) {
 	switch level {
 	case simd.AVX512:
-		compressAVX512(&s[0][0], &rows[0], uint64(4*offset), length, flags)
+		compressAVX512(&s[0][0], &rows[0], uint64(4*offset), counter, length, flags)
 	case simd.AVX2:
-		compressAVX2(&s[0][0], &rows[0], uint64(4*offset), length, flags)
-		compressAVX2(&s[0][lanes/2], &rows[0], uint64(4*offset+2*lanes), length, flags)
+		compressAVX2(&s[0][0], &rows[0], uint64(4*offset), counter, length, flags)
+		compressAVX2(&s[0][lanes/2], &rows[0], uint64(4*offset+2*lanes), counter, length, flags)
 	default:
-		s.compressGeneric(rows, offset, length, flags)
+		s.compressGeneric(rows, offset, counter, length, flags)
 	}
 }
 

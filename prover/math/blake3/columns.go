@@ -1,57 +1,155 @@
 package blake3
 
-import "unsafe"
+import (
+	"unsafe"
 
-// MaxRows is the most words of a column: those of one chunk.
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// RowsAtOnce is how many rows of a matrix one compression takes of each column.
+const RowsAtOnce = blockWords
+
+// columnsGrain is the least number of blocks of columns worth a goroutine.
+const columnsGrain = 8
+
+// ColumnHasher hashes every column of a matrix that comes row by row: column j's message are the words rows[0][j],
+// rows[1][j] and so on, each as four little-endian bytes. It keeps 32 bytes a column, and as many again for each
+// doubling of the rows beyond MaxRows. It works on all cores.
+type ColumnHasher struct {
+	columns int
+	tree
+}
+
+// MaxRows is how many words of a column make one chunk.
 const MaxRows = ChunkBytes / 4
 
-// lanes is how many messages a block of states has.
-const lanes = 16
+// NewColumnHasher returns a hasher for so many columns and rows, neither negative.
+func NewColumnHasher(key *Key, columns, rows int) *ColumnHasher {
+	h := &ColumnHasher{columns: columns, tree: newTree(key, columns)}
+	h.Reset(rows)
+	return h
+}
 
-// states are the chaining values of sixteen messages, word by word.
-type states [8][lanes]uint32
+// Reset makes the hasher what NewColumnHasher returns for as many columns and that number of rows, in the same memory.
+func (h *ColumnHasher) Reset(rows int) { h.begin(4 * rows) }
 
-// Columns sets dst[j] to the keyed hash of column j of a matrix: of the words rows[0][j], rows[1][j] and so on, each as
-// four little-endian bytes. There are 1 to MaxRows rows, each at least as long as dst; anything else is a programmer's
-// error and panics.
-func Columns[T ~uint32](dst []Digest, key *Key, rows [][]T) {
-	if len(rows) == 0 || len(rows) > MaxRows {
-		panic("blake3: a column has 1 to 256 words")
-	}
+// AbsorbRows takes the next rows, each with a word for every column: RowsAtOnce of them or a multiple, but for the last.
+// Another number, or more than were announced, is a programmer's error and panics.
+func (h *ColumnHasher) AbsorbRows(rows [][]uint32) {
+	first := h.blocks
+	h.take(4 * len(rows))
 	for _, row := range rows {
-		_ = row[:len(dst)]
-	}
-	words := *(*[][]uint32)(unsafe.Pointer(&rows))
-	var padded [blockWords][]uint32 // the rows of a last block that is not full
-	var zeros [lanes]uint32
-	var tail [blockWords][lanes]uint32 // the columns of a last group that is not full
-	for at := 0; at < len(dst); at += lanes {
-		n := min(lanes, len(dst)-at)
-		var s states
-		s.start(key)
-		for first := 0; first < len(words); first += blockWords {
-			block, offset := words[first:min(first+blockWords, len(words))], at
-			flags := keyedHash
-			if first == 0 {
-				flags |= chunkStart
-			}
-			if first+blockWords >= len(words) {
-				flags |= chunkEnd | root
-			}
-			length := uint32(4 * len(block))
-			if n < lanes || len(block) < blockWords {
-				for i := range padded {
-					padded[i] = zeros[:]
-					if i < len(block) {
-						copy(tail[i][:], block[i][at:at+n])
-						padded[i] = tail[i][:]
-					}
-				}
-				block, offset = padded[:], 0
-			}
-			s.compress((*[blockWords][]uint32)(block), offset, length, flags)
+		if len(row) != h.columns {
+			panic("blake3: a row of the wrong length")
 		}
-		s.store(dst[at : at+n])
+	}
+	parallel.For(len(h.states), columnsGrain, func(lo, hi int) {
+		var padded [blockWords][]uint32 // the rows of a block that is not full, in columns or in rows
+		var zeros [lanes]uint32
+		var tail [blockWords][lanes]uint32
+		for g := lo; g < hi; g++ {
+			at := g * lanes
+			n := min(lanes, h.columns-at)
+			for i := 0; i < len(rows) || i == 0 && h.length == 0; i += blockWords {
+				block, offset := rows[i:min(i+blockWords, len(rows))], at
+				if n < lanes || len(block) < blockWords {
+					for k := range padded {
+						padded[k] = zeros[:]
+						if k < len(block) {
+							copy(tail[k][:], block[k][at:at+n])
+							padded[k] = tail[k][:]
+						}
+					}
+					block, offset = padded[:], 0
+				}
+				h.compress(g, first+i/blockWords, (*[blockWords][]uint32)(block), offset)
+			}
+		}
+	})
+}
+
+// Sum sets dst to the digests of the columns, once all rows have been absorbed.
+func (h *ColumnHasher) Sum(dst []Digest) {
+	if len(dst) != h.columns {
+		panic("blake3: one digest for each column")
+	}
+	if h.length == 0 && h.blocks == 0 {
+		h.AbsorbRows(nil) // the one block of an empty message
+	}
+	h.finish()
+	parallel.For(len(h.states), columnsGrain, func(lo, hi int) {
+		for g := lo; g < hi; g++ {
+			h.states[g].store(dst[g*lanes : min((g+1)*lanes, h.columns)])
+		}
+	})
+}
+
+// DigestHasher hashes lists of digests, one list a column, which come one digest of each list at a time. It keeps 64 bytes
+// a column, and 32 more for each doubling of the lists beyond 32 digests. It works on all cores.
+type DigestHasher struct {
+	columns int
+	tree
+	waiting  []states // the first half of a block, if absorbed is odd
+	absorbed int
+	digests  int // in all
+}
+
+// NewDigestHasher returns a hasher for so many lists of so many digests, neither negative.
+func NewDigestHasher(key *Key, columns, digests int) *DigestHasher {
+	h := &DigestHasher{columns: columns, digests: digests, tree: newTree(key, columns)}
+	h.waiting = make([]states, len(h.states))
+	h.begin(DigestBytes * digests)
+	return h
+}
+
+// Absorb takes the next digest of every list.
+func (h *DigestHasher) Absorb(next []Digest) {
+	if len(next) != h.columns {
+		panic("blake3: one digest for each list")
+	}
+	if h.absorbed == h.digests {
+		panic("blake3: more digests than announced")
+	}
+	first := h.absorbed%2 == 0
+	h.absorbed++
+	last := h.absorbed == h.digests
+	block := h.blocks
+	if !first {
+		h.take(BlockBytes)
+	} else if last {
+		h.take(DigestBytes)
+	}
+	parallel.For(len(h.states), columnsGrain, func(lo, hi int) {
+		var second states
+		var rows [blockWords][]uint32
+		for g := lo; g < hi; g++ {
+			half := &second
+			if first {
+				half = &h.waiting[g]
+			}
+			half.load(next[g*lanes : min((g+1)*lanes, h.columns)])
+			if first && !last {
+				continue
+			}
+			if first { // nothing comes behind it
+				second = states{}
+			}
+			for i := range second {
+				rows[i], rows[len(second)+i] = h.waiting[g][i][:], second[i][:]
+			}
+			h.compress(g, block, &rows, 0)
+		}
+	})
+}
+
+// Sum sets dst to the digests of the lists, once all of these have been absorbed.
+func (h *DigestHasher) Sum(dst []Digest) {
+	if len(dst) != h.columns {
+		panic("blake3: one digest for each list")
+	}
+	h.finish()
+	for g := range h.states {
+		h.states[g].store(dst[g*lanes : min((g+1)*lanes, h.columns)])
 	}
 }
 
@@ -71,7 +169,7 @@ func Parents(dst []Digest, key *Key, children []Digest) {
 		transpose(&words, (*[lanes][blockWords]uint32)(unsafe.Pointer(&children[0])))
 		var s states
 		s.start(key)
-		s.compress(&rows, 0, BlockBytes, flags)
+		s.compress(&rows, 0, 0, BlockBytes, flags)
 		s.store(dst[:lanes])
 		dst, children = dst[lanes:], children[2*lanes:]
 	}
@@ -82,47 +180,34 @@ func Parents(dst []Digest, key *Key, children []Digest) {
 	}
 }
 
-// start sets all states to the beginning of a message.
-func (s *states) start(key *Key) {
-	for i, w := range key {
-		for l := range s[i] {
-			s[i][l] = w
+// LeadingZeros returns the least of n ≤ 2^32 numbers from first on, as eight little-endian bytes behind 32 bytes of state,
+// whose keyed hash begins with so many zero bits, 0 to 32; a bit is the more significant the sooner it comes. ok is false if
+// none does.
+func LeadingZeros(key *Key, state *Digest, first uint64, n, zeros int) (least uint64, ok bool) {
+	const flags = keyedHash | chunkStart | chunkEnd | root
+	var words [blockWords][lanes]uint32
+	var rows [blockWords][]uint32
+	for i := range rows {
+		rows[i] = words[i][:]
+	}
+	for i, w := range state {
+		for l := range words[i] {
+			words[i][l] = w
 		}
 	}
-}
-
-// store writes the states as digests.
-func (s *states) store(dst []Digest) {
-	for i := range s {
-		for l := range dst {
-			dst[l][i] = s[i][l]
+	for from := uint64(0); from < uint64(n); from += lanes {
+		for l := range lanes {
+			number := first + from + uint64(l)
+			words[8][l], words[9][l] = uint32(number), uint32(number>>32)
+		}
+		var s states
+		s.start(key)
+		s.compress(&rows, 0, 0, DigestBytes+8, flags)
+		for l := range min(lanes, uint64(n)-from) {
+			if leadingZeros(s[0][l]) >= zeros {
+				return first + from + l, true
+			}
 		}
 	}
-}
-
-// compressGeneric compresses a block of each message; word i of message l's block is rows[i][offset+l].
-func (s *states) compressGeneric(rows *[blockWords][]uint32, offset int, length, flags uint32) {
-	for l := range lanes {
-		var cv [8]uint32
-		var m [blockWords]uint32
-		for i := range cv {
-			cv[i] = s[i][l]
-		}
-		for i := range m {
-			m[i] = rows[i][offset+l]
-		}
-		out := compress(&cv, &m, 0, length, flags)
-		for i := range cv {
-			s[i][l] = out[i]
-		}
-	}
-}
-
-// transposeGeneric sets dst to the transpose of src.
-func transposeGeneric(dst *[blockWords][lanes]uint32, src *[lanes][blockWords]uint32) {
-	for l := range src {
-		for i, w := range src[l] {
-			dst[i][l] = w
-		}
-	}
+	return 0, false
 }

@@ -4,15 +4,15 @@
 
 package blake3
 
-// compressAVX512 compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, word i of its chaining value is state[16·i + l], which is replaced.
+// compressAVX512 compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, word i of its chaining value is state[16·i + l], which is replaced. The counter is that of all lanes.
 //
 //go:noescape
-func compressAVX512(state *uint32, rows *[]uint32, offset uint64, length uint32, flags uint32)
+func compressAVX512(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)
 
-// compressAVX2 compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, word i of its chaining value is state[16·i + l], which is replaced.
+// compressAVX2 compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, word i of its chaining value is state[16·i + l], which is replaced. The counter is that of all lanes.
 //
 //go:noescape
-func compressAVX2(state *uint32, rows *[]uint32, offset uint64, length uint32, flags uint32)
+func compressAVX2(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)
 
 // transposeAVX512 sets the 16×16 matrix dst to the transpose of src. They must not overlap.
 //

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func compressAVX512(state *uint32, rows *[]uint32, offset uint64, length uint32, flags uint32)
+// func compressAVX512(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)
 // Requires: AVX, AVX512F
-TEXT ·compressAVX512(SB), NOSPLIT, $0-32
+TEXT ·compressAVX512(SB), NOSPLIT, $0-36
 	MOVQ         state+0(FP), AX
 	MOVQ         rows+8(FP), CX
 	MOVQ         offset+16(FP), DX
@@ -54,12 +54,14 @@ TEXT ·compressAVX512(SB), NOSPLIT, $0-32
 	VPBROADCASTD ivAVX512<>+4(SB), Z25
 	VPBROADCASTD ivAVX512<>+8(SB), Z26
 	VPBROADCASTD ivAVX512<>+12(SB), Z27
-	VPXORD       Z28, Z28, Z28
 	VPXORD       Z29, Z29, Z29
-	MOVL         length+24(FP), CX
+	MOVL         counter+24(FP), CX
+	VMOVD        CX, X28
+	VPBROADCASTD X28, Z28
+	MOVL         length+28(FP), CX
 	VMOVD        CX, X30
 	VPBROADCASTD X30, Z30
-	MOVL         flags+28(FP), CX
+	MOVL         flags+32(FP), CX
 	VMOVD        CX, X31
 	VPBROADCASTD X31, Z31
 	VPADDD       Z0, Z16, Z16
@@ -871,9 +873,9 @@ DATA ivAVX512<>+8(SB)/4, $0x3c6ef372
 DATA ivAVX512<>+12(SB)/4, $0xa54ff53a
 GLOBL ivAVX512<>(SB), RODATA|NOPTR, $16
 
-// func compressAVX2(state *uint32, rows *[]uint32, offset uint64, length uint32, flags uint32)
+// func compressAVX2(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)
 // Requires: AVX, AVX2
-TEXT ·compressAVX2(SB), NOSPLIT, $640-32
+TEXT ·compressAVX2(SB), NOSPLIT, $640-36
 	MOVQ         state+0(FP), AX
 	MOVQ         rows+8(FP), CX
 	MOVQ         offset+16(FP), DX
@@ -937,12 +939,14 @@ TEXT ·compressAVX2(SB), NOSPLIT, $640-32
 	VPBROADCASTD ivAVX2<>+4(SB), Y9
 	VPBROADCASTD ivAVX2<>+8(SB), Y10
 	VPBROADCASTD ivAVX2<>+12(SB), Y11
-	VPXOR        Y12, Y12, Y12
 	VPXOR        Y13, Y13, Y13
-	MOVL         length+24(FP), CX
+	MOVL         counter+24(FP), CX
+	VMOVD        CX, X12
+	VPBROADCASTD X12, Y12
+	MOVL         length+28(FP), CX
 	VMOVD        CX, X14
 	VPBROADCASTD X14, Y14
-	MOVL         flags+28(FP), CX
+	MOVL         flags+32(FP), CX
 	VMOVD        CX, X15
 	VPBROADCASTD X15, Y15
 	VPADDD       (SP), Y0, Y0

@@ -8,14 +8,14 @@ import (
 // Sum fills dst with output of the keyed hash of a message: its first 32 bytes are the digest, further ones the
 // extended output (specification, sections 2.3 and 2.6).
 func Sum(dst []byte, key *Key, message []byte) {
-	tree((*[8]uint32)(key), keyedHash, message, 0).fill(dst)
+	top((*[8]uint32)(key), keyedHash, message, 0).fill(dst)
 }
 
 // DeriveKey returns the key for a use that the context names. A context is a constant of the program, for one use
 // alone; it needs no secret (specification, section 2.3, derive_key).
 func DeriveKey(context string, material []byte) (k Key) {
-	c := tree(&iv, deriveKeyContext, []byte(context), 0).value(root)
-	return tree(&c, deriveKeyMaterial, material, 0).value(root)
+	c := top(&iv, deriveKeyContext, []byte(context), 0).value(root)
+	return top(&c, deriveKeyMaterial, material, 0).value(root)
 }
 
 // A node is a node of a message's tree before its last compression, which depends on whether it is the root.
@@ -43,17 +43,17 @@ func (n *node) fill(dst []byte) {
 	}
 }
 
-// tree returns the top of the tree over a message whose first chunk has the given number. The left part has the
+// top returns the top of the tree over a message whose first chunk has the given number. The left part has the
 // most chunks that are a power of two and leave something for the right one.
-func tree(key *[8]uint32, flags uint32, message []byte, chunk uint64) *node {
+func top(key *[8]uint32, flags uint32, message []byte, chunk uint64) *node {
 	if len(message) <= ChunkBytes {
 		return leaf(key, flags, message, chunk)
 	}
 	chunks := uint64(len(message)-1) / ChunkBytes
 	left := uint64(1) << (bits.Len64(chunks) - 1)
 	n := &node{cv: *key, length: BlockBytes, flags: flags | parent}
-	l := tree(key, flags, message[:left*ChunkBytes], chunk).value(0)
-	r := tree(key, flags, message[left*ChunkBytes:], chunk+left).value(0)
+	l := top(key, flags, message[:left*ChunkBytes], chunk).value(0)
+	r := top(key, flags, message[left*ChunkBytes:], chunk+left).value(0)
 	copy(n.block[:8], l[:])
 	copy(n.block[8:], r[:])
 	return n

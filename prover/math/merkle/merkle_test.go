@@ -6,30 +6,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"pgregory.net/rapid"
 )
 
+// eachSuite runs a test for every hash suite.
+func eachSuite(t *testing.T, test func(t *testing.T, suite hash.Suite)) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { test(t, suite) })
+	}
+}
+
 // testLeaves returns 2^depth distinct digests.
-func testLeaves(depth int) []poseidon2.Digest {
-	leaves := make([]poseidon2.Digest, 1<<depth)
+func testLeaves(depth int) []hash.Digest {
+	leaves := make([]hash.Digest, 1<<depth)
 	for i := range leaves {
-		leaves[i] = poseidon2.HashElements([]field.M31{field.M31(i)})
+		leaves[i] = hash.Digest{uint32(i), uint32(i) * uint32(i)}
 	}
 	return leaves
 }
 
 // open returns the bytes of an opening.
-func open(t *Tree, indices []uint64) []byte {
-	w := transcript.NewWriter(transcript.New("test"))
+func open(suite hash.Suite, t *Tree, indices []uint64) []byte {
+	w := transcript.NewWriter(transcript.New(suite, "test"))
 	w.HintDigest(t.Siblings(indices)...)
 	return w.Bytes()
 }
 
 // check verifies an opening and that all of it was read.
-func check(proof []byte, root poseidon2.Digest, depth int, indices []uint64, leaves []poseidon2.Digest) error {
-	r := transcript.NewReader(transcript.New("test"), proof)
+func check(suite hash.Suite, proof []byte, root hash.Digest, depth int, indices []uint64, leaves []hash.Digest) error {
+	r := transcript.NewReader(transcript.New(suite, "test"), proof)
 	if err := Verify(r, root, depth, indices, leaves); err != nil {
 		if r.Err() == nil {
 			return errors.New("the reader does not know of the error")
@@ -40,8 +48,8 @@ func check(proof []byte, root poseidon2.Digest, depth int, indices []uint64, lea
 }
 
 // pick returns the leaves at indices.
-func pick(leaves []poseidon2.Digest, indices []uint64) []poseidon2.Digest {
-	var p []poseidon2.Digest
+func pick(leaves []hash.Digest, indices []uint64) []hash.Digest {
+	var p []hash.Digest
 	for _, i := range indices {
 		p = append(p, leaves[i])
 	}
@@ -49,17 +57,21 @@ func pick(leaves []poseidon2.Digest, indices []uint64) []poseidon2.Digest {
 }
 
 // TestRootByDefinition compares with the recursive definition.
-func TestRootByDefinition(t *testing.T) {
-	var root func(l []poseidon2.Digest) poseidon2.Digest
-	root = func(l []poseidon2.Digest) poseidon2.Digest {
+func TestRootByDefinition(t *testing.T) { eachSuite(t, rootByDefinition) }
+
+func rootByDefinition(t *testing.T, suite hash.Suite) {
+	var root func(l []hash.Digest) hash.Digest
+	root = func(l []hash.Digest) hash.Digest {
 		if len(l) == 1 {
 			return l[0]
 		}
-		return poseidon2.Compress(root(l[:len(l)/2]), root(l[len(l)/2:]))
+		var node [1]hash.Digest
+		suite.Parents(node[:], []hash.Digest{root(l[:len(l)/2]), root(l[len(l)/2:])})
+		return node[0]
 	}
 	for depth := range 11 {
 		leaves := testLeaves(depth)
-		tree := New(leaves)
+		tree := New(suite, leaves)
 		if tree.Root() != root(leaves) || tree.Depth() != depth {
 			t.Errorf("depth %d: wrong root or depth", depth)
 		}
@@ -68,10 +80,12 @@ func TestRootByDefinition(t *testing.T) {
 
 // TestEverySubset opens every subset of the leaves of small trees, and expects
 // exactly the siblings that cannot be computed.
-func TestEverySubset(t *testing.T) {
+func TestEverySubset(t *testing.T) { eachSuite(t, everySubset) }
+
+func everySubset(t *testing.T, suite hash.Suite) {
 	for depth := range 4 {
 		leaves := testLeaves(depth)
-		tree := New(leaves)
+		tree := New(suite, leaves)
 		for set := range 1 << len(leaves) {
 			var indices []uint64
 			for i := range leaves {
@@ -79,8 +93,8 @@ func TestEverySubset(t *testing.T) {
 					indices = append(indices, uint64(i))
 				}
 			}
-			proof := open(tree, indices)
-			if err := check(proof, tree.Root(), depth, indices, pick(leaves, indices)); err != nil {
+			proof := open(suite, tree, indices)
+			if err := check(suite, proof, tree.Root(), depth, indices, pick(leaves, indices)); err != nil {
 				t.Fatalf("depth %d, leaves %v: %v", depth, indices, err)
 			}
 			// A node is sent when it covers no opened leaf and its sibling does.
@@ -103,34 +117,36 @@ func TestEverySubset(t *testing.T) {
 	}
 }
 
-func TestTampering(t *testing.T) {
+func TestTampering(t *testing.T) { eachSuite(t, tampering) }
+
+func tampering(t *testing.T, suite hash.Suite) {
 	const depth = 6
 	leaves := testLeaves(depth)
-	tree := New(leaves)
+	tree := New(suite, leaves)
 	rapid.Check(t, func(t *rapid.T) {
 		indices := Distinct(rapid.SliceOfN(rapid.Uint64Range(0, 1<<depth-1), 1, 20).Draw(t, "indices"))
 		opened := pick(leaves, indices)
-		proof := open(tree, indices)
-		if err := check(proof, tree.Root(), depth, indices, opened); err != nil {
+		proof := open(suite, tree, indices)
+		if err := check(suite, proof, tree.Root(), depth, indices, opened); err != nil {
 			t.Fatal(err)
 		}
 		i := rapid.IntRange(0, len(indices)-1).Draw(t, "leaf")
-		limb := rapid.IntRange(0, poseidon2.DigestLen-1).Draw(t, "limb")
+		limb := rapid.IntRange(0, len(hash.Digest{})-1).Draw(t, "limb")
 
-		wrong := append([]poseidon2.Digest(nil), opened...)
-		wrong[i][limb] = wrong[i][limb].Add(1)
-		if err := check(proof, tree.Root(), depth, indices, wrong); !errors.Is(err, ErrRoot) {
+		wrong := append([]hash.Digest(nil), opened...)
+		wrong[i][limb] = (wrong[i][limb] + 1) % field.P
+		if err := check(suite, proof, tree.Root(), depth, indices, wrong); !errors.Is(err, ErrRoot) {
 			t.Fatalf("changed leaf: %v", err)
 		}
 		root := tree.Root()
-		root[limb] = root[limb].Add(1)
-		if err := check(proof, root, depth, indices, opened); !errors.Is(err, ErrRoot) {
+		root[limb] = (root[limb] + 1) % field.P
+		if err := check(suite, proof, root, depth, indices, opened); !errors.Is(err, ErrRoot) {
 			t.Fatalf("changed root: %v", err)
 		}
 		if len(indices) > 1 {
-			wrong = append([]poseidon2.Digest(nil), opened...)
+			wrong = append([]hash.Digest(nil), opened...)
 			wrong[0], wrong[1] = wrong[1], wrong[0]
-			if err := check(proof, tree.Root(), depth, indices, wrong); !errors.Is(err, ErrRoot) {
+			if err := check(suite, proof, tree.Root(), depth, indices, wrong); !errors.Is(err, ErrRoot) {
 				t.Fatalf("swapped leaves: %v", err)
 			}
 		}
@@ -138,26 +154,28 @@ func TestTampering(t *testing.T) {
 			at := rapid.IntRange(0, len(proof)-1).Draw(t, "byte")
 			bad := append([]byte(nil), proof...)
 			bad[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-			if err := check(bad, tree.Root(), depth, indices, opened); err == nil {
+			if err := check(suite, bad, tree.Root(), depth, indices, opened); err == nil {
 				t.Fatalf("changed byte %d is accepted", at)
 			}
-			if err := check(proof[:at], tree.Root(), depth, indices, opened); !errors.Is(err, transcript.ErrTruncated) {
+			if err := check(suite, proof[:at], tree.Root(), depth, indices, opened); !errors.Is(err, transcript.ErrTruncated) {
 				t.Fatalf("proof cut at byte %d: %v", at, err)
 			}
 		}
-		if err := check(append(proof, 0), tree.Root(), depth, indices, opened); !errors.Is(err, transcript.ErrTrailing) {
+		if err := check(suite, append(proof, 0), tree.Root(), depth, indices, opened); !errors.Is(err, transcript.ErrTrailing) {
 			t.Fatalf("extra byte: %v", err)
 		}
 	})
 }
 
-func TestBadArguments(t *testing.T) {
+func TestBadArguments(t *testing.T) { eachSuite(t, badArguments) }
+
+func badArguments(t *testing.T, suite hash.Suite) {
 	leaves := testLeaves(2)
-	tree := New(leaves)
+	tree := New(suite, leaves)
 	for name, c := range map[string]struct {
 		depth   int
 		indices []uint64
-		leaves  []poseidon2.Digest
+		leaves  []hash.Digest
 	}{
 		"depth below 0":  {-1, []uint64{0}, leaves[:1]},
 		"depth above 63": {64, []uint64{0}, leaves[:1]},
@@ -166,22 +184,24 @@ func TestBadArguments(t *testing.T) {
 		"repeated":       {2, []uint64{1, 1}, leaves[:2]},
 		"not sorted":     {2, []uint64{2, 1}, leaves[:2]},
 	} {
-		if err := check(open(tree, []uint64{0}), tree.Root(), c.depth, c.indices, c.leaves); err == nil {
+		if err := check(suite, open(suite, tree, []uint64{0}), tree.Root(), c.depth, c.indices, c.leaves); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 }
 
-func TestLayers(t *testing.T) {
-	tree := New(testLeaves(5))
+func TestLayers(t *testing.T) { eachSuite(t, layers) }
+
+func layers(t *testing.T, suite hash.Suite) {
+	tree := New(suite, testLeaves(5))
 	again, err := FromLayers(tree.Layers())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(open(tree, []uint64{3, 17}), open(again, []uint64{3, 17})); d != "" {
+	if d := cmp.Diff(open(suite, tree, []uint64{3, 17}), open(suite, again, []uint64{3, 17})); d != "" {
 		t.Error(d)
 	}
-	for name, layers := range map[string][][]poseidon2.Digest{
+	for name, layers := range map[string][][]hash.Digest{
 		"none":      nil,
 		"no root":   tree.Layers()[:5],
 		"no leaves": tree.Layers()[1:][:4],
@@ -196,8 +216,12 @@ func TestLayers(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	const depth = 4
 	leaves := testLeaves(depth)
-	tree := New(leaves)
-	f.Add(uint16(1<<3|1<<9), open(tree, []uint64{3, 9}))
+	var trees []*Tree
+	for _, suite := range hash.All() {
+		tree := New(suite, leaves)
+		trees = append(trees, tree)
+		f.Add(uint16(1<<3|1<<9), open(suite, tree, []uint64{3, 9}))
+	}
 	f.Add(uint16(0), []byte{})
 	f.Fuzz(func(t *testing.T, set uint16, proof []byte) {
 		var indices []uint64
@@ -206,17 +230,23 @@ func FuzzVerify(f *testing.F) {
 				indices = append(indices, uint64(i))
 			}
 		}
-		err := check(proof, tree.Root(), depth, indices, pick(leaves, indices))
-		if honest := open(tree, indices); (err == nil) != (string(honest) == string(proof)) {
-			t.Fatalf("leaves %v: %v for a proof of %d bytes; the honest one has %d", indices, err, len(proof), len(honest))
+		for i, suite := range hash.All() {
+			err := check(suite, proof, trees[i].Root(), depth, indices, pick(leaves, indices))
+			if honest := open(suite, trees[i], indices); (err == nil) != (string(honest) == string(proof)) {
+				t.Fatalf("leaves %v: %v for a proof of %d bytes; the honest one has %d", indices, err, len(proof), len(honest))
+			}
 		}
 	})
 }
 
 func BenchmarkNew(b *testing.B) {
-	leaves := testLeaves(14)
-	b.SetBytes(int64(len(leaves)) * 32)
-	for b.Loop() {
-		New(leaves)
+	for _, suite := range hash.All() {
+		b.Run(suite.String(), func(b *testing.B) {
+			leaves := testLeaves(14)
+			b.SetBytes(int64(len(leaves)) * 32)
+			for b.Loop() {
+				New(suite, leaves)
+			}
+		})
 	}
 }

@@ -1,4 +1,4 @@
-// Package merkle commits to 2^n digests with a binary Poseidon2 tree and opens
+// Package merkle commits to 2^n digests with a binary tree and opens
 // many of them at once with one pruned path (docs/protocol.md, "Hash and
 // transcript").
 package merkle
@@ -9,32 +9,32 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // Tree is a complete binary tree of digests. Every node above the leaves is
-// the compression of its two children.
+// that of its suite over its two children.
 type Tree struct {
-	layers [][]poseidon2.Digest // leaves first, root last; each half as long as the one before
+	layers [][]hash.Digest // leaves first, root last; each half as long as the one before
 }
 
-// compressGrain is the least number of compressions worth a goroutine.
-const compressGrain = 256
+// nodesGrain is the least number of nodes worth a goroutine.
+const nodesGrain = 256
 
-// New builds the tree over leaves, whose number must be a power of two; it
+// New builds the tree of a suite over leaves, whose number must be a power of two; it
 // panics otherwise. It keeps leaves and takes as much memory again.
-func New(leaves []poseidon2.Digest) *Tree {
+func New(suite hash.Suite, leaves []hash.Digest) *Tree {
 	if bits.OnesCount(uint(len(leaves))) != 1 {
 		panic("merkle: the number of leaves is not a power of two")
 	}
-	t := &Tree{layers: [][]poseidon2.Digest{leaves}}
-	inner := make([]poseidon2.Digest, len(leaves)-1)
+	t := &Tree{layers: [][]hash.Digest{leaves}}
+	inner := make([]hash.Digest, len(leaves)-1)
 	for below := leaves; len(below) > 1; {
 		half := len(below) / 2
-		var layer []poseidon2.Digest
+		var layer []hash.Digest
 		layer, inner = inner[:half:half], inner[half:]
-		parallel.For(half, compressGrain, func(lo, hi int) {
-			poseidon2.CompressMany(layer[lo:hi], below[2*lo:2*hi])
+		parallel.For(half, nodesGrain, func(lo, hi int) {
+			suite.Parents(layer[lo:hi], below[2*lo:2*hi])
 		})
 		t.layers = append(t.layers, layer)
 		below = layer
@@ -45,7 +45,7 @@ func New(leaves []poseidon2.Digest) *Tree {
 // FromLayers returns the tree with the layers that [Tree.Layers] gave, leaves
 // first, and keeps them. It checks their lengths but hashes nothing: a tree
 // with wrong digests gives openings that no verifier accepts.
-func FromLayers(layers [][]poseidon2.Digest) (*Tree, error) {
+func FromLayers(layers [][]hash.Digest) (*Tree, error) {
 	if len(layers) == 0 || len(layers) > bits.UintSize-1 {
 		return nil, fmt.Errorf("a Merkle tree cannot have %d layers", len(layers))
 	}
@@ -59,13 +59,13 @@ func FromLayers(layers [][]poseidon2.Digest) (*Tree, error) {
 
 // Layers returns the tree's layers, leaves first and the root alone last. They
 // are the tree's own and must not be changed.
-func (t *Tree) Layers() [][]poseidon2.Digest { return t.layers }
+func (t *Tree) Layers() [][]hash.Digest { return t.layers }
 
 // Depth returns n for a tree of 2^n leaves.
 func (t *Tree) Depth() int { return len(t.layers) - 1 }
 
 // Root returns the commitment.
-func (t *Tree) Root() poseidon2.Digest { return t.layers[t.Depth()][0] }
+func (t *Tree) Root() hash.Digest { return t.layers[t.Depth()][0] }
 
 // Distinct returns indices sorted and without repetitions, the order in which
 // [Tree.Siblings] and [Verify] take them. It leaves indices alone.
@@ -79,9 +79,9 @@ func Distinct(indices []uint64) []uint64 {
 // indices: layer by layer from the leaves up and from left to right, the
 // siblings that cannot be computed from what is known already. indices must be
 // strictly increasing and below the number of leaves; it panics otherwise.
-func (t *Tree) Siblings(indices []uint64) []poseidon2.Digest {
+func (t *Tree) Siblings(indices []uint64) []hash.Digest {
 	path := Path(t.Depth(), indices)
-	digests := make([]poseidon2.Digest, len(path))
+	digests := make([]hash.Digest, len(path))
 	for i, n := range path {
 		digests[i] = t.layers[n.Layer][n.Index]
 	}

@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // ErrRoot says that leaves and path do not hash to the root.
 var ErrRoot = errors.New("the Merkle path does not lead to the root")
 
-// Verify reads the digests of [Tree.Siblings], as hints, and checks that a tree
+// Verify reads the digests of [Tree.Siblings], as hints, and checks that a tree of the reader's suite
 // with this root and 2^depth leaves has leaves[i] at indices[i], for every i.
 // indices must be strictly increasing and below 2^depth. No leaves, no claim: then nothing is
 // read and nothing checked.
 //
 // The error is also recorded in r, so that it cannot get lost. Time and memory
 // are bounded by len(indices)·depth, whatever the proof's bytes are.
-func Verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []uint64, leaves []poseidon2.Digest) error {
+func Verify(r *transcript.Reader, root hash.Digest, depth int, indices []uint64, leaves []hash.Digest) error {
 	err := verify(r, root, depth, indices, leaves)
 	r.Fail(err)
 	return err
 }
 
-func verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []uint64, leaves []poseidon2.Digest) error {
+func verify(r *transcript.Reader, root hash.Digest, depth int, indices []uint64, leaves []hash.Digest) error {
 	if depth < 0 || depth > 63 {
 		return fmt.Errorf("a Merkle tree cannot have depth %d", depth)
 	}
@@ -39,7 +39,7 @@ func verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []ui
 		return r.Err()
 	}
 	known, digests := slices.Clone(indices), slices.Clone(leaves)
-	pairs, nodes := make([]poseidon2.Digest, 0, 2*len(leaves)), make([]uint64, 0, len(indices))
+	pairs, nodes := make([]hash.Digest, 0, 2*len(leaves)), make([]uint64, 0, len(indices))
 	for range depth {
 		pairs = pairs[:0]
 		next := 0 // first digest that is not in a pair yet
@@ -62,7 +62,7 @@ func verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []ui
 			return err
 		}
 		digests = digests[:len(known)]
-		poseidon2.CompressMany(digests, pairs)
+		r.Suite().Parents(digests, pairs)
 	}
 	if err := r.Err(); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // What can be wrong with the bytes of a proof. Errors of a [Reader] wrap one
@@ -117,8 +117,19 @@ func (r *Reader) HintQM31s(n int) []field.QM31 {
 }
 
 // HintDigest reads a digest without absorbing it.
-func (r *Reader) HintDigest() (d poseidon2.Digest) {
-	r.hint(d[:])
+func (r *Reader) HintDigest() (d hash.Digest) {
+	if !r.require(len(d)) {
+		return d
+	}
+	for i := range d {
+		d[i] = binary.LittleEndian.Uint32(r.proof[r.pos+i*LimbBytes:])
+		if d[i] >= field.P && r.suite.ElementDigests() {
+			r.pos += i * LimbBytes
+			r.err = fmt.Errorf("%w, at byte %d", ErrNonCanonical, r.pos)
+			return hash.Digest{}
+		}
+	}
+	r.pos += len(d) * LimbBytes
 	return d
 }
 
@@ -146,7 +157,7 @@ func (r *Reader) QM31() field.QM31 {
 }
 
 // Digest reads and absorbs a digest.
-func (r *Reader) Digest() poseidon2.Digest {
+func (r *Reader) Digest() hash.Digest {
 	d := r.HintDigest()
 	r.AbsorbDigest(d)
 	return d
@@ -160,7 +171,7 @@ func (r *Reader) CheckGrind(bits int) {
 		return
 	}
 	at := r.pos
-	if !r.grindEnd(r.limb(), bits) {
+	if !r.of.EndWork(r.limb(), bits) {
 		r.Fail(fmt.Errorf("%w of %d bits, at byte %d", ErrNonce, bits, at))
 	}
 }
@@ -176,8 +187,10 @@ func (r *Reader) Fork(index uint64, proof []byte) *Reader {
 // Join absorbs the children's states in the order given, see [Sponge.Join].
 // It fails if a child has failed or has bytes left over.
 func (r *Reader) Join(children ...*Reader) {
-	for _, c := range children {
+	sponges := make([]*Sponge, len(children))
+	for i, c := range children {
 		r.Fail(c.Done())
-		r.Sponge.Join(c.Sponge)
+		sponges[i] = c.Sponge
 	}
+	r.Sponge.Join(sponges...)
 }

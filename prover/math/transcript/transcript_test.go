@@ -8,9 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"pgregory.net/rapid"
 )
+
+// eachSuite runs a test for every hash suite.
+func eachSuite(t *testing.T, test func(t *testing.T, suite hash.Suite)) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { test(t, suite) })
+	}
+}
 
 func genM31(t *rapid.T) field.M31 {
 	return field.M31(rapid.OneOf(rapid.Uint32Range(0, field.P-1), rapid.SampledFrom([]uint32{0, 1, field.P - 1})).Draw(t, "m31"))
@@ -42,7 +49,7 @@ func genStep(t *rapid.T) step {
 		return step{func(w *Writer) any { w.SendQM31(v); return v },
 			func(r *Reader) any { return r.QM31() }}
 	case 3:
-		d := poseidon2.HashElements([]field.M31{genM31(t)})
+		d := hash.Digest{uint32(genM31(t)), 7: uint32(genM31(t))}
 		return step{func(w *Writer) any { w.SendDigest(d); w.HintDigest(d); return []any{d, d} },
 			func(r *Reader) any { a := r.Digest(); return []any{a, r.HintDigest()} }}
 	case 4:
@@ -68,15 +75,17 @@ func genStep(t *rapid.T) step {
 	}
 }
 
-func TestReaderFollowsWriter(t *testing.T) {
+func TestReaderFollowsWriter(t *testing.T) { eachSuite(t, readerFollowsWriter) }
+
+func readerFollowsWriter(t *testing.T, suite hash.Suite) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(genStep), 0, 12).Draw(t, "steps")
-		w := NewWriter(New("test"))
+		w := NewWriter(New(suite, "test"))
 		var seen []any
 		for _, s := range steps {
 			seen = append(seen, s.write(w))
 		}
-		r := NewReader(New("test"), w.Bytes())
+		r := NewReader(New(suite, "test"), w.Bytes())
 		for i, s := range steps {
 			if d := cmp.Diff(seen[i], s.read(r)); d != "" {
 				t.Fatalf("step %d (-writer +reader):\n%s", i, d)
@@ -92,7 +101,9 @@ func TestReaderFollowsWriter(t *testing.T) {
 }
 
 // TestOperationsAreInjective lists sequences that a careless sponge confuses.
-func TestOperationsAreInjective(t *testing.T) {
+func TestOperationsAreInjective(t *testing.T) { eachSuite(t, operationsAreInjective) }
+
+func operationsAreInjective(t *testing.T, suite hash.Suite) {
 	sequences := map[string]func(s *Sponge){
 		"nothing":      func(s *Sponge) {},
 		"0":            func(s *Sponge) { s.Absorb(0) },
@@ -112,16 +123,17 @@ func TestOperationsAreInjective(t *testing.T) {
 		"join fork 0":  func(s *Sponge) { s.Join(s.Fork(0)) },
 		"join 0 1":     func(s *Sponge) { s.Join(s.Fork(0), s.Fork(1)) },
 		"join 1 0":     func(s *Sponge) { s.Join(s.Fork(1), s.Fork(0)) },
-		"nonce 0":      func(s *Sponge) { s.grindEnd(0, 0) },
-		"nonce 1":      func(s *Sponge) { s.grindEnd(1, 0) },
+		"nonce 0":      func(s *Sponge) { s.of.EndWork(0, 0) },
+		"nonce 1":      func(s *Sponge) { s.of.EndWork(1, 0) },
 		"last output again": func(s *Sponge) { // overwriting with the same value must count
-			c := s.clone()
-			s.Absorb(c.squeeze())
+			var last [1]field.M31
+			s.clone().of.Draw(last[:])
+			s.Absorb(last[:]...)
 		},
 	}
 	seen := map[field.QM31]string{}
 	for name, f := range sequences {
-		s := New("test")
+		s := New(suite, "test")
 		f(s)
 		c := s.Challenge()
 		if other, ok := seen[c]; ok {
@@ -129,21 +141,23 @@ func TestOperationsAreInjective(t *testing.T) {
 		}
 		seen[c] = name
 	}
-	if New("test").Challenge() == New("test2").Challenge() {
+	if New(suite, "test").Challenge() == New(suite, "test2").Challenge() {
 		t.Error("the label does not matter")
 	}
 }
 
 // TestEveryMessageIsBound flips each limb of a proof and expects another
 // challenge or an error.
-func TestEveryMessageIsBound(t *testing.T) {
-	w := NewWriter(New("test"))
+func TestEveryMessageIsBound(t *testing.T) { eachSuite(t, everyMessageIsBound) }
+
+func everyMessageIsBound(t *testing.T, suite hash.Suite) {
+	w := NewWriter(New(suite, "test"))
 	w.SendM31(1, 2, 3)
 	w.SendQM31(field.NewQM31(4, 5, 6, 7), field.One)
-	w.SendDigest(poseidon2.Digest{8, 9})
+	w.SendDigest(hash.Digest{8, 9})
 	want := w.Challenge()
 	read := func(b []byte) (field.QM31, error) {
-		r := NewReader(New("test"), b)
+		r := NewReader(New(suite, "test"), b)
 		r.M31s(3)
 		r.QM31s(2)
 		r.Digest()
@@ -161,8 +175,10 @@ func TestEveryMessageIsBound(t *testing.T) {
 	}
 }
 
-func TestForkLeavesParentAlone(t *testing.T) {
-	a, b := New("test"), New("test")
+func TestForkLeavesParentAlone(t *testing.T) { eachSuite(t, forkLeavesParentAlone) }
+
+func forkLeavesParentAlone(t *testing.T, suite hash.Suite) {
+	a, b := New(suite, "test"), New(suite, "test")
 	a.Absorb(5)
 	b.Absorb(5)
 	c := a.Fork(3)
@@ -174,8 +190,10 @@ func TestForkLeavesParentAlone(t *testing.T) {
 	}
 }
 
-func TestForkJoin(t *testing.T) {
-	w := NewWriter(New("test"))
+func TestForkJoin(t *testing.T) { eachSuite(t, forkJoin) }
+
+func forkJoin(t *testing.T, suite hash.Suite) {
+	w := NewWriter(New(suite, "test"))
 	w.SendM31(1)
 	var parts [][]byte
 	children := make([]*Writer, 3)
@@ -191,7 +209,7 @@ func TestForkJoin(t *testing.T) {
 	want := w.Challenge()
 
 	read := func(parts [][]byte) (field.QM31, error) {
-		r := NewReader(New("test"), w.Bytes())
+		r := NewReader(New(suite, "test"), w.Bytes())
 		r.M31s(1)
 		children := make([]*Reader, len(parts))
 		for i, p := range parts {
@@ -216,7 +234,9 @@ func TestForkJoin(t *testing.T) {
 	}
 }
 
-func TestReaderErrors(t *testing.T) {
+func TestReaderErrors(t *testing.T) { eachSuite(t, readerErrors) }
+
+func readerErrors(t *testing.T, suite hash.Suite) {
 	canonical := []byte{0xfe, 0xff, 0xff, 0x7f} // p − 1
 	for name, c := range map[string]struct {
 		proof []byte
@@ -237,7 +257,7 @@ func TestReaderErrors(t *testing.T) {
 		"caller's error":    {canonical, func(r *Reader) { r.Fail(nil); r.Fail(ErrNonce); r.M31s(9) }, ErrNonce},
 		"none":              {canonical, func(r *Reader) { r.M31s(1) }, nil},
 	} {
-		r := NewReader(New("test"), c.proof)
+		r := NewReader(New(suite, "test"), c.proof)
 		c.read(r)
 		if err := r.Done(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
@@ -250,12 +270,14 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-func TestGrind(t *testing.T) {
+func TestGrind(t *testing.T) { eachSuite(t, grind) }
+
+func grind(t *testing.T, suite hash.Suite) {
 	const bits = 10
 	var nonces [][]byte
 	for _, procs := range []int{1, 4} {
 		old := runtime.GOMAXPROCS(procs)
-		w := NewWriter(New("test"))
+		w := NewWriter(New(suite, "test"))
 		w.SendM31(7)
 		w.Grind(bits)
 		runtime.GOMAXPROCS(old)
@@ -264,19 +286,19 @@ func TestGrind(t *testing.T) {
 	if d := cmp.Diff(nonces[0], nonces[1]); d != "" {
 		t.Fatalf("the nonce depends on the number of threads:\n%s", d)
 	}
-	// The scalar sponge agrees that this nonce works and none before it does.
-	fresh := New("test")
+	// The transcript agrees that this nonce works and none before it does.
+	fresh := New(suite, "test")
 	fresh.Absorb(7)
-	nonce := NewReader(New(""), nonces[0]).HintM31s(1)[0]
+	nonce := NewReader(New(suite, ""), nonces[0]).HintM31s(1)[0]
 	for n := field.M31(0); n <= nonce; n++ {
-		if ok := fresh.clone().grindEnd(n, bits); ok != (n == nonce) {
+		if ok := fresh.clone().of.EndWork(n, bits); ok != (n == nonce) {
 			t.Fatalf("nonce %d: accepted %v, sent %d", n, ok, nonce)
 		}
 	}
-	w := NewWriter(New("test"))
+	w := NewWriter(New(suite, "test"))
 	w.SendM31(7)
 	w.HintM31(nonce + 1) // not the smallest; wrong except with probability 2^−10
-	r := NewReader(New("test"), w.Bytes())
+	r := NewReader(New(suite, "test"), w.Bytes())
 	r.M31s(1)
 	r.CheckGrind(bits)
 	if !errors.Is(r.Done(), ErrNonce) {
@@ -286,8 +308,10 @@ func TestGrind(t *testing.T) {
 
 // TestIndicesAreUniform draws from a small range; each of 8 values is hit
 // about 1,000 times with a standard deviation of about 30.
-func TestIndicesAreUniform(t *testing.T) {
-	s := New("test")
+func TestIndicesAreUniform(t *testing.T) { eachSuite(t, indicesAreUniform) }
+
+func indicesAreUniform(t *testing.T, suite hash.Suite) {
+	s := New(suite, "test")
 	var count [8]int
 	for _, i := range s.Indices(8000, 3) {
 		count[i]++
@@ -307,57 +331,74 @@ func TestIndicesAreUniform(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	w := NewWriter(New("fuzz"))
+	w := NewWriter(New(hash.Poseidon2, "fuzz"))
 	w.SendQM31(field.One)
 	w.Grind(2)
 	w.HintM31(1, 2)
 	f.Add([]byte{}, w.Bytes())
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6}, w.Bytes())
+	b := NewWriter(New(hash.Blake3, "fuzz"))
+	b.SendQM31(field.One)
+	b.Grind(2)
+	b.HintDigest(hash.Digest{1<<32 - 1, field.P})
+	f.Add([]byte{15, 20, 2}, b.Bytes())
 	f.Fuzz(func(t *testing.T, ops, proof []byte) {
-		r := NewReader(New("fuzz"), proof)
-		for _, op := range ops {
-			n := int(op >> 3)
-			var all []field.M31
-			switch op & 7 {
-			case 0:
-				all = r.M31s(n)
-			case 1:
-				for _, q := range r.QM31s(n) {
-					l := q.Limbs()
-					all = append(all, l[:]...)
-				}
-			case 2:
-				d := r.Digest()
-				all = d[:]
-			case 3:
-				all = r.HintM31s(n)
-			case 4:
-				r.CheckGrind(n % (MaxGrindBits + 1))
-			case 5:
-				r.Indices(n, n)
-			case 6:
-				c := r.Fork(uint64(n), proof[:len(proof)/2])
-				c.M31s(n)
-				r.Join(c)
-			case 7:
-				r.QM31()
-			}
-			for _, v := range all {
-				if v >= field.P {
-					t.Fatalf("limb %d is not canonical", v)
-				}
-			}
-		}
-		if err := r.Done(); err == nil && r.Remaining() != 0 {
-			t.Fatal("Done accepts bytes left over")
+		for _, suite := range hash.All() {
+			fuzzReader(t, suite, ops, proof)
 		}
 	})
 }
 
+func fuzzReader(t *testing.T, suite hash.Suite, ops, proof []byte) {
+	r := NewReader(New(suite, "fuzz"), proof)
+	for _, op := range ops {
+		n := int(op >> 3)
+		var all []field.M31
+		switch op & 7 {
+		case 0:
+			all = r.M31s(n)
+		case 1:
+			for _, q := range r.QM31s(n) {
+				l := q.Limbs()
+				all = append(all, l[:]...)
+			}
+		case 2:
+			d := r.Digest()
+			if suite.ElementDigests() {
+				for _, w := range d {
+					all = append(all, field.M31(w))
+				}
+			}
+		case 3:
+			all = r.HintM31s(n)
+		case 4:
+			r.CheckGrind(n % (MaxGrindBits + 1))
+		case 5:
+			r.Indices(n, n)
+		case 6:
+			c := r.Fork(uint64(n), proof[:len(proof)/2])
+			c.M31s(n)
+			r.Join(c)
+		case 7:
+			r.QM31()
+		}
+		for _, v := range all {
+			if v >= field.P {
+				t.Fatalf("limb %d is not canonical", v)
+			}
+		}
+	}
+	if err := r.Done(); err == nil && r.Remaining() != 0 {
+		t.Fatal("Done accepts bytes left over")
+	}
+}
+
 // TestRoom has proofs go on in other memory, more than they have and less.
-func TestRoom(t *testing.T) {
+func TestRoom(t *testing.T) { eachSuite(t, room) }
+
+func room(t *testing.T, suite hash.Suite) {
 	for _, bytes := range []int{0, 1 << 20, 3<<20 + 1} {
-		plain, moved := NewWriter(New("room")), NewWriter(New("room"))
+		plain, moved := NewWriter(New(suite, "room")), NewWriter(New(suite, "room"))
 		for _, w := range []*Writer{plain, moved} {
 			w.SendM31(1, 2, 3)
 		}
@@ -379,5 +420,75 @@ func TestRoom(t *testing.T) {
 		if !slices.Equal(plain.Bytes(), moved.Bytes()) || plain.Challenge() != moved.Challenge() {
 			t.Errorf("another proof in room for %d bytes", bytes)
 		}
+	}
+}
+
+// TestLastMessageCounts: what was sent last before a proof of work, a fork and a join is bound by them, and so is what a child
+// sends after its last challenge. Else a prover could send another message there and keep its work, or its children.
+func TestLastMessageCounts(t *testing.T) { eachSuite(t, lastMessageCounts) }
+
+func lastMessageCounts(t *testing.T, suite hash.Suite) {
+	sent := func(last field.M31) *Sponge {
+		s := New(suite, "test")
+		s.Challenge()
+		s.Absorb(last)
+		return s
+	}
+	const bits = 8
+	a, b := sent(1), sent(2)
+	nonce := field.M31(SearchNonce(a.of.Work(bits)))
+	if !a.clone().of.EndWork(nonce, bits) {
+		t.Fatal("a nonce that was found does not do the work")
+	}
+	served := 0
+	for last := field.M31(2); last < 102; last++ {
+		if sent(last).of.EndWork(nonce, bits) {
+			served++
+		}
+	}
+	if served > 6 { // 0.4 on average
+		t.Errorf("the nonce for one message does the work for %d of 100 others", served)
+	}
+	if a.of.Work(bits) == b.of.Work(bits) {
+		t.Error("work: the last message does not matter")
+	}
+	if sent(1).Fork(0).Challenge() == sent(2).Fork(0).Challenge() {
+		t.Error("fork: the parent's last message does not matter")
+	}
+	joined := func(parent, end field.M31) field.QM31 {
+		s := sent(parent)
+		child := sent(7).Fork(0) // of the same parent, so that its end alone counts
+		child.Challenge()
+		child.Absorb(end)
+		s.Join(child)
+		return s.Challenge()
+	}
+	if joined(1, 3) == joined(2, 3) {
+		t.Error("join: the parent's last message does not matter")
+	}
+	if joined(1, 3) == joined(1, 4) {
+		t.Error("join: what a child sends after its last challenge does not matter")
+	}
+}
+
+// TestDrawsMoveOn: a draw that follows a draw gives something else, and what was not read of one is gone once something is
+// absorbed.
+func TestDrawsMoveOn(t *testing.T) { eachSuite(t, drawsMoveOn) }
+
+func drawsMoveOn(t *testing.T, suite hash.Suite) {
+	s := New(suite, "test")
+	first := s.clone().Challenge()
+	if s.Challenge() == s.Challenge() {
+		t.Error("two draws are the same")
+	}
+	s = New(suite, "test")
+	s.Challenge()
+	s.Absorb(1)
+	rest := s.Challenge()
+	if two := New(suite, "test").Challenges(2); two[0] != first || two[1] == rest {
+		t.Errorf("challenges %v and %v in one draw; %v, and %v behind a message, in two", two[0], two[1], first, rest)
+	}
+	if s := New(suite, "test"); len(s.Challenges(0)) > 0 || s.Challenge() != first {
+		t.Error("no challenges are a draw")
 	}
 }

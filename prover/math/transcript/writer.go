@@ -6,7 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // LimbBytes is the size of a base-field element in a proof: its canonical
@@ -19,10 +19,9 @@ type Writer struct {
 	proof []byte
 }
 
-// NonceSearch returns the smallest nonce that, put into the first lane of start,
-// makes the low bits of the first lane of the permuted state zero, or a number
+// NonceSearch returns the smallest nonce that does the work, or a number
 // of p and above if none does.
-type NonceSearch func(start poseidon2.State, bits int) (uint64, error)
+type NonceSearch func(work hash.Work) (uint64, error)
 
 // NewWriter returns a writer over s with an empty proof.
 func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
@@ -43,7 +42,10 @@ func (w *Writer) SendQM31(v ...field.QM31) {
 }
 
 // SendDigest absorbs a digest and appends it to the proof.
-func (w *Writer) SendDigest(d poseidon2.Digest) { w.SendM31(d[:]...) }
+func (w *Writer) SendDigest(d hash.Digest) {
+	w.AbsorbDigest(d)
+	w.HintDigest(d)
+}
 
 // HintM31 appends base-field elements without absorbing them.
 func (w *Writer) HintM31(v ...field.M31) { putLimbs(w.room(len(v)), v) }
@@ -91,19 +93,22 @@ func (w *Writer) HintQM31(v ...field.QM31) {
 }
 
 // HintDigest appends digests without absorbing them.
-func (w *Writer) HintDigest(d ...poseidon2.Digest) {
+func (w *Writer) HintDigest(d ...hash.Digest) {
+	room := w.room(len(hash.Digest{}) * len(d))
 	for i := range d {
-		w.HintM31(d[i][:]...)
+		for _, word := range d[i] {
+			binary.LittleEndian.PutUint32(room, word)
+			room = room[LimbBytes:]
+		}
 	}
 }
 
-// Grind finds the smallest nonce that makes the low bits of the next output
-// lane zero, absorbs it and appends it: about 2^bits permutations of work that
-// whoever looks for a lucky challenge must repeat for every try. With no bits
+// Grind finds the smallest nonce that does work of so many bits, absorbs it and appends
+// it: about 2^bits hashes that whoever looks for a lucky challenge must repeat for every try. With no bits
 // it does nothing. It panics unless 0 ≤ bits ≤ MaxGrindBits.
 func (w *Writer) Grind(bits int) {
 	// A search on the cores of this machine has no errors.
-	_ = w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) { return SearchNonce(start, bits), nil })
+	_ = w.GrindWith(bits, func(work hash.Work) (uint64, error) { return SearchNonce(work), nil })
 }
 
 // GrindWith is [Writer.Grind] with another search. Where that fails, nothing is
@@ -113,7 +118,7 @@ func (w *Writer) GrindWith(bits int, search NonceSearch) error {
 	if bits == 0 {
 		return nil
 	}
-	n, err := search(w.clone().grindStart(), bits)
+	n, err := search(w.of.Work(bits))
 	if err != nil {
 		return err
 	}
@@ -121,8 +126,8 @@ func (w *Writer) GrindWith(bits int, search NonceSearch) error {
 		panic("transcript: no nonce found, which has probability e^(−128)")
 	}
 	nonce := field.M31(n)
-	w.grindEnd(nonce, bits)
-	w.HintM31(nonce) // absorbed by grindEnd
+	w.of.EndWork(nonce, bits) // which absorbs it
+	w.HintM31(nonce)
 	return nil
 }
 
@@ -134,7 +139,9 @@ func (w *Writer) Fork(index uint64) *Writer {
 // Join absorbs the children's states in the order given, see [Sponge.Join].
 // Their proofs stay their own.
 func (w *Writer) Join(children ...*Writer) {
-	for _, c := range children {
-		w.Sponge.Join(c.Sponge)
+	sponges := make([]*Sponge, len(children))
+	for i, c := range children {
+		sponges[i] = c.Sponge
 	}
+	w.Sponge.Join(sponges...)
 }

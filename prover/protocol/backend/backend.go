@@ -18,6 +18,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -134,9 +135,9 @@ type Part struct {
 }
 
 // SingleStack returns the commitment to a stack alone (whir.SingleStack).
-func SingleStack(s *model.Stack, rowVars, logBlowup int) Commitment {
+func SingleStack(suite hash.Suite, s *model.Stack, rowVars, logBlowup int) Commitment {
 	rows := int((s.Size + 1<<rowVars - 1) >> rowVars)
-	c := Commitment{Layout: whir.SingleStack(rowVars, logBlowup, rows)}
+	c := Commitment{Layout: whir.SingleStack(suite, rowVars, logBlowup, rows)}
 	for _, g := range c.Groups {
 		c.Parts = append(c.Parts, Part{s, int(g.First)})
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -164,16 +164,16 @@ func (s replayedOpening) Add(ctx context.Context, c *whir.Constraints) error {
 	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Add(ctx, c) })
 }
 
-func (s replayedOpening) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, p whir.Passes) (poseidon2.Digest, error) { return p.Commit(ctx, l) })
+func (s replayedOpening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
+	return call(ctx, s.replayed, changes, func(ctx context.Context, p whir.Passes) (hash.Digest, error) { return p.Commit(ctx, l) })
 }
 
 func (s replayedOpening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
 	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (whir.Leaves, error) { return p.Leaves(ctx, n, positions) })
 }
 
-func (s replayedOpening) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (uint64, error) { return p.Search(ctx, start, bits) })
+func (s replayedOpening) Search(ctx context.Context, work hash.Work) (uint64, error) {
+	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (uint64, error) { return p.Search(ctx, work) })
 }
 
 func (s replayedOpening) Close() { s.close() }
@@ -181,7 +181,7 @@ func (s replayedOpening) Close() { s.close() }
 // replayedNodes implements whir.Nodes.
 type replayedNodes struct {
 	*replayed[whir.Nodes]
-	root  poseidon2.Digest
+	root  hash.Digest
 	depth int
 }
 
@@ -190,16 +190,16 @@ var errDigests = errors.New("the device computed a commitment that the CPU does 
 
 func (n *replayedNodes) Depth() int { return n.depth }
 
-func (n *replayedNodes) Root() poseidon2.Digest { return n.root }
+func (n *replayedNodes) Root() hash.Digest { return n.root }
 
-func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
-	return call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([]poseidon2.Digest, error) { return t.Path(ctx, positions) })
+func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
+	return call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
 }
 
 // Layers implements whir.Nodes. From then on the digests are in this process's
 // memory.
-func (n *replayedNodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
-	layers, err := call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([][]poseidon2.Digest, error) { return t.Layers(ctx) })
+func (n *replayedNodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
+	layers, err := call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([][]hash.Digest, error) { return t.Layers(ctx) })
 	if err != nil || !n.onDevice {
 		return layers, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -151,7 +152,7 @@ func (l *lookups) ColumnSums(_ context.Context, jobs []backend.ColumnSum) ([][]f
 }
 
 func (l *lookups) sponge(claim field.QM31) *transcript.Sponge {
-	s := transcript.New("join test")
+	s := transcript.New(hash.Poseidon2, "join test")
 	s.AbsorbQM31(claim)
 	s.AbsorbQM31(l.z...)
 	return s

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"pgregory.net/rapid"
@@ -44,7 +45,7 @@ func zeroSum(rng *rand.Rand, n int) ([]field.M31, []field.QM31) {
 }
 
 func sponge(num []field.M31, den []field.QM31) *transcript.Sponge {
-	s := transcript.New("logup test")
+	s := transcript.New(hash.Poseidon2, "logup test")
 	s.Absorb(num...)
 	s.AbsorbQM31(den...)
 	return s
@@ -233,11 +234,11 @@ func TestForgedLayer(t *testing.T) {
 	proof := prove(num, den)
 	// Layout for three variables: 4 values, one round, 4, two rounds, 4.
 	for _, at := range []int{4 + 2, 4 + 2 + 4 + 4} {
-		r := transcript.NewReader(transcript.New(""), proof[16*at:])
+		r := transcript.NewReader(transcript.New(hash.Poseidon2, ""), proof[16*at:])
 		f := readFractions(r)
 		// Exchanging the two summands leaves both sums as they are.
 		f.N0, f.N1, f.D0, f.D1 = f.N1, f.N0, f.D1, f.D0
-		w := transcript.NewWriter(transcript.New(""))
+		w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
 		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
 		forged := append([]byte(nil), proof...)
 		copy(forged[16*at:], w.Bytes())
@@ -329,7 +330,7 @@ func BenchmarkProve(b *testing.B) {
 			b.SetBytes(int64(len(den)))
 			for b.Loop() {
 				copy(work, den)
-				proveTo(transcript.NewWriter(transcript.New("bench")), num, work)
+				proveTo(transcript.NewWriter(transcript.New(hash.Poseidon2, "bench")), num, work)
 			}
 		})
 	}
@@ -337,10 +338,10 @@ func BenchmarkProve(b *testing.B) {
 
 func BenchmarkVerify(b *testing.B) {
 	num, den := zeroSum(rand.New(rand.NewPCG(17, 18)), 1<<12)
-	w := transcript.NewWriter(transcript.New("bench"))
+	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 	proveTo(w, num, den)
 	for b.Loop() {
-		Verify(transcript.NewReader(transcript.New("bench"), w.Bytes()), 12)
+		Verify(transcript.NewReader(transcript.New(hash.Poseidon2, "bench"), w.Bytes()), 12)
 	}
 }
 

@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
@@ -27,9 +27,11 @@ type Frame struct {
 	Index int // of a chunk, else 0
 	// Bytes is the greatest length of the stream, at transcript.LimbBytes for an
 	// element of F. Exact says that the stream always has this length. In a file it is
-	// packed and so shorter (package proof).
+	// packed and so shorter (package proof), unless it is of Words: digests whose words
+	// are no elements of F cannot be packed as such.
 	Bytes int64
 	Exact bool
+	Words bool
 }
 
 // String names the message, for errors.
@@ -47,7 +49,7 @@ func (f Frame) String() string {
 	return fmt.Sprintf("frame of kind %d", uint8(f.Kind))
 }
 
-const digestBytes = poseidon2.DigestLen * transcript.LimbBytes
+const digestBytes = hash.DigestBytes
 
 // maxOpening is the most bytes of an opening, whatever levels a proof has. Openings
 // grow with the logarithm of the model's size and are far smaller.
@@ -59,15 +61,16 @@ func (p *Plan) frames() []Frame {
 	if p.WitnessTree() != nil {
 		roots = 1
 	}
-	list := []Frame{{Kind: Commitments, Bytes: int64(roots) * digestBytes, Exact: true}}
+	words := !p.Config.Hash.ElementDigests()
+	list := []Frame{{Kind: Commitments, Bytes: int64(roots) * digestBytes, Exact: true, Words: words}}
 	for _, f := range p.Forks {
-		frame := Frame{Kind: Chunk, Index: f.Chunk, Bytes: f.Bytes, Exact: true}
+		frame := Frame{Kind: Chunk, Index: f.Chunk, Bytes: f.Bytes, Exact: true, Words: words}
 		if f.Chunk < 0 {
 			frame.Kind, frame.Index = IO, 0
 		}
 		list = append(list, frame)
 	}
-	return append(list, Frame{Kind: Opening, Bytes: p.openingBytes()})
+	return append(list, Frame{Kind: Opening, Bytes: p.openingBytes(), Words: words})
 }
 
 // openingBytes bounds the length of the opening: round polynomials, nonces, roots,

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
@@ -13,13 +14,13 @@ const protocol = "prove-model protocol 3"
 // weights and the security asked for), what the prover has chosen (sizes, layout
 // and the parameters of the opening), and the public values, whose shapes follow.
 func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
-	return Statement(key, &p.Graph.Instance, &p.Choice, inputs, outputs)
+	return Statement(p.Config.Hash, key, &p.Graph.Instance, &p.Choice, inputs, outputs)
 }
 
 // Statement is Plan.Statement for an instance of a circuit, with the given
-// parameters.
-func Statement(key [32]byte, in *model.Instance, choice *Choice, inputs, outputs [][]int32) *transcript.Sponge {
-	s := transcript.New(protocol)
+// hash suite and parameters.
+func Statement(suite hash.Suite, key [32]byte, in *model.Instance, choice *Choice, inputs, outputs [][]int32) *transcript.Sponge {
+	s := transcript.New(suite, protocol)
 	s.AbsorbBytes(key[:])
 	absorbInts(s, len(in.Sizes))
 	absorbInts(s, in.Sizes...)

@@ -14,7 +14,7 @@ import (
 
 // Tree is one of the first trees of the opening and its place in the opening's
 // table: that of the fixed tensors, one stack in groups of rows, or that of the
-// witness, a group for the stack of each chunk that has any.
+// witness, with groups for the stack of each chunk that has any.
 type Tree struct {
 	backend.Commitment
 	Fixed     bool
@@ -157,11 +157,11 @@ func (p *Plan) plant(choice Choice) error {
 		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
 			return err
 		}
-		t := Tree{Commitment: backend.SingleStack(s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
+		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
 		slots += p.add(t, slots, longest)
 	}
 	if len(s.witness) > 0 {
-		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
+		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
 		perRow := uint64(1) << (longest - choice.WitnessRowVars)
 		total := 0
 		for _, w := range s.witness {
@@ -169,8 +169,12 @@ func (p *Plan) plant(choice Choice) error {
 			if total += rows; err != nil || total > maxRows {
 				return errRows
 			}
-			t.Groups = append(t.Groups, whir.Group{First: (t.Slots() + perRow - 1) &^ (perRow - 1), Rows: rows})
-			t.Parts = append(t.Parts, backend.Part{Stack: w})
+			slot, first := (t.Slots()+perRow-1)&^(perRow-1), 0
+			for _, n := range p.Config.Hash.Groups(rows) {
+				t.Groups = append(t.Groups, whir.Group{First: slot + uint64(first), Rows: n})
+				t.Parts = append(t.Parts, backend.Part{Stack: w, First: first})
+				first += n
+			}
 		}
 		slots += p.add(t, slots, longest)
 	}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // A public tensor of more than longTensor entries is absorbed as the digests of
 // digestedColumns interleaved columns. The columns are hashed side by side and on all
-// cores. The transcript's own sponge would take one block after the other, at a sixth of
+// cores. The transcript itself would take one block after the other, at a sixth of
 // the speed of one core.
 const (
 	longTensor      = 1 << 11
@@ -23,7 +23,7 @@ const (
 func absorbValues(s *transcript.Sponge, v []int32) {
 	s.AbsorbUint64(uint64(len(v)))
 	if len(v) > longTensor {
-		s.AbsorbDigest(digests(v)...)
+		s.AbsorbDigest(digests(s.Suite(), v)...)
 		return
 	}
 	limbs := make([]field.M31, min(len(v), 1<<12))
@@ -50,8 +50,8 @@ const (
 
 // digests returns the digests of the columns of v. v has the rows one after the other;
 // the last one is filled up with zeros.
-func digests(v []int32) []poseidon2.Digest {
-	d := make([]poseidon2.Digest, digestedColumns)
+func digests(suite hash.Suite, v []int32) []hash.Digest {
+	d := make([]hash.Digest, digestedColumns)
 	grain := 1
 	switch {
 	case len(v) <= fewRows*digestedColumns:
@@ -60,15 +60,15 @@ func digests(v []int32) []poseidon2.Digest {
 		grain = max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
 	}
 	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {
-		columnDigests(d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)
+		columnDigests(suite, d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)
 	})
 	return d
 }
 
 // columnDigests sets d to the digests of columns of v, from the given one on.
-func columnDigests(d []poseidon2.Digest, v []int32, from int) {
+func columnDigests(suite hash.Suite, d []hash.Digest, v []int32, from int) {
 	total := (len(v) + digestedColumns - 1) / digestedColumns
-	h := poseidon2.NewColumnHasher(len(d), total)
+	h := suite.NewPublicColumns(len(d), total)
 	limbs := make([]field.M31, min(total, rowsAtOnce)*len(d))
 	rows := make([][]field.M31, 0, min(total, rowsAtOnce))
 	for first := 0; first < total; first += rowsAtOnce {

@@ -5,15 +5,21 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // TestLongTensors compares the digests of a long tensor with those of its columns one by
 // one, where they begin, and that no entry can change.
 func TestLongTensors(t *testing.T) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { longTensors(t, suite) })
+	}
+}
+
+func longTensors(t *testing.T, suite hash.Suite) {
 	after := func(v []int32) field.QM31 {
-		s := transcript.New("test")
+		s := transcript.New(suite, "test")
 		absorbValues(s, v)
 		return s.Challenge()
 	}
@@ -22,7 +28,7 @@ func TestLongTensors(t *testing.T) {
 		for i := range v {
 			v[i] = int32(i*7919%100003 - 50000)
 		}
-		want := transcript.New("test")
+		want := transcript.New(suite, "test")
 		want.AbsorbUint64(uint64(n))
 		if n <= longTensor {
 			for _, x := range v {
@@ -37,7 +43,18 @@ func TestLongTensors(t *testing.T) {
 				if len(column) < (n+digestedColumns-1)/digestedColumns {
 					column = append(column, 0)
 				}
-				want.AbsorbDigest(poseidon2.HashElements(column))
+				h, digest := suite.NewPublicColumns(1, len(column)), make([]hash.Digest, 1)
+				for len(column) > 0 {
+					n := min(len(column), suite.RowsAtOnce())
+					rows := make([][]field.M31, n)
+					for i := range rows {
+						rows[i] = column[i : i+1]
+					}
+					h.AbsorbRows(rows)
+					column = column[n:]
+				}
+				h.Sum(digest)
+				want.AbsorbDigest(digest...)
 			}
 		}
 		c := after(v)

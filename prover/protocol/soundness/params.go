@@ -3,6 +3,8 @@ package soundness
 import (
 	"errors"
 	"fmt"
+
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // MaxLogDomain is the largest log2 size of an evaluation domain: the circle
@@ -22,6 +24,7 @@ type Config struct {
 	GrindBits  int  // most bits of grinding before any challenge, 0..24
 	LogBlowup  int  // rate of the first trees is 2^(−LogBlowup), 1..8
 	Mode       Mode // proximity parameter of the tail
+	Hash       hash.Suite
 }
 
 // DefaultConfig is 100 bits within the unique decoding radius, up to 16 bits of
@@ -39,6 +42,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("soundness: first rate of 2^-%d, want 1 to 8", c.LogBlowup)
 	case c.Mode != Unique && c.Mode != Johnson:
 		return fmt.Errorf("soundness: unknown mode %d", int(c.Mode))
+	case !c.Hash.Valid():
+		return fmt.Errorf("soundness: unknown hash suite %d", int(c.Hash))
 	}
 	return nil
 }

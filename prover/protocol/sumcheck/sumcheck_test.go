@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"pgregory.net/rapid"
@@ -79,7 +80,7 @@ func shapes(insts []instance) []Shape {
 }
 
 func sponge(claims []Shape) *transcript.Sponge {
-	s := transcript.New("sumcheck test")
+	s := transcript.New(hash.Poseidon2, "sumcheck test")
 	for _, c := range claims {
 		s.AbsorbQM31(c.Claim)
 		s.AbsorbQM31(c.Eq...)
@@ -295,7 +296,7 @@ func TestScaledFinals(t *testing.T) {
 	insts := []instance{randomInstance(rng, size{3, 2})}
 	claims := shapes(insts)
 	proof, finals := prove(insts)
-	w := transcript.NewWriter(transcript.New("scratch"))
+	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "scratch"))
 	s := randomQM31(rng)
 	w.SendQM31(finals[0].A.Mul(s), finals[0].B.Mul(s.Inv()))
 	forged := append(proof[:len(proof)-32:len(proof)-32], w.Bytes()...)
@@ -360,9 +361,11 @@ func TestPanics(t *testing.T) {
 		"empty":    func() { NewTables([]Instance{{}}) },
 		"eq":       func() { NewTables([]Instance{{A: vec(2), B: vec(2), Eq: vec(2)}}) },
 		"prover": func() {
-			_, _ = Prove(context.Background(), transcript.NewWriter(transcript.New("")), []Shape{{NumVars: 1, Eq: vec(2)}}, nil)
+			_, _ = Prove(context.Background(), transcript.NewWriter(transcript.New(hash.Poseidon2, "")), []Shape{{NumVars: 1, Eq: vec(2)}}, nil)
 		},
-		"verifier": func() { Verify(transcript.NewReader(transcript.New(""), nil), []Shape{{NumVars: 1, Eq: vec(2)}}) },
+		"verifier": func() {
+			Verify(transcript.NewReader(transcript.New(hash.Poseidon2, ""), nil), []Shape{{NumVars: 1, Eq: vec(2)}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -385,7 +388,7 @@ func benchmark(b *testing.B, sizes ...size) {
 		b.StopTimer()
 		work := clone(insts)
 		b.StartTimer()
-		if _, err := Prove(context.Background(), transcript.NewWriter(transcript.New("bench")), shapes(insts), NewTables(work)); err != nil {
+		if _, err := Prove(context.Background(), transcript.NewWriter(transcript.New(hash.Poseidon2, "bench")), shapes(insts), NewTables(work)); err != nil {
 			b.Fatal(err)
 		}
 	}

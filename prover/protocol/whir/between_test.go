@@ -10,8 +10,8 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -31,12 +31,12 @@ func attack(t *testing.T, o *opening, passes func() Passes) float64 {
 	accepted := 0
 	for i := range trials {
 		label := fmt.Sprint("trial ", i)
-		w := transcript.NewWriter(transcript.New(label))
+		w := transcript.NewWriter(transcript.New(hash.Poseidon2, label))
 		if err := Open(context.Background(), w, o.params, o.trees, passes(), o.offsets, o.terms, o.value); err != nil {
 			t.Fatal(err)
 		}
 		roots, layouts := o.committed()
-		r := transcript.NewReader(transcript.New(label), w.Bytes())
+		r := transcript.NewReader(transcript.New(hash.Poseidon2, label), w.Bytes())
 		Verify(r, o.params, roots, layouts, o.offsets, o.terms, o.value)
 		if r.Done() == nil {
 			accepted++
@@ -147,7 +147,7 @@ func TestBetweenUnique(t *testing.T) {
 	}
 	layout := rows(rowVars, 2)
 	layout.LogBlowup = logDomain - rowVars
-	tree := &Tree{layout, localNodes{merkle.New(leafDigests(transpose(between), []int{2}))}}
+	tree := &Tree{layout, localNodes{merkle.New(hash.Poseidon2, leafDigests(hash.Poseidon2, transpose(between), []int{2}))}}
 	for queries := 1; queries <= 3; queries++ {
 		var values [2]field.QM31
 		for i, m := range []memory{a, b} {
@@ -189,13 +189,13 @@ type otherWords struct {
 	agree int // positions on which it agrees
 }
 
-func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
 	root, err := o.local.Commit(ctx, l)
 	if len(o.folded) > 1 || err != nil {
 		return root, err
 	}
 	// Another codeword in the place of the true one: a random row's.
-	other := commitFolded(randomTable(o.rng, len(o.pair.F)), l)
+	other := commitFolded(o.suite, randomTable(o.rng, len(o.pair.F)), l)
 	row := o.folded[0]
 	for p := range 1 << l.LogDomain() {
 		if p*o.agree>>l.LogDomain() == (p+1)*o.agree>>l.LogDomain() {
@@ -204,7 +204,7 @@ func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (poseidon2.D
 			}
 		}
 	}
-	row.rehash(l)
+	row.rehash(o.suite, l)
 	return row.nodes.Root(), nil
 }
 

@@ -4,8 +4,8 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
@@ -19,7 +19,7 @@ type foldedWords struct {
 	nodes *merkle.Tree
 }
 
-func commitFolded(f []field.QM31, l soundness.Level) *foldedWords {
+func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level) *foldedWords {
 	rows := limbs << l.FoldVars
 	t := &foldedWords{words: make([][]field.M31, rows)}
 	parallel.For(rows/limbs, 1, func(from, to int) {
@@ -36,13 +36,22 @@ func commitFolded(f []field.QM31, l soundness.Level) *foldedWords {
 			}
 		}
 	})
-	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), rows)
-	for first := 0; first < rows; first += rowsAtOnce {
-		h.AbsorbRows(t.words[first:min(first+rowsAtOnce, rows)])
+	groups := suite.Groups(rows)
+	leaves := suite.NewLeaves(1<<l.LogDomain(), len(groups))
+	h := suite.NewColumns(1<<l.LogDomain(), 0)
+	digests := make([]hash.Digest, 1<<l.LogDomain())
+	first := 0
+	for _, n := range groups {
+		h.Reset(n)
+		for end := first + n; first < end; {
+			to := min(first+suite.RowsAtOnce(), end)
+			h.AbsorbRows(t.words[first:to])
+			first = to
+		}
+		h.Sum(digests)
+		leaves.Absorb(digests)
 	}
-	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())
-	h.Sum(leaves)
-	t.nodes = merkle.New(leaves)
+	t.nodes = merkle.New(suite, leaves.Sum())
 	return t
 }
 

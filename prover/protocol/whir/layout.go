@@ -7,16 +7,18 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// Layout is the shape of a tree: the length of its rows, the rate of the code,
+// Layout is the shape of a tree: what it is hashed with, the length of its rows, the rate of the code,
 // and its groups of rows. Rows are numbered through all groups, and a leaf is made
 // of the groups' digests in order.
 //
 // A row's slot is its place in the tree's part of an opening's table. Slots
 // without a row are zero.
 type Layout struct {
+	Hash      hash.Suite
 	RowVars   int // a row has 2^RowVars values
 	LogBlowup int // its codeword has 2^(RowVars+LogBlowup)
 	Groups    []Group
@@ -29,15 +31,12 @@ type Group struct {
 	Rows  int
 }
 
-// GroupRows is the number of rows of all groups of a single stack but its last.
-const GroupRows = 512
-
 // SingleStack returns the layout of a tree over one stack of that many rows, in
-// groups of GroupRows.
-func SingleStack(rowVars, logBlowup, rows int) Layout {
-	l := Layout{RowVars: rowVars, LogBlowup: logBlowup}
-	for first := 0; first < rows; first += GroupRows {
-		l.Groups = append(l.Groups, Group{uint64(first), min(GroupRows, rows-first)})
+// groups of as many as the suite says.
+func SingleStack(suite hash.Suite, rowVars, logBlowup, rows int) Layout {
+	l := Layout{Hash: suite, RowVars: rowVars, LogBlowup: logBlowup}
+	for first, most := 0, suite.GroupRows(); first < rows; first += most {
+		l.Groups = append(l.Groups, Group{uint64(first), min(most, rows-first)})
 	}
 	return l
 }
@@ -83,11 +82,17 @@ func (l *Layout) check() error {
 	if len(l.Groups) == 0 {
 		return fmt.Errorf("whir: a tree without rows")
 	}
+	if !l.Hash.Valid() {
+		return fmt.Errorf("whir: unknown hash suite %d", int(l.Hash))
+	}
 	var end uint64
 	rows := 0
 	for i, g := range l.Groups {
 		if g.Rows < 1 || g.First < end || g.First > maxSlots || g.Rows > 1<<soundness.MaxFoldVars-rows {
 			return fmt.Errorf("whir: group %d has %d rows from slot %d on, after slot %d and %d rows", i, g.Rows, g.First, end, rows)
+		}
+		if len(l.Hash.Groups(g.Rows)) > 1 {
+			return fmt.Errorf("whir: group %d has %d rows, more than %s takes", i, g.Rows, l.Hash)
 		}
 		rows += g.Rows
 		end = g.First + uint64(g.Rows)

@@ -1,11 +1,12 @@
 package whir
 
 import (
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"slices"
 	"testing"
 )
 
-// TestSingleStack: groups of GroupRows rows, and what is left.
+// TestSingleStack: groups of as many rows as the suite says, and what is left.
 func TestSingleStack(t *testing.T) {
 	for rows, want := range map[int][]Group{
 		1:    {{0, 1}},
@@ -13,9 +14,14 @@ func TestSingleStack(t *testing.T) {
 		513:  {{0, 512}, {512, 1}},
 		1030: {{0, 512}, {512, 512}, {1024, 6}},
 	} {
-		l := SingleStack(4, 2, rows)
+		l := SingleStack(hash.Poseidon2, 4, 2, rows)
 		if !slices.Equal(l.Groups, want) || l.Rows() != rows || l.Slots() != uint64(rows) || l.check() != nil {
 			t.Errorf("%d rows: %+v", rows, l)
+		}
+		for i, g := range SingleStack(hash.Blake3, 4, 2, rows).Groups {
+			if g.First != uint64(256*i) || g.Rows != min(256, rows-256*i) {
+				t.Errorf("%d rows, blake3: group %d is %+v", rows, i, g)
+			}
 		}
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // local implements [Passes] in this process's memory.
 type local struct {
+	suite  hash.Suite
 	rows   *stackRows
 	q      *Functional  // until rows are folded
 	grid   grid         // of the first variables
@@ -39,7 +40,7 @@ func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, row
 // the passes are closed.
 func NewPassesIn(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
-	return &local{rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
+	return &local{suite: params.Config.Hash, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
 }
 
 // Begin implements Passes.
@@ -118,11 +119,11 @@ func (l *local) Add(ctx context.Context, c *Constraints) error {
 }
 
 // Commit implements Passes.
-func (l *local) Commit(ctx context.Context, level soundness.Level) (poseidon2.Digest, error) {
+func (l *local) Commit(ctx context.Context, level soundness.Level) (hash.Digest, error) {
 	if err := ctx.Err(); err != nil {
-		return poseidon2.Digest{}, err
+		return hash.Digest{}, err
 	}
-	row := commitFolded(l.pair.F, level)
+	row := commitFolded(l.suite, l.pair.F, level)
 	l.folded = append(l.folded, row)
 	return row.nodes.Root(), nil
 }
@@ -138,11 +139,11 @@ func (l *local) Leaves(ctx context.Context, n int, positions []uint64) (Leaves, 
 }
 
 // Search implements Passes.
-func (l *local) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
+func (l *local) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return transcript.SearchNonce(start, bits), nil
+	return transcript.SearchNonce(work), nil
 }
 
 // Close implements Passes.
@@ -162,11 +163,11 @@ type localNodes struct{ *merkle.Tree }
 func LocalNodes(t *merkle.Tree) Nodes { return localNodes{t} }
 
 // Path implements Nodes.
-func (n localNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
+func (n localNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return n.Siblings(positions), ctx.Err()
 }
 
 // Layers implements Nodes.
-func (n localNodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
+func (n localNodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
 	return n.Tree.Layers(), ctx.Err()
 }

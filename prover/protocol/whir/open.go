@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -123,8 +123,8 @@ func (o *opener) round(s Sums, grind int) (field.QM31, error) {
 }
 
 func (o *opener) grind(bits int) error {
-	return o.w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) {
-		return o.passes.Search(o.ctx, start, bits)
+	return o.w.GrindWith(bits, func(work hash.Work) (uint64, error) {
+		return o.passes.Search(o.ctx, work)
 	})
 }
 
@@ -205,7 +205,7 @@ func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) ([]
 // proverStatement gathers the statement of an opening and says if its parts do
 // not fit together.
 func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms Terms, value field.QM31) (*statement, error) {
-	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]Layout, len(trees)), rowOffsets, terms, value}
+	s := &statement{params, make([]hash.Digest, len(trees)), make([]Layout, len(trees)), rowOffsets, terms, value}
 	for i, t := range trees {
 		s.roots[i], s.layouts[i] = t.Root(), t.layout
 	}

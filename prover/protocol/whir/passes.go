@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
@@ -40,7 +40,7 @@ type Passes interface {
 	Add(ctx context.Context, c *Constraints) error
 	// Commit views f as the 2^FoldVars rows of the level, commits to them at its
 	// rate and returns the root.
-	Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error)
+	Commit(ctx context.Context, l soundness.Level) (hash.Digest, error)
 	// Leaves opens the n-th row committed to, from 0 on, at the positions,
 	// strictly increasing: it returns the leaves, each with the element of every
 	// row in its order, the limbs of an element next to each other, and the path.
@@ -48,7 +48,7 @@ type Passes interface {
 	Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error)
 
 	// Search is a transcript.NonceSearch.
-	Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error)
+	Search(ctx context.Context, work hash.Work) (uint64, error)
 	// Close gives back the memory of the passes. It may come at any time.
 	Close()
 }
@@ -59,7 +59,7 @@ type Sums struct{ Zero, Top field.QM31 }
 // Leaves are opened leaves with the digests that lead from them to the root.
 type Leaves struct {
 	Values [][]field.M31
-	Path   []poseidon2.Digest
+	Path   []hash.Digest
 }
 
 // Nodes are the digests of a binary tree: a merkle.Tree, or one elsewhere.
@@ -67,11 +67,11 @@ type Nodes interface {
 	// Depth returns n for 2^n leaves.
 	Depth() int
 	// Root returns the commitment.
-	Root() poseidon2.Digest
+	Root() hash.Digest
 	// Path returns what leads from the leaves at the positions, strictly
 	// increasing, to the root (merkle.Tree.Siblings).
-	Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error)
+	Path(ctx context.Context, positions []uint64) ([]hash.Digest, error)
 	// Layers returns all digests, the leaves first and the root alone last. They
 	// must not be changed.
-	Layers(ctx context.Context) ([][]poseidon2.Digest, error)
+	Layers(ctx context.Context) ([][]hash.Digest, error)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -38,8 +38,8 @@ const hashedGrain = 1 << 12
 
 // leafDigests hashes leaves that have the given numbers of values in their groups,
 // more of them at a time than one by one, and on all cores.
-func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
-	digests := make([]poseidon2.Digest, len(leaves))
+func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Digest {
+	digests := make([]hash.Digest, len(leaves))
 	length := 1
 	for _, n := range groups {
 		length += n
@@ -47,19 +47,19 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 	vectors := (len(leaves) + leavesAtOnce - 1) / leavesAtOnce
 	parallel.For(vectors, (hashedGrain/leavesAtOnce+length-1)/length, func(lo, hi int) {
 		from, to := lo*leavesAtOnce, min(hi*leavesAtOnce, len(leaves))
-		copy(digests[from:], someDigests(leaves[from:to], groups))
+		copy(digests[from:], someDigests(suite, leaves[from:to], groups))
 	})
 	return digests
 }
 
-func someDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
-	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
+func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Digest {
+	hasher := suite.NewLeaves(len(leaves), len(groups))
 	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
 	all := make([]field.M31, len(room)*len(leaves))
 	for i := range room {
 		room[i] = all[i*len(leaves) : (i+1)*len(leaves)]
 	}
-	h := poseidon2.NewColumnHasher(len(leaves), 0)
+	h := suite.NewColumns(len(leaves), 0)
 	first := 0
 	for _, n := range groups {
 		rows := room[:n]
@@ -70,7 +70,7 @@ func someDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 		}
 		h.Reset(n)
 		h.AbsorbRows(rows)
-		digests := make([]poseidon2.Digest, len(leaves))
+		digests := make([]hash.Digest, len(leaves))
 		h.Sum(digests)
 		hasher.Absorb(digests)
 		first += n
@@ -95,7 +95,7 @@ func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 // in their groups, and checks it against the root. With complete, leaves come without
 // their first element of K, and that is what sets it in leaf k. It returns nil after an
 // error.
-func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, groups []int, complete func(k int, leaf []field.M31)) [][]field.M31 {
+func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []uint64, groups []int, complete func(k int, leaf []field.M31)) [][]field.M31 {
 	length, skip := 0, 0
 	for _, n := range groups {
 		length += n
@@ -121,7 +121,7 @@ func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, position
 		}
 		leaves[i] = leaf
 	}
-	if merkle.Verify(r, root, depth, positions, leafDigests(leaves, groups)) != nil {
+	if merkle.Verify(r, root, depth, positions, leafDigests(r.Suite(), leaves, groups)) != nil {
 		return nil
 	}
 	return leaves

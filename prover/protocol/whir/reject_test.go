@@ -2,14 +2,15 @@ package whir
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -17,10 +18,10 @@ import (
 // sampleOpening is what the tests below start from: two trees with rows of two
 // lengths, one of them in two groups, a tail of at least one level, out-of-domain
 // samples in Johnson mode.
-func sampleOpening(t *testing.T, mode soundness.Mode) *opening {
+func sampleOpening(t *testing.T, suite hash.Suite, mode soundness.Mode) *opening {
 	t.Helper()
 	c := quick(mode)
-	c.TargetBits = 24
+	c.TargetBits, c.Hash = 24, suite
 	rng := rand.New(rand.NewPCG(7, uint64(mode)))
 	o, err := newOpening(c, rng, []Layout{rows(12, 3), rows(10, 3, 2)}, 2, []int{14, 13, 12, 9, 3, 0, 11, 10})
 	if err != nil {
@@ -32,48 +33,52 @@ func sampleOpening(t *testing.T, mode soundness.Mode) *opening {
 	return o
 }
 
-func bothModes(t *testing.T, f func(t *testing.T, o *opening)) {
-	for _, mode := range []soundness.Mode{soundness.Unique, soundness.Johnson} {
-		t.Run(mode.String(), func(t *testing.T) { f(t, sampleOpening(t, mode)) })
+// inEveryWay runs a test for both modes and all hash suites.
+func inEveryWay(t *testing.T, f func(t *testing.T, o *opening)) {
+	for _, suite := range hash.All() {
+		for _, mode := range []soundness.Mode{soundness.Unique, soundness.Johnson} {
+			t.Run(suite.String()+"/"+mode.String(), func(t *testing.T) { f(t, sampleOpening(t, suite, mode)) })
+		}
 	}
 }
 
 // TestRejectOtherStatement verifies an honest proof against statements that
 // differ in one thing.
 func TestRejectOtherStatement(t *testing.T) {
-	bothModes(t, func(t *testing.T, o *opening) {
+	inEveryWay(t, func(t *testing.T, o *opening) {
 		proof := o.prove()
 		if err := o.verify(proof); err != nil {
 			t.Fatal(err)
 		}
-		for name, change := range map[string]func(roots []poseidon2.Digest, l []Layout, s *opening){
-			"value":        func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.value = s.value.AddM31(1) },
-			"coefficient":  func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[3].Coef = s.terms[3].Coef.AddM31(1) },
-			"point":        func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[0].Point[5] = field.One },
-			"offset":       func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[4].Offset ^= 8 },
-			"no term":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms = s.terms[1:] },
-			"tree":         func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Tree ^= 1 },
-			"no tree":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Tree = 2 },
-			"root":         func(roots []poseidon2.Digest, _ []Layout, _ *opening) { roots[1][3] = roots[1][3].Add(1) },
-			"roots":        func(roots []poseidon2.Digest, _ []Layout, _ *opening) { roots[0], roots[1] = roots[1], roots[0] },
-			"rows":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows-- },
-			"no rows":      func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 0 },
-			"slot":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First++ },
-			"groups":       func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].Groups = []Group{{0, 2}, {2, 1}} },
-			"group order":  func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 2 },
-			"no groups":    func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].Groups = nil },
-			"past end":     func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1 << 38 },
-			"far past end": func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1<<64 - 1 },
-			"many rows":    func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 1 << 40 },
-			"row length":   func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].RowVars-- },
-			"longer rows":  func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].RowVars++ },
-			"shorter rows": func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].RowVars = 10 },
-			"rate":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].LogBlowup++ },
-			"row offset":   func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.offsets[1]++ },
-			"overlap":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.offsets[1] = 2 },
-			"unaligned":    func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[0].Offset++ },
-			"outside":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Offset = 1 << 40 },
-			"params": func(_ []poseidon2.Digest, _ []Layout, s *opening) {
+		for name, change := range map[string]func(roots []hash.Digest, l []Layout, s *opening){
+			"value":        func(_ []hash.Digest, _ []Layout, s *opening) { s.value = s.value.AddM31(1) },
+			"coefficient":  func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[3].Coef = s.terms[3].Coef.AddM31(1) },
+			"point":        func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[0].Point[5] = field.One },
+			"offset":       func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[4].Offset ^= 8 },
+			"no term":      func(_ []hash.Digest, _ []Layout, s *opening) { s.terms = s.terms[1:] },
+			"tree":         func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[5].Tree ^= 1 },
+			"no tree":      func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[5].Tree = 2 },
+			"root":         func(roots []hash.Digest, _ []Layout, _ *opening) { roots[1][3] = (roots[1][3] + 1) % field.P },
+			"roots":        func(roots []hash.Digest, _ []Layout, _ *opening) { roots[0], roots[1] = roots[1], roots[0] },
+			"rows":         func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows-- },
+			"no rows":      func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 0 },
+			"slot":         func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].First++ },
+			"groups":       func(_ []hash.Digest, l []Layout, _ *opening) { l[0].Groups = []Group{{0, 2}, {2, 1}} },
+			"group order":  func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 2 },
+			"no groups":    func(_ []hash.Digest, l []Layout, _ *opening) { l[0].Groups = nil },
+			"past end":     func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1 << 38 },
+			"far past end": func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1<<64 - 1 },
+			"many rows":    func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 1 << 40 },
+			"row length":   func(_ []hash.Digest, l []Layout, _ *opening) { l[1].RowVars-- },
+			"longer rows":  func(_ []hash.Digest, l []Layout, _ *opening) { l[0].RowVars++ },
+			"shorter rows": func(_ []hash.Digest, l []Layout, _ *opening) { l[0].RowVars = 10 },
+			"suite":        func(_ []hash.Digest, l []Layout, _ *opening) { l[1].Hash ^= 1 },
+			"rate":         func(_ []hash.Digest, l []Layout, _ *opening) { l[1].LogBlowup++ },
+			"row offset":   func(_ []hash.Digest, _ []Layout, s *opening) { s.offsets[1]++ },
+			"overlap":      func(_ []hash.Digest, _ []Layout, s *opening) { s.offsets[1] = 2 },
+			"unaligned":    func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[0].Offset++ },
+			"outside":      func(_ []hash.Digest, _ []Layout, s *opening) { s.terms[5].Offset = 1 << 40 },
+			"params": func(_ []hash.Digest, _ []Layout, s *opening) {
 				p := *s.params
 				p.Levels = slices.Clone(p.Levels)
 				p.Levels[0].Queries--
@@ -91,7 +96,7 @@ func TestRejectOtherStatement(t *testing.T) {
 				layouts[i].Groups = slices.Clone(layouts[i].Groups)
 			}
 			change(roots, layouts, &s)
-			r := transcript.NewReader(transcript.New("test"), proof)
+			r := transcript.NewReader(transcript.New(o.params.Config.Hash, "test"), proof)
 			Verify(r, s.params, roots, layouts, s.offsets, s.terms, s.value)
 			if r.Done() == nil {
 				t.Errorf("other %s: accepted", name)
@@ -100,15 +105,23 @@ func TestRejectOtherStatement(t *testing.T) {
 	})
 }
 
-// TestRejectTampered flips a bit of every 53rd byte, truncates and extends.
+// TestRejectTampered flips a bit of every 53rd byte, adds p to every 17th word, truncates and extends.
 func TestRejectTampered(t *testing.T) {
-	bothModes(t, func(t *testing.T, o *opening) {
+	inEveryWay(t, func(t *testing.T, o *opening) {
 		proof := o.prove()
 		for i := 0; i < len(proof); i += 53 {
 			bad := slices.Clone(proof)
 			bad[i] ^= 1 << (i / 53 % 8)
 			if o.verify(bad) == nil {
 				t.Fatalf("byte %d of %d changed: accepted", i, len(proof))
+			}
+		}
+		for i := 0; i < len(proof); i += 17 * transcript.LimbBytes {
+			bad := slices.Clone(proof)
+			word := bad[i:][:transcript.LimbBytes]
+			binary.LittleEndian.PutUint32(word, binary.LittleEndian.Uint32(word)+field.P) // the same element
+			if o.verify(bad) == nil {
+				t.Fatalf("the word at byte %d of %d is not below p: accepted", i, len(proof))
 			}
 		}
 		for n := 0; n < len(proof); n += 1 + len(proof)/30 {
@@ -125,7 +138,7 @@ func TestRejectTampered(t *testing.T) {
 // TestRejectWrongValue has an honest prover run on a false claim: the sumcheck's
 // messages are those of the true value and do not add up.
 func TestRejectWrongValue(t *testing.T) {
-	bothModes(t, func(t *testing.T, o *opening) {
+	inEveryWay(t, func(t *testing.T, o *opening) {
 		o.value = o.value.Add(field.One)
 		if o.verify(o.prove()) == nil {
 			t.Error("accepted")
@@ -137,7 +150,7 @@ func TestRejectWrongValue(t *testing.T) {
 // the value of the claim changed to match: its proof is consistent but for the
 // leaves.
 func TestRejectOtherRows(t *testing.T) {
-	bothModes(t, func(t *testing.T, o *opening) {
+	inEveryWay(t, func(t *testing.T, o *opening) {
 		o.changeValue()
 		if o.verify(o.prove()) == nil {
 			t.Error("accepted")
@@ -206,7 +219,7 @@ func (c *cheating) Leaves(ctx context.Context, n int, positions []uint64) (Leave
 	return c.local.Leaves(ctx, n, c.at(positions))
 }
 
-func (c *cheating) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+func (c *cheating) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
 	if c.cheat.folded != nil {
 		c.cheat.folded(c.pair.F)
 	}
@@ -249,14 +262,14 @@ type cheatingNodes struct {
 	c *cheating
 }
 
-func (n cheatingNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
+func (n cheatingNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return n.Nodes.Path(ctx, n.c.at(positions))
 }
 
 // prove is Open with a cheat.
 func (c *cheat) prove(t *testing.T, o *opening) []byte {
 	t.Helper()
-	w := transcript.NewWriter(transcript.New("test"))
+	w := transcript.NewWriter(transcript.New(o.params.Config.Hash, "test"))
 	s, err := proverStatement(o.params, o.trees, o.offsets, o.terms, o.value)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +303,7 @@ func fixClaim(row, q []field.QM31, claim field.QM31) {
 }
 
 func TestRejectDishonest(t *testing.T) {
-	bothModes(t, func(t *testing.T, o *opening) {
+	inEveryWay(t, func(t *testing.T, o *opening) {
 		honest := cheat{}
 		if err := o.verify(honest.prove(t, o)); err != nil {
 			t.Fatalf("the dishonest prover with no cheat is not Open: %v", err)
@@ -315,7 +328,7 @@ func TestRejectDishonest(t *testing.T) {
 				for i := range t.words[0] {
 					t.words[0][i] = field.M31(rng.Uint32N(field.P))
 				}
-				t.rehash(l)
+				t.rehash(o.params.Config.Hash, l)
 			}}},
 			// Changes the last row so that the claim holds.
 			"last row":       {&wrong, cheat{final: fixClaim}},
@@ -356,10 +369,10 @@ func firstAgain() func([]uint64) []uint64 {
 }
 
 // rehash builds the tree over changed codewords.
-func (t *foldedWords) rehash(l soundness.Level) {
-	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), len(t.words))
+func (t *foldedWords) rehash(suite hash.Suite, l soundness.Level) {
+	h := suite.NewColumns(1<<l.LogDomain(), len(t.words))
 	h.AbsorbRows(t.words)
-	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())
+	leaves := make([]hash.Digest, 1<<l.LogDomain())
 	h.Sum(leaves)
-	t.nodes = merkle.New(leaves)
+	t.nodes = merkle.New(suite, leaves)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -13,7 +13,7 @@ import (
 // and the table row that each begins with, the functional and its value.
 type statement struct {
 	params     *soundness.Params
-	roots      []poseidon2.Digest
+	roots      []hash.Digest
 	layouts    []Layout
 	rowOffsets []uint64
 	terms      Terms
@@ -53,6 +53,9 @@ func (s *statement) check() error {
 		l, from := &s.layouts[i], s.rowOffsets[i]
 		if err := l.check(); err != nil {
 			return fmt.Errorf("tree %d: %w", i, err)
+		}
+		if l.Hash != s.params.Config.Hash {
+			return fmt.Errorf("whir: tree %d is hashed with %s, the parameters ask for %s", i, l.Hash, s.params.Config.Hash)
 		}
 		if l.RowVars > first.RowVars || l.LogBlowup != first.LogBlowup {
 			return fmt.Errorf("whir: tree %d has rows of 2^%d values at rate 2^-%d, the parameters 2^%d at 2^-%d",

@@ -7,26 +7,22 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
 // Tree is the commitment to rows in groups. Leaf p is made from column p, the
-// p-th value of every row's codeword: the group sponge (poseidon2.HashGroups) over
-// the digests of the column's part in each group. The codewords themselves are not
+// p-th value of every row's codeword: the digests of the column's part in each group
+// (hash.Columns), and if there are several groups, that of these (hash.Leaves). The codewords themselves are not
 // kept: opening encodes the rows again.
 type Tree struct {
 	layout Layout
 	nodes  Nodes
 }
 
-// rowsAtOnce is how many rows are encoded before their columns are absorbed:
-// the rate of the leaf sponge.
-const rowsAtOnce = poseidon2.Rate
-
 // Commit commits to the rows of src, as many as the layout has. It panics on a
-// layout that is none. Memory is that of eight rows and their codewords, 128 bytes a column and the
-// tree. The error is that of the context.
+// layout that is none. Memory is that of some rows and their codewords (hash.Suite.RowsAtOnce), at most 128 bytes a column
+// and the tree. The error is that of the context.
 func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	if err := l.check(); err != nil {
 		panic(err.Error())
@@ -35,10 +31,10 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 		panic("whir: a source with other rows than the layout")
 	}
 	columns := 1 << l.LogDomain()
-	leaves := poseidon2.NewLeafHasher(columns, len(l.Groups))
-	words := newWordRoom(min(l.Rows(), rowsAtOnce), 1<<l.RowVars, columns)
-	hasher := poseidon2.NewColumnHasher(columns, 0)
-	digests := make([]poseidon2.Digest, columns)
+	leaves := l.Hash.NewLeaves(columns, len(l.Groups))
+	words := newWordRoom(min(l.Rows(), l.Hash.RowsAtOnce()), 1<<l.RowVars, columns)
+	hasher := l.Hash.NewColumns(columns, 0)
+	digests := make([]hash.Digest, columns)
 	first := 0
 	for _, g := range l.Groups {
 		hasher.Reset(g.Rows)
@@ -49,7 +45,7 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 		leaves.Absorb(digests) // which keeps no digests but the last group's
 		first += g.Rows
 	}
-	return &Tree{l, localNodes{merkle.New(leaves.Sum())}}, nil
+	return &Tree{l, localNodes{merkle.New(l.Hash, leaves.Sum())}}, nil
 }
 
 // wordRoom is room for some rows and their codewords.
@@ -68,7 +64,7 @@ func newWordRoom(rows, values, columns int) *wordRoom {
 
 // hashRows has the hasher absorb the codewords of n rows of src, from row first on, as
 // many at a time as there is room for.
-func hashRows(ctx context.Context, hasher *poseidon2.ColumnHasher, src RowSource, first, n int, r *wordRoom) error {
+func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first, n int, r *wordRoom) error {
 	for done := 0; done < n; done += len(r.words) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -101,7 +97,7 @@ func NewTree(l Layout, nodes Nodes) *Tree {
 // FromLayers returns the tree over rows of that layout with layers that
 // [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
 // no verifier accepts.
-func FromLayers(l Layout, layers [][]poseidon2.Digest) (*Tree, error) {
+func FromLayers(l Layout, layers [][]hash.Digest) (*Tree, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -116,7 +112,7 @@ func FromLayers(l Layout, layers [][]poseidon2.Digest) (*Tree, error) {
 }
 
 // Root returns the commitment.
-func (t *Tree) Root() poseidon2.Digest { return t.nodes.Root() }
+func (t *Tree) Root() hash.Digest { return t.nodes.Root() }
 
 // Nodes returns the digests.
 func (t *Tree) Nodes() Nodes { return t.nodes }
@@ -126,4 +122,4 @@ func (t *Tree) Layout() Layout { return t.layout }
 
 // Layers returns the tree's layers, leaves first. They must not be changed. A
 // tree whose layers have been asked for is in this process's memory.
-func (t *Tree) Layers(ctx context.Context) ([][]poseidon2.Digest, error) { return t.nodes.Layers(ctx) }
+func (t *Tree) Layers(ctx context.Context) ([][]hash.Digest, error) { return t.nodes.Layers(ctx) }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
@@ -20,7 +20,7 @@ var (
 // row offsets, and the same params, terms and value, and records an error in r if
 // it is not one. Time and memory are bounded by the statement and params, whatever
 // the proof's bytes are.
-func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, layouts []Layout, rowOffsets []uint64, terms Terms, value field.QM31) {
+func Verify(r *transcript.Reader, params *soundness.Params, roots []hash.Digest, layouts []Layout, rowOffsets []uint64, terms Terms, value field.QM31) {
 	s := &statement{params, roots, layouts, rowOffsets, terms, value}
 	if err := s.check(); err != nil {
 		r.Fail(err)
@@ -36,12 +36,12 @@ func (s *statement) verify(r *transcript.Reader) {
 	first := s.params.Levels[0]
 	point, claim := receiveRounds(r, first.FoldVars, first.FoldGrind, s.value)
 	weights := poly.EqTable(point) // of the rows of the level being opened
-	var root poseidon2.Digest      // of the level being opened, from level 1 on
+	var root hash.Digest           // of the level being opened, from level 1 on
 	var joined []*Constraints      // by level, on rows of its RowVars
 	for i, l := range s.params.Levels {
 		last := i+1 == len(s.params.Levels)
 		var next soundness.Level
-		var nextRoot poseidon2.Digest
+		var nextRoot hash.Digest
 		var samples []sample
 		var row []field.QM31
 		if last {
@@ -166,9 +166,9 @@ func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M3
 }
 
 // readFolded is readFirst for a later level's tree.
-func readFolded(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
+func readFolded(r *transcript.Reader, l soundness.Level, root hash.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
 	values := make([]field.QM31, len(positions))
-	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, []int{limbs * len(weights)}, nil) {
+	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), nil) {
 		values[k] = foldLeaf(leaf, weights)
 	}
 	return values
@@ -177,13 +177,13 @@ func readFolded(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, 
 // readLast reads the last tree's leaves, of which the first element is not sent: it is
 // the one with which a leaf folds to the value of the row sent in the clear. The root
 // says whether that is what was committed to.
-func readLast(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights, values []field.QM31) {
+func readLast(r *transcript.Reader, l soundness.Level, root hash.Digest, positions []uint64, weights, values []field.QM31) {
 	if weights[0] == field.Zero {
 		r.Fail(errFinalRow) // of probability 2^−120, and no first element folds to what it should
 		return
 	}
 	inverse := weights[0].Inv()
-	readLeaves(r, root, l.LogDomain(), positions, []int{limbs * len(weights)}, func(k int, leaf []field.M31) {
+	readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), func(k int, leaf []field.M31) {
 		first := values[k].Sub(foldLeaf(leaf[limbs:], weights[1:])).Mul(inverse).Limbs()
 		copy(leaf, first[:])
 	})

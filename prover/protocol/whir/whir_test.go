@@ -10,8 +10,8 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
-	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"pgregory.net/rapid"
@@ -71,7 +71,7 @@ func newOpening(c soundness.Config, rng *rand.Rand, layouts []Layout, align uint
 	}
 	var end uint64
 	for _, l := range layouts {
-		l.LogBlowup = c.LogBlowup
+		l.LogBlowup, l.Hash = c.LogBlowup, c.Hash
 		src := randomStack(rng, l.Rows(), l.RowVars)
 		o.srcs = append(o.srcs, src)
 		o.trees = append(o.trees, commit(l, src))
@@ -140,7 +140,7 @@ func commit(l Layout, src RowSource) *Tree {
 	return tree
 }
 
-func (t *Tree) layers() [][]poseidon2.Digest { return t.nodes.(localNodes).Tree.Layers() }
+func (t *Tree) layers() [][]hash.Digest { return t.nodes.(localNodes).Tree.Layers() }
 
 func (o *opening) passes() Passes {
 	_, layouts := o.committed()
@@ -158,13 +158,13 @@ func (o *opening) prove() []byte {
 }
 
 func (o *opening) proveOver(ctx context.Context, p Passes) ([]byte, error) {
-	w := transcript.NewWriter(transcript.New("test"))
+	w := transcript.NewWriter(transcript.New(o.params.Config.Hash, "test"))
 	err := Open(ctx, w, o.params, o.trees, p, o.offsets, o.terms, o.value)
 	return w.Bytes(), err
 }
 
 // committed returns what the verifier knows of the trees.
-func (o *opening) committed() (roots []poseidon2.Digest, layouts []Layout) {
+func (o *opening) committed() (roots []hash.Digest, layouts []Layout) {
 	for _, t := range o.trees {
 		roots, layouts = append(roots, t.Root()), append(layouts, t.Layout())
 	}
@@ -181,7 +181,7 @@ func (o *opening) statement() *statement {
 
 func (o *opening) verify(proof []byte) error {
 	roots, layouts := o.committed()
-	r := transcript.NewReader(transcript.New("test"), proof)
+	r := transcript.NewReader(transcript.New(o.params.Config.Hash, "test"), proof)
 	Verify(r, o.params, roots, layouts, o.offsets, o.terms, o.value)
 	return r.Done()
 }
@@ -195,6 +195,7 @@ func TestHonest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := quick(soundness.Mode(rapid.IntRange(0, 1).Draw(t, "mode")))
 		c.LogBlowup = rapid.IntRange(1, 3).Draw(t, "blowup")
+		c.Hash = rapid.SampledFrom(hash.All()).Draw(t, "suite")
 		var layouts []Layout
 		for range rapid.IntRange(1, 3).Draw(t, "trees") {
 			rowVars := rapid.IntRange(0, 10).Draw(t, "row variables")
@@ -220,7 +221,7 @@ func TestSameBytes(t *testing.T) {
 	var want []byte
 	for _, procs := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(procs)
-		got := sampleOpening(t, soundness.Johnson).prove()
+		got := sampleOpening(t, hash.Blake3, soundness.Johnson).prove()
 		if want == nil {
 			want = got
 		}
@@ -232,7 +233,7 @@ func TestSameBytes(t *testing.T) {
 
 // TestLayers opens with a tree that was stored and loaded again.
 func TestLayers(t *testing.T) {
-	o := sampleOpening(t, soundness.Unique)
+	o := sampleOpening(t, hash.Blake3, soundness.Unique)
 	for i, tree := range o.trees {
 		again, err := FromLayers(tree.Layout(), tree.layers())
 		if err != nil {
@@ -279,7 +280,7 @@ func (c *cancels) Round(ctx context.Context) (Sums, error) {
 
 // TestCancelled: a context that ends stops the prover, at any round.
 func TestCancelled(t *testing.T) {
-	o := sampleOpening(t, soundness.Johnson)
+	o := sampleOpening(t, hash.Blake3, soundness.Johnson)
 	for rounds := 0; ; rounds++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		_, err := o.proveOver(ctx, &cancels{o.passes(), cancel, rounds})

@@ -38,9 +38,9 @@ func main() {
 
 // compress emits the compression of one block of each lane's message.
 func compress(lanes int) {
-	g := vec.Begin(lanes, "compress", "func(state *uint32, rows *[]uint32, offset uint64, length uint32, flags uint32)",
+	g := vec.Begin(lanes, "compress", "func(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)",
 		"compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, "+
-			"word i of its chaining value is state[16·i + l], which is replaced.")
+			"word i of its chaining value is state[16·i + l], which is replaced. The counter is that of all lanes.")
 	state := Load(Param("state"), GP64()).(reg.GPVirtual)
 	rows := Load(Param("rows"), GP64()).(reg.GPVirtual)
 	offset := Load(Param("offset"), GP64()).(reg.GPVirtual)
@@ -64,11 +64,11 @@ func compress(lanes int) {
 			g.Move(Mem{Base: state, Disp: rowBytes * i}, v[i])
 		case i < 12:
 			VPBROADCASTD(constants.Offset(4*(i-8)), v[i])
-		case i < 14:
+		case i == 13:
 			g.Xor(v[i], v[i], v[i])
 		}
 	}
-	for i, name := range []string{14: "length", 15: "flags"} {
+	for i, name := range []string{12: "counter", 14: "length", 15: "flags"} {
 		if name != "" {
 			word := Load(Param(name), GP32())
 			VMOVD(word, v[i].AsX())

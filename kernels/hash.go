@@ -1,0 +1,168 @@
+package kernels
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/math/blake3"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+)
+
+func blake3Kernel(name string) Kernel { return Kernel{"blake3", name} }
+
+// keyed appends a key to the arguments of a kernel, two words each.
+func keyed(key *blake3.Key, args ...uint64) []uint64 {
+	for i := 0; i < len(key); i += 2 {
+		args = append(args, uint64(key[i])|uint64(key[i+1])<<32)
+	}
+	return args
+}
+
+// ColumnState is how many bytes a column HashColumns keeps between calls.
+func ColumnState(suite hash.Suite) int {
+	if suite == hash.Poseidon2 {
+		return SizeM31 * poseidon2.Width
+	}
+	return blake3.DigestBytes
+}
+
+// HashColumns absorbs the next rows of a matrix of `total` rows of M31, of which
+// `absorbed` have been, into the hash of each column of a group
+// (hash.Columns). Row r of these is at words + 4·r·stride. All calls but
+// the last take a multiple of the suite's RowsAtOnce; the last writes a digest for each column.
+// state holds ColumnState bytes a column between calls; it may be 0 if there is one call.
+func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, columns, rows, absorbed, total int) error {
+	k := poseidon2Kernel("hash_columns")
+	if suite == hash.Blake3 {
+		k = blake3Kernel("blake3_columns")
+	}
+	if err := positive(k, columns, rows, total); err != nil {
+		return err
+	}
+	last, atOnce := absorbed+rows == total, suite.RowsAtOnce()
+	if stride < columns || absorbed < 0 || absorbed%atOnce != 0 || absorbed+rows > total || len(suite.Groups(total)) > 1 ||
+		!last && rows%atOnce != 0 || state == 0 && (absorbed > 0 || !last) {
+		return fmt.Errorf("%w: %s of rows %d to %d of %d, %d columns with stride %d", ErrSize, k.Name, absorbed, absorbed+rows, total, columns, stride)
+	}
+	args := []uint64{uint64(digests), uint64(state), uint64(words), uint64(stride), uint64(columns), uint64(rows), uint64(absorbed), uint64(total)}
+	if suite == hash.Blake3 {
+		args = keyed(&blake3.KeyColumn, args...)
+	}
+	return launchFor(d, k, columns, args...)
+}
+
+// DigestState is how many bytes a leaf of so many groups AbsorbDigests keeps between calls.
+func DigestState(suite hash.Suite, groups int) int {
+	if suite == hash.Poseidon2 {
+		return SizeDigest
+	}
+	const perChunk = blake3.ChunkBytes / blake3.DigestBytes
+	return (2 + bits.Len(uint((groups-1)/perChunk))) * SizeDigest
+}
+
+// AbsorbDigests absorbs the digests of a group of rows, one for each of `columns`
+// columns, into the columns' leaves (hash.Leaves),
+// which are of `groups` groups, two at least, and have absorbed `absorbed`. The last
+// call writes the leaves, over the digests if they are the same. state holds
+// DigestState bytes a column between calls.
+func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int) error {
+	k := poseidon2Kernel("absorb_digests")
+	if suite == hash.Blake3 {
+		k = blake3Kernel("blake3_digests")
+	}
+	if err := positive(k, columns, groups-1); err != nil {
+		return err
+	}
+	if absorbed < 0 || absorbed >= groups || groups >= field.P {
+		return fmt.Errorf("%w: %s of group %d of %d", ErrSize, k.Name, absorbed, groups)
+	}
+	args := []uint64{uint64(leaves), uint64(state), uint64(digests), uint64(columns), uint64(absorbed), uint64(groups)}
+	if suite == hash.Blake3 {
+		args = keyed(&blake3.KeyGroups, args...)
+	}
+	return launchFor(d, k, columns, args...)
+}
+
+// TreeDigests is the number of digests of a tree over 2^depth leaves.
+func TreeDigests(depth int) int { return 2<<depth - 1 }
+
+// TreeLayer is the index of the first digest of a layer, leaves being layer 0, in
+// a tree over 2^depth leaves whose layers lie one after the other.
+func TreeLayer(depth, layer int) int { return 2<<depth - 2<<(depth-layer) }
+
+// MerkleTree fills the layers of a tree over 2^depth leaves, which lie at nodes.
+func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) error {
+	for layer := range depth {
+		dst, src := nodes.Offset(TreeLayer(depth, layer+1), SizeDigest), nodes.Offset(TreeLayer(depth, layer), SizeDigest)
+		if err := MerkleLayer(d, suite, dst, src, 1<<(depth-layer-1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MerkleRoot sets dst to the root of the tree over 2^depth leaves without keeping
+// the tree. scratch has room for 3·2^(depth−2) digests, or one.
+func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) error {
+	if depth == 0 {
+		return d.Copy(dst, leaves, SizeDigest)
+	}
+	src := leaves
+	buffers := [2]Ptr{scratch, scratch.Offset(1<<(depth-1), SizeDigest)}
+	for layer := range depth {
+		to := buffers[layer%2]
+		if layer == depth-1 {
+			to = dst
+		}
+		if err := MerkleLayer(d, suite, to, src, 1<<(depth-layer-1)); err != nil {
+			return err
+		}
+		src = to
+	}
+	return nil
+}
+
+// MerkleLayer sets n digests at dst to the parents of the 2n at src
+// (hash.Suite.Parents), which they must not overlap.
+func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
+	k := poseidon2Kernel("merkle_layer")
+	if suite == hash.Blake3 {
+		k = blake3Kernel("blake3_layer")
+	}
+	if err := positive(k, n); err != nil {
+		return err
+	}
+	args := []uint64{uint64(dst), uint64(src), uint64(n)}
+	if suite == hash.Blake3 {
+		args = keyed(&blake3.KeyNode, args...)
+	}
+	return launchFor(d, k, n, args...)
+}
+
+// GatherDigests sets dst to the digests of src with the n indexes, 64 bits each.
+func GatherDigests(d Device, dst, src, indexes Ptr, n int) error {
+	k := poseidon2Kernel("gather_digests")
+	if err := positive(k, n); err != nil {
+		return err
+	}
+	return launchFor(d, k, n, uint64(dst), uint64(src), uint64(indexes), uint64(n))
+}
+
+// SearchNonce lowers the 64-bit number at best to the smallest of n nonces from
+// `first` on that do the work (hash.Work.Try), whose state is at state. It leaves best alone if there is none.
+func SearchNonce(d Device, work *hash.Work, best, state Ptr, first, n uint64) error {
+	k := poseidon2Kernel("search_nonce")
+	if work.Suite == hash.Blake3 {
+		k = blake3Kernel("blake3_nonce")
+	}
+	if n < 1 || n > 1<<30 || work.Bits < 1 || work.Bits > 31 {
+		return fmt.Errorf("%w: %s over %d nonces for %d bits", ErrSize, k.Name, n, work.Bits)
+	}
+	args := []uint64{uint64(best), uint64(state), first, n, 1<<work.Bits - 1}
+	if work.Suite == hash.Blake3 {
+		args = keyed(&blake3.KeyWork, append(args[:len(args)-1], uint64(work.Bits))...)
+	}
+	return launchFor(d, k, int(n), args...)
+}

@@ -1,0 +1,164 @@
+package blake3
+
+import "math/bits"
+
+// lanes is how many messages a block of states has.
+const lanes = 16
+
+// states are the chaining values of sixteen messages, word by word.
+type states [8][lanes]uint32
+
+// start sets all states to the beginning of a message.
+func (s *states) start(key *Key) {
+	for i, w := range key {
+		for l := range s[i] {
+			s[i][l] = w
+		}
+	}
+}
+
+// load sets the first states to digests.
+func (s *states) load(src []Digest) {
+	for l := range src {
+		for i, w := range src[l] {
+			s[i][l] = w
+		}
+	}
+}
+
+// store writes the first states as digests.
+func (s *states) store(dst []Digest) {
+	for i := range s {
+		for l := range dst {
+			dst[l][i] = s[i][l]
+		}
+	}
+}
+
+// compressGeneric compresses a block of each message; word i of message l's block is rows[i][offset+l].
+func (s *states) compressGeneric(rows *[blockWords][]uint32, offset int, counter, length, flags uint32) {
+	for l := range lanes {
+		var cv [8]uint32
+		var m [blockWords]uint32
+		for i := range cv {
+			cv[i] = s[i][l]
+		}
+		for i := range m {
+			m[i] = rows[i][offset+l]
+		}
+		out := compress(&cv, &m, uint64(counter), length, flags)
+		for i := range cv {
+			s[i][l] = out[i]
+		}
+	}
+}
+
+// transposeGeneric sets dst to the transpose of src.
+func transposeGeneric(dst *[blockWords][lanes]uint32, src *[lanes][blockWords]uint32) {
+	for l := range src {
+		for i, w := range src[l] {
+			dst[i][l] = w
+		}
+	}
+}
+
+// leadingZeros returns how many bits are zero before the first of a digest's first word that is not: the most significant
+// one of the first byte comes first.
+func leadingZeros(word uint32) int { return bits.LeadingZeros32(bits.ReverseBytes32(word)) }
+
+// tree hashes many messages of one length side by side, block after block. A message longer than a chunk is the tree of its
+// chunks: once a chunk has ended, its chaining value is merged with those of whole subtrees to the left of it, which wait on a
+// stack (specification, section 5.1.2).
+type tree struct {
+	key    *Key
+	states []states   // of the chunk in hand, by sixteen messages
+	stack  [][]states // of the subtrees, by height of the stack
+	length int        // bytes of a message
+	taken  int        // of these
+	blocks int        // compressed
+}
+
+func newTree(key *Key, messages int) tree {
+	return tree{key: key, states: make([]states, (messages+lanes-1)/lanes)}
+}
+
+// begin begins messages of a length.
+func (t *tree) begin(length int) {
+	if length < 0 || length>>32 > 0 {
+		panic("blake3: messages of a length out of range")
+	}
+	t.length, t.taken, t.blocks = length, 0, 0
+	// Before chunk c as many subtrees wait as c has bits.
+	for most := bits.Len(uint(t.chunks() - 1)); len(t.stack) < most; {
+		t.stack = append(t.stack, make([]states, len(t.states)))
+	}
+}
+
+// chunks returns the number of chunks of a message.
+func (t *tree) chunks() int { return max(1, (t.length+ChunkBytes-1)/ChunkBytes) }
+
+// take accounts for bytes of every message that come next: whole blocks, or all that is left.
+func (t *tree) take(n int) {
+	if t.taken += n; t.taken > t.length {
+		panic("blake3: longer messages than announced")
+	}
+	if t.taken%BlockBytes != 0 && t.taken != t.length {
+		panic("blake3: a block that is not full and not the last")
+	}
+	t.blocks += (n + BlockBytes - 1) / BlockBytes
+	if t.length == 0 {
+		t.blocks = 1
+	}
+}
+
+// finish panics unless all has been taken.
+func (t *tree) finish() {
+	if t.taken != t.length {
+		panic("blake3: shorter messages than announced")
+	}
+}
+
+// compress takes a block of the messages with number g, word i of which is in rows[i] from offset on. Words beyond the length
+// are zero.
+func (t *tree) compress(g, block int, rows *[blockWords][]uint32, offset int) {
+	const perChunk = ChunkBytes / BlockBytes
+	s, chunk, chunks := &t.states[g], block/perChunk, t.chunks()
+	length, flags := min(BlockBytes, t.length-block*BlockBytes), keyedHash
+	if block%perChunk == 0 {
+		s.start(t.key)
+		flags |= chunkStart
+	}
+	end := block%perChunk == perChunk-1 || (block+1)*BlockBytes >= t.length
+	if end {
+		flags |= chunkEnd
+		if chunks == 1 {
+			flags |= root
+		}
+	}
+	s.compress(rows, offset, uint32(chunk), uint32(length), flags)
+	if !end || chunks == 1 {
+		return
+	}
+	height, last := bits.OnesCount(uint(chunk)), chunk == chunks-1
+	merges := bits.TrailingZeros(uint(chunk + 1))
+	if last {
+		merges = height
+	}
+	for range merges {
+		height--
+		flags := keyedHash | parent
+		if last && height == 0 {
+			flags |= root
+		}
+		var pair [blockWords][]uint32
+		right := *s
+		for i := range right {
+			pair[i], pair[len(right)+i] = t.stack[height][g][i][:], right[i][:]
+		}
+		s.start(t.key)
+		s.compress(&pair, 0, 0, BlockBytes, flags)
+	}
+	if !last {
+		t.stack[height][g] = *s
+	}
+}

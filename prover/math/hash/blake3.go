@@ -1,0 +1,120 @@
+package hash
+
+import (
+	"unsafe"
+
+	"github.com/prove-model/prove-model/prover/math/blake3"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// blake3Suite is BLAKE3. Its groups are of at most 256 rows: a column of one is a chunk, and so nothing but a chaining value
+// has to be kept while its rows come.
+type blake3Suite struct{}
+
+func (blake3Suite) rowsAtOnce() int   { return blake3.RowsAtOnce }
+func (blake3Suite) groupRows() int    { return blake3.MaxRows }
+func (blake3Suite) longestGroup() int { return blake3.MaxRows }
+func (blake3Suite) elements() bool    { return false }
+
+func ofBlake3(d []Digest) []blake3.Digest {
+	return unsafe.Slice((*blake3.Digest)(unsafe.Pointer(unsafe.SliceData(d))), len(d))
+}
+
+type blake3Columns struct{ *blake3.ColumnHasher }
+
+// AbsorbRows implements Columns: elements of F are words of 32 bits.
+func (h blake3Columns) AbsorbRows(rows [][]field.M31) {
+	h.ColumnHasher.AbsorbRows(*(*[][]uint32)(unsafe.Pointer(&rows)))
+}
+
+func (h blake3Columns) Sum(dst []Digest) { h.ColumnHasher.Sum(ofBlake3(dst)) }
+
+func (blake3Suite) newColumns(columns, rows int) Columns {
+	return blake3Columns{blake3.NewColumnHasher(&blake3.KeyColumn, columns, rows)}
+}
+
+func (blake3Suite) newPublicColumns(columns, rows int) Columns {
+	return blake3Columns{blake3.NewColumnHasher(&blake3.KeyPublicColumn, columns, rows)}
+}
+
+// blake3Leaves are of several groups.
+type blake3Leaves struct {
+	h    *blake3.DigestHasher
+	last []Digest // given to Absorb: the leaves, in the end
+}
+
+func (l *blake3Leaves) Absorb(digests []Digest) {
+	l.h.Absorb(ofBlake3(digests))
+	l.last = digests
+}
+
+func (l *blake3Leaves) Sum() []Digest {
+	l.h.Sum(ofBlake3(l.last))
+	return l.last
+}
+
+// oneGroup are leaves that are the digests of their group.
+type oneGroup struct{ digests []Digest }
+
+func (g *oneGroup) Absorb(digests []Digest) {
+	if g.digests != nil {
+		panic("hash: more groups than announced")
+	}
+	g.digests = digests
+}
+
+func (g *oneGroup) Sum() []Digest {
+	if g.digests == nil {
+		panic("hash: fewer groups than announced")
+	}
+	return g.digests
+}
+
+func (blake3Suite) newLeaves(leaves, groups int) Leaves {
+	if groups == 1 {
+		return &oneGroup{}
+	}
+	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeyGroups, leaves, groups)}
+}
+
+func (blake3Suite) parents(dst, children []Digest) {
+	blake3.Parents(ofBlake3(dst), &blake3.KeyNode, ofBlake3(children))
+}
+
+type blake3Transcript struct{ *blake3.Transcript }
+
+func (blake3Suite) newTranscript(label string) Transcript {
+	return blake3Transcript{blake3.NewTranscript(label)}
+}
+
+func (t blake3Transcript) AbsorbDigests(d []Digest) { t.Transcript.AbsorbDigests(ofBlake3(d)) }
+
+func (t blake3Transcript) Fork(index uint64) Transcript {
+	return blake3Transcript{t.Transcript.Fork(index)}
+}
+
+func (t blake3Transcript) Join(children []Transcript) {
+	own := make([]*blake3.Transcript, len(children))
+	for i, c := range children {
+		own[i] = c.(blake3Transcript).Transcript
+	}
+	t.Transcript.Join(own)
+}
+
+func (t blake3Transcript) Work(bits int) Work {
+	w := Work{Suite: Blake3, Bits: bits}
+	state := t.Transcript.Work()
+	copy(w.State[:], state[:])
+	return w
+}
+
+func (t blake3Transcript) EndWork(nonce field.M31, bits int) bool {
+	return t.Transcript.EndWork(uint64(nonce), bits)
+}
+
+func (t blake3Transcript) Clone() Transcript { return blake3Transcript{t.Transcript.Clone()} }
+
+func (blake3Suite) try(w *Work, first uint64, n int) (uint64, bool) {
+	state := blake3.Digest(w.State[:8])
+	return blake3.SearchNonce(&state, first, n, w.Bits)
+}
