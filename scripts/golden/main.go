@@ -21,6 +21,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -35,6 +36,7 @@ type source struct {
 	calibration  string                          // file, or none: the input
 	options      quantise.Options
 	mode         proof.Mode
+	hash         hash.Suite
 	chunkEntries int // 0: as is canonical
 	chunks       int // that it must have; 0: one
 	// narrow divides the calibrated ranges of what nodes compute, so that values are
@@ -57,6 +59,8 @@ func sources(models string) []source {
 			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2},
 		{name: "digits_johnson", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
 			options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson},
+		{name: "digits_blake3", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, mode: proof.Johnson, hash: hash.Blake3},
 		{name: "attention", model: filepath.Join(models, "self_attention/network.onnx"), input: filepath.Join(models, "self_attention/input.json"),
 			options: quantise.Options{Mode: "w8a8"}},
 		operator("linear", "gemm"),
@@ -80,6 +84,7 @@ func sources(models string) []source {
 		narrowed("saturated_division", "div_computed", 4),
 		{name: "formulas", build: formulas},
 		{name: "long", build: long, options: quantise.Options{ActBits: 8}},
+		{name: "long_blake3", build: long, options: quantise.Options{ActBits: 8}, hash: hash.Blake3},
 		text(),
 		{name: "stretched", made: stretched},
 	}
@@ -157,7 +162,7 @@ func (s *source) circuit() (*golden.Circuit, error) {
 		return nil, fmt.Errorf("%d chunks", m.Graph.Chunks)
 	}
 	c := &golden.Circuit{Template: m.Circuit, Instance: instance, Weights: m.Weights, Security: proof.DefaultSecurity}
-	c.Security.Mode = s.mode
+	c.Security.Mode, c.Security.Hash = s.mode, s.hash
 	c.Inputs, _, err = m.QuantiseInput(data)
 	return c, err
 }

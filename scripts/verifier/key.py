@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from . import circuit, graph
 from .errors import require
-from .field import P
 from .protobuf import decode
 from .schema import FIXED, Graph, Key, Security
+from .suites import SUITES
 
 MAGIC = b"PM.key\r\n"
 VERSION = 2
@@ -41,7 +41,7 @@ def read(data):
     require(key.graph and key.security, "the key lacks its graph or its security")
     circuit.check_free(key.graph)
     graph.check(circuit.with_sizes(key.graph, [1] * len(key.graph.free)))
-    security, root = key.security, _digest(key.root)
+    security, root = key.security, _digest(key.root, SUITES[key.security.hash])
     require(0 < security.target_bits <= MOST_TARGET, f"the key wants {security.target_bits} bits of security")
     require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
     fixed = any(t.kind == FIXED for t in key.graph.tensors)
@@ -55,11 +55,11 @@ def read(data):
     return VerifyingKey(commitment, key.graph, security, root, key.row_vars, key.text)
 
 
-def _digest(data):
+def _digest(data, suite):
     require(len(data) in (0, 32), "the key's root is not a digest")
-    limbs = struct.unpack(f"<{len(data) // 4}I", data)
-    require(all(limb < P for limb in limbs), "a limb of the key's root is not below p")
-    return limbs
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    suite.check_digest(words, "the key's root")
+    return words
 
 
 def _check_text(text, graph):

@@ -7,7 +7,6 @@ from .field import ONE, P, lift, mul, scale, total
 from .multilinear import eq, eq_index, eq_table, split, variables
 from .schema import FIXED
 
-FIXED_GROUP = 512  # rows
 MOST_ROWS = 1 << 16
 HALF = lift((P + 1) // 2)
 
@@ -94,7 +93,7 @@ def stack_of(circuit, tensors):
 class Table:
     """The table of an opening, made of the rows of all trees."""
 
-    def __init__(self, circuit, key_row_vars, row_vars):
+    def __init__(self, circuit, suite, key_row_vars, row_vars):
         self.trees = []
         fixed = [i for i, t in enumerate(circuit.tensors) if t.kind == FIXED]
         if fixed:
@@ -108,7 +107,7 @@ class Table:
         for tree in self.trees:
             tree.shift = self.row_vars - tree.row_vars
             tree.first_row = self.size
-            _place(tree)
+            _place(tree, suite.GROUP if tree.name == "fixed" else suite.WITNESS_GROUP)
             self.size += -(-tree.slots >> tree.shift)
 
     @property
@@ -117,14 +116,13 @@ class Table:
         return variables(self.size) if self.size else 0
 
 
-def _place(tree):
-    """The slots and groups of a tree's stacks."""
+def _place(tree, most):
+    """The slots and groups of a tree's stacks, groups of so many rows at most."""
     end = 0
     for stack in tree.stacks:
         rows = stack.rows(tree.row_vars)
         stack.first_slot = end = -(-end >> tree.shift) << tree.shift
-        each = FIXED_GROUP if tree.name == "fixed" else rows
-        tree.groups += [(end + r, min(each, rows - r)) for r in range(0, rows, each)]
+        tree.groups += [(end + r, min(most, rows - r)) for r in range(0, rows, most)]
         end += rows
     require(sum(count for _, count in tree.groups) <= MOST_ROWS, f"the {tree.name} tree has too many rows")
 

@@ -141,6 +141,7 @@ class Security:
     target_bits: int = pb.uint32(1)
     grind_bits: int = pb.uint32(2)
     soundness: int = pb.enum(3, 2)
+    hash: int = pb.enum(4, 2)
 
 
 @dataclass

@@ -1,8 +1,7 @@
-"""Transcript and streams (docs/proof-format.md, "Streams and the transcript")."""
+"""The transcript of the hash suite poseidon2 (docs/proof-format.md, "Hash suites")."""
 
 from .errors import require
 from .field import P
-from .packed import limbs
 from .poseidon2 import RATE, WIDTH, permute
 
 ABSORB, SQUEEZE, FORK, JOIN, GRIND = range(5)
@@ -35,6 +34,10 @@ class Transcript:
             self.filled += len(taken)
             at += len(taken)
 
+    def absorb_digests(self, digests):
+        for digest in digests:
+            self.absorb_all(digest)
+
     def absorb_integer(self, n):
         self.absorb_all((n & MASK24, n >> 24 & MASK24, n >> 48))
 
@@ -53,6 +56,10 @@ class Transcript:
         value = (self.squeeze(), self.squeeze(), self.squeeze(), self.squeeze())
         self._note(name, "%d %d %d %d" % value)
         return value
+
+    def challenges(self, names):
+        """An element of K for each name."""
+        return [self.challenge(name) for name in names]
 
     def bits(self, count):
         """An integer of count ≤ 30 bits."""
@@ -81,7 +88,8 @@ class Transcript:
             return
         if self.filled > 0:
             self._permute(ABSORB)
-        nonce = stream.limb()
+        nonce, = stream.hints(1)
+        self.absorb_all((nonce,))
         self._permute(GRIND)
         require(self.squeeze() & (1 << bits) - 1 == 0, f"{name}: the proof of work fails")
         self._note(name, f"nonce {nonce}")
@@ -97,50 +105,12 @@ class Transcript:
         child.absorb_integer(index)
         return child
 
-    def join(self, child):
-        end = child._copy("")
-        end._permute(JOIN)
-        self.absorb_all(end.state[:RATE])
+    def join(self, children):
+        for child in children:
+            end = child._copy("")
+            end._permute(JOIN)
+            self.absorb_all(end.state[:RATE])
 
     def _note(self, name, value):
         if self.trace:
             self.trace(f"{self.name}: {name} = {value}")
-
-
-class Stream:
-    """The limbs that the prover wrote. What is sent is absorbed by the
-    transcript as it is read; hints are not."""
-
-    def __init__(self, data, transcript, name):
-        self.transcript = transcript
-        self.name = name
-        self.position = 0
-        self.limbs = tuple(limbs(data, name))
-
-    def hints(self, count):
-        start, self.position = self.position, self.position + count
-        require(self.position <= len(self.limbs), f"{self.name}: too short")
-        return self.limbs[start:self.position]
-
-    def limb(self):
-        value = self.hints(1)
-        self.transcript.absorb_all(value)
-        return value[0]
-
-    def element(self):
-        """An element of K, sent."""
-        value = self.hints(4)
-        self.transcript.absorb_all(value)
-        return value
-
-    def elements(self, count):
-        return [self.element() for _ in range(count)]
-
-    def digest(self):
-        """A digest, sent."""
-        value = self.hints(8)
-        self.transcript.absorb_all(value)
-        return value
-
-    def end(self):
-        require(self.position == len(self.limbs), f"{self.name}: too long")

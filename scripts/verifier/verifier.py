@@ -9,13 +9,13 @@ from .errors import require
 from .field import ONE, P, ZERO, add, mul
 from .graph import MOST_NESTED
 from .layout import Table, Weights, unused_ends
-from .merkle import hash_message
 from .multilinear import evaluate_integers, last, shape_variables
 from .schema import EMPTY, EXACT
 from .schema import ZERO as ZERO_STEP
 from .sites import Fork
 from .soundness import Rounds
-from .transcript import Stream, Transcript
+from .stream import Stream
+from .suites import SUITES
 from .whir import Opening
 
 PROTOCOL = b"prove-model protocol 3"
@@ -24,10 +24,10 @@ COLUMNS = 128
 DEEPEST = 5 * MOST_NESTED + 1000  # calls: five for each virtual tensor that a virtual tensor is made of
 
 
-def digests(limbs):
-    """The digests of the columns of a public tensor, end to end."""
+def digests(suite, limbs):
+    """The digests of the columns of a public tensor."""
     limbs = limbs + [0] * (-len(limbs) % COLUMNS)
-    return [limb for c in range(COLUMNS) for limb in hash_message(limbs[c::COLUMNS])]
+    return [suite.hash_public(limbs[c::COLUMNS]) for c in range(COLUMNS)]
 
 
 class Verifier:
@@ -38,10 +38,11 @@ class Verifier:
         self.vk = vk
         self.proof = proof
         self.trace = trace
+        self.suite = SUITES[vk.security.hash]
         self.circuit = proof.circuit
         self.rounds = Rounds(vk.security.target_bits)
         self.budget = Budget()
-        self.table = Table(self.circuit, vk.row_vars, proof.header.row_vars)
+        self.table = Table(self.circuit, self.suite, vk.row_vars, proof.header.row_vars)
         soundness.check_levels(proof.header.levels, vk.security, self.table)
         self.lookups = [lookups.Tree(self.circuit, chunk) for chunk in range(len(self.circuit.steps))]
         most = max(tree.fractions for tree in self.lookups)
@@ -96,12 +97,11 @@ class Verifier:
         self.saturated = {i: sum(fork.saturated.get(i, 0) for fork in forks)
                           for i, table in enumerate(self.circuit.tables) if table.saturated}
         forks.append(self._outputs(main))
-        for fork in forks:
-            main.join(fork.transcript)
+        main.join([fork.transcript for fork in forks])
         self._opening(main, [claim for fork in forks for claim in fork.claims])
 
     def _start(self):
-        main = Transcript("main", self.trace)
+        main = self.suite.transcript("main", self.trace)
         main.absorb_bytes(PROTOCOL)
         main.absorb_bytes(self.vk.commitment)
         self._absorb_header(main)
@@ -111,9 +111,10 @@ class Verifier:
                 main.absorb_integer(len(entries))
                 limbs = [v % P for v in entries]
                 if len(limbs) > LONG_TENSOR:
-                    limbs = digests(limbs)
-                main.absorb_all(limbs)
-        stream = Stream(self.proof.commitments, main, "commitments")
+                    main.absorb_digests(digests(self.suite, limbs))
+                else:
+                    main.absorb_all(limbs)
+        stream = Stream(self.proof.commitments, self.suite, main, "commitments")
         for tree in self.table.trees:
             tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
         stream.end()
@@ -129,7 +130,7 @@ class Verifier:
 
     def _fork(self, main, index, data, name):
         public = dict(zip(self.vk.graph.inputs, self.inputs))
-        return Fork(self.circuit, public, Stream(data, main.fork(index, name), name), self.rounds, self.budget)
+        return Fork(self.circuit, public, Stream(data, self.suite, main.fork(index, name), name), self.rounds, self.budget)
 
     def _chunk(self, main, chunk):
         fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")
@@ -146,7 +147,7 @@ class Verifier:
             return
         most = max(shape_variables(s.shape) for s in steps)
         self.rounds.error(f"{fork.name}: exact steps", most)
-        tau = tuple(fork.transcript.challenge(f"tau {j}") for j in range(most))
+        tau = tuple(fork.transcript.challenges([f"tau {j}" for j in range(most)]))
         for s in steps:
             point = last(tau, shape_variables(s.shape))
             value = fork.accumulator(s.accumulator, s.shape, point)
@@ -159,7 +160,7 @@ class Verifier:
         outputs = [(t.shape, i, entries) for t, i, entries in outputs if t.kind != EMPTY]
         most = max((shape_variables(shape) for shape, _, _ in outputs), default=0)
         self.rounds.error("outputs", most)
-        point = tuple(fork.transcript.challenge(f"coordinate {j}") for j in range(most))
+        point = tuple(fork.transcript.challenges([f"coordinate {j}" for j in range(most)]))
         for shape, t, entries in outputs:
             at = last(point, shape_variables(shape))
             require(fork.evaluate(t, at) == evaluate_integers(entries, shape, at), "an output is not the model's")
@@ -168,7 +169,7 @@ class Verifier:
         return fork
 
     def _opening(self, main, claims):
-        stream = Stream(self.proof.opening, main, "opening")
+        stream = Stream(self.proof.opening, self.suite, main, "opening")
         if self.table.trees:
             weights = Weights(self.circuit, self.table)
             value = self._join(main, claims, weights)
@@ -182,7 +183,7 @@ class Verifier:
         most = max((bits for _, _, bits in ends), default=0)
         if ends:
             self.rounds.error("unused ends", most)
-        tau = tuple(main.challenge(f"tau {j} of unused ends") for j in range(most))
+        tau = tuple(main.challenges([f"tau {j} of unused ends" for j in range(most)]))
         self.rounds.error("join of claims", len(claims) + len(ends) - 1)
         zeta = main.challenge("zeta")
         value, power = ZERO, ONE

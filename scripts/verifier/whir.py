@@ -65,7 +65,7 @@ class Opening:
                   first.fold_vars + first.row_vars, len(self.table.trees)):
             t.absorb_integer(n)
         for tree in self.table.trees:
-            t.absorb_all(tree.root)
+            t.absorb_digests([tree.root])
             for n in (tree.row_vars, tree.first_row, len(tree.groups)):
                 t.absorb_integer(n)
             for slot, rows in tree.groups:
@@ -96,8 +96,7 @@ class Opening:
         level = self.levels[i]
         if level.out_of_domain:
             self.rounds.record(f"opening {i}: out of domain", soundness.sample_bits(level))
-        points = [self.transcript.challenge(f"opening {i}: sample {j} out of domain")
-                  for j in range(level.out_of_domain)]
+        points = self.transcript.challenges([f"opening {i}: sample {j} out of domain" for j in range(level.out_of_domain)])
         return list(zip(points, self.stream.elements(level.out_of_domain)))
 
     def _positions(self, name, level):
