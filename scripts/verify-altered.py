@@ -16,12 +16,15 @@ import hashlib
 import pathlib
 import random
 import re
+import struct
 import sys
 
 from verifier import frames, key, packed
 from verifier.errors import Invalid
 from verifier.field import P
+from verifier.merkle import Poseidon2
 from verifier.protobuf import read_varint
+from verifier.suites import SUITES
 from verifier.verifier import Verifier
 
 BODY = {3: b"\x1a", 4: b"\x22", 5: b"\x2a", 6: b"\x32"}  # tags of the frames with streams, by number
@@ -49,6 +52,8 @@ class File:
         self.key = (folder / "key.vk").read_bytes()
         self.proof = (folder / "run.proof").read_bytes()
         self.vk = key.read(self.key)
+        self.suite = SUITES[self.vk.security.hash]
+        self.most = P if self.suite is Poseidon2 else 1 << 32  # what words are below
         self.frames, position = [], 8
         while position < len(self.proof):
             length, position = read_varint(self.proof, position)
@@ -71,8 +76,16 @@ class File:
             inner = inner[at:]
         return inner[read_varint(inner, 1)[1]:] if inner else b""
 
-    def with_stream(self, i, data):
+    def words(self, i):
+        """The words of the stream in a frame: limbs, and those of digests."""
+        return list(self.suite.words(self.stream(i), ""))
+
+    def with_words(self, i, words):
         """The frames with another stream in one of them."""
+        return self.with_stream(i, pack(words) if self.suite is Poseidon2 else struct.pack(f"<{len(words)}I", *words))
+
+    def with_stream(self, i, data):
+        """The same for its bytes."""
         frame = self.frames[i]
         if frame[0] >> 3 == 4:
             index = next(n for n, j in enumerate(k for k, f in enumerate(self.frames) if f[0] >> 3 == 4) if j == i)
@@ -122,28 +135,28 @@ def truncate(rng, file):
 def change_limb(rng, file):
     """Another canonical value for a limb. Small streams count as much as large ones."""
     i = rng.choice(file.streams)
-    limbs = packed.limbs(file.stream(i), "")
+    limbs = file.words(i)
     at = rng.randrange(len(limbs))
-    limbs[at] = (limbs[at] + rng.choice([1, P - 1, rng.randrange(1, P)])) % P
-    return file.key, assemble(file.with_stream(i, pack(limbs)))
+    limbs[at] = (limbs[at] + rng.choice([1, file.most - 1, rng.randrange(1, P)])) % file.most
+    return file.key, assemble(file.with_words(i, limbs))
 
 
 def swap_limbs(rng, file):
     """Two groups of four limbs change places."""
     i = rng.choice(file.streams)
-    limbs = packed.limbs(file.stream(i), "")
+    limbs = file.words(i)
     a, b = (4 * rng.randrange(max(len(limbs) // 4, 1)) for _ in range(2))
     limbs[a:a + 4], limbs[b:b + 4] = limbs[b:b + 4], limbs[a:a + 4]
-    return file.key, assemble(file.with_stream(i, pack(limbs)))
+    return file.key, assemble(file.with_words(i, limbs))
 
 
 def resize_stream(rng, file):
     """A stream without some limbs at its end, or with some more."""
     i = rng.choice(file.streams)
-    limbs = packed.limbs(file.stream(i), "")
+    limbs = file.words(i)
     count = rng.choice([1, 4, 8, rng.randrange(1, 100)])
     limbs = limbs[:-count] if rng.random() < 0.5 else limbs + [rng.randrange(P) for _ in range(count)]
-    return file.key, assemble(file.with_stream(i, pack(limbs)))
+    return file.key, assemble(file.with_words(i, limbs))
 
 
 def move_frames(rng, file):

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -28,19 +29,27 @@ func mlp(rng *rand.Rand, layers, width int) *builder {
 }
 
 func benchmarkMLP(b *testing.B, width int) {
+	for _, suite := range hash.All() {
+		b.Run(suite.String(), func(b *testing.B) { benchmarkMLPWith(b, suite, width) })
+	}
+}
+
+func benchmarkMLPWith(b *testing.B, suite hash.Suite, width int) {
+	sec := proof.DefaultSecurity
+	sec.Hash = suite
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := mlp(rng, 4, width)
 	m.g.Finish(0)
 	wit := m.run(b, rng)
 	ctx := context.Background()
-	key, tree, err := Commit(ctx, m.g.Template(), m.w, proof.DefaultSecurity, Options{})
+	key, tree, err := Commit(ctx, m.g.Template(), m.w, sec, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var buf bytes.Buffer
 	b.Run("commit", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := Commit(ctx, m.g.Template(), m.w, proof.DefaultSecurity, Options{}); err != nil {
+			if _, _, err := Commit(ctx, m.g.Template(), m.w, sec, Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}

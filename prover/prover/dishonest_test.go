@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -42,13 +43,13 @@ type fixture struct {
 	in   [][]int32
 }
 
-func newFixture(t *testing.T, chunk int) *fixture {
+func newFixture(t *testing.T, suite hash.Suite, chunk int) *fixture {
 	rng := rand.New(rand.NewPCG(7, 7))
 	f := &fixture{b: everything(rng)}
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
-	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
+	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4, Hash: suite}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f.in = [][]int32{make([]int32, 90)}
@@ -352,8 +353,12 @@ func TestDishonestProvers(t *testing.T) {
 			panic("the steps look up the same")
 		}},
 	}
+	eachSuite(t, func(t *testing.T, suite hash.Suite) { dishonestProvers(t, suite, cheats) })
+}
+
+func dishonestProvers(t *testing.T, suite hash.Suite, cheats map[string]cheat) {
 	for _, chunk := range []int{0, 100} {
-		f := newFixture(t, chunk)
+		f := newFixture(t, suite, chunk)
 		if err := f.try(t, cheat{}); err != nil {
 			t.Fatalf("the honest control is rejected: %v", err)
 		}
@@ -470,8 +475,10 @@ func (l *saturationLiar) Eval(ctx context.Context, list []backend.Evaluation) ([
 // TestCompensatedLie sends a wrong remainder and a wrong accumulator that
 // cancel in the look-up: the equation of the leaves holds, so the sumcheck and
 // the opening must notice.
-func TestCompensatedLie(t *testing.T) {
-	f := newFixture(t, 0)
+func TestCompensatedLie(t *testing.T) { eachSuite(t, compensatedLie) }
+
+func compensatedLie(t *testing.T, suite hash.Suite) {
+	f := newFixture(t, suite, 0)
 	conv := f.b.step("gram")
 	c := cheat{backend: func(b backend.Backend) backend.Backend { return &compensator{Backend: b, lo: conv.Lo} }}
 	if err := f.try(t, c); !errors.Is(err, verifier.ErrInvalid) {
@@ -509,8 +516,10 @@ func (c *compensator) Inner(ctx context.Context, list []backend.Instance) ([]fie
 
 // TestReusedChallenges: a prover that fixes its challenges before it commits
 // (here: by leaving the commitments out of its transcript) is not believed.
-func TestReusedChallenges(t *testing.T) {
-	f := newFixture(t, 0)
+func TestReusedChallenges(t *testing.T) { eachSuite(t, reusedChallenges) }
+
+func reusedChallenges(t *testing.T, suite hash.Suite) {
+	f := newFixture(t, suite, 0)
 	wit, err := forward.Run(context.Background(), &f.b.g, f.b.w, f.in)
 	if err != nil {
 		t.Fatal(err)

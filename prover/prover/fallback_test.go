@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -60,7 +61,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 // device is required there is an error instead.
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 100)
+	f := newFixture(t, hash.Blake3, 100)
 	var want bytes.Buffer
 	if _, err := Prove(context.Background(), f.key, f.b.g.Instance, f.tree, f.run(t), &want, Options{}); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestFallback(t *testing.T) {
 // TestRequiredDevice: a device that fails is an error where there is no way back.
 func TestRequiredDevice(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 0)
+	f := newFixture(t, hash.Poseidon2, 0)
 	sound := &conformance.Faults{}
 	if _, err := f.withDevice(t, sound, backend.Policy{}); err != nil {
 		t.Fatal(err)

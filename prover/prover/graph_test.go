@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -225,6 +226,13 @@ func everything(rng *rand.Rand) *builder {
 	return b
 }
 
+// eachSuite runs a test for every hash suite.
+func eachSuite(t *testing.T, test func(t *testing.T, suite hash.Suite)) {
+	for _, suite := range hash.All() {
+		t.Run(suite.String(), func(t *testing.T) { test(t, suite) })
+	}
+}
+
 // proved is a finished proof with all that went into it.
 type proved struct {
 	b     *builder
@@ -271,12 +279,14 @@ func (p proved) verify() error {
 }
 
 // TestJohnson uses the Johnson bound in the tail of the opening.
-func TestJohnson(t *testing.T) {
+func TestJohnson(t *testing.T) { eachSuite(t, johnson) }
+
+func johnson(t *testing.T, suite hash.Suite) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	b := everything(rng)
 	b.g.Finish(0)
 	sec := proof.DefaultSecurity
-	sec.Mode = proof.Johnson
+	sec.Mode, sec.Hash = proof.Johnson, suite
 	p := b.prove(t, rng, sec)
 	if err := p.verify(); err != nil {
 		t.Fatal(err)
@@ -284,13 +294,17 @@ func TestJohnson(t *testing.T) {
 	t.Logf("%d bytes", len(p.proof))
 }
 
-func TestEverySiteProves(t *testing.T) {
+func TestEverySiteProves(t *testing.T) { eachSuite(t, everySiteProves) }
+
+func everySiteProves(t *testing.T, suite hash.Suite) {
+	sec := proof.DefaultSecurity
+	sec.Hash = suite
 	for _, chunk := range []int{0, 100} {
 		for seed := range uint64(3) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			b := everything(rng)
 			b.g.Finish(chunk)
-			p := b.prove(t, rng, proof.DefaultSecurity)
+			p := b.prove(t, rng, sec)
 			if err := p.verify(); err != nil {
 				t.Fatalf("chunks %d, seed %d: %v", b.g.Chunks, seed, err)
 			}

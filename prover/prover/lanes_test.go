@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
@@ -57,7 +58,7 @@ func (c *farm) open(warn func(schedule.Notice)) *Lanes {
 // of any memory, whatever fails.
 func TestLanes(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 100)
+	f := newFixture(t, hash.Blake3, 100)
 	wit := f.run(t)
 	prove := func(opts Options) ([]byte, error) {
 		var buf bytes.Buffer
@@ -128,7 +129,7 @@ func TestLanes(t *testing.T) {
 // Two devices share the work, and neighbours have the same home.
 func TestHomes(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 100)
+	f := newFixture(t, hash.Poseidon2, 100)
 	c := farm{devices: 2, lanes: 1, capacity: 1 << 20}
 	l := c.open(nil)
 	p, err := f.key.Plan(f.b.g.Instance)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -61,8 +62,10 @@ func (f *fillsRow) Opening(_ context.Context, o backend.Opening) (whir.Passes, e
 
 // TestUnusedEndsAreZero: in no chunk can a prover put anything behind the last value
 // of its witness, so that there is one commitment to a witness.
-func TestUnusedEndsAreZero(t *testing.T) {
-	f := newFixture(t, 400)
+func TestUnusedEndsAreZero(t *testing.T) { eachSuite(t, unusedEndsAreZero) }
+
+func unusedEndsAreZero(t *testing.T, suite hash.Suite) {
+	f := newFixture(t, suite, 400)
 	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -36,12 +37,14 @@ func small(rng *rand.Rand) *builder {
 // flips is the number of bytes that each flip test changes.
 const flips = 1000
 
-func TestFlippedProof(t *testing.T) {
+func TestFlippedProof(t *testing.T) { eachSuite(t, flippedProof) }
+
+func flippedProof(t *testing.T, suite hash.Suite) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := small(rng)
 	b.g.Finish(0)
-	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8})
+	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8, Hash: suite})
 	if err := p.verify(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +64,14 @@ func TestFlippedProof(t *testing.T) {
 	}
 }
 
-func TestFlippedKey(t *testing.T) {
+func TestFlippedKey(t *testing.T) { eachSuite(t, flippedKey) }
+
+func flippedKey(t *testing.T, suite hash.Suite) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := small(rng)
 	b.g.Finish(0)
-	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8})
+	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8, Hash: suite})
 	file, err := proof.EncodeKey(p.key)
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +171,14 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 	var buf bytes.Buffer
 	// Streams of any length: that the verifier refuses them is what is tested.
 	const most = 1 << 30
-	due := []plan.Frame{{Kind: plan.Commitments, Bytes: most}}
+	due := []plan.Frame{{Kind: plan.Commitments}}
 	for i := range f.chunks {
-		due = append(due, plan.Frame{Kind: plan.Chunk, Index: i, Bytes: most})
+		due = append(due, plan.Frame{Kind: plan.Chunk, Index: i})
 	}
-	due = append(due, plan.Frame{Kind: plan.IO, Bytes: most}, plan.Frame{Kind: plan.Opening, Bytes: most})
+	due = append(due, plan.Frame{Kind: plan.IO}, plan.Frame{Kind: plan.Opening})
+	for i := range due {
+		due[i].Bytes, due[i].Words = most, !key.Security.Hash.ElementDigests()
+	}
 	f.header.Key = key.Digest
 	w, err := proof.NewWriter(&buf, &f.header, due)
 	if err != nil {
@@ -197,13 +205,15 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 
 // TestTamperedHeader changes every number of a header: what is left well formed
 // is bound by the transcript.
-func TestTamperedHeader(t *testing.T) {
+func TestTamperedHeader(t *testing.T) { eachSuite(t, tamperedHeader) }
+
+func tamperedHeader(t *testing.T, suite hash.Suite) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(15, 16))
 	b := everything(rng)
 	b.g.Finish(100)
 	sec := proof.DefaultSecurity
-	sec.Mode = proof.Johnson
+	sec.Mode, sec.Hash = proof.Johnson, suite
 	p := b.prove(t, rng, sec)
 	honest := p.split(t)
 	for range 2000 {
@@ -227,11 +237,13 @@ func TestTamperedHeader(t *testing.T) {
 
 // TestReplayedFrames puts frames of one proof into another of the same key,
 // and frames of a proof into each other's places.
-func TestReplayedFrames(t *testing.T) {
+func TestReplayedFrames(t *testing.T) { eachSuite(t, replayedFrames) }
+
+func replayedFrames(t *testing.T, suite hash.Suite) {
 	t.Parallel()
 	b := everything(rand.New(rand.NewPCG(5, 6)))
 	b.g.Finish(100)
-	sec := proof.Security{TargetBits: 60, GrindBits: 4}
+	sec := proof.Security{TargetBits: 60, GrindBits: 4, Hash: suite}
 	p := b.prove(t, rand.New(rand.NewPCG(1, 0)), sec)
 	q := b.prove(t, rand.New(rand.NewPCG(2, 0)), sec)
 	if err := p.split(t).verify(t, p.key); err != nil {
@@ -268,7 +280,7 @@ func TestReplayedFrames(t *testing.T) {
 }
 
 // TestAnotherModel: a proof does not verify under the key of a model that
-// differs in one weight, one constant, or its security.
+// differs in one weight, one constant, its security, or its hash suite.
 func TestAnotherModel(t *testing.T) {
 	sec := proof.Security{TargetBits: 60, GrindBits: 4}
 	make := func(change func(b *builder), sec proof.Security) proved {
@@ -282,6 +294,7 @@ func TestAnotherModel(t *testing.T) {
 		make(func(b *builder) { b.edit(1)[0]++ }, sec),
 		make(func(b *builder) { b.g.Steps[0].Acc.Const++ }, sec),
 		make(func(b *builder) {}, proof.Security{TargetBits: 61, GrindBits: 4}),
+		make(func(b *builder) {}, proof.Security{TargetBits: 60, GrindBits: 4, Hash: hash.Blake3}),
 	}
 	for i, o := range others {
 		if _, err := verifier.Verify(o.key, bytes.NewReader(p.proof)); err == nil {
@@ -295,14 +308,16 @@ func TestAnotherModel(t *testing.T) {
 }
 
 // TestSameBytes: the proof does not depend on the number of threads.
-func TestSameBytes(t *testing.T) {
+func TestSameBytes(t *testing.T) { eachSuite(t, sameBytes) }
+
+func sameBytes(t *testing.T, suite hash.Suite) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want []byte
 	for _, procs := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(procs)
 		b := everything(rand.New(rand.NewPCG(4, 2)))
 		b.g.Finish(100)
-		got := b.prove(t, rand.New(rand.NewPCG(3, 3)), proof.Security{TargetBits: 80, GrindBits: 8}).proof
+		got := b.prove(t, rand.New(rand.NewPCG(3, 3)), proof.Security{TargetBits: 80, GrindBits: 8, Hash: suite}).proof
 		if want == nil {
 			want = got
 		}
