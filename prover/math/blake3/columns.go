@@ -165,10 +165,10 @@ func Parents(dst []Digest, key *Key, children []Digest) {
 	for i := range rows {
 		rows[i] = words[i][:]
 	}
+	begun := beginning(key)
 	for len(dst) >= lanes {
 		transpose(&words, (*[lanes][blockWords]uint32)(unsafe.Pointer(&children[0])))
-		var s states
-		s.start(key)
+		s := begun
 		s.compress(&rows, 0, 0, BlockBytes, flags)
 		s.store(dst[:lanes])
 		dst, children = dst[lanes:], children[2*lanes:]
@@ -195,13 +195,13 @@ func LeadingZeros(key *Key, state *Digest, first uint64, n, zeros int) (least ui
 			words[i][l] = w
 		}
 	}
+	begun := beginning(key)
 	for from := uint64(0); from < uint64(n); from += lanes {
 		for l := range lanes {
 			number := first + from + uint64(l)
 			words[8][l], words[9][l] = uint32(number), uint32(number>>32)
 		}
-		var s states
-		s.start(key)
+		s := begun
 		s.compress(&rows, 0, 0, DigestBytes+8, flags)
 		for l := range min(lanes, uint64(n)-from) {
 			if leadingZeros(s[0][l]) >= zeros {

@@ -8,13 +8,14 @@ const lanes = 16
 // states are the chaining values of sixteen messages, word by word.
 type states [8][lanes]uint32
 
-// start sets all states to the beginning of a message.
-func (s *states) start(key *Key) {
+// beginning returns the states in which messages begin.
+func beginning(key *Key) (s states) {
 	for i, w := range key {
 		for l := range s[i] {
 			s[i][l] = w
 		}
 	}
+	return s
 }
 
 // load sets the first states to digests.
@@ -28,10 +29,12 @@ func (s *states) load(src []Digest) {
 
 // store writes the first states as digests.
 func (s *states) store(dst []Digest) {
-	for i := range s {
-		for l := range dst {
-			dst[l][i] = s[i][l]
-		}
+	var rows [lanes][blockWords]uint32
+	var columns [blockWords][lanes]uint32
+	copy(rows[:], s[:])
+	transpose(&columns, &rows)
+	for l := range dst {
+		dst[l] = Digest(columns[l][:len(s)])
 	}
 }
 
@@ -70,7 +73,7 @@ func leadingZeros(word uint32) int { return bits.LeadingZeros32(bits.ReverseByte
 // chunks: once a chunk has ended, its chaining value is merged with those of whole subtrees to the left of it, which wait on a
 // stack (specification, section 5.1.2).
 type tree struct {
-	key    *Key
+	begun  states     // at the beginning of a message
 	states []states   // of the chunk in hand, by sixteen messages
 	stack  [][]states // of the subtrees, by height of the stack
 	length int        // bytes of a message
@@ -79,7 +82,7 @@ type tree struct {
 }
 
 func newTree(key *Key, messages int) tree {
-	return tree{key: key, states: make([]states, (messages+lanes-1)/lanes)}
+	return tree{begun: beginning(key), states: make([]states, (messages+lanes-1)/lanes)}
 }
 
 // begin begins messages of a length.
@@ -125,7 +128,7 @@ func (t *tree) compress(g, block int, rows *[blockWords][]uint32, offset int) {
 	s, chunk, chunks := &t.states[g], block/perChunk, t.chunks()
 	length, flags := min(BlockBytes, t.length-block*BlockBytes), keyedHash
 	if block%perChunk == 0 {
-		s.start(t.key)
+		*s = t.begun
 		flags |= chunkStart
 	}
 	end := block%perChunk == perChunk-1 || (block+1)*BlockBytes >= t.length
@@ -155,7 +158,7 @@ func (t *tree) compress(g, block int, rows *[blockWords][]uint32, offset int) {
 		for i := range right {
 			pair[i], pair[len(right)+i] = t.stack[height][g][i][:], right[i][:]
 		}
-		s.start(t.key)
+		*s = t.begun
 		s.compress(&pair, 0, 0, BlockBytes, flags)
 	}
 	if !last {
