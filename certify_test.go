@@ -34,8 +34,8 @@ func certified(t *testing.T, name string, opts ...with) (c *Committed, cert []by
 // Norms and Softmax have arguments of their own, which the certificate says where to
 // find; and it says it for no other circuit.
 func TestCertify(t *testing.T) {
-	opts := []with{withSecurityBits(40), withGrindBits(4)}
-	for _, name := range []string{"layernorm", "masked_softmax", "logsoftmax", "lpnorm", "conv_2d", "relu"} {
+	for i, name := range []string{"layernorm", "masked_softmax", "logsoftmax", "lpnorm", "conv_2d", "relu"} {
+		opts := []with{withSecurityBits(40), withGrindBits(4), withHash([]string{"poseidon2", "blake3"}[i%2])}
 		c, cert, in := certified(t, name, opts...)
 		p, err := Prove(t.Context(), c, in, proveWith(opts...))
 		if err != nil {

@@ -45,6 +45,7 @@ func TestCheckKey(t *testing.T) {
 		"quick":     quick,
 		"headroom":  {withHeadroom(1.1)},
 		"johnson":   {withSoundness("johnson")},
+		"blake3":    {withHash("blake3")},
 		"chunks":    {withBudget(1 << 20)},
 		"from disk": {withCache(t.TempDir())},
 	} {

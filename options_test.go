@@ -65,6 +65,7 @@ func withProvisional() with          { return func(e *every) { e.quantise.Provis
 func withSecurityBits(n int) with    { return func(e *every) { e.commit.SecurityBits = n } }
 func withGrindBits(n int) with       { return func(e *every) { e.commit.GrindBits = n } }
 func withSoundness(name string) with { return func(e *every) { e.commit.Soundness = name } }
+func withHash(name string) with      { return func(e *every) { e.commit.Hash = name } }
 func withSample(s Sampling) with     { return func(e *every) { e.prove.Sampling = &s } }
 func withContinue(p *Pass) with      { return func(e *every) { e.prove.Pass = p } }
 func withRequire() with              { return func(e *every) { e.gpu.Required = true } }

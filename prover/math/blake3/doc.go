@@ -1,5 +1,6 @@
 // Package blake3 is the hash function BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn, 2020) for commitments: many
-// short messages that lie side by side are hashed sixteen at a time, and single messages one block after the other.
+// short messages that lie side by side are hashed sixteen at a time, and single messages, such as those of a [Transcript],
+// one block after the other.
 //
 // A commitment hashes columns of a matrix that is stored row by row. Word i of sixteen neighbouring columns' messages
 // are then sixteen neighbouring words of row i, which is how the vector instructions want them: nothing is transposed.

@@ -1,7 +1,7 @@
 // Package poseidon2 implements the Poseidon2 permutation (2023/323) over M31
 // with width 16, S-box x^5, 8 external and 14 internal rounds, and what the
-// proof system hashes with it: the two-to-one compression of Merkle trees and
-// the sponges of their leaves (docs/protocol.md, "Hash and transcript").
+// proof system hashes with it: the two-to-one compression of Merkle trees, the
+// sponges of their leaves, and the transcript (docs/protocol.md, "Hash and transcript").
 //
 // Permute takes one state; it has an AVX-512 version. PermuteMany, CompressMany,
 // ColumnHasher and LeafHasher take sixteen states at a time through a kernel that

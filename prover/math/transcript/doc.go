@@ -1,5 +1,5 @@
 // Package transcript turns an interactive proof into a byte stream: the
-// prover's messages go through a Poseidon2 duplex sponge, and the challenges
+// prover's messages go into the transcript of a hash suite, and the challenges
 // come out of it (docs/protocol.md, "Hash and transcript").
 //
 // A [Sponge] absorbs field elements and yields challenges. A [Writer] is the
