@@ -26,9 +26,6 @@ const (
 	itemEnds // of children
 )
 
-// itemHead is the length of an item before its content: its type, and how many elements, digests, numbers or bytes it has.
-const itemHead = 1 + 8
-
 // The keys of a transcript's hashes.
 var (
 	keyDraw = DeriveKey("prove-model blake3 v1: transcript, draw", nil)

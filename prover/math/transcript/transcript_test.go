@@ -478,7 +478,7 @@ func TestDrawsMoveOn(t *testing.T) { eachSuite(t, drawsMoveOn) }
 func drawsMoveOn(t *testing.T, suite hash.Suite) {
 	s := New(suite, "test")
 	first := s.clone().Challenge()
-	if s.Challenge() == s.Challenge() {
+	if one, two := s.Challenge(), s.Challenge(); one == two {
 		t.Error("two draws are the same")
 	}
 	s = New(suite, "test")
