@@ -1,5 +1,5 @@
-// Leaf hashing, Merkle trees and proofs of work with BLAKE3. A kernel reads every word once: on an H100 columns are as much work
-// as they are memory (about 1.7 TB/s, of 3.35).
+// Leaf hashing, Merkle trees and proofs of work with BLAKE3. Every word is read once; a compression is 784 operations on words for
+// 64 bytes.
 #include "blake3.cuh"
 #include "digest.cuh"
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
@@ -100,6 +101,7 @@ func TestNeed(t *testing.T) {
 	}
 	graphs["wide, in pieces"] = graphs["wide"]
 	graphs["wide, within a budget"] = graphs["wide"]
+	graphs["wide, blake3"] = graphs["wide"]
 	graphs["layers, again"] = layered(6, 20, 24, true)
 	for _, name := range slices.Sorted(maps.Keys(graphs)) {
 		b := graphs[name]
@@ -107,6 +109,9 @@ func TestNeed(t *testing.T) {
 			b.g.Finish(0)
 		}
 		sec := proof.Security{TargetBits: 40, GrindBits: 8}
+		if strings.HasSuffix(name, "blake3") {
+			sec.Hash = hash.Blake3
+		}
 		p, err := plan.New(&b.g, sec.Config())
 		if err != nil {
 			t.Fatal(err)
