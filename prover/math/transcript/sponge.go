@@ -11,11 +11,12 @@ import (
 type Sponge struct {
 	suite hash.Suite
 	of    hash.Transcript
+	limbs [4]field.M31 // of the element in hand
 }
 
 // New returns a sponge of a suite bound to label, which names the protocol and version.
 func New(suite hash.Suite, label string) *Sponge {
-	return &Sponge{suite, suite.NewTranscript(label)}
+	return &Sponge{suite: suite, of: suite.NewTranscript(label)}
 }
 
 // Suite returns the sponge's suite.
@@ -27,8 +28,8 @@ func (s *Sponge) Absorb(v ...field.M31) { s.of.AbsorbElements(v) }
 // AbsorbQM31 absorbs elements of K as four limbs each.
 func (s *Sponge) AbsorbQM31(v ...field.QM31) {
 	for i := range v {
-		limbs := v[i].Limbs()
-		s.of.AbsorbElements(limbs[:])
+		s.limbs = v[i].Limbs()
+		s.of.AbsorbElements(s.limbs[:])
 	}
 }
 
@@ -43,7 +44,10 @@ func (s *Sponge) AbsorbBytes(b []byte) { s.of.AbsorbBytes(b) }
 
 // Challenge returns a uniform element of K that depends on everything
 // absorbed so far.
-func (s *Sponge) Challenge() field.QM31 { return s.Challenges(1)[0] }
+func (s *Sponge) Challenge() field.QM31 {
+	s.of.Draw(s.limbs[:])
+	return field.NewQM31(s.limbs[0], s.limbs[1], s.limbs[2], s.limbs[3])
+}
 
 // Challenges returns n challenges, which are one draw: n times Challenge may give others.
 func (s *Sponge) Challenges(n int) []field.QM31 {
@@ -71,11 +75,11 @@ func (s *Sponge) Indices(n, bits int) []uint64 {
 }
 
 // clone returns a copy that shares nothing.
-func (s *Sponge) clone() *Sponge { return &Sponge{s.suite, s.of.Clone()} }
+func (s *Sponge) clone() *Sponge { return &Sponge{suite: s.suite, of: s.of.Clone()} }
 
 // Fork returns a child bound to all that s has absorbed and to index. s itself
 // does not change, so that children may be forked in any order.
-func (s *Sponge) Fork(index uint64) *Sponge { return &Sponge{s.suite, s.of.Fork(index)} }
+func (s *Sponge) Fork(index uint64) *Sponge { return &Sponge{suite: s.suite, of: s.of.Fork(index)} }
 
 // Join absorbs a digest of each child's state, in the order given. The
 // children do not change. All that are joined at a time come in one call.
