@@ -4,13 +4,29 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/prove-model/prove-model/nvrtc"
 )
 
 var (
 	comment   = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
 	kernelDef = regexp.MustCompile(`(?:\bKERNEL|__global__\s+void)\s+(?:__launch_bounds__\([^)]*\)\s*)?([\w#]+)\(([^)]*)\)`)
 	wideParam = regexp.MustCompile(`\*|\b[ui]64\b`)
+	// A macro without parameters, which may stand for some of a kernel's.
+	macroDef = regexp.MustCompile(`(?m)^#define (\w+) (.+)$`)
 )
+
+// expand puts what macros of a source and its headers stand for in their place in a list of parameters.
+func expand(params string, src nvrtc.Source) string {
+	text := src.Text
+	for _, header := range src.Headers {
+		text += "\n" + header
+	}
+	for _, m := range macroDef.FindAllStringSubmatch(text, -1) {
+		params = regexp.MustCompile(`\b`+m[1]+`\b`).ReplaceAllLiteralString(params, m[2])
+	}
+	return params
+}
 
 // A launch passes 8 bytes for every parameter, so each must take 8.
 func TestParameters(t *testing.T) {
@@ -24,7 +40,7 @@ func TestParameters(t *testing.T) {
 			t.Errorf("%s.cu has no kernels", group)
 		}
 		for _, def := range defs {
-			for _, p := range strings.Split(def[2], ",") {
+			for _, p := range strings.Split(expand(def[2], src), ",") {
 				if strings.TrimSpace(p) != "" && !wideParam.MatchString(p) {
 					t.Errorf("%s.cu: %s: parameter %q is not a pointer, u64 or i64", group, def[1], strings.TrimSpace(p))
 				}
