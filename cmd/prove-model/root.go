@@ -41,11 +41,14 @@ With --max-error nothing is proved of a run that is off by more.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
-		Version:       builtAs(),
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version, _ := cmd.Flags().GetBool("version"); version {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), builtAs())
+				return err
+			}
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
@@ -88,14 +91,39 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	}
 	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
-	cobra.AddTemplateFunc("groups", config.Help)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{groups .LocalFlags}}", 1))
+	root.SetUsageFunc(usage)
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
+}
+
+// usage prints how a command is called, with its flags in groups. A template of cobra's would
+// do as well, but package text/template calls methods by name, so that the linker keeps all
+// there are: the command would be a third larger, and slower to start.
+func usage(c *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if c.Runnable() {
+		fmt.Fprintf(&b, "\n  %s", c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n  %s [command]\n\nAvailable Commands:", c.CommandPath())
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if c.HasAvailableLocalFlags() {
+		fmt.Fprintf(&b, "\n\n%s", config.Help(c.LocalFlags()))
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\nUse \"%s [command] --help\" for more information about a command.", c.CommandPath())
+	}
+	_, err := fmt.Fprintln(c.OutOrStderr(), b.String())
+	return err
 }
 
 // load returns the command's settings and puts the number of threads into
