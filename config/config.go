@@ -88,6 +88,8 @@ type Config struct {
 
 	// SoundnessUnique or SoundnessJohnson
 	Soundness string `mapstructure:"soundness" group:"experts" oneof:"unique johnson" usage:"proximity {bound}: unique (decoding) or johnson (shorter proofs)"`
+	// HashPoseidon2 or HashBLAKE3
+	Hash string `mapstructure:"hash" group:"experts" oneof:"poseidon2 blake3" usage:"{function} that hashes commitments and transcripts: poseidon2, or blake3, which takes a tenth of the time and makes small proofs some 4 % larger"`
 	// of every round, in [20, 110]
 	SecurityBits int `mapstructure:"security-bits" group:"experts" range:"20..110" usage:"least {bits} of security of every round"`
 	// most grinding of a round, in [0, 24]
@@ -155,6 +157,12 @@ const (
 	SoundnessJohnson = "johnson" // Johnson bound in the tail rounds
 )
 
+// Values of Hash: the suite of a key and its proofs.
+const (
+	HashPoseidon2 = "poseidon2"
+	HashBLAKE3    = "blake3"
+)
+
 // Values of GPU.
 const (
 	GPUOff     = "off"
@@ -169,6 +177,7 @@ func Default() Config {
 		TargetError:  0.001,
 		Headroom:     2,
 		Soundness:    SoundnessUnique,
+		Hash:         HashPoseidon2,
 		SecurityBits: 100,
 		GrindBits:    16,
 		MinBits:      100,

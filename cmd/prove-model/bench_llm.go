@@ -67,7 +67,7 @@ and verify the logits after a text of random tokens. Phases are printed.
 			return bench.LLMTable(cmd.OutOrStdout(), m)
 		},
 	}
-	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
+	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
 	cmd.Flags().StringVar(&shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
 	cmd.Flags().IntVar(&o.Layers, "layers", 0, "`number` of layers (default: all that the shape has)")
 	cmd.Flags().IntSliceVar(&o.Tokens, "tokens", []int{1, 16, 128, 512}, "`numbers` of tokens")

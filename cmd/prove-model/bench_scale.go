@@ -67,7 +67,7 @@ row. scripts/scale.py draws what --json prints.`,
 			return bench.ScaleTable(cmd.OutOrStdout(), rows)
 		},
 	}
-	config.AddFlags(cmd.Flags(), "mode", "headroom", "soundness", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
+	config.AddFlags(cmd.Flags(), "mode", "headroom", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
 	cmd.Flags().IntVar(&s.Layers, "layers", s.Layers, "layers of the perceptrons")
 	cmd.Flags().StringVar(&sizes, "parameters", "20..24", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
 	cmd.Flags().IntSliceVar(&s.Tokens, "tokens", []int{1}, "`numbers` of tokens, the rows of the input")

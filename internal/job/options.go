@@ -28,7 +28,7 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	}
 	return &Options{
 		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom},
-		Commit:   provemodel.CommitOptions{Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness},
+		Commit:   provemodel.CommitOptions{Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness, Hash: cfg.Hash},
 		Certify:  provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
 		Prove: provemodel.ProveOptions{
 			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,

@@ -62,6 +62,7 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     grind_bits: int
     security_bits: int
     soundness: Literal["unique", "johnson"]
+    hash: Literal["poseidon2", "blake3"]
 
 
 class ProveOptions(CommitOptions, total=False):

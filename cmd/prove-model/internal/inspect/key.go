@@ -22,6 +22,7 @@ type Key struct {
 	TargetBits int     `json:"target_bits"`
 	GrindBits  int     `json:"grind_bits"`
 	Soundness  string  `json:"soundness"`
+	Hash       string  `json:"hash"`
 	Inputs     []Int   `json:"inputs"`
 	Outputs    []Int   `json:"outputs"`
 	Kinds      []Kind  `json:"tensors"`
@@ -130,7 +131,7 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 	g := p.Graph
 	d := &Key{
 		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
-		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(),
+		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(), Hash: k.Security.Hash.String(),
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
 		Chunks: g.Chunks, Source: sourceOf(k.Source),
 	}
@@ -199,7 +200,7 @@ func steps(g *model.Graph) []Steps {
 // Print writes the description as text.
 func (k *Key) Print(w io.Writer) error {
 	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
-	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
+	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s\n", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
 	for _, x := range k.Free {
 		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
 	}
