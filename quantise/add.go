@@ -8,9 +8,9 @@ import (
 
 // lowerAdd lowers Add and Sub: operands are brought to a common scale by
 // powers of two and added in the accumulator.
-func lowerAdd(l *lowering, n *graph.Node, v *value) {
+func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
 	sign := 1.0
-	if n.Op == graph.Sub {
+	if op == graph.Sub {
 		sign = -1
 	}
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]

@@ -7,6 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerTest, always[graph.Test](traits{jumps: true})) }
+
 // directBits is the largest table that a sign is looked up in as it is: wider
 // accumulators are cut, and the sign is that of their upper bits.
 const directBits = 14

@@ -155,8 +155,7 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, erro
 		if _, ok := ranges[n.Output]; ok {
 			continue
 		}
-		switch n.Op.(type) {
-		case graph.Reshape, graph.Identity, graph.Transpose, graph.Expand, graph.Tile, graph.Slice, graph.Gather:
+		if m := traitsOf(n.Op).moves; m == rearranges || m == keeps || m == selects {
 			if r, ok := ranges[n.Inputs[0]]; ok {
 				ranges[n.Output] = r
 			}
@@ -230,21 +229,7 @@ func broadcasts(g *graph.Graph, name string, axis int) bool {
 			if in != name {
 				continue
 			}
-			switch op := n.Op.(type) {
-			case graph.Arithmetic, graph.Where:
-			case graph.MatMul:
-				if axis >= len(g.Shapes[name])-2 {
-					return false
-				}
-			case graph.Concat:
-				if axis == op.Axis {
-					return false
-				}
-			case graph.Gemm:
-				if i != 2 {
-					return false
-				}
-			default:
+			if b := traitsOf(n.Op).broadcasts; b == nil || !b(i, axis, len(g.Shapes[name])) {
 				return false
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerBits, always[graph.Bits](traits{jumps: true})) }
+
 // lowerBits takes integers apart, the highest bit first: a look-up of the integer has it
 // for its key, a look-up of the remainder the next, and so on. So the first look-up keeps
 // the integer below 2^N, and each of the others what is left below the shift before. A

@@ -7,6 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerConv, always[graph.Conv](traits{product: convProduct}))
+	register(lowerBatchNorm, always[graph.BatchNorm](traits{}))
+}
+
 // windows returns the sliding windows of a Conv or pooling node, one a spatial
 // axis.
 func windows(g graph.Window) []window {
@@ -128,7 +133,7 @@ func magnitudeOf(values []float64) float64 {
 }
 
 // lowerBatchNorm lowers x·scale + shift along axis 1.
-func lowerBatchNorm(l *lowering, n *graph.Node, v *value) {
+func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
 	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
 	if x == nil || scale == nil || shift == nil {
 		refuse("only constant scale and shift are supported")

@@ -93,7 +93,7 @@ func floorDiv(a, b int64) int64 {
 // lowerDiv lowers Div. Division by a constant is multiplication; by a function
 // of an earlier value, multiplication with the table of its reciprocal; by any
 // other computed value, a proved division with remainder.
-func lowerDiv(l *lowering, n *graph.Node, v *value) {
+func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	if b == nil {
 		l.divByConstant(v, a, n.Inputs[1])

@@ -96,7 +96,7 @@ func compareAll(errors map[string]entered, pairs []comparison) {
 
 // hasImages says whether there are convolutions.
 func hasImages(fg *graph.Graph) bool {
-	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Conv); return ok })
+	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { return traitsOf(n.Op).product == convProduct })
 }
 
 // rowOf is the number of entries of a value that are one vector: those of the last

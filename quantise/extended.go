@@ -7,6 +7,12 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerFinite, always[graph.Finite](traits{}))
+	register(lowerClass, always[graph.Class](traits{}))
+	register(lowerExtend, always[graph.Extend](traits{}))
+}
+
 // classes are where an extended input has the codes of NaN, +∞ and −∞: tensors of 0 and 1,
 // or None of codes that it has not.
 type classes struct{ nan, pos, neg model.TensorID }
@@ -33,7 +39,7 @@ func (l *lowering) classesOf(v *value) classes {
 }
 
 // lowerFinite takes the codes off an extended input: what is left of each is 0.
-func lowerFinite(l *lowering, n *graph.Node, v *value) {
+func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 	x := l.values[n.Inputs[0]]
 	t, c := l.g.Tensors[x.id], l.classesOf(x)
 	e := l.tensorExpr(x.id, nil, t.Shape)
@@ -182,13 +188,11 @@ func (l *lowering) branches(name string) bool {
 	}
 	finite := map[string]bool{}
 	for _, n := range l.fg.Nodes {
-		switch n.Op.(type) {
-		case graph.Finite:
+		if _, ok := n.Op.(graph.Finite); ok {
 			finite[n.Output] = n.Inputs[0] == name
-		case graph.Exceeds:
-			if finite[n.Inputs[0]] {
-				return true
-			}
+		}
+		if _, ok := n.Op.(graph.Exceeds); ok && finite[n.Inputs[0]] {
+			return true
 		}
 	}
 	return false

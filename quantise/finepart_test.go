@@ -80,7 +80,7 @@ func TestLimbsOfBothFactors(t *testing.T) {
 		f := Formats{g.Inputs[0].Name: {Bits: 20}}
 		for _, node := range g.Nodes {
 			f[node.Output] = Format{Bits: 20, Weights: 15}
-			if hasWeights(g, node) {
+			if hasWeights(newDefUse(g), node) {
 				continue
 			}
 			f[node.Output] = Format{Bits: 20}

@@ -71,15 +71,7 @@ func (l *lowering) folds(name string, added bool) bool {
 			if in != name {
 				continue
 			}
-			product := i == 0
-			switch op := n.Op.(type) {
-			case graph.MatMul:
-			case graph.Gemm:
-				product = product && !op.TransA
-			default:
-				product = false
-			}
-			if !product {
+			if i > 0 || !traitsOf(n.Op).rows {
 				return false
 			}
 			w := l.fg.Consts[n.Inputs[1]]

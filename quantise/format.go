@@ -3,7 +3,6 @@ package quantise
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -103,7 +102,7 @@ func (l *lowering) streams() map[string]int {
 	frac := map[string]int{}
 	for _, n := range l.fg.Nodes {
 		f := l.opts.Formats[n.Output]
-		if !sums(n) || f.Bits <= narrowBits {
+		if !traitsOf(n.Op).sums || f.Bits <= narrowBits {
 			continue
 		}
 		root[n.Output] = n.Output
@@ -145,6 +144,3 @@ func (l *lowering) sumOnScale(v *value, terms []term, frac int) *expr {
 	}
 	return l.align(terms, 0, v)
 }
-
-// sums says whether a node is an Add or a Sub.
-func sums(n *graph.Node) bool { return n.Op == graph.Add || n.Op == graph.Sub }

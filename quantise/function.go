@@ -8,6 +8,31 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerScalar, func(op graph.Scalar) traits {
+		return traits{perEntry: true, linear: op.Func == graph.Neg, jumps: wholes(op)}
+	})
+}
+
+// wholes reports whether a function rounds to whole numbers.
+func wholes(s graph.Scalar) bool {
+	return s.Func == graph.Floor || s.Func == graph.Ceil || s.Func == graph.Round || s.Func == graph.Trunc
+}
+
+// lowerScalar lowers the functions of one number.
+func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	switch {
+	case op.Func == graph.Neg:
+		l.mulScalar(v, l.values[n.Inputs[0]], -1)
+	case wholes(op):
+		lowerWhole(l, n, op, v)
+	case op.Func.Jumps:
+		refuse("operator not supported")
+	default:
+		lowerFunction(l, n, op, v)
+	}
+}
+
 // function says that a value is curve(base), entry by entry. With bounds set
 // it is that piecewise function of base, which needs no committed column.
 type function struct {

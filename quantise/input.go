@@ -92,10 +92,10 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		if n.Inputs[0] != v.name {
 			continue
 		}
-		switch n.Op.(type) {
-		case graph.Norm:
+		switch t := traitsOf(n.Op); {
+		case t.norm:
 			norms++
-		case graph.Softmax, graph.LogSoftmax:
+		case t.softmax:
 			softmaxes++
 		}
 	}

@@ -8,6 +8,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerFloorDiv, always[graph.FloorDiv](traits{jumps: true}))
+	register(lowerFloorMod, always[graph.FloorMod](traits{jumps: true}))
+}
+
 // integerDivision is that of two operands, the second positive: both on one scale, a
 // division with remainder of the integers that they are there.
 type integerDivision struct {
@@ -71,7 +76,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) integerDivision {
 
 // lowerFloorDiv lowers ⌊a/b⌋, b > 0: in one division if the quotient fits, and in
 // digits otherwise.
-func lowerFloorDiv(l *lowering, n *graph.Node, v *value) {
+func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
 	d := l.integerDivision(n, v)
 	if _, _, fits := l.quotients(d.num, d.den, d.most); !fits {
 		v.pending, _ = l.longDivision(v.name, d)
@@ -82,7 +87,7 @@ func lowerFloorDiv(l *lowering, n *graph.Node, v *value) {
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
-func lowerFloorMod(l *lowering, n *graph.Node, v *value) {
+func lowerFloorMod(l *lowering, n *graph.Node, _ graph.FloorMod, v *value) {
 	_, v.pending = l.longDivision(v.name, l.integerDivision(n, v))
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerLogPower, always[graph.LogPower](traits{means: true})) }
+
 // lowerLogPower lowers the logarithm of the power of rows, of any size: the sum of the
 // squares and the epsilon, N, is a wide integer, of whose leading bits a table gives the
 // logarithm. So it is right to 2^−12, of the smallest power as of the largest.

@@ -217,10 +217,6 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		v.shaped = v.id
 		return true, nil
 	}
-	f := operator(n.Op)
-	if f == nil {
-		return false, errors.New("operator not supported")
-	}
 	for _, in := range n.Inputs {
 		if l.values[in] == nil && l.fg.Consts[in] == nil {
 			return false, nil
@@ -237,7 +233,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	}()
 	switch s := l.chains[n.Output]; {
 	case s == nil:
-		f(l, n, v)
+		operatorOf(n.Op).lower(l, n, v)
 	case n.Output == s.last:
 		l.scaledInput(v, s)
 	}
@@ -282,106 +278,6 @@ func (l *lowering) consumer(v *value) *graph.Node {
 		}
 	}
 	return nil
-}
-
-// operator returns the lowering of an operator, which fills in pending, fn or id
-// of the value; nil if there is none.
-func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
-	switch op := op.(type) {
-	case graph.Scalar:
-		switch {
-		case op.Func == graph.Neg:
-			return lowerNeg
-		case op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc:
-			return with(lowerWhole, op)
-		case !op.Func.Jumps:
-			return with(lowerFunction, op)
-		}
-	case graph.Test:
-		return with(lowerTest, op)
-	case graph.Arithmetic:
-		switch op {
-		case graph.Add, graph.Sub:
-			return lowerAdd
-		case graph.Mul:
-			return lowerMul
-		case graph.Div:
-			return lowerDiv
-		}
-	case graph.Rescale:
-		return with(lowerRescale, op)
-	case graph.FloorDiv:
-		return lowerFloorDiv
-	case graph.Bits:
-		return with(lowerBits, op)
-	case graph.FloorMod:
-		return lowerFloorMod
-	case graph.Gemm:
-		return with(lowerGemm, op)
-	case graph.MatMul:
-		return lowerMatMul
-	case graph.Conv:
-		return with(lowerConv, op)
-	case graph.BatchNorm:
-		return lowerBatchNorm
-	case graph.PRelu:
-		return lowerPRelu
-	case graph.Where:
-		return lowerWhere
-	case graph.MaxPool:
-		return with(lowerMaxPool, op)
-	case graph.AveragePool:
-		return with(lowerAveragePool, op)
-	case graph.Reduce:
-		switch op.Func {
-		case graph.Sum, graph.Mean:
-			return with(lowerReduce, op)
-		case graph.MaxOf:
-			return with(lowerGreatest, op)
-		}
-	case graph.Norm:
-		return with(lowerNorm, op)
-	case graph.LogPower:
-		return with(lowerLogPower, op)
-	case graph.Softmax:
-		return lowerSoftmax
-	case graph.LogSoftmax:
-		return lowerLogSoftmax
-	case graph.Reshape, graph.Convert, graph.Identity:
-		return lowerReshape
-	case graph.Finite:
-		return lowerFinite
-	case graph.Class:
-		return with(lowerClass, op)
-	case graph.Extend:
-		return with(lowerExtend, op)
-	case graph.Transpose:
-		return with(lowerTranspose, op)
-	case graph.Slice:
-		return with(lowerSlice, op)
-	case graph.Gather:
-		return with(lowerGather, op)
-	case graph.Exceeds:
-		return with(lowerExceeds, op)
-	case graph.Forest:
-		return with(lowerForest, op)
-	case graph.Take:
-		return with(lowerTake, op)
-	case graph.Pad:
-		return with(lowerPad, op)
-	case graph.Concat:
-		return with(lowerConcat, op)
-	case graph.Expand:
-		return lowerExpand
-	case graph.Tile:
-		return lowerTile
-	}
-	return nil
-}
-
-// with fixes the operator of a lowering that reads its fields.
-func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lowering, *graph.Node, *value) {
-	return func(l *lowering, n *graph.Node, v *value) { f(l, n, op, v) }
 }
 
 // finish returns the model of the last pass, which has given the template, but for its

@@ -7,6 +7,15 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerGemm, func(op graph.Gemm) traits {
+		return traits{product: gemmProduct, rows: !op.TransA, broadcasts: func(operand, _, _ int) bool { return operand == 2 }}
+	})
+	register(lowerMatMul, always[graph.MatMul](traits{
+		product: matMulProduct, rows: true, broadcasts: func(_, axis, rank int) bool { return axis < rank-2 },
+	}))
+}
+
 // lowerGemm lowers alpha·A'·B' + beta·C.
 func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	la, lb := []int{0, 2}, []int{2, 1}
@@ -57,7 +66,7 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
-func lowerMatMul(l *lowering, n *graph.Node, v *value) {
+func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
 	r := len(v.shape)
 	labels := func(name string, last ...int) []int {
 		rank := len(l.fg.Shapes[name])

@@ -9,6 +9,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerMaxPool, always[graph.MaxPool](traits{})) }
+
 // greater returns a virtual tensor, of the given shape, with the larger of two
 // views of src entry by entry: b + relu(a − b), where the look-up forces the
 // relu and nothing else is left to choose.

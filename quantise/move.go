@@ -7,9 +7,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerReshape[graph.Reshape], always[graph.Reshape](traits{moves: rearranges}))
+	register(lowerReshape[graph.Identity], always[graph.Identity](traits{moves: keeps}))
+	register(lowerReshape[graph.Convert], always[graph.Convert](traits{moves: keeps}))
+	register(lowerTranspose, always[graph.Transpose](traits{moves: rearranges}))
+	register(lowerExpand, always[graph.Expand](traits{moves: rearranges}))
+	register(lowerSlice, always[graph.Slice](traits{moves: selects}))
+	register(lowerGather, always[graph.Gather](traits{moves: selects}))
+	register(lowerTile, always[graph.Tile](traits{moves: selects}))
+	register(lowerPad, always[graph.Pad](traits{moves: pads}))
+	register(lowerConcat, func(op graph.Concat) traits {
+		return traits{moves: joins, broadcasts: func(_, axis, _ int) bool { return axis != op.Axis }}
+	})
+}
+
 // lowerReshape lowers what keeps the entries in their order: nothing is
 // computed, and a pending value stays pending.
-func lowerReshape(l *lowering, n *graph.Node, v *value) {
+func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x == nil { // a constant that is an output
 		v.id = l.constantOutput(n.Inputs[0], v.name)
@@ -121,20 +136,20 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	v.pending = e
 }
 
-func lowerExpand(l *lowering, n *graph.Node, v *value) {
+func lowerExpand(l *lowering, n *graph.Node, op graph.Expand, v *value) {
 	x := l.values[n.Inputs[0]]
 	w := broadcastView(x.shape, v.shape)
 	if w == nil {
-		lowerReshape(l, n, v)
+		lowerReshape(l, n, op, v)
 		return
 	}
 	l.view(v, x, w)
 }
 
-func lowerTile(l *lowering, n *graph.Node, v *value) {
+func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
 	x := l.values[n.Inputs[0]]
 	if sameShape(x.shape, v.shape) {
-		lowerReshape(l, n, v)
+		lowerReshape(l, n, op, v)
 		return
 	}
 	w := &model.View{Groups: identityGroups(len(v.shape))}

@@ -9,7 +9,7 @@ import (
 
 // lowerMul lowers Mul: by a constant as a change of scale or a product with
 // weights, of two computed values as an element-wise product.
-func lowerMul(l *lowering, n *graph.Node, v *value) {
+func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	switch {
 	case b == nil:
@@ -26,8 +26,6 @@ func lowerMul(l *lowering, n *graph.Node, v *value) {
 		v.pending = l.elementwise(v, a, b)
 	}
 }
-
-func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
 
 // mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {

@@ -10,6 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerNorm, always[graph.Norm](traits{means: true, norm: true})) }
+
 // Sizes in a norm.
 const (
 	normStep = 3       // bits of the limbs of factors: limbs of x have a multiple

@@ -67,26 +67,23 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) Formats {
 	a, f := newDefUse(fg), Formats{}
 	for _, in := range fg.Inputs {
 		f[in.Name] = Format{Bits: hiddenBits + more}
-		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { return !sums(n) && !means(n) }) {
+		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { t := traitsOf(n.Op); return !t.sums && !t.means }) {
 			f[in.Name] = Format{Bits: formatBits - 4} // public values cost nothing
 		}
 	}
 	for _, n := range fg.Nodes {
-		switch op := n.Op.(type) {
-		case graph.Softmax, graph.LogSoftmax:
+		bits := hiddenBits
+		switch t := traitsOf(n.Op); {
+		case t.softmax:
 			continue
-		case graph.Norm:
-			f[n.Output] = Format{Bits: normBits + more}
-		case graph.Arithmetic:
-			f[n.Output] = Format{Bits: hiddenBits + more}
-			if a.residual(n) {
-				f[n.Output] = Format{Bits: sumBits + more}
-			} else if op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output) {
-				f[n.Output] = Format{Bits: is.product(n.Output) + more}
-			}
-		default:
-			f[n.Output] = Format{Bits: hiddenBits + more}
+		case t.norm:
+			bits = normBits
+		case a.residual(n):
+			bits = sumBits
+		case n.Op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output):
+			bits = is.product(n.Output)
 		}
+		f[n.Output] = Format{Bits: bits + more}
 	}
 	for _, n := range fg.Nodes {
 		if a.attends(n) {
@@ -106,13 +103,7 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) Formats {
 func (a *defUse) computed(name string) bool { return a.fg.Consts[name] == nil }
 
 // onlyMoves reports whether a node only moves the entries of values.
-func onlyMoves(n *graph.Node) bool {
-	switch n.Op.(type) {
-	case graph.Reshape, graph.Identity, graph.Convert, graph.Transpose, graph.Expand, graph.Tile, graph.Slice, graph.Gather, graph.Concat, graph.Pad:
-		return true
-	}
-	return false
-}
+func onlyMoves(n *graph.Node) bool { return traitsOf(n.Op).moves != computes }
 
 // unmoved returns the value whose entries a value has, through moves of one value.
 func (a *defUse) unmoved(name string) string {
@@ -126,7 +117,7 @@ func (a *defUse) unmoved(name string) string {
 // residual stream is a chain of them.
 func (a *defUse) residual(n *graph.Node) bool {
 	sum := func(n *graph.Node) bool {
-		return n != nil && sums(n) && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+		return n != nil && traitsOf(n.Op).sums && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 	}
 	return sum(n) && (sum(a.by[n.Inputs[0]]) || sum(a.by[n.Inputs[1]]) || slices.ContainsFunc(a.readers[n.Output], sum))
 }
@@ -143,34 +134,27 @@ func (a *defUse) argument(name string) string {
 	if n == nil {
 		return name
 	}
-	switch n.Op.(type) {
-	case graph.Scalar:
-		return a.argument(n.Inputs[0])
-	case graph.Arithmetic:
-		x, y := n.Inputs[0], n.Inputs[1]
-		switch {
-		case !a.computed(x):
-			x = y
-		case !a.computed(y):
-		case a.argument(x) != a.argument(y):
-			return name
-		}
-		return a.argument(x)
+	if !traitsOf(n.Op).perEntry {
+		return name
 	}
-	return name
+	computed := slices.DeleteFunc(slices.Clone(n.Inputs), func(in string) bool { return !a.computed(in) })
+	if len(computed) == 2 && a.argument(computed[0]) != a.argument(computed[1]) {
+		return name
+	}
+	return a.argument(computed[0])
 }
 
 // weighs returns the value that a node multiplies by constant weights, a whole row
 // at a time; "" if it does not.
 func (a *defUse) weighs(n *graph.Node) string {
-	switch n.Op.(type) {
-	case graph.MatMul, graph.Gemm, graph.Conv:
-		switch x, y := n.Inputs[0], n.Inputs[1]; {
-		case a.computed(x) && !a.computed(y):
-			return x
-		case a.computed(y) && !a.computed(x):
-			return y
-		}
+	if traitsOf(n.Op).product == noProduct {
+		return ""
+	}
+	switch x, y := n.Inputs[0], n.Inputs[1]; {
+	case a.computed(x) && !a.computed(y):
+		return x
+	case a.computed(y) && !a.computed(x):
+		return y
 	}
 	return ""
 }
@@ -184,8 +168,7 @@ func (a *defUse) weighed(name string) bool {
 
 // attends reports whether a node multiplies two computed matrices.
 func (a *defUse) attends(n *graph.Node) bool {
-	_, ok := n.Op.(graph.MatMul)
-	return ok && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+	return traitsOf(n.Op).product == matMulProduct && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 }
 
 // attention sets the formats around a product of two computed matrices: of its
@@ -213,10 +196,10 @@ func (a *defUse) back(f Formats, name string, bits, more int, seen map[string]bo
 		return
 	}
 	seen[name] = true
-	switch n.Op.(type) {
-	case graph.Norm:
+	switch t := traitsOf(n.Op); {
+	case t.norm:
 		return
-	case graph.MatMul, graph.Gemm, graph.Conv:
+	case t.product != noProduct:
 		if a.weighs(n) != "" {
 			f[name] = Format{Bits: bits}
 		}
@@ -237,8 +220,8 @@ func (a *defUse) back(f Formats, name string, bits, more int, seen map[string]bo
 func (a *defUse) ahead(f Formats, name string, bits int) {
 	f[name] = Format{Bits: bits}
 	for _, n := range a.readers[name] {
-		_, arithmetic := n.Op.(graph.Arithmetic)
-		if onlyMoves(n) || arithmetic && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1])) {
+		byConstant := traitsOf(n.Op).perEntry && len(n.Inputs) == 2 && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		if onlyMoves(n) || byConstant {
 			a.ahead(f, n.Output, bits)
 		}
 	}

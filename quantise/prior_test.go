@@ -28,7 +28,7 @@ func TestCoarseProductInStream(t *testing.T) {
 	x[7], y[7] = 60, 60 // in the first row alone
 	formats := Formats{"in0": {Bits: 15}, "in1": {Bits: 15}, "in2": {Bits: 15}, g.Nodes[0].Output: {Bits: 20}}
 	for _, node := range g.Nodes {
-		if sums(node) {
+		if traitsOf(node.Op).sums {
 			formats[node.Output] = Format{Bits: 26}
 		}
 	}

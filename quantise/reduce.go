@@ -7,9 +7,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerReduce, func(op graph.Reduce) traits {
+		return traits{means: op.Func == graph.Mean, jumps: op.Func == graph.MaxOf}
+	})
+	register(lowerAveragePool, always[graph.AveragePool](traits{}))
+}
+
 // lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
 // mean a division by the number of entries as in scale.
 func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
+	switch op.Func {
+	case graph.Sum, graph.Mean:
+	case graph.MaxOf:
+		lowerGreatest(l, n, op, v)
+		return
+	default:
+		refuse("operator not supported")
+	}
 	x := l.values[n.Inputs[0]]
 	count := 1
 	w := &model.View{}

@@ -7,6 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerRescale, always[graph.Rescale](traits{jumps: true})) }
+
 // lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of
 // 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
 // the bounds allow.

@@ -23,7 +23,7 @@ func (l *lowering) roomFor(v *value) int {
 
 // roomAfter is roomFor for a value or the sum that it is a term of.
 func (l *lowering) roomAfter(v *value) int {
-	if c := l.consumer(v); c != nil && sums(c) {
+	if c := l.consumer(v); c != nil && traitsOf(c.Op).sums {
 		return max(l.roomOf(c.Output), leastFactor)
 	}
 	return l.roomFor(v)
@@ -56,10 +56,10 @@ func (l *lowering) roomOf(name string) int {
 
 // roomAt is roomOf for one reader and the operand that it reads.
 func (l *lowering) roomAt(n *graph.Node, operand int) int {
-	switch n.Op.(type) {
-	case graph.Reshape, graph.Transpose, graph.Expand:
+	switch t := traitsOf(n.Op); {
+	case t.moves == rearranges:
 		return l.roomOf(n.Output)
-	case graph.MatMul:
+	case t.product == matMulProduct:
 		a, b := n.Inputs[0], n.Inputs[1]
 		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.moves(a, isSoftmax) || l.moves(b, isSoftmax) || l.opts.Formats[n.Output].Weights > 0 {
 			return noBound // of which the sums of rows are known
@@ -79,12 +79,10 @@ func (l *lowering) moves(name string, of func(graph.Op) bool) bool {
 		if n.Output != name {
 			continue
 		}
-		switch n.Op.(type) {
-		case graph.Reshape, graph.Transpose, graph.Expand:
-			name = n.Inputs[0]
-		default:
+		if traitsOf(n.Op).moves != rearranges {
 			return of(n.Op)
 		}
+		name = n.Inputs[0]
 	}
 	return false
 }

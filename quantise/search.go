@@ -471,7 +471,7 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
 		}
-		add(key, n.Output, hasWeights(fg, n), sums(n))
+		add(key, n.Output, hasWeights(a, n), traitsOf(n.Op).sums)
 		if a.attends(n) {
 			groups[index[key]].matrices = true
 		}
@@ -480,15 +480,8 @@ func alike(fg *graph.Graph) []group {
 }
 
 // hasWeights reports whether a node multiplies a value by constants.
-func hasWeights(fg *graph.Graph, n *graph.Node) bool {
-	constant := func(i int) bool { return i < len(n.Inputs) && fg.Consts[n.Inputs[i]] != nil }
-	switch n.Op.(type) {
-	case graph.Conv:
-		return constant(1)
-	case graph.MatMul, graph.Gemm:
-		return constant(0) || constant(1)
-	}
-	return n.Op == graph.Mul && (constant(0) || constant(1))
+func hasWeights(a *defUse, n *graph.Node) bool {
+	return a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
 }
 
 // Sizes that formats take one after the other, from the one the mode has on. More

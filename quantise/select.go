@@ -7,8 +7,13 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerPRelu, always[graph.PRelu](traits{}))
+	register(lowerWhere, always[graph.Where](traits{broadcasts: allBroadcast}))
+}
+
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
-func lowerPRelu(l *lowering, n *graph.Node, v *value) {
+func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	x, slope := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
 	if x == nil || slope == nil {
 		refuse("only a computed input with a constant slope is supported")
@@ -34,7 +39,7 @@ func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 
 // lowerWhere lowers Where with a constant condition: each branch is masked by
 // a constant of zeros and ones.
-func lowerWhere(l *lowering, n *graph.Node, v *value) {
+func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	cond := l.fg.Consts[n.Inputs[0]]
 	if cond == nil {
 		refuse("only a constant condition is supported")

@@ -10,6 +10,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerSoftmax, always[graph.Softmax](traits{softmax: true}))
+	register(lowerLogSoftmax, always[graph.LogSoftmax](traits{softmax: true}))
+}
+
 // Keys of a Softmax need not be finer than 2^-finestKey, which is an error of as much in
 // proportion.
 const finestKey = 12
@@ -24,7 +29,7 @@ const leastKey = 9
 //
 // A masked entry is not in the maximum, and its key is one that no other entry has,
 // where the table is 0.
-func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
+func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.pending = &expr{shape: v.shape, min: 1, max: 1, acc: model.Acc{Const: 1}}
 		return
@@ -90,7 +95,7 @@ func (l *lowering) probabilities(s shares, name string, summed, bits int) model.
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
-func lowerLogSoftmax(l *lowering, n *graph.Node, v *value) {
+func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.pending = &expr{shape: v.shape}
 		return

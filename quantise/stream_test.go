@@ -55,7 +55,7 @@ func TestWeightsBesideLargeStream(t *testing.T) {
 		y[3] = large
 		formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 26}}
 		for _, node := range g.Nodes {
-			if sums(node) {
+			if traitsOf(node.Op).sums {
 				formats[node.Output] = Format{Bits: 28}
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() { register(lowerTake, always[graph.Take](traits{})) }
+
 // lowerTake lowers Take at indices that are an input of the model: a view that the
 // statement wires. Of a constant, such as an embedding, it takes rows as they are
 // committed, without rounding.

@@ -57,7 +57,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 	if e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
 		// Terms of sums may be wider than operands of products.
 		c := l.consumer(v)
-		summed := c != nil && sums(c) && e.abs() < 1<<24
+		summed := c != nil && traitsOf(c.Op).sums && e.abs() < 1<<24
 		_, stream := l.stream[v.name]
 		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.abs() < 1<<28
 		if final || summed || stream || exact || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
@@ -122,23 +122,12 @@ func (l *lowering) residual(v *value) bool {
 	}
 	for _, n := range l.fg.Nodes {
 		for _, in := range n.Inputs {
-			if in == v.name && !sums(n) && !means(n) {
+			if t := traitsOf(n.Op); in == v.name && !t.sums && !t.means {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// means says whether a node is a mean along axes, a norm or the logarithm of a power,
-// which takes values of any width.
-func means(n *graph.Node) bool {
-	switch n.Op.(type) {
-	case graph.Norm, graph.LogPower:
-		return true
-	}
-	r, ok := n.Op.(graph.Reduce)
-	return ok && r.Func == graph.Mean
 }
 
 // usefulRange is the value's calibrated range, reduced towards what is useful

@@ -7,6 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
+func init() {
+	register(lowerExceeds, always[graph.Exceeds](traits{jumps: true}))
+	register(lowerForest, always[graph.Forest](traits{}))
+}
+
 // splits returns, by feature, the thresholds that a value of rows of features is
 // compared with, if nothing else is done with it; nil otherwise.
 func (l *lowering) splits(v *value) [][]graph.Split {

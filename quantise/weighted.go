@@ -208,7 +208,7 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 // stream's, and not as a part of a sum.
 func (l *lowering) roundedItself(v *value) bool {
 	c := l.consumer(v)
-	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !sums(c))
+	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !traitsOf(c.Op).sums)
 }
 
 // streamOf reports whether the value is rounded to the scale of a stream, to be
@@ -242,7 +242,7 @@ func (l *lowering) finest(v *value) float64 {
 // before, so that what the stream holds takes no room.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || !sums(c) || l.streamOf(v) {
+	if c == nil || !traitsOf(c.Op).sums || l.streamOf(v) {
 		return 0
 	}
 	for _, in := range c.Inputs {
