@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -38,7 +39,7 @@ func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
 
 // common reports whether a and b are functions of one value, entry by entry.
 func (l *lowering) common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
-	if !sameShape(a.shape, v.shape) || !sameShape(b.shape, v.shape) {
+	if !slices.Equal(a.shape, v.shape) || !slices.Equal(b.shape, v.shape) {
 		return nil, fa, fb, false
 	}
 	if a == b {
@@ -65,7 +66,7 @@ func (l *lowering) firstRoot(x *value) (*value, curve) {
 
 // broadcast returns the value as an expression of the given shape.
 func (l *lowering) broadcast(x *value, shape []int) *expr {
-	if sameShape(x.shape, shape) {
+	if slices.Equal(x.shape, shape) {
 		return l.take(x)
 	}
 	return l.tensorExpr(l.tensor(x), broadcastView(x.shape, shape), shape)
@@ -80,12 +81,12 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	c, same := uniform(t)
 	if same {
 		c = float64(c * cs)
-		if x.nonlinear() && sameShape(x.shape, v.shape) {
+		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			base, f := l.root(x)
 			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return float64(xs*y) + c })}
 			return
 		}
-		if sameShape(x.shape, v.shape) {
+		if slices.Equal(x.shape, v.shape) {
 			l.setAffine(v, x, xs, c)
 		}
 	}

@@ -70,5 +70,5 @@ func (l *lowering) roundTerm(x *value, e *expr) model.TensorID {
 	if f := l.formatted(x); f > 0 {
 		return l.roundFormat(x, e, x.rng, min(f, narrowBits), wholeLine)
 	}
-	return l.round(x.name, e, x.rng, l.plan.bits, wholeLine)
+	return l.round(x.name, e, l.reachOf(x.rng), l.plan.bits, wholeLine)
 }

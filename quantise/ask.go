@@ -41,7 +41,7 @@ func (e *expr) plusConst(c int64) *expr {
 
 // notNegative is 1 where e ≥ 0 and 0 where e < 0, by look-ups: of e in a table of
 // two pieces, or of e's upper bits, which ⌊e/2^s⌋ are, with the sign of e.
-func (l *lowering) notNegative(name string, e *expr) model.TensorID {
+func (l *builder) notNegative(name string, e *expr) model.TensorID {
 	out := l.witness(name, e.shape, 0, 0, 1)
 	bits := tableBits(e.min, e.max)
 	if bits <= directBits {
@@ -56,7 +56,7 @@ func (l *lowering) notNegative(name string, e *expr) model.TensorID {
 
 // isZero is 1 where e = 0 and 0 elsewhere: by a table of three pieces, or as
 // [e ≥ 0] − [e ≥ 1].
-func (l *lowering) isZero(name string, e *expr) *expr {
+func (l *builder) isZero(name string, e *expr) *expr {
 	if tableBits(e.min, e.max) <= directBits {
 		out := l.witness(name, e.shape, 0, 0, 1)
 		l.direct(e, l.zeroTable(directBits), out)
@@ -69,27 +69,27 @@ func (l *lowering) isZero(name string, e *expr) *expr {
 }
 
 // direct adds the look-up out = table(e).
-func (l *lowering) direct(e *expr, table model.TableID, out model.TensorID) {
+func (l *builder) direct(e *expr, table model.TableID, out model.TensorID) {
 	step := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Lo: model.None, Table: table, Out: out, Den: model.None,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: e.acc, Lo: model.None, Table: table, Out: out, Den: model.None,
 	}
 	l.fit(&step, e)
 	l.g.Steps = append(l.g.Steps, step)
 }
 
 // signTable is 1 on the keys from 0 on and 0 below.
-func (l *lowering) signTable(bits int) model.TableID {
+func (l *builder) signTable(bits int) model.TableID {
 	return l.aroundZero("not negative", bits, []model.Piece{{End: 1 << (bits - 1)}, {End: 1 << bits, Offset: 1}})
 }
 
 // zeroTable is 1 at the key 0 and 0 elsewhere.
-func (l *lowering) zeroTable(bits int) model.TableID {
+func (l *builder) zeroTable(bits int) model.TableID {
 	half := int64(1) << (bits - 1)
 	return l.aroundZero("zero", bits, []model.Piece{{End: half}, {End: half + 1, Offset: 1}, {End: 2 * half}})
 }
 
 // aroundZero is a table of pieces on the keys [−2^(bits−1), 2^(bits−1)).
-func (l *lowering) aroundZero(name string, bits int, pieces []model.Piece) model.TableID {
+func (l *builder) aroundZero(name string, bits int, pieces []model.Piece) model.TableID {
 	name = fmt.Sprintf("%s %d", name, bits)
 	return l.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces, Values: model.None})
 }

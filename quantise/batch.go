@@ -115,7 +115,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 func sameFixed(a, b *lowering) error {
 	for i := range a.fixeds {
 		x, y := &a.fixeds[i], &b.fixeds[i]
-		if x.weights != nil && y.weights != nil && x.key == y.key && x.weights.same(y.weights) {
+		if v, w := a.weights[x.id], b.weights[y.id]; v != nil && w != nil && x.key == y.key && v.same(w) {
 			continue
 		}
 		if t := &a.g.Tensors[x.id]; !sameFill(x.fill, y.fill, model.Size(t.Shape)) {

@@ -50,7 +50,7 @@ const (
 func (b *Block) ofText() bool { return b.Kind == textSoftmaxBlock || b.Kind == loweredSoftmaxBlock }
 
 // begin notes that a block begins here.
-func (l *lowering) begin(b Block) {
+func (l *builder) begin(b Block) {
 	b.Tensors, b.Tables, b.Steps = len(l.g.Tensors), len(l.g.Tables), len(l.g.Steps)
 	b.TableBits, b.ActBits = l.plan.tableBits, l.plan.bits
 	l.blocks = append(l.blocks, b)

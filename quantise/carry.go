@@ -119,7 +119,7 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 
 // movedParts is partsOf for a tensor whose entries may be those of another one, which
 // is cut instead.
-func (l *lowering) movedParts(id model.TensorID) parts {
+func (l *builder) movedParts(id model.TensorID) parts {
 	t := l.g.Tensors[id]
 	if _, known := l.parts[id]; known || t.Kind != model.Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View.Sums() {
 		return l.partsOf(id)
@@ -314,8 +314,9 @@ const finestParts = 8
 // units of 2^−fine; what they make of the low limbs is below the sum's own unit.
 func (l *lowering) finePart(v *value, w weighting, p parts, frac, fine int) *expr {
 	most := int64(1) << (fine - 1)
-	id := l.fixed(w.name+", rest", w.shape, frac+fine, -most, most, w.t, remainders(w.t, frac, fine))
-	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, frac, " rest of ", fine)
+	id := l.fixed(w.name+", rest", w.shape, frac+fine, -most, most, remainders(w.t, frac, fine))
+	l.weights[id] = w.t
+	l.key(fmt.Sprint(w.name, " by ", w.t.by, w.shape, frac, " rest of ", fine), 0)
 	other, labels := w.operand(p.high)
 	bound := int64(w.count) * most * l.magnitude(p.high)
 	e := &expr{shape: w.out, frac: l.g.Tensors[p.high].Frac + frac + fine, min: -bound, max: bound}

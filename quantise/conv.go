@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -110,7 +111,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	// Computed weights.
 	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
 	ida, colLabels = operand(ida)
-	if t := l.g.Tensors[idb]; !sameShape(t.Shape, shape) {
+	if t := l.g.Tensors[idb]; !slices.Equal(t.Shape, shape) {
 		idb = l.virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: idb, View: reshapeView(t.Shape, shape)}}, t.Frac)
 	}
 	e := l.product(out, ida, colLabels, idb, labels, count)

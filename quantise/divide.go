@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -36,7 +37,7 @@ type quotient struct {
 // 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den. The
 // steps that state this are model.Division's; here their sizes are chosen, so
 // that neither side of the equation wraps.
-func (l *lowering) divide(d quotient) model.TensorID {
+func (l *builder) divide(d quotient) model.TensorID {
 	den := l.g.Tensors[d.den]
 	if den.Min < 1 {
 		refuse("a divisor may be %d", den.Min)
@@ -68,10 +69,10 @@ func (l *lowering) divide(d quotient) model.TensorID {
 
 // division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
 // steps that constrain it but for a look-up of q. It returns the remainder.
-func (l *lowering) division(acc model.Acc, den, q model.TensorID, most int64) *expr {
+func (l *builder) division(acc model.Acc, den, q model.TensorID, most int64) *expr {
 	shape := l.g.Tensors[den].Shape
 	r := l.witness("remainder", shape, 0, 0, most)
-	step := model.Step{Kind: model.StepDivide, Name: l.node.Name, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
+	step := model.Step{Kind: model.StepDivide, Name: l.name, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
 	d := l.g.Division(&step)
 	zero := step
 	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
@@ -101,7 +102,7 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 	}
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
-		if c, same := uniform(t); same && sameShape(b.shape, v.shape) {
+		if c, same := uniform(t); same && slices.Equal(b.shape, v.shape) {
 			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
 			return
 		}
@@ -230,7 +231,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}
 	limit := int64(pow2(shift)*float64(l.magnitude(num))/float64(lo)) + 1
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: l.entries(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
+		Node: l.name, Entries: l.entries(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
 		Frac: tn.Frac - frac + shift, TableBits: table,
 	}, model.Log2Ceil(int(limit)) + 2 + (want - shift)})
 

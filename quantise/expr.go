@@ -1,6 +1,8 @@
 package quantise
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -53,7 +55,7 @@ func (e *expr) plus(o *expr) *expr {
 
 // tensorExpr is tensor id as an expression, through a view (nil: as it is) of
 // the given shape.
-func (l *lowering) tensorExpr(id model.TensorID, v *model.View, shape []int) *expr {
+func (l *builder) tensorExpr(id model.TensorID, v *model.View, shape []int) *expr {
 	t := &l.g.Tensors[id]
 	e := &expr{shape: shape, frac: t.Frac, min: t.Min, max: t.Max}
 	e.acc.Linear = []model.Linear{{Coef: 1, Src: id, View: v}}
@@ -61,12 +63,12 @@ func (l *lowering) tensorExpr(id model.TensorID, v *model.View, shape []int) *ex
 }
 
 // room reports whether an accumulator of magnitude a can be rounded later.
-func (l *lowering) room(a float64) bool { return a <= float64(l.plan.limit()) }
+func (l *builder) room(a float64) bool { return a <= float64(l.plan.limit()) }
 
 // take returns the value as an expression of its shape for an accumulator to
 // include: the pending one if nobody else wants it, its tensor otherwise.
 func (l *lowering) take(v *value) *expr {
-	if v.id == model.None && v.pending != nil && v.uses == 1 && sameShape(v.pending.shape, v.shape) {
+	if v.id == model.None && v.pending != nil && v.uses == 1 && slices.Equal(v.pending.shape, v.shape) {
 		return v.pending
 	}
 	id := l.tensor(v)
@@ -84,16 +86,16 @@ func (l *lowering) takeFlat(v *value) *expr {
 }
 
 // exact makes a tensor of an accumulator as it is.
-func (l *lowering) exact(name string, e *expr) model.TensorID {
+func (l *builder) exact(name string, e *expr) model.TensorID {
 	id := l.witness(name, e.shape, e.frac, e.min, e.max)
 	l.g.Steps = append(l.g.Steps, model.Step{
-		Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None,
+		Kind: model.StepExact, Name: l.name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None,
 	})
 	return id
 }
 
 // rowProduct is a·b, entry by entry of one shape, which is in [0, most].
-func (l *lowering) rowProduct(shape []int, a, b model.TensorID, most int64) *expr {
+func (l *builder) rowProduct(shape []int, a, b model.TensorID, most int64) *expr {
 	e := &expr{shape: shape, max: most}
 	e.acc.Products = []model.Product{{Coef: 1, A: a, B: b, LabelsA: allLabels(shape), LabelsB: allLabels(shape)}}
 	return e

@@ -47,14 +47,14 @@ func matrixFormula(n, m int, wanted func(at int) bool) *model.Formula {
 // mask is a constant of zeros and ones for the axes of an accumulator with these
 // labels: by formula if there is one, without the axes along which it repeats itself.
 // It returns the labels of its axes.
-func (l *lowering) mask(name string, shape, labels []int, one func(at int) bool) (model.TensorID, []int) {
+func (l *builder) mask(name string, shape, labels []int, one func(at int) bool) (model.TensorID, []int) {
 	if r := len(shape); r >= 2 {
 		n, m := shape[r-2], shape[r-1]
 		if f := matrixFormula(n, m, one); f != nil && repeats(n*m, model.Size(shape), one) {
 			return l.formula(name, shape[r-2:], 0, f, 0, 1), labels[r-2:]
 		}
 	}
-	return l.fixed(name, shape, 0, 0, 1, nil, func(dst []int32, from int) {
+	return l.fixed(name, shape, 0, 0, 1, func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = 0
 			if one(from + i) {
@@ -75,7 +75,7 @@ func repeats(n, size int, one func(at int) bool) bool {
 }
 
 // formula adds a tensor by formula.
-func (l *lowering) formula(name string, shape []int, frac int, f *model.Formula, lo, hi int64) model.TensorID {
+func (l *builder) formula(name string, shape []int, frac int, f *model.Formula, lo, hi int64) model.TensorID {
 	return l.add(model.Tensor{Name: name, Shape: shape, Kind: model.ByFormula, Frac: frac, Formula: f, Min: lo, Max: hi})
 }
 
@@ -85,7 +85,7 @@ const leastFormula = 16
 
 // byFormula adds a constant of the given values, rounded to frac, as a formula or a
 // multiple of one, if it is that.
-func (l *lowering) byFormula(name string, shape []int, values []float64, frac int) (id model.TensorID, ok bool) {
+func (l *builder) byFormula(name string, shape []int, values []float64, frac int) (id model.TensorID, ok bool) {
 	scale := pow2(frac)
 	at := func(i int) int64 { return int64(math.Round(values[i] * scale)) }
 	if len(values) < leastFormula {

@@ -103,7 +103,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	if f := l.formatted(v); f > 0 {
 		return l.roundFormat(v, e, rng, f, b)
 	}
-	return l.round(v.name, e, rng, l.plan.bits, b)
+	return l.round(v.name, e, l.reachOf(rng), l.plan.bits, b)
 }
 
 // piecewiseRange is the magnitude that sets the scale of a piecewise function's
@@ -252,7 +252,7 @@ func (l *lowering) tableInput(base *value) (*expr, int) {
 		if l.formatted(base) > 0 {
 			id = l.roundFormat(base, e, base.rng, 15, wholeLine)
 		} else {
-			id = l.round(base.name, e, base.rng, l.plan.bits, wholeLine)
+			id = l.round(base.name, e, l.reachOf(base.rng), l.plan.bits, wholeLine)
 		}
 	}
 	return l.tensorExpr(id, nil, t.Shape), l.g.Tensors[id].Frac

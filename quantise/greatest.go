@@ -36,7 +36,7 @@ func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 	if !same {
 		id = l.virtual(t.Name, moved, []model.Linear{{Coef: 1, Src: id, View: w}}, t.Frac)
 	}
-	if shape = append(shape, count); !sameShape(shape, moved) {
+	if shape = append(shape, count); !slices.Equal(shape, moved) {
 		id = l.virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: id, View: reshapeView(moved, shape)}}, t.Frac)
 	}
 	if t.Max-t.Min <= mostSpread {
@@ -51,7 +51,7 @@ func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 
 // wideGreater plays the halves of the last axis against each other: b + c·(a − b),
 // where c says whether a ≥ b.
-func (l *lowering) wideGreater(name string, id model.TensorID, at int) model.TensorID {
+func (l *builder) wideGreater(name string, id model.TensorID, at int) model.TensorID {
 	t := l.g.Tensors[id]
 	k := t.Shape[at]
 	half := (k + 1) / 2

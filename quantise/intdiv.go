@@ -3,6 +3,7 @@ package quantise
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -32,7 +33,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) integerDivision {
 	}
 	a, b := operand(0), operand(1)
 	var e *expr
-	if p := a.pending; p != nil && a.id == model.None && a.uses == 1 && sameShape(a.shape, v.shape) && sameShape(p.shape, v.shape) && p.abs() < model.Bound/4 {
+	if p := a.pending; p != nil && a.id == model.None && a.uses == 1 && slices.Equal(a.shape, v.shape) && slices.Equal(p.shape, v.shape) && p.abs() < model.Bound/4 {
 		e = p // as it is, before anything is rounded
 	} else {
 		e = l.tensorExpr(l.tensor(a), broadcastView(a.shape, v.shape), v.shape)
@@ -97,7 +98,7 @@ const mostDigit = 14
 // longDivision is ⌊num/den⌋ and what that leaves, for numerators of any sign: digit by
 // digit, from the highest one on, each with the remainder of the one before. The first
 // takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
-func (l *lowering) longDivision(name string, d integerDivision) (quotient, rest *expr) {
+func (l *builder) longDivision(name string, d integerDivision) (quotient, rest *expr) {
 	e, shape := d.num, d.num.shape
 	den := l.repeated(d.den, shape)
 	least := l.g.Tensors[d.den].Min

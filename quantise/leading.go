@@ -13,7 +13,7 @@ const leadBits = 13
 // leading finds the first digit of a wide integer that is not 0, of which there is
 // one: first[i], which is 0 or 1, says whether that is digit i; lead is the digit,
 // next the one after it.
-func (l *lowering) leading(shape []int, digits []model.TensorID) (first []model.TensorID, lead, next *expr) {
+func (l *builder) leading(shape []int, digits []model.TensorID) (first []model.TensorID, lead, next *expr) {
 	positive := l.steppedTable("not zero", digitBits, []model.Piece{{End: 1}, {End: 1 << digitBits, Offset: 1}})
 	first = make([]model.TensorID, len(digits))
 	lead, next = &expr{shape: shape}, &expr{shape: shape}
@@ -43,7 +43,7 @@ func (l *lowering) leading(shape []int, digits []model.TensorID) (first []model.
 // so many of its highest bits, an even number of bits from the end. It returns the
 // root of what brought them to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
-func (l *lowering) leadingBits(shape []int, lead, next *expr, name string, values []int32) (scale, out model.TensorID) {
+func (l *builder) leadingBits(shape []int, lead, next *expr, name string, values []int32) (scale, out model.TensorID) {
 	scale = l.witness("scale", shape, 0, 1, 1<<(digitBits/2-1))
 	var pieces []model.Piece
 	for i := range digitBits / 2 {

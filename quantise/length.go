@@ -63,10 +63,10 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, stat
 		var err error
 		l := newLowering(b.graph, ranges, opts, stats)
 		if i == 0 {
-			l.length = &length{bound: bound, whole: whole, other: list[1].graph}
+			l.free(&length{bound: bound, whole: whole, other: list[1].graph})
 			l, err = l.choose()
 		} else {
-			l.length = &length{bound: bound, whole: whole, other: list[0].graph, numbers: all[0].length.numbers, given: true}
+			l.free(&length{bound: bound, whole: whole, other: list[0].graph, numbers: all[0].length.numbers, given: true})
 			l.plan = all[0].plan
 			err = l.run()
 		}
@@ -137,6 +137,13 @@ type length struct {
 	numbers []int
 	given   bool
 	at      int
+}
+
+// free has a dimension of that length be free; nil: none is.
+func (l *lowering) free(f *length) {
+	if l.length = f; f != nil {
+		l.usual = func(shape []int) int { return f.number(f.usual(shape)) }
+	}
 }
 
 // again is what the next pass of the same lowering knows.

@@ -17,7 +17,7 @@ import (
 // limb for its key; a look-up of the remainder the next, and so on; what is left
 // in the end is looked up in a range. Every remainder is thereby kept below the
 // shift that it is one of (model.rangeBits), so that each look-up forces its own.
-func (l *lowering) limbs(id model.TensorID, bits, top, least int) []model.TensorID {
+func (l *builder) limbs(id model.TensorID, bits, top, least int) []model.TensorID {
 	t := l.g.Tensors[id]
 	n, h, lo, hi := 1, int64(0), t.Min, t.Max
 	for ; n < least || lo < -1<<top || hi > 1<<top; n++ {
@@ -51,10 +51,10 @@ func (l *lowering) limbs(id model.TensorID, bits, top, least int) []model.Tensor
 
 // cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder. What
 // keeps the remainder in its range, a look-up of it alone, is the caller's to add.
-func (l *lowering) cut(e *expr, shift int, table model.TableID, out model.TensorID) *expr {
+func (l *builder) cut(e *expr, shift int, table model.TableID, out model.TensorID) *expr {
 	lo := l.witness("low bits", e.shape, 0, 0, 1<<shift-1)
 	step := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift, Lo: lo, Table: table, Out: out, Den: model.None,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: e.acc, Shift: shift, Lo: lo, Table: table, Out: out, Den: model.None,
 	}
 	l.fit(&step, e)
 	l.g.Steps = append(l.g.Steps, step)
@@ -62,12 +62,12 @@ func (l *lowering) cut(e *expr, shift int, table model.TableID, out model.Tensor
 }
 
 // shiftedTable is the table of key + first on the keys [0, 2^bits).
-func (l *lowering) shiftedTable(bits int, first int64) model.TableID {
+func (l *builder) shiftedTable(bits int, first int64) model.TableID {
 	return l.steppedTable(fmt.Sprintf("from %d, %d", first, bits), bits, []model.Piece{{End: 1 << bits, Slope: 1, Offset: first}})
 }
 
 // stretchedTable is the table of ⌊key/2^drop⌋ on the keys [0, 2^(bits+drop)).
-func (l *lowering) stretchedTable(bits, drop int) model.TableID {
+func (l *builder) stretchedTable(bits, drop int) model.TableID {
 	name := fmt.Sprintf("upper %d of %d", bits, bits+drop)
 	return l.addTable(name, model.Table{
 		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}, Values: model.None,
@@ -75,6 +75,6 @@ func (l *lowering) stretchedTable(bits, drop int) model.TableID {
 }
 
 // steppedTable is a table of pieces on the keys [0, 2^bits).
-func (l *lowering) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
+func (l *builder) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
 	return l.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces, Values: model.None})
 }

@@ -17,7 +17,7 @@ const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(logBits-1))
 // logOfDigits is log(N·2^−unit) with logBits bits of fraction, N being the wide integer,
 // at least 1, that has these digits: from its leading bits, so right to 2^−12 and a few
 // roundings for N of any size. The caller knows its bounds.
-func (l *lowering) logOfDigits(shape []int, digits []model.TensorID, unit int) *expr {
+func (l *builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *expr {
 	first, lead, next := l.leading(shape, digits)
 	ln := func(x float64) int64 { return int64(math.Round(x * (1 << logBits))) }
 	values := l.column("logarithms", func() []int32 {

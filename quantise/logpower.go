@@ -32,7 +32,7 @@ func lowerLogPower(l *lowering, n *graph.Node, op graph.LogPower, v *value) {
 
 // logPower is the logarithm of the sum of the squares of the rows of a tensor, and
 // epsilon; of a sum that is 0 that of a small part of a unit's square.
-func (l *lowering) logPower(r rows, id model.TensorID, epsilon float64) model.TensorID {
+func (l *builder) logPower(r rows, id model.TensorID, epsilon float64) model.TensorID {
 	t := l.g.Tensors[id]
 	// N is taken times 4^up, so that the epsilon keeps its leading bits, or the 1 in its
 	// place is nothing beside a unit's square.

@@ -13,28 +13,20 @@ import (
 
 // lowering is one pass over a float graph.
 type lowering struct {
+	*builder
 	fg     *graph.Graph
 	ranges map[string]Range
 	opts   Options
-	plan   plan
 	stats  *weightStats
-	batch  int     // the size that a free batch has in fg; 1 if it is not free
 	length *length // nil if none is free
 
-	g      *model.Graph
 	values map[string]*value
 	node   *graph.Node // being lowered
-	tables map[string]model.TableID
-	fixeds []fixed
+	// weights are those of fixed tensors whose values follow from them, the circuit and
+	// the key.
+	weights map[model.TensorID]*constantWeights
 	// roundeds are the constants among them that have one scale.
-	roundeds map[roundedConstant]model.TensorID
-	// rowSums bounds the sum of the magnitudes along the last axis of tensors
-	// for which that is known to be less than the entries' bounds say.
-	rowSums map[model.TensorID]int64
-	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
-	// for which that is known to be less than the entries' bounds say.
-	rowNorms      map[model.TensorID]float64
-	parts         map[model.TensorID]parts           // limbs of wide tensors
+	roundeds      map[roundedConstant]model.TensorID
 	stream        map[string]int                     // scales of sums (streams)
 	scalings      map[string]*scaling                // of inputs
 	chains        map[string]*scaling                // the same by the values of their chains
@@ -43,22 +35,15 @@ type lowering struct {
 	asked         map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 	classes       map[model.TensorID]classes         // of extended inputs
 
-	uses         tableUses
 	underprecise []string // values with a format for weights of which half the channels have few bits for all that
-
-	blocks  []Block
-	past    *past // of a block that is made again; nil otherwise
-	steps   []stepReport
-	clamps  []clamp
-	maxBits int  // activation bits that leave the weights enough of the bound
-	draft   bool // the first pass, which nobody executes
+	maxBits      int      // activation bits that leave the weights enough of the bound
 }
 
-// stepReport is a StepReport with the table size the step would need for its
-// wanted bits.
-type stepReport struct {
-	StepReport
-	needTable int
+// at says which node the steps that follow belong to, and returns the one before.
+func (l *lowering) at(n *graph.Node) (before *graph.Node) {
+	before = l.node
+	l.node, l.name = n, n.Name
+	return before
 }
 
 // value is a tensor of the float graph.
@@ -95,42 +80,23 @@ type value struct {
 	narrow map[int]model.TensorID
 }
 
-// refusal carries the reason why a node cannot be quantised from where it is
-// found to run, which goes on to find the others.
-type refusal struct{ err error }
-
-func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
-
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats) *lowering {
-	return &lowering{
-		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
-		g:      &model.Graph{Name: fg.Name},
-		values: map[string]*value{}, uses: newTableUses(), tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, roundeds: map[roundedConstant]model.TensorID{},
-		maxBits: 15,
+	l := &lowering{
+		builder: newBuilder(fg.Name, &stats.columns), fg: fg, ranges: ranges, opts: opts, stats: stats,
+		values: map[string]*value{}, weights: map[model.TensorID]*constantWeights{}, roundeds: map[roundedConstant]model.TensorID{},
+		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
 	}
+	l.ownTables = len(opts.Formats) > 0
+	return l
 }
 
 // again returns another pass over the same graph, with this plan.
 func (l *lowering) again(p plan) *lowering {
 	next := newLowering(l.fg, l.ranges, l.opts, l.stats)
-	next.plan, next.batch, next.length = p, l.batch, l.length.again()
+	next.plan, next.batch = p, l.batch
+	next.free(l.length.again())
 	return next
-}
-
-// entries is the size of a shape for one element of the batch, and a text of usual
-// length: what decides on formats must not depend on the size that a free dimension is
-// tried with.
-func (l *lowering) entries(shape []int) int {
-	if l.length != nil {
-		return l.length.number(l.length.usual(shape))
-	}
-	n := model.Size(shape)
-	if n%l.batch == 0 {
-		n /= l.batch
-	}
-	return n
 }
 
 // run lowers every node and returns all refusals as one error.
@@ -165,7 +131,7 @@ func (l *lowering) run() error {
 	}
 	var errs []error
 	for _, n := range l.fg.Nodes {
-		l.node = n
+		l.at(n)
 		out := n.Output
 		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
@@ -222,22 +188,15 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 			return false, nil
 		}
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(refusal)
-			if !is {
-				panic(r)
-			}
-			ok, err = false, why.err
+	err = try(func() {
+		switch s := l.chains[n.Output]; {
+		case s == nil:
+			operatorOf(n.Op).lower(l, n, v)
+		case n.Output == s.last:
+			l.scaledInput(v, s)
 		}
-	}()
-	switch s := l.chains[n.Output]; {
-	case s == nil:
-		operatorOf(n.Op).lower(l, n, v)
-	case n.Output == s.last:
-		l.scaledInput(v, s)
-	}
-	return true, nil
+	})
+	return err == nil, err
 }
 
 // empty adds the tensor of an input or output without entries.
@@ -248,21 +207,16 @@ func (l *lowering) empty(v *value) model.TensorID {
 }
 
 func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(refusal)
-			if !is {
-				panic(r)
-			}
-			err = fmt.Errorf("output %q: %w", name, why.err)
-		}
-	}()
 	v := l.values[name]
 	if v == nil {
 		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
 	}
-	l.node = &graph.Node{Name: name, Op: graph.Identity{}}
-	return l.tensor(v), nil
+	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
+	err = try(func() { id = l.tensor(v) })
+	if err != nil {
+		err = fmt.Errorf("output %q: %w", name, err)
+	}
+	return id, err
 }
 
 // consumer returns the one node that reads the value; nil if there are more.

@@ -80,16 +80,5 @@ func newTableColumn(first int64, values []int32) tableColumn {
 // next forgets what nobody has asked for since it was last called.
 func (m *madeColumns) next() { m.last, m.before, m.at = nil, m.last, nil }
 
-// made are the columns that the lowering remembers, nil if it remembers none.
-func (l *lowering) made() *madeColumns {
-	switch {
-	case l.past != nil:
-		return &l.past.columns.made
-	case l.stats != nil:
-		return &l.stats.columns
-	}
-	return nil
-}
-
 // column is a function's column of that name.
-func (l *lowering) column(name string, make func() []int32) []int32 { return l.made().get(name, make) }
+func (l *builder) column(name string, make func() []int32) []int32 { return l.columns.get(name, make) }

@@ -153,7 +153,7 @@ func keptLabels(shape, labels, out []int) (kept, dims []int) {
 }
 
 // dropBroadcast is keptLabels for a tensor.
-func (l *lowering) dropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
+func (l *builder) dropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
 	t := l.g.Tensors[id]
 	kept, dims := keptLabels(t.Shape, labels, out)
 	if len(kept) == len(labels) {

@@ -14,7 +14,7 @@ func init() { register(lowerMaxPool, always[graph.MaxPool](traits{})) }
 // greater returns a virtual tensor, of the given shape, with the larger of two
 // views of src entry by entry: b + relu(a − b), where the look-up forces the
 // relu and nothing else is left to choose.
-func (l *lowering) greater(name string, src model.TensorID, a, b *model.View, shape []int) model.TensorID {
+func (l *builder) greater(name string, src model.TensorID, a, b *model.View, shape []int) model.TensorID {
 	t := l.g.Tensors[src]
 	spread := t.Max - t.Min
 	diff := &expr{shape: shape, frac: t.Frac, min: -spread, max: spread}
@@ -29,7 +29,7 @@ func (l *lowering) greater(name string, src model.TensorID, a, b *model.View, sh
 
 // reluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
 // the model has already, or else the smallest.
-func (l *lowering) reluTable(spread int64) model.TableID {
+func (l *builder) reluTable(spread int64) model.TableID {
 	top := int64(1)<<l.plan.bits - 1
 	if l.hasTable(piecewiseName(keep, 0, top, l.plan.tableBits)) && spread <= top {
 		return l.piecewise(keep, 0, top)
@@ -64,7 +64,7 @@ func (l *lowering) within(x *value, bits int) model.TensorID {
 }
 
 // windowMax is the maximum over windows along one axis, of which there are dim.
-func (l *lowering) windowMax(name string, id model.TensorID, at int, w window, dim int) model.TensorID {
+func (l *builder) windowMax(name string, id model.TensorID, at int, w window, dim int) model.TensorID {
 	t := l.g.Tensors[id]
 	out := append([]int(nil), t.Shape...)
 	out[at] = dim
@@ -91,7 +91,7 @@ func (l *lowering) windowMax(name string, id model.TensorID, at int, w window, d
 }
 
 // greaterOf is greater for a tensor of the given shape and a view of src.
-func (l *lowering) greaterOf(name string, a, src model.TensorID, b *model.View, shape []int) model.TensorID {
+func (l *builder) greaterOf(name string, a, src model.TensorID, b *model.View, shape []int) model.TensorID {
 	ta, tb := l.g.Tensors[a], l.g.Tensors[src]
 	lo, hi := min(ta.Min, tb.Min), max(ta.Max, tb.Max)
 	diff := &expr{shape: shape, frac: ta.Frac, min: lo - hi, max: hi - lo}
@@ -106,7 +106,7 @@ func (l *lowering) greaterOf(name string, a, src model.TensorID, b *model.View, 
 
 // lastAxisMax is the maximum along the last axis, by halving; the result keeps
 // the axis with dimension 1.
-func (l *lowering) lastAxisMax(name string, id model.TensorID) model.TensorID {
+func (l *builder) lastAxisMax(name string, id model.TensorID) model.TensorID {
 	for {
 		t := l.g.Tensors[id]
 		at := len(t.Shape) - 1
@@ -132,7 +132,7 @@ func (l *lowering) lastAxisMax(name string, id model.TensorID) model.TensorID {
 
 // rowMax is the maximum along the last axis of scores, which the result keeps with
 // dimension 1: by halving, or of rows of any length by the step that is for these.
-func (l *lowering) rowMax(m scores) model.TensorID {
+func (l *builder) rowMax(m scores) model.TensorID {
 	if !m.open {
 		return l.lastAxisMax("maximum", m.id)
 	}
@@ -140,7 +140,7 @@ func (l *lowering) rowMax(m scores) model.TensorID {
 	last := len(t.Shape) - 1
 	rows := t.Shape[:last:last]
 	top := l.witness("maximum", rows, t.Frac, t.Min, t.Max)
-	step := model.Step{Kind: model.StepMax, Name: l.node.Name, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: m.id}
+	step := model.Step{Kind: model.StepMax, Name: l.name, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: m.id}
 	is := l.witness("is the maximum", t.Shape, 0, 0, 1)
 	c := l.g.Maximum(&step, is)
 	l.g.Steps = append(l.g.Steps, step)

@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -148,7 +149,7 @@ func lowerExpand(l *lowering, n *graph.Node, op graph.Expand, v *value) {
 
 func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
 	x := l.values[n.Inputs[0]]
-	if sameShape(x.shape, v.shape) {
+	if slices.Equal(x.shape, v.shape) {
 		lowerReshape(l, n, op, v)
 		return
 	}

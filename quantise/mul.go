@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -82,7 +83,7 @@ func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
 		return false
 	}
 	if lo == hi {
-		if sameShape(x.shape, v.shape) {
+		if slices.Equal(x.shape, v.shape) {
 			l.setAffine(v, x, lo, 0)
 		}
 		v.pending = l.broadcast(x, v.shape).times(int64(lo))
@@ -90,7 +91,7 @@ func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
 	}
 	labels, kept := broadcastLabels(t.Shape, v.shape)
 	a, la := l.squeezed(id, v.shape)
-	c := l.fixed(name, kept, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) {
+	c := l.fixed(name, kept, 0, int64(lo), int64(hi), func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(t.At(from + i))
 		}

@@ -42,7 +42,7 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 		id, times = l.centred(r, id, count)
 	}
 	l.begin(Block{Kind: normBlock, Of: id, Mask: model.None, Axes: op.Axes, Sum: op.Sum, Epsilon: op.Epsilon, Times: times})
-	v.pending = l.normalised(r, id, op, times)
+	v.pending = l.normalised(r, id, op.Sum, op.Epsilon, times)
 	if !slices.Equal(op.Axes, []int{len(v.shape) - 1}) {
 		v.pending.norm = 0 // rows are not along the last axis
 	}
@@ -63,17 +63,17 @@ func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 }
 
 // normalised is the norm of the rows of a tensor, which is that many times what the
-// epsilon goes with.
-func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times int) *expr {
+// epsilon goes with. sum: the sum of the squares is meant, not their mean.
+func (l *builder) normalised(r rows, id model.TensorID, sum bool, epsilon float64, times int) *expr {
 	t := l.g.Tensors[id]
 	mean := r.count
-	if op.Sum {
+	if sum {
 		mean = 1
 	}
 	// N is taken times 4^up, if that is needed for the epsilon. Below its digit
 	// number up/6 all of a row is 0.
 	up := 0
-	eps := float64(op.Epsilon * float64(mean) * float64(times) * float64(times) * pow2(2*t.Frac))
+	eps := float64(epsilon * float64(mean) * float64(times) * float64(times) * pow2(2*t.Frac))
 	if eps < 1<<10 {
 		up = digitBits / 2
 	}
@@ -126,7 +126,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 
 // rowNorm bounds the Euclidean norm of the rows of a tensor to which an accumulator
 // was rounded, of which the rows' norm is known; clamping makes them no longer.
-func (l *lowering) rowNorm(id model.TensorID, e *expr) {
+func (l *builder) rowNorm(id model.TensorID, e *expr) {
 	if t := &l.g.Tensors[id]; e.norm > 0 && len(t.Shape) > 0 {
 		l.rowNorms[id] = float64(e.norm*pow2(t.Frac-e.frac)) + float64(math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2)
 	}
@@ -147,7 +147,7 @@ func limbBits(width, top int) int {
 // row whose first digit has the number of a limb for its from, all limbs from that
 // one on count together, with its factor: their own would be too large where they
 // are 0. Where it has a negative number the row is 0.
-func (l *lowering) sumOfLimbs(r rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *expr {
+func (l *builder) sumOfLimbs(r rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *expr {
 	all := allLabels(r.of)
 	sum := &expr{shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
@@ -177,7 +177,7 @@ func (l *lowering) sumOfLimbs(r rows, id model.TensorID, limbs []model.TensorID,
 }
 
 // suffix is the number that limbs make from limb i on.
-func (l *lowering) suffix(name string, limbs []model.TensorID, i, bits int) model.TensorID {
+func (l *builder) suffix(name string, limbs []model.TensorID, i, bits int) model.TensorID {
 	if i == len(limbs)-1 {
 		return limbs[i]
 	}
@@ -207,7 +207,7 @@ func inverseRoots(mean, exp int) []int32 {
 }
 
 // squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.
-func (l *lowering) squares(r rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
+func (l *builder) squares(r rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
 	w := wide{shape: r.shape, constant: least}
 	for i := range limbs {
 		for j := range i + 1 {

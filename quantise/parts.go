@@ -74,13 +74,13 @@ func keysAreZero(e *expr, frac int) bool {
 // if that is coarser; out has at most the given bits. A table that would be too
 // large is done without: by limbs where f is a clamp to those bits, by a coarser
 // scale otherwise.
-func (l *lowering) roundOn(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
+func (l *builder) roundOn(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
 	return l.roundOnLow(name, e, frac, bits, lowBits(bits), f)
 }
 
 // carryOn is roundOn for what only sums read, so that it may have any limbs: both look-ups
 // have keys of about as many bits.
-func (l *lowering) carryOn(name string, e *expr, frac int) model.TensorID {
+func (l *builder) carryOn(name string, e *expr, frac int) model.TensorID {
 	shift := max(e.frac-frac, 0)
 	low := (tableBits(keys(e, frac))+shift)/2 - shift
 	if t := (restTable{shift + low, shift}); low < 1 || shift == 0 || t.bits > mostRest || !l.plan.paysRest(t) {
@@ -90,7 +90,7 @@ func (l *lowering) carryOn(name string, e *expr, frac int) model.TensorID {
 }
 
 // roundOnLow is roundOn with a low limb of k bits, if it comes to limbs.
-func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
+func (l *builder) roundOnLow(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
 	frac = max(min(frac, e.frac), e.frac-maxRounding)
 	line := f == wholeLine
 	table := tableBits(keys(e, frac))
@@ -126,7 +126,7 @@ func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f piecewi
 }
 
 // roundOnce is roundOn with one look-up, in a table of that size or a little larger.
-func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f piecewise) model.TensorID {
+func (l *builder) roundOnce(name string, e *expr, frac, bits, table int, f piecewise) model.TensorID {
 	top := int64(1)<<bits - 1
 	flo, fhi := f.at(frac)
 	lo, hi := max(flo, -top), min(fhi, top)
@@ -145,9 +145,9 @@ func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f piec
 }
 
 // reported notes the precision of a step that has what it asks for.
-func (l *lowering) reported(e *expr, frac, bits int) {
+func (l *builder) reported(e *expr, frac, bits int) {
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: tableBits(keys(e, frac)),
+		Node: l.name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: tableBits(keys(e, frac)),
 	}, 1})
 }
 
@@ -186,12 +186,12 @@ const mostLow = 13
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
 // is what it would be without. Of what is clamped that counts as saturated which f, the
 // function that is made of the value, is not flat beyond.
-func (l *lowering) roundToParts(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
+func (l *builder) roundToParts(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
 	return l.roundToLimbs(name, e, frac, bits, lowBits(bits), f)
 }
 
 // roundToLimbs is roundToParts with a low limb of k bits.
-func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
+func (l *builder) roundToLimbs(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
 	shift := e.frac - frac
 	one := shift > 0 && l.paysRest(restTable{shift + k, shift}, e.shape)
 	// The remainder's range is as large as low's, if that is exact.
@@ -218,7 +218,7 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f piece
 	}
 	rest := l.witness("low bits", e.shape, 0, 0, int64(1)<<(shift+k)-1)
 	cut := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest, Out: high, Den: model.None,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest, Out: high, Den: model.None,
 	}
 	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
 		cut.Table = l.piecewiseOf(keep, -model.Bound, model.Bound, table)
@@ -239,7 +239,7 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f piece
 	case shift > 0:
 		remainder := l.witness("low bits", e.shape, 0, 0, int64(1)<<shift-1)
 		l.g.Steps = append(l.g.Steps, model.Step{
-			Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: l.tensorExpr(rest, nil, e.shape).acc,
+			Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: l.tensorExpr(rest, nil, e.shape).acc,
 			Shift: shift, Lo: remainder, Table: l.shiftedTable(k, 0), Out: low, Den: model.None,
 		})
 		l.inRange(l.tensorExpr(remainder, nil, e.shape), shift)
@@ -252,7 +252,7 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f piece
 
 // rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the
 // given bits, times 1 where the high one is not negative, and 0 elsewhere.
-func (l *lowering) rectified(name string, e *expr, frac, bits int) model.TensorID {
+func (l *builder) rectified(name string, e *expr, frac, bits int) model.TensorID {
 	id := l.roundToParts(name+", rounded", e, frac, bits, rectifier)
 	p := l.partsOf(id)
 	positive := l.notNegative(name+", sign", l.tensorExpr(p.high, nil, e.shape))
@@ -266,7 +266,7 @@ func (l *lowering) rectified(name string, e *expr, frac, bits int) model.TensorI
 }
 
 // joined returns the tensor that has these limbs.
-func (l *lowering) joined(name string, p parts) model.TensorID {
+func (l *builder) joined(name string, p parts) model.TensorID {
 	high, low := l.g.Tensors[p.high], l.g.Tensors[p.low]
 	id := l.add(model.Tensor{
 		Name: name, Shape: high.Shape, Kind: model.Virtual, Frac: low.Frac,
@@ -279,7 +279,7 @@ func (l *lowering) joined(name string, p parts) model.TensorID {
 
 // partsOf returns the limbs of a tensor, by look-ups unless it was rounded to
 // limbs in the first place.
-func (l *lowering) partsOf(id model.TensorID) parts {
+func (l *builder) partsOf(id model.TensorID) parts {
 	if p, ok := l.parts[id]; ok {
 		return p
 	}
@@ -290,7 +290,7 @@ func (l *lowering) partsOf(id model.TensorID) parts {
 	p.low = l.witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.bits-1)
 	table := tableBits(kmin, kmax)
 	l.g.Steps = append(l.g.Steps, model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: t.Shape, Acc: l.tensorExpr(id, nil, t.Shape).acc,
+		Kind: model.StepLookup, Name: l.name, Shape: t.Shape, Acc: l.tensorExpr(id, nil, t.Shape).acc,
 		Shift: p.bits, Lo: p.low, Table: l.piecewiseOf(keep, kmin, kmax, table), Out: p.high, Den: model.None,
 	})
 	l.inRange(l.tensorExpr(p.low, nil, t.Shape), p.bits)
@@ -299,6 +299,6 @@ func (l *lowering) partsOf(id model.TensorID) parts {
 }
 
 // fits30 reports whether e scaled up by 2^s can still be looked up.
-func (l *lowering) fits30(e *expr, s int) bool {
+func (l *builder) fits30(e *expr, s int) bool {
 	return float64(e.abs())*pow2(s) < model.Bound/2 && coefficients(e)*pow2(s) < model.Bound
 }

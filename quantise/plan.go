@@ -66,7 +66,7 @@ func (p plan) improve(l *lowering, opts Options) plan {
 }
 
 // chunks estimates the number of chunks of a pass, of canonical size (model.Finish).
-func (l *lowering) chunks() int {
+func (l *builder) chunks() int {
 	const entries, few = 1 << 22, 64 // of a chunk, and chunks that are not too many
 	n := 0
 	for i := range l.g.Steps {

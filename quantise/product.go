@@ -73,7 +73,7 @@ func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model
 
 // product is Σ a·b over the labels that the output does not have, of which
 // there are count combinations.
-func (l *lowering) product(shape []int, a model.TensorID, la []int, b model.TensorID, lb []int, count int) *expr {
+func (l *builder) product(shape []int, a model.TensorID, la []int, b model.TensorID, lb []int, count int) *expr {
 	ta, tb := &l.g.Tensors[a], &l.g.Tensors[b]
 	e := &expr{shape: shape, frac: ta.Frac + tb.Frac}
 	e.min = min(ta.Min*tb.Min, ta.Min*tb.Max, ta.Max*tb.Min, ta.Max*tb.Max) * int64(count)
@@ -97,7 +97,7 @@ func broadcastLabels(shape, out []int) (labels, kept []int) {
 
 // squeezed returns a tensor without the axes that broadcast to shape, and its
 // labels.
-func (l *lowering) squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
+func (l *builder) squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
 	t := l.g.Tensors[id]
 	labels, kept := broadcastLabels(t.Shape, shape)
 	if len(kept) == len(t.Shape) {

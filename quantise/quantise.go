@@ -304,7 +304,7 @@ func (l *lowering) choose() (*lowering, error) {
 			break
 		}
 	}
-	p, some := l.plan.withUses(l)
+	p, some := l.plan.withUses(l.builder)
 	if !some {
 		return l, nil
 	}

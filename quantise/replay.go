@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/graph"
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -52,8 +51,8 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 		b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits > b.TableBits || !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32) {
 		return nil, nil, ErrOtherSteps
 	}
-	l := newLowering(&graph.Graph{}, nil, Options{}, nil)
-	l.plan, l.batch, l.node = plan{tableBits: b.TableBits, bits: b.ActBits}, batch, &graph.Node{}
+	l := newBuilder("", &columns.made)
+	l.plan, l.batch = plan{tableBits: b.TableBits, bits: b.ActBits}, batch
 	l.past = &past{tables: g.Tables[:b.Tables], columns: columns}
 	l.g.Tensors, l.g.Tables = slices.Clone(g.Tensors[:b.Tensors]), slices.Clone(g.Tables[:b.Tables])
 	a = &static.Argument{Given: map[model.TensorID]static.Interval{}, Results: map[model.TensorID]static.Interval{}, RowSums: map[model.TensorID]int64{}}
@@ -89,14 +88,14 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 }
 
 // lower makes the steps, and adds what is known of them besides the bounds of tensors.
-func (b *Block) lower(l *lowering, a *static.Argument) error {
+func (b *Block) lower(l *builder, a *static.Argument) error {
 	shape := l.g.Tensors[b.Of].Shape
 	if len(b.Axes) > 0 && rowsOf(shape, b.Axes).count > maxNorm {
 		return ErrOtherSteps
 	}
 	switch b.Kind {
 	case normBlock:
-		e := l.normalised(rowsOf(shape, b.Axes), b.Of, graph.Norm{Axes: b.Axes, Sum: b.Sum, Epsilon: b.Epsilon}, b.Times)
+		e := l.normalised(rowsOf(shape, b.Axes), b.Of, b.Sum, b.Epsilon, b.Times)
 		if e.min > 0 || e.max < 0 || e.max > 2*model.Bound || e.min < -2*model.Bound {
 			return ErrOtherSteps // of numbers that make no sense
 		}

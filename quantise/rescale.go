@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -89,7 +90,7 @@ func (l *lowering) quotientOf(v *value, e *expr, den model.TensorID, most int64)
 const leastQuotients = 8
 
 // quotients bounds ⌊e/den⌋ and 0, and says whether one division has them.
-func (l *lowering) quotients(e *expr, den model.TensorID, most int64) (first, last int64, fits bool) {
+func (l *builder) quotients(e *expr, den model.TensorID, most int64) (first, last int64, fits bool) {
 	least := l.g.Tensors[den].Min
 	first, last = min(floorDiv(e.min, least), 0), max(floorDiv(e.max, least), 0)
 	bits := max(tableBits(first, last), leastQuotients)
@@ -99,9 +100,9 @@ func (l *lowering) quotients(e *expr, den model.TensorID, most int64) (first, la
 }
 
 // repeated is a tensor that broadcasts to a shape, in that.
-func (l *lowering) repeated(id model.TensorID, shape []int) model.TensorID {
+func (l *builder) repeated(id model.TensorID, shape []int) model.TensorID {
 	t := l.g.Tensors[id]
-	if sameShape(t.Shape, shape) {
+	if slices.Equal(t.Shape, shape) {
 		return id
 	}
 	return l.virtual("divisor", shape, []model.Linear{{Coef: 1, Src: id, View: broadcastView(t.Shape, shape)}}, t.Frac)

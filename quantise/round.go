@@ -11,18 +11,18 @@ import (
 const maxRounding = 28
 
 // round adds the look-ups of out = clamp(f(round(e))) on a scale that gives
-// the calibrated range, head-room included, the given number of bits, or
+// magnitudes up to reach, 0 if nothing is known of them, the given number of bits, or
 // fewer if the static bound would need a larger table. It returns the
 // result's tensor, of e's shape.
-func (l *lowering) round(name string, e *expr, rng Range, bits int, f piecewise) model.TensorID {
+func (l *builder) round(name string, e *expr, reach float64, bits int, f piecewise) model.TensorID {
 	// A value that asks for more than the model's usual bits gets them as far
 	// as the tables reach, but does not ask for larger ones.
 	usual := min(bits, l.plan.bits)
 	top := int64(1)<<bits - 1
 	frac, want := e.frac, e.frac
-	if r := rng.abs() * l.opts.Headroom; r > 0 {
-		frac = floorLog2(float64(top) / r)
-		want = floorLog2(float64(int64(1)<<usual-1) / r)
+	if reach > 0 {
+		frac = floorLog2(float64(top) / reach)
+		want = floorLog2(float64(int64(1)<<usual-1) / reach)
 	}
 	// Finer than the accumulator itself means nothing.
 	frac, want = min(frac, e.frac), min(want, e.frac)
@@ -40,14 +40,14 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f piecewise)
 	for klo, khi := keys(e, want); klo < -(1<<(needTable-1)) || khi >= 1<<(needTable-1); {
 		needTable++
 	}
-	if rng.abs() == 0 {
+	if reach == 0 {
 		needTable = 1 // nothing is known about the scale, so nothing is lost
 	}
 	if needTable > cheapTable && f == wholeLine && usual > leastLimbed {
 		return l.roundOn(name, e, wide, bits, f) // in limbs
 	}
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: l.entries(e.shape), Bits: usual - (want - frac), Wanted: usual,
+		Node: l.name, Entries: l.entries(e.shape), Bits: usual - (want - frac), Wanted: usual,
 		Frac: frac, Shift: e.frac - frac, TableBits: l.plan.tableBits,
 	}, needTable})
 	lo, hi := f.at(frac)
@@ -72,21 +72,21 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f piecewise)
 // tableFor returns the size of the piecewise table for keys of e on the given
 // scale: the model's own, unless more bits than usual must be dropped. Then the
 // keys are as many bits shorter, as e is within 2^29.
-func (l *lowering) tableFor(e *expr, frac int) int {
+func (l *builder) tableFor(e *expr, frac int) int {
 	return min(l.plan.tableBits, 30-(e.frac-frac))
 }
 
 // roundTo rounds e to the given frac, or a coarser one if the largest tables
 // are too small, without a clamp; for operands of sums, where what matters is
 // the scale. What rounds to nothing on that scale becomes a constant.
-func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
+func (l *builder) roundTo(name string, e *expr, frac int) model.TensorID {
 	half := int64(1) << (l.plan.tableBits - 1)
 	lo, hi := keys(e, frac)
 	if e.frac-frac > maxRounding || lo == 0 && hi == 0 {
-		zero := l.fixed(name, nil, frac, 0, 0, nil, func([]int32, int) {})
+		zero := l.fixed(name, nil, frac, 0, 0, func([]int32, int) {})
 		return l.virtual(name, e.shape, []model.Linear{{Coef: 1, Src: zero, View: labelView(nil, e.shape)}}, frac)
 	}
-	if own := len(l.opts.Formats) > 0 || l.plan.tableBits >= cheapTable; own && (lo < -half || hi >= half) {
+	if own := l.ownTables || l.plan.tableBits >= cheapTable; own && (lo < -half || hi >= half) {
 		return l.roundOn(name, e, frac, formatBits, wholeLine) // with a table of its own, or limbs
 	}
 	for lo < -half || hi >= half {
@@ -118,10 +118,10 @@ func keys(e *expr, frac int) (lo, hi int64) {
 
 // lookup adds the step out = table(round(e·2^(frac−e.frac))) and the range
 // steps of its remainder. out may be None for a range table.
-func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.TensorID) {
+func (l *builder) lookup(e *expr, frac int, table model.TableID, out model.TensorID) {
 	shift := e.frac - frac
 	step := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape,
 		Lo: model.None, Table: table, Out: out, Den: model.None,
 	}
 	if shift == 0 {
@@ -159,7 +159,7 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within
 // their ranges would have no proof.
-func (l *lowering) fit(s *model.Step, acc *expr) {
+func (l *builder) fit(s *model.Step, acc *expr) {
 	t := &l.g.Tables[s.Table]
 	first, last := acc.min>>s.Shift, acc.max>>s.Shift
 	switch {
@@ -185,10 +185,10 @@ func coefficients(e *expr) float64 {
 
 // inRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
 // when the model's range table is smaller and a larger one does not pay.
-func (l *lowering) inRange(e *expr, bits int) {
+func (l *builder) inRange(e *expr, bits int) {
 	k := l.plan.shift()
 	step := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: e.acc,
 		Lo: model.None, Out: model.None, Den: model.None,
 	}
 	if bits <= k || l.paysRest(restTable{bits: bits}, e.shape) {
@@ -204,7 +204,7 @@ func (l *lowering) inRange(e *expr, bits int) {
 	l.g.Steps = append(l.g.Steps, step)
 	low := l.tensorExpr(lo, nil, e.shape)
 	l.g.Steps = append(l.g.Steps, model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: low.acc,
+		Kind: model.StepLookup, Name: l.name, Shape: e.shape, Acc: low.acc,
 		Lo: model.None, Table: l.rangeTable(k), Out: model.None, Den: model.None,
 	})
 }

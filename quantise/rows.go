@@ -48,7 +48,7 @@ func (r rows) repeated() *model.View { return labelView(r.labels, r.of) }
 // centred returns x less its row's mean, or a multiple of that: exactly in short
 // rows, as count·x less the sum, and otherwise with the mean rounded on a finer
 // scale than x.
-func (l *lowering) centred(r rows, id model.TensorID, count int) (of model.TensorID, times int) {
+func (l *builder) centred(r rows, id model.TensorID, count int) (of model.TensorID, times int) {
 	t, m := l.g.Tensors[id], l.magnitude(id)
 	if count <= 64 && 2*int64(count)*m < 1<<28 {
 		sum := l.virtual("sum", r.shape, []model.Linear{{Coef: 1, Src: id, View: r.sum}}, t.Frac)
@@ -74,7 +74,7 @@ const meanLimb = 10 // bits of the limbs of long sums
 //
 // It is long division: the digits of the sum, from the highest on, each with the
 // remainder from the one before; the last remainder gives the guard bits.
-func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []model.Linear {
+func (l *builder) mean(r rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.count)
 	if count*l.magnitude(id) >= 1<<29 {
 		limbs = l.limbs(id, meanLimb, min(28-model.Log2Ceil(r.count), digitBits), 1)
@@ -112,6 +112,6 @@ func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []mo
 }
 
 // scalar is a fixed number.
-func (l *lowering) scalar(name string, x int64) model.TensorID {
-	return l.fixed(name, nil, 0, x, x, nil, func(dst []int32, _ int) { dst[0] = int32(x) })
+func (l *builder) scalar(name string, x int64) model.TensorID {
+	return l.fixed(name, nil, 0, x, x, func(dst []int32, _ int) { dst[0] = int32(x) })
 }

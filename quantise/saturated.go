@@ -14,14 +14,14 @@ type clamp struct {
 }
 
 // saturates says that the step which is added next clamps at these rows of its table.
-func (l *lowering) saturates(rows []model.Rows) {
+func (l *builder) saturates(rows []model.Rows) {
 	if len(rows) > 0 {
 		l.clamps = append(l.clamps, clamp{len(l.g.Steps), rows})
 	}
 }
 
 // clamped is saturates for a piecewise table.
-func (l *lowering) clamped(id model.TableID, k kind, lo, hi int64, low, high bool) {
+func (l *builder) clamped(id model.TableID, k kind, lo, hi int64, low, high bool) {
 	l.saturates(rowsBeyond(&l.g.Tables[id], k, lo, hi, low, high))
 }
 
@@ -49,7 +49,7 @@ func rowsBeyond(t *model.Table, k kind, lo, hi int64, low, high bool) []model.Ro
 // state how many look-ups hit them. Steps that have nothing to report, because what
 // is beyond their range does not matter, may look up in the same tables: a table of
 // their own would cost every proof its rows.
-func (l *lowering) markSaturated() {
+func (l *builder) markSaturated() {
 	for _, c := range l.clamps {
 		t := &l.g.Tables[l.g.Steps[c.step].Table]
 		t.Saturated = united(append(t.Saturated, c.rows...))

@@ -3,6 +3,7 @@ package quantise
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -75,7 +76,7 @@ func (l *lowering) onlyReader(name string) *graph.Node {
 // extend adds a node to the end of the chain, if it can be part of it.
 func (s *scaling) extend(fg *graph.Graph, n *graph.Node) bool {
 	op, ok := n.Op.(graph.Arithmetic)
-	if !ok || !sameShape(fg.Shapes[n.Output], fg.Shapes[s.last]) {
+	if !ok || !slices.Equal(fg.Shapes[n.Output], fg.Shapes[s.last]) {
 		return false
 	}
 	first := n.Inputs[0] == s.last

@@ -107,7 +107,7 @@ const (
 )
 
 // gap is how much scores have to be raised that are not masked.
-func (l *lowering) gap(m scores) int64 {
+func (l *builder) gap(m scores) int64 {
 	t := l.g.Tensors[m.id]
 	return t.Max - t.Min + int64(loweredBy)<<t.Frac
 }
@@ -142,13 +142,13 @@ func (l *lowering) lowers(m scores, b Block, x *value) bool {
 
 // keysOf is the size of the table of exponentials of scores that are not lowered, which is at
 // most 2^16 unless there is no way.
-func (l *lowering) keysOf(m scores) int {
+func (l *builder) keysOf(m scores) int {
 	t := l.g.Tensors[m.id]
 	return min(keyBits(m, t.Max-t.Min, t.Frac, finestKeys(m, t.Max-t.Min, t.Frac)), 16)
 }
 
 // loweredScores raises all scores that a mask of 0 and 1 leaves.
-func (l *lowering) loweredScores(m scores, mask model.TensorID, labels []int) scores {
+func (l *builder) loweredScores(m scores, mask model.TensorID, labels []int) scores {
 	t := l.g.Tensors[m.id]
 	if t.Frac < 0 || t.Frac > finestKey {
 		refuse("scores on a scale of %d bits are not lowered", t.Frac)

@@ -66,7 +66,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 }
 
 // sharesOf makes the shares themselves, 1 being 2^bits; what is summed is 2^summed.
-func (l *lowering) sharesOf(m scores, name string, summed, bits int) model.TensorID {
+func (l *builder) sharesOf(m scores, name string, summed, bits int) model.TensorID {
 	if c, ok := l.fineCut(m); ok {
 		return l.fineShares(m, c, name, summed, bits)
 	}
@@ -75,7 +75,7 @@ func (l *lowering) sharesOf(m scores, name string, summed, bits int) model.Tenso
 
 // probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
 // 2^summed.
-func (l *lowering) probabilities(s shares, name string, summed, bits int) model.TensorID {
+func (l *builder) probabilities(s shares, name string, summed, bits int) model.TensorID {
 	one := int64(1) << bits
 	shape := s.key.shape
 	id := l.witness(name, shape, bits, 0, one)
@@ -101,7 +101,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 		return
 	}
 	s := l.shares(l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: 16}), 16)
-	v.pending = s.scores.less(l, s.under("maximum and logarithm", s.top), s.fine, s.key.frac, s.least)
+	v.pending = s.scores.less(l.builder, s.under("maximum and logarithm", s.top), s.fine, s.key.frac, s.least)
 }
 
 // shares are what a Softmax and its logarithm have in common.
@@ -181,7 +181,7 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 }
 
 // shares makes the keys. What is summed has that many bits.
-func (l *lowering) shares(m scores, bits int) shares {
+func (l *builder) shares(m scores, bits int) shares {
 	t := l.g.Tensors[m.id]
 	logMax := func(frac int) int64 { return mostLog(m.width, frac) }
 	top := l.rowMax(m)
@@ -246,7 +246,7 @@ const farBelow = 24
 // nearMaximum is the scores less their maximum, on the same scale of 2^unit: clamped
 // at −farBelow and with that added, so that they begin at 1, and 0 where they are
 // masked. It returns the new maximum and spread as well.
-func (l *lowering) nearMaximum(m scores, top model.TensorID, spread int64, unit int) (scores, model.TensorID, int64) {
+func (l *builder) nearMaximum(m scores, top model.TensorID, spread int64, unit int) (scores, model.TensorID, int64) {
 	least := -int64(math.Ceil(farBelow * pow2(-unit)))
 	bits := model.Log2Ceil(int(spread) + 2)
 	first := -int64(1) << bits
@@ -264,7 +264,7 @@ func (l *lowering) nearMaximum(m scores, top model.TensorID, spread int64, unit 
 }
 
 // scaled is c times a tensor.
-func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorID {
+func (l *builder) scaled(name string, id model.TensorID, c int64) model.TensorID {
 	if c == 1 {
 		return id
 	}
@@ -273,7 +273,7 @@ func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorI
 
 // expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
 // That of the first key, which stands for masked entries, is 0.
-func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
+func (l *builder) expTable(frac int, first int64, bits int) model.TableID {
 	values := l.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
 		values := make([]int32, -first)
 		for i := 1; i < len(values); i++ {
@@ -299,7 +299,7 @@ type scores struct {
 }
 
 // maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
-func (l *lowering) maskedScores(m scores, mask model.TensorID, labels []int) scores {
+func (l *builder) maskedScores(m scores, mask model.TensorID, labels []int) scores {
 	t := l.g.Tensors[m.id]
 	e := l.product(m.shape, m.id, allLabels(m.shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, m.shape)}}
@@ -325,7 +325,7 @@ func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
 
 // less is 2^fine·x less a tensor of one number a row, which is at least as large: it
 // is not below least, which it is where x is masked.
-func (s scores) less(l *lowering, row model.TensorID, fine, frac int, least int64) *expr {
+func (s scores) less(l *builder, row model.TensorID, fine, frac int, least int64) *expr {
 	e := &expr{shape: s.shape, frac: frac, min: least, max: 0}
 	e.acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.id}}
 	if s.mask == model.None {
@@ -341,7 +341,7 @@ func (s scores) less(l *lowering, row model.TensorID, fine, frac int, least int6
 
 // logOfSum is the logarithm of the sums along the last axis, which they keep, of
 // exponentials of which one is 1: rounded to frac bits, at least 0 and at most most.
-func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []model.Linear {
+func (l *builder) logOfSum(exp model.TensorID, width, frac int, most int64) []model.Linear {
 	t := l.g.Tensors[exp]
 	last := len(t.Shape) - 1
 	if (elementary.Log(float64(width))+0.01)*pow2(frac) < 0.49 {

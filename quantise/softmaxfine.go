@@ -28,7 +28,7 @@ const (
 )
 
 // fineCut returns the size of the low limb of scores that are taken in limbs.
-func (l *lowering) fineCut(m scores) (c int, ok bool) {
+func (l *builder) fineCut(m scores) (c int, ok bool) {
 	t := l.g.Tensors[m.id]
 	if m.mask != model.None || m.open || t.Max-t.Min < 1<<leastFineSpread || t.Frac > logBits {
 		return 0, false
@@ -51,7 +51,7 @@ func (l *lowering) inFineShares(n *graph.Node, v *value) (c int, ok bool) {
 
 // fineShares makes the shares of a Softmax of scores in limbs, 1 being 2^bits, and what is
 // summed 2^summed.
-func (l *lowering) fineShares(m scores, c int, name string, summed, bits int) model.TensorID {
+func (l *builder) fineShares(m scores, c int, name string, summed, bits int) model.TensorID {
 	t := l.g.Tensors[m.id]
 	kmin, kmax := t.Min>>c, t.Max>>c
 	high := l.witness("scores, high", t.Shape, t.Frac-c, kmin, kmax)
@@ -107,7 +107,7 @@ func (l *lowering) fineShares(m scores, c int, name string, summed, bits int) mo
 
 // fineExpTable is the table of exp((key + 3/4)·2^−frac), 1 being 2^bits, for keys in
 // [first, 0], with its greatest value.
-func (l *lowering) fineExpTable(frac int, first int64, bits int) (model.TableID, int64) {
+func (l *builder) fineExpTable(frac int, first int64, bits int) (model.TableID, int64) {
 	values := l.column(fmt.Sprint("fine exp ", frac, first, bits), func() []int32 {
 		values := make([]int32, -first)
 		for i := range values {
@@ -120,7 +120,7 @@ func (l *lowering) fineExpTable(frac int, first int64, bits int) (model.TableID,
 
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
 // it forces.
-func (l *lowering) grown(e *expr, bits, frac int) model.TensorID {
+func (l *builder) grown(e *expr, bits, frac int) model.TensorID {
 	values := l.column(fmt.Sprint("grown ", frac, bits), func() []int32 {
 		values := make([]int32, 1<<bits)
 		for i := range values {

@@ -63,7 +63,7 @@ func boundsOf(s graph.Scalar) *piecewise {
 }
 
 // addTable returns the table with this content, adding it if it is new.
-func (l *lowering) addTable(key string, t model.Table) model.TableID {
+func (l *builder) addTable(key string, t model.Table) model.TableID {
 	if id, ok := l.tables[key]; ok {
 		return id
 	}
@@ -77,25 +77,25 @@ func (l *lowering) addTable(key string, t model.Table) model.TableID {
 }
 
 // hasTable says whether there is a table without a column that is known by that name.
-func (l *lowering) hasTable(key string) bool {
+func (l *builder) hasTable(key string) bool {
 	_, ok := l.tables[key]
 	return ok || l.past.named(key)
 }
 
 // rangeTable is the table of the keys [0, 2^bits).
-func (l *lowering) rangeTable(bits int) model.TableID {
+func (l *builder) rangeTable(bits int) model.TableID {
 	name := fmt.Sprintf("range %d", bits)
 	return l.addTable(name, model.Table{Name: name, Kind: model.TableRange, Bits: bits, Values: model.None})
 }
 
 // piecewise is the model's table, on all its keys, of a kind with the clamp
 // [lo, hi].
-func (l *lowering) piecewise(k kind, lo, hi int64) model.TableID {
+func (l *builder) piecewise(k kind, lo, hi int64) model.TableID {
 	return l.piecewiseOf(k, lo, hi, l.plan.tableBits)
 }
 
 // piecewiseOf is the same on the keys [−2^(bits−1), 2^(bits−1)).
-func (l *lowering) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
+func (l *builder) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	first := -int64(1) << (bits - 1)
 	// A clamp beyond what the keys reach is no clamp.
 	lo = max(lo, first)
@@ -139,8 +139,8 @@ func (l *lowering) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 
 // funcTable is a table with a committed column: values[i] belongs to key
 // first + i. The rows beyond len(values) repeat the last value.
-func (l *lowering) funcTable(name string, first int64, values []int32) model.TableID {
-	c := l.made().table(first, values)
+func (l *builder) funcTable(name string, first int64, values []int32) model.TableID {
+	c := l.columns.table(first, values)
 	if id, ok := l.tables[c.name]; ok {
 		return id
 	}
@@ -148,7 +148,7 @@ func (l *lowering) funcTable(name string, first int64, values []int32) model.Tab
 	if id, ok := l.past.function(bits, first, c.rows); ok {
 		return id
 	}
-	id := l.fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	id := l.fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), func(dst []int32, from int) { copy(dst, c.rows[from:]) })
 	return l.addTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 

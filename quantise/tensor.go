@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -13,7 +14,7 @@ func (l *lowering) tensor(v *value) model.TensorID {
 		return v.shaped
 	}
 	id := l.raw(v)
-	if have := l.g.Tensors[id].Shape; !sameShape(have, v.shape) {
+	if have := l.g.Tensors[id].Shape; !slices.Equal(have, v.shape) {
 		id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: reshapeView(have, v.shape)}}, l.g.Tensors[id].Frac)
 	}
 	v.shaped = id
@@ -27,8 +28,7 @@ func (l *lowering) raw(v *value) model.TensorID {
 		return v.id
 	}
 	if v.node != nil { // steps belong to the node they compute
-		defer func(n *graph.Node) { l.node = n }(l.node)
-		l.node = v.node
+		defer l.at(l.at(v.node))
 	}
 	switch {
 	case v.fn != nil && v.fn.piecewise != nil:
@@ -66,7 +66,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 	}
 	if final && !l.rounds(v, e) {
 		id := l.witness(v.name, e.shape, e.frac, e.min, e.max)
-		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
+		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
 	}
 	if v.node != nil && l.integers(v.name) && e.frac <= 0 {
@@ -90,7 +90,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		if l.residual(v) {
 			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))
 		}
-		id = l.round(v.name, e, rng, bits, wholeLine)
+		id = l.round(v.name, e, l.reachOf(rng), bits, wholeLine)
 	}
 	l.rowNorm(id, e)
 	if clipped {
@@ -112,6 +112,9 @@ const (
 func (l *lowering) rounds(v *value, e *expr) bool {
 	return l.entries(e.shape) >= manyOutputs && e.abs() >= 1<<(outputBits+7) && v.rng.abs() > 0
 }
+
+// reachOf is the largest magnitude of a calibrated range, head-room included.
+func (l *lowering) reachOf(r Range) float64 { return r.abs() * l.opts.Headroom }
 
 // residual reports whether the value is a sum that only sums read, as the
 // residual stream of a transformer is: its rounding errors add up from layer
@@ -169,7 +172,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	if l.formatted(v) > 0 {
 		n = l.roundFormat(v, e, v.rng, bits, wholeLine)
 	} else {
-		n = l.round(v.name, e, v.rng, bits, wholeLine)
+		n = l.round(v.name, e, l.reachOf(v.rng), bits, wholeLine)
 	}
 	if v.narrow == nil {
 		v.narrow = map[int]model.TensorID{}
@@ -193,11 +196,11 @@ func (l *lowering) tightened(v *value) model.TensorID {
 }
 
 // witness adds a committed tensor.
-func (l *lowering) witness(name string, shape []int, frac int, lo, hi int64) model.TensorID {
+func (l *builder) witness(name string, shape []int, frac int, lo, hi int64) model.TensorID {
 	return l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Witness, Frac: frac, Min: lo, Max: hi})
 }
 
-func (l *lowering) add(t model.Tensor) model.TensorID {
+func (l *builder) add(t model.Tensor) model.TensorID {
 	if len(t.Shape) > model.MaxRank {
 		refuse("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
 	}

@@ -110,7 +110,7 @@ func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
 		limits[i] = int32(at)
 		lo, hi = min(lo, at), max(hi, at)
 	}
-	thresholds := l.fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, nil, func(dst []int32, from int) { copy(dst, limits[from:]) })
+	thresholds := l.fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, func(dst []int32, from int) { copy(dst, limits[from:]) })
 	e := &expr{shape: v.shape, min: t.Min - hi - 1, max: t.Max - lo - 1}
 	if e.abs() >= model.Bound {
 		refuse("features of up to %d cannot be compared with thresholds of up to %d", max(-t.Min, t.Max), max(-lo, hi))
@@ -169,7 +169,7 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 		most = max(most, counts[i])
 	}
 	if most > 0 {
-		number := l.fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), nil, func(dst []int32, from int) { copy(dst, counts[from:]) })
+		number := l.fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), func(dst []int32, from int) { copy(dst, counts[from:]) })
 		in.acc.Linear = append(in.acc.Linear, model.Linear{Coef: -1, Src: number, View: labelView([]int{1}, in.shape)})
 		in.min -= int64(most)
 	}
@@ -232,7 +232,7 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) leafWeigh
 			lo, hi = min(lo, int64(x)), max(hi, int64(x))
 		}
 	}
-	w := leafWeights{id: l.fixed(v.name+", weights", t.Shape, frac, lo, hi, nil, func(dst []int32, from int) { copy(dst, whole[from:]) })}
+	w := leafWeights{id: l.fixed(v.name+", weights", t.Shape, frac, lo, hi, func(dst []int32, from int) { copy(dst, whole[from:]) })}
 	for j := range targets {
 		var least, greatest int64 // whatever leaves it may end in: what a certificate shows
 		for i := range leaves {

@@ -25,7 +25,7 @@ func newTableUses() tableUses {
 
 // sparse notes that a clamp table has another use, and reports whether limbs cost less
 // than the table for all the uses that the pass before has found.
-func (l *lowering) sparse(t clampTable, shape []int) bool {
+func (l *builder) sparse(t clampTable, shape []int) bool {
 	l.uses.clamps[t] += l.entries(shape)
 	return l.plan.sparse(t)
 }
@@ -42,7 +42,7 @@ var mostRest = 18
 // paysRest notes that a table of rests has another use, and reports whether it costs less
 // than two look-ups, of either part of a rest, for all the uses that the pass before has
 // found.
-func (l *lowering) paysRest(t restTable, shape []int) bool {
+func (l *builder) paysRest(t restTable, shape []int) bool {
 	l.uses.rests[t] += l.entries(shape)
 	return t.bits <= mostRest && l.plan.paysRest(t)
 }
@@ -55,7 +55,7 @@ func (p *plan) paysRest(t restTable) bool {
 
 // withUses returns the plan of a pass that knows of the uses of tables, and whether
 // there are any that other look-ups take the place of.
-func (p plan) withUses(l *lowering) (plan, bool) {
+func (p plan) withUses(l *builder) (plan, bool) {
 	p.uses, p.chunks = &l.uses, l.chunks()
 	for t := range p.uses.clamps {
 		if p.sparse(t) {

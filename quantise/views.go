@@ -1,6 +1,10 @@
 package quantise
 
-import "github.com/prove-model/prove-model/prover/circuit/model"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
 
 // axis is the group of one output axis that follows one source axis.
 func axis(out, in int) model.Group {
@@ -19,7 +23,7 @@ func identityGroups(rank int) []model.Group {
 // broadcastView views a tensor of shape in as one of shape out by NumPy's
 // rules; nil if the shapes are equal.
 func broadcastView(in, out []int) *model.View {
-	if sameShape(in, out) {
+	if slices.Equal(in, out) {
 		return nil
 	}
 	v := &model.View{}
@@ -58,7 +62,7 @@ func labelView(labels, out []int) *model.View {
 // equal size, since the work of a group grows with its size; nil if the shapes
 // are equal.
 func reshapeView(in, out []int) *model.View {
-	if sameShape(in, out) {
+	if slices.Equal(in, out) {
 		return nil
 	}
 	v := &model.View{}

@@ -6,7 +6,7 @@ import (
 )
 
 // virtual adds a sum of views, whose bounds follow from its sources'.
-func (l *lowering) virtual(name string, shape []int, def []model.Linear, frac int) model.TensorID {
+func (l *builder) virtual(name string, shape []int, def []model.Linear, frac int) model.TensorID {
 	var lo, hi int64
 	for i := range def {
 		a, b := l.linearBounds(&def[i], shape)
@@ -17,13 +17,13 @@ func (l *lowering) virtual(name string, shape []int, def []model.Linear, frac in
 
 // virtualOf adds a linear expression as a virtual tensor; it may know tighter
 // bounds than its terms do.
-func (l *lowering) virtualOf(name string, e *expr) model.TensorID {
+func (l *builder) virtualOf(name string, e *expr) model.TensorID {
 	return l.add(model.Tensor{Name: name, Shape: e.shape, Kind: model.Virtual, Frac: e.frac, Min: e.min, Max: e.max, Def: e.acc.Linear})
 }
 
 // linearBounds bounds one term: a sum has as many entries as its summed
 // indexes, and entries wired to nothing are Fill.
-func (l *lowering) linearBounds(t *model.Linear, out []int) (lo, hi int64) {
+func (l *builder) linearBounds(t *model.Linear, out []int) (lo, hi int64) {
 	src := &l.g.Tensors[t.Src]
 	lo, hi = src.Min, src.Max
 	if t.View != nil {
@@ -47,16 +47,4 @@ func (l *lowering) linearBounds(t *model.Linear, out []int) (lo, hi int64) {
 		lo, hi = hi, lo
 	}
 	return lo, hi
-}
-
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

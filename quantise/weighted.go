@@ -140,7 +140,7 @@ func (l *lowering) boundsOf(id model.TensorID, w weighting) operandBounds {
 }
 
 // magnitude is the largest absolute value of a tensor, at least 1.
-func (l *lowering) magnitude(id model.TensorID) int64 {
+func (l *builder) magnitude(id model.TensorID) int64 {
 	return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1)
 }
 

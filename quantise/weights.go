@@ -17,9 +17,6 @@ import (
 type fixed struct {
 	id   model.TensorID
 	fill filler
-	// weights, together with what the circuit says of the tensor and the key, decide
-	// on the values; nil if more than that does.
-	weights *constantWeights
 	// key tells the values apart from those of other weights of the model, so that
 	// they are not computed again; "" if nothing does.
 	key string
@@ -32,10 +29,17 @@ type fixed struct {
 type filler func(dst []int32, from int)
 
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, weights *constantWeights, fill filler) model.TensorID {
+func (l *builder) fixed(name string, shape []int, frac int, lo, hi int64, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, weights: weights})
+	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill})
 	return id
+}
+
+// key says by what name the values of the fixed tensor that was added last are known, and
+// their largest magnitude if that is known.
+func (l *builder) key(name string, most int64) {
+	f := &l.fixeds[len(l.fixeds)-1]
+	f.key, f.most = name, most
 }
 
 // values computes the values, in the width that they need: large weights are never
@@ -64,19 +68,19 @@ type roundedConstant struct {
 // embeddings that are the output layer as well.
 func (l *lowering) rounded(name string, w *constantWeights, shape []int, frac int, reach, most int64) model.TensorID {
 	key := roundedConstant{w.Tensor, frac}
-	if id, ok := l.roundeds[key]; ok && sameShape(l.g.Tensors[id].Shape, shape) {
+	if id, ok := l.roundeds[key]; ok && slices.Equal(l.g.Tensors[id].Shape, shape) {
 		return id
 	}
-	id := l.fixed(name, shape, frac, -reach, reach, w, quantised(w, frac, []int{0}, w.Len()))
-	f := &l.fixeds[len(l.fixeds)-1]
-	f.key, f.most = fmt.Sprint(name, " by ", w.by, shape, frac, " rounded"), most
+	id := l.fixed(name, shape, frac, -reach, reach, quantised(w, frac, []int{0}, w.Len()))
+	l.weights[id] = w
+	l.key(fmt.Sprint(name, " by ", w.by, shape, frac, " rounded"), most)
 	l.roundeds[key] = id
 	return id
 }
 
 // constant adds a fixed tensor, or one by formula, of the given values, rounded to
 // frac.
-func (l *lowering) constant(name string, shape []int, values []float64, frac int) model.TensorID {
+func (l *builder) constant(name string, shape []int, values []float64, frac int) model.TensorID {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		lo, hi = math.Min(lo, v), math.Max(hi, v)
@@ -88,7 +92,7 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	if id, ok := l.byFormula(name, shape, values, frac); ok {
 		return id
 	}
-	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32, from int) {
+	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(math.Round(values[from+i] * scale))
 		}
@@ -431,10 +435,10 @@ func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
 	if w.t.factors == nil && w.part == nil && r.whole {
 		return l.rounded(w.name, w.t, w.shape, frac, reach, r.most)
 	}
-	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, r.exponents, w.inner))
-	f := &l.fixeds[len(l.fixeds)-1]
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, quantised(w.t, frac, r.exponents, w.inner))
+	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.
-	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, " in ", len(r.exponents), " of ", l.opts.WeightBits), r.most
+	l.key(fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, " in ", len(r.exponents), " of ", l.opts.WeightBits), r.most)
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}

@@ -36,7 +36,7 @@ func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 
 // floor is ⌊e⌋ by look-ups with the identity for their table, and what they leave,
 // in units of e: e − ⌊e⌋ as parts whose look-ups keep them not negative.
-func (l *lowering) floor(name string, e *expr) (down *expr, rest []*expr) {
+func (l *builder) floor(name string, e *expr) (down *expr, rest []*expr) {
 	down = e
 	for left := e.frac; left > 0; {
 		if bits := tableBits(down.min>>left, down.max>>left); bits > wideTable {
@@ -61,7 +61,7 @@ func (l *lowering) floor(name string, e *expr) (down *expr, rest []*expr) {
 
 // floorParts is ⌊e/2^shift⌋, too wide for a table, as a multiple of 2^k and k bits
 // below that, and what is left of e.
-func (l *lowering) floorParts(name string, e *expr, shift, k int) (high, low, rest *expr) {
+func (l *builder) floorParts(name string, e *expr, shift, k int) (high, low, rest *expr) {
 	if e.abs() >= model.Bound {
 		refuse("values of up to %d cannot be rounded to whole numbers", e.abs())
 	}
@@ -78,7 +78,7 @@ func (l *lowering) floorParts(name string, e *expr, shift, k int) (high, low, re
 
 // clampWhole is min(max(e, lo), hi) of whole numbers too wide for a table: lo plus
 // what e is above it, where it is, and likewise below hi.
-func (l *lowering) clampWhole(name string, e *expr, lo, hi int64) *expr {
+func (l *builder) clampWhole(name string, e *expr, lo, hi int64) *expr {
 	above := func(e *expr) *expr { // max(e, 0)
 		c := l.notNegative(name+", within", e)
 		var id model.TensorID
@@ -103,7 +103,7 @@ func (l *lowering) clampWhole(name string, e *expr, lo, hi int64) *expr {
 }
 
 // trunc is ⌊e + (2^f − 1)·[e < 0]⌋ for e with f bits of fraction.
-func (l *lowering) trunc(name string, e *expr) *expr {
+func (l *builder) trunc(name string, e *expr) *expr {
 	if e.min >= 0 {
 		down, _ := l.floor(name, e)
 		return down
@@ -127,7 +127,7 @@ func (l *lowering) trunc(name string, e *expr) *expr {
 
 // round2even is ⌊e + ½⌋, less 1 where e is half-way between whole numbers and that
 // is odd.
-func (l *lowering) round2even(name string, e *expr) *expr {
+func (l *builder) round2even(name string, e *expr) *expr {
 	if e.frac > 30 || e.abs() <= 1<<(e.frac-1) {
 		return &expr{shape: e.shape} // nothing but 0
 	}

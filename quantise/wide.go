@@ -32,7 +32,7 @@ type wideTerm struct {
 // with the carry from below, and cut again. A term that may be negative has a
 // constant added to it and taken from the sum. All that is modulo 2^12 to the number
 // of digits; the carry out of the last one says nothing.
-func (l *lowering) digits(name string, w wide, most *big.Int) []model.TensorID {
+func (l *builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 	n := max(1, (most.BitLen()+digitBits-1)/digitBits)
 	rest := new(big.Int).Set(w.constant)
 	parts := make([][]wideTerm, n) // with exponents below digitBits
@@ -78,7 +78,7 @@ func (l *lowering) digits(name string, w wide, most *big.Int) []model.TensorID {
 
 // digit returns e mod 2^12 of an e that is not negative, as a tensor, and the
 // carry, nil if there is none or if it is not wanted.
-func (l *lowering) digit(name string, e *expr, wanted bool) (model.TensorID, *expr) {
+func (l *builder) digit(name string, e *expr, wanted bool) (model.TensorID, *expr) {
 	if a := e.acc; e.max < 1<<digitBits && a.Const == 0 && len(a.Products) == 0 && len(a.Linear) == 1 && a.Linear[0].Coef == 1 && a.Linear[0].View == nil {
 		return a.Linear[0].Src, nil
 	}
@@ -96,7 +96,7 @@ func (l *lowering) digit(name string, e *expr, wanted bool) (model.TensorID, *ex
 // pieces cuts e, which is not negative, into its lowest bits and, from there on,
 // digits. The last piece may be a little longer, the first is e itself if it is short.
 // What keeps the first in its range is for the caller to add where it is not e.
-func (l *lowering) pieces(name string, e *expr, low int) []*expr {
+func (l *builder) pieces(name string, e *expr, low int) []*expr {
 	width := model.Log2Ceil(int(e.max + 1))
 	if width <= low+2 {
 		return []*expr{e}
