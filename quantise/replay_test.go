@@ -3,6 +3,7 @@ package quantise
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -365,5 +366,98 @@ func TestBoundsAtTheEnds(t *testing.T) {
 			}
 			checkBounds(t, m, w)
 		}
+	}
+}
+
+// Whatever a certificate says of blocks, and a key of the tensors that they are of, making
+// the steps again ends in an answer: nothing in it panics.
+func TestReplayOfNonsense(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 17))
+	m := blocks(t)
+	values := columns(m)
+	odd := func(n int) int {
+		switch rng.IntN(6) {
+		case 0:
+			return rng.IntN(40) - 2
+		case 1:
+			return -n
+		case 2:
+			return n + rng.IntN(5) - 2
+		case 3:
+			return 1 << rng.IntN(32)
+		case 4:
+			return math.MaxInt32 - rng.IntN(3)
+		}
+		return rng.IntN(1 << 12)
+	}
+	list := func(l []int) []int {
+		l = slices.Clone(l)
+		for range rng.IntN(3) {
+			if len(l) > 0 && rng.IntN(2) == 0 {
+				l[rng.IntN(len(l))] = odd(l[0])
+			} else {
+				l = append(l, odd(1))
+			}
+		}
+		return l
+	}
+	refused := 0
+	const rounds = 6000
+	for range rounds {
+		b := m.Blocks[rng.IntN(len(m.Blocks))]
+		g := *m.Graph
+		for range 1 + rng.IntN(3) {
+			switch rng.IntN(16) {
+			case 0:
+				b.Kind = fixed.BlockKind(rng.IntN(8))
+			case 1:
+				b.TableBits, b.ActBits = odd(b.TableBits), odd(b.ActBits)
+			case 2:
+				b.ActBits = rng.IntN(21)
+			case 3:
+				b.Of = model.TensorID(odd(int(b.Of)))
+			case 4:
+				b.Axes = list(b.Axes)
+			case 5:
+				b.Epsilon = []float64{0, math.MaxFloat32, math.Inf(1), math.NaN(), 1e-300, -1, 1}[rng.IntN(7)]
+			case 6:
+				b.Times = odd(b.Times)
+			case 7:
+				b.Mask = model.TensorID(odd(int(b.Mask)))
+			case 8:
+				b.Labels = list(b.Labels)
+			case 9:
+				b.Summed, b.Bits = odd(b.Summed), odd(b.Bits)
+			case 10:
+				b.Summed, b.Bits = rng.IntN(24), rng.IntN(30)
+			case 11:
+				b.Width, b.Entries = odd(b.Width), odd(b.Entries)
+			case 12:
+				b.Tensors, b.Tables, b.Steps = odd(b.Tensors), odd(b.Tables), odd(b.Steps)
+			default: // the tensor
+				if b.Of < 0 || int(b.Of) >= len(g.Tensors) {
+					continue
+				}
+				g.Tensors = slices.Clone(g.Tensors)
+				x := &g.Tensors[b.Of]
+				x.Frac = []int{odd(x.Frac), rng.IntN(80) - 40, rng.IntN(900) - 450}[rng.IntN(3)]
+				bound := int64(1) << rng.IntN(30)
+				x.Min, x.Max = -rng.Int64N(bound), rng.Int64N(bound)
+				if rng.IntN(3) == 0 {
+					x.Shape = list(x.Shape)
+					for i, d := range x.Shape {
+						x.Shape[i] = d & (1<<17 - 1)
+					}
+				}
+			}
+		}
+		if _, _, err := b.Replay(&g, 1, fixed.NewColumns(values)); err != nil {
+			if refused++; !errors.Is(err, fixed.ErrOtherSteps) {
+				t.Fatalf("%+v: %v", b, err)
+			}
+		}
+	}
+	if refused < rounds/2 {
+		t.Errorf("%d of %d are refused", refused, rounds)
 	}
 }

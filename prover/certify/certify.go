@@ -126,12 +126,6 @@ type Certificate struct {
 // and holds it against the policy but for its commitment. Errors about its bytes or
 // what it proves wrap verifier.ErrInvalid or proof.ErrMalformed.
 func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certificate, err error) {
-	// As in the verifier: what makes this panic is no certificate.
-	defer func() {
-		if p := recover(); p != nil {
-			said, err = nil, fmt.Errorf("%w: certificate: failed on it: %v", verifier.ErrInvalid, p)
-		}
-	}()
 	e, size, err := readHead(r, key)
 	if err != nil {
 		return nil, err

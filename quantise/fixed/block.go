@@ -8,11 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Block says where in a circuit steps begin whose bounds take more than intervals to
-// see, as they are relations between what the steps compute: those of a norm, of a
-// mean, of a Softmax, of the logarithm of a power. Everything else that decides on the steps
-// is in it too, so that they can be made again (Replay). It holds for every size of the
-// free dimensions.
+// Block says where in a circuit the steps of a norm, a mean, a Softmax or the logarithm of a
+// power begin. Their bounds do not follow from intervals, as they are relations between what
+// the steps compute. A block has all that decides on the steps, so that Replay can make them
+// once more. It holds for every size of the free dimensions.
 type Block struct {
 	Kind BlockKind
 	// Tensors, Tables and Steps are how many there are in the circuit before it.
@@ -45,6 +44,9 @@ const (
 	LogPowerBlock
 	LoweredSoftmaxBlock // of texts, with masked scores lowered
 )
+
+// ofSoftmax reports whether a block is a Softmax, or its logarithm.
+func (b *Block) ofSoftmax() bool { return b.Kind == SoftmaxBlock || b.ofText() }
 
 // ofText reports whether a block is a Softmax in a circuit with a free length.
 func (b *Block) ofText() bool { return b.Kind == TextSoftmaxBlock || b.Kind == LoweredSoftmaxBlock }

@@ -1,6 +1,7 @@
 package fixed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Columns are the values of fixed tensors that are known, and tables that blocks have
-// been found to take: many take the same.
+// Columns are the values of fixed tensors that are known, and the tables of functions that
+// blocks took: many blocks take the same.
 type Columns struct {
 	values map[model.TensorID][]int32
 	made   ColumnCache
@@ -26,30 +27,22 @@ func NewColumns(values map[model.TensorID][]int32) *Columns {
 // circuit has.
 var ErrOtherSteps = errors.New("the steps are not those of the block")
 
-// Replay makes the steps of a block again, in a circuit with a free batch of the given
-// size, at least 2, or 1 if the batch is not free, and compares them with the circuit's. If they are the same, bounds that
-// this package knows of them are the circuit's, whoever has made it: nothing that the
-// circuit says of its computed tensors is relied on but what the block is of, which the
-// caller has to check (Argument.Given). Fixed tensors that the block has must have the
-// values that they have here: used are those for which columns have said so.
+// Replay makes the steps of a block once more and compares them with those that the circuit
+// has. If they are the same, what this package knows of them holds for the circuit, whoever
+// made it. It relies on nothing that the circuit says of its computed tensors but the interval
+// of the tensor that the block is of, which the caller has to check (Argument.Given). Fixed
+// tensors must have the values that they have here: used lists those for which columns had
+// the values.
 //
-// A batch is a number of rows that have nothing to do with each other, so that bounds do
-// not depend on it.
+// batch is the size of a free batch in this instance of the circuit, at least 2; 1 if the batch
+// is not free. Its elements have nothing to do with each other, so that bounds do not depend
+// on it.
+//
+// The error wraps ErrOtherSteps. A block and a circuit may come from anybody: numbers that make
+// no sense are an error too.
 func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.Argument, used []model.TensorID, err error) {
-	// A block comes from whoever made the certificate: where it makes no sense the
-	// lowering refuses, or fails.
-	defer func() {
-		if r := recover(); r != nil {
-			a, used, err = nil, nil, fmt.Errorf("%w: %v", ErrOtherSteps, r)
-		}
-	}()
-	softmax := b.Kind == SoftmaxBlock || b.ofText()
-	if softmax && (b.Summed < 1 || b.Summed > FineShareBits+1 || b.Bits > FormatBits) {
-		return nil, nil, ErrOtherSteps
-	}
-	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) || int(b.Of) >= b.Tensors || int(b.Mask) >= b.Tensors ||
-		b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits > b.TableBits || !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32) {
-		return nil, nil, ErrOtherSteps
+	if err := b.check(g); err != nil || batch < 1 {
+		return nil, nil, fmt.Errorf("%w: %w", ErrOtherSteps, cmp.Or(err, errBlocks))
 	}
 	l := NewBuilder("", &columns.made)
 	l.Plan, l.Batch = Plan{TableBits: b.TableBits, Bits: b.ActBits}, batch
@@ -58,8 +51,12 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	a = &static.Argument{Given: map[model.TensorID]static.Interval{}, Results: map[model.TensorID]static.Interval{}, RowSums: map[model.TensorID]int64{}}
 	of := &l.Circuit.Tensors[b.Of]
 	a.Given[b.Of] = static.Interval{Min: of.Min, Max: of.Max}
-	if err := b.lower(l, a); err != nil {
-		return nil, nil, err
+	// The steps of numbers that make no sense are refused.
+	var other error
+	if err := Try(func() { other = b.lower(l, a) }); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrOtherSteps, err)
+	} else if other != nil {
+		return nil, nil, other
 	}
 	a.From, a.To = b.Steps, b.Steps+len(l.Circuit.Steps)
 	if err := b.compare(g, l.Circuit); err != nil {
@@ -87,12 +84,76 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	return a, used, nil
 }
 
+// mostFrac bounds the scale of what a block is of, 2^±mostFrac: far beyond that of numbers
+// that floats may have, and such that the square of a scale is a float64.
+const mostFrac = 400
+
+// check refuses a block that no steps of a circuit can be of. A block comes from whoever
+// made the certificate, and the circuit before it from whoever made the key.
+func (b *Block) check(g *model.Graph) error {
+	if min(b.Tensors, b.Tables, b.Steps, b.Times, b.Summed, b.Bits, b.Width, b.Entries) < 0 {
+		return errors.New("a negative number")
+	}
+	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) {
+		return errors.New("it begins after the circuit's end")
+	}
+	if b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits < 1 || b.ActBits > b.TableBits {
+		return fmt.Errorf("tables of 2^%d rows for %d bits", b.TableBits, b.ActBits)
+	}
+	if !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32) {
+		return fmt.Errorf("an epsilon of %g", b.Epsilon)
+	}
+	if b.Of < 0 || int(b.Of) >= b.Tensors || b.Mask < model.None || int(b.Mask) >= b.Tensors {
+		return errors.New("what it is of comes after it")
+	}
+	of := &g.Tensors[b.Of]
+	if len(of.Shape) == 0 || model.Size(of.Shape) == 0 || max(of.Frac, -of.Frac) > mostFrac {
+		return fmt.Errorf("it is of a tensor of shape %v on a scale of 2^%d", of.Shape, -of.Frac)
+	}
+	if !axesOf(b.Axes, len(of.Shape)) {
+		return fmt.Errorf("rows along axes %v", b.Axes)
+	}
+	if b.ofSoftmax() {
+		return b.checkSoftmax(g)
+	}
+	if n := RowsOf(of.Shape, b.Axes).Count; n > MaxNorm {
+		return fmt.Errorf("rows of %d elements", n)
+	}
+	return nil
+}
+
+// checkSoftmax is check for what only a Softmax has.
+func (b *Block) checkSoftmax(g *model.Graph) error {
+	if b.Summed < 1 || b.Summed > FineShareBits+1 || b.Bits > FormatBits {
+		return fmt.Errorf("a Softmax of %d bits, %d of what is summed", b.Bits, b.Summed)
+	}
+	if b.Mask == model.None {
+		return nil
+	}
+	of, mask := g.Tensors[b.Of].Shape, g.Tensors[b.Mask].Shape
+	ok := len(b.Labels) == len(mask) && axesOf(b.Labels, len(of))
+	for i := range mask {
+		ok = ok && of[b.Labels[i]] == mask[i]
+	}
+	if !ok {
+		return fmt.Errorf("axes %v of a mask of shape %v", b.Labels, mask)
+	}
+	return nil
+}
+
+// axesOf reports whether these are axes of a tensor of that rank, in order.
+func axesOf(axes []int, rank int) bool {
+	for i, axis := range axes {
+		if axis < 0 || axis >= rank || i > 0 && axis <= axes[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
 // lower makes the steps, and adds what is known of them besides the bounds of tensors.
 func (b *Block) lower(l *Builder, a *static.Argument) error {
 	shape := l.Circuit.Tensors[b.Of].Shape
-	if len(b.Axes) > 0 && RowsOf(shape, b.Axes).Count > MaxNorm {
-		return ErrOtherSteps
-	}
 	switch b.Kind {
 	case NormBlock:
 		e := l.Normalised(RowsOf(shape, b.Axes), b.Of, b.Sum, b.Epsilon, b.Times)
@@ -166,7 +227,7 @@ func (b *Block) compare(g, made *model.Graph) error {
 	return nil
 }
 
-// replayContext is what a circuit has before a block that is made again.
+// replayContext is what a circuit has before a block that is replayed.
 type replayContext struct {
 	tables  []model.Table
 	columns *Columns
