@@ -2,7 +2,6 @@ package precision
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -29,9 +28,9 @@ func (s *search) chooseLarge() (*lower.Result, *Choice, error) {
 	}
 	s.groups = alike(s.fg)
 	plain := transformerPrior(s.fg, 0, s.needs())
-	best, err := s.attempt(s.widenWeights(plain))
+	best, err := s.attempt(s.widenWeights(plain), false)
 	if err == nil && best == nil { // it cannot have these formats
-		best, err = s.attempt(plain)
+		best, err = s.attempt(plain, false)
 	}
 	if err == nil && best == nil {
 		best, err = s.try(s.opts.Formats)
@@ -39,41 +38,9 @@ func (s *search) chooseLarge() (*lower.Result, *Choice, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	began, now := best.error, best
-	refused, tried := map[move]bool{}, map[string]bool{}
-	for best.error > lower.Target && s.runs < fewRuns {
-		moves, err := s.enough(now, refused)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(moves) == 0 {
-			break
-		}
-		var a *attempt
-		for n := len(moves); n > 0 && a == nil; n /= 2 {
-			f := maps.Clone(now.formats)
-			if f == nil {
-				f = lower.Formats{}
-			}
-			for _, mv := range moves[:n] {
-				for _, name := range s.groups[mv.group].names {
-					f[name] = s.groups[mv.group].much(f[name], mv.weights)
-				}
-			}
-			if key := fmt.Sprint(f); !tried[key] {
-				tried[key] = true
-				if a, err = s.attempt(f); err != nil {
-					return nil, nil, err
-				}
-			}
-		}
-		if a == nil {
-			refused[moves[0]] = true
-			continue
-		}
-		if now = a; better(a, best) {
-			best = a
-		}
+	began := best.error
+	if best, err = s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}); err != nil {
+		return nil, nil, err
 	}
 	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(began), s.runs}, nil
 }
@@ -96,20 +63,6 @@ func (s *search) widenWeights(f lower.Formats) lower.Formats {
 		}
 	}
 	return f
-}
-
-// attempt is try, but nil where the formats cannot be had together.
-func (s *search) attempt(f lower.Formats) (*attempt, error) {
-	runs := s.runs
-	a, err := s.try(f)
-	if s.ctx.Err() != nil {
-		return nil, s.ctx.Err()
-	}
-	if err != nil {
-		s.runs = runs
-		return nil, nil
-	}
-	return a, nil
 }
 
 // much is next for a model that has few attempts: weights that do not suffice get all bits

@@ -188,25 +188,31 @@ func (m move) kind() int {
 	return 0
 }
 
-// widen makes values more precise, those where the largest errors enter first, until
-// the model is within the target or there is nothing left to do. Of what it met on
-// the way it returns the best: a single step may well make the outputs a little
-// worse by chance. One that makes them much worse is tried in parts.
-func (s *search) widen(first *attempt) (*attempt, error) {
-	if first.error <= lower.Target {
-		return first, nil
-	}
-	s.groups = alike(s.fg)
-	best, err := s.start(first)
-	if err != nil {
-		return nil, err
-	}
+// A strategy is how a search makes values more precise, from one attempt to the next.
+type strategy struct {
+	// moves lists what may be made more precise after an attempt, in the order of what that
+	// promises, without moves that were refused.
+	moves func(after *attempt, refused map[move]bool) ([]move, error)
+	// step is the next format of the values of a group, or of their weights.
+	step func(g *group, f lower.Format, weights bool) lower.Format
+	// budget is the number of runs that the search may have taken in the end.
+	budget int
+	// careful strategies have many attempts. Those that fail count, and one whose outputs are
+	// much worse than the best is not gone on from.
+	careful bool
+}
+
+// improve makes values more precise until the model is within the target, the budget is spent
+// or there is nothing left to do. It returns the best attempt on the way: a single step may
+// well make the outputs a little worse by chance. Of moves that lead nowhere together it tries
+// the first half, down to a single one, which it then refuses.
+func (s *search) improve(best *attempt, by strategy) (*attempt, error) {
 	now := best
 	refused := map[move]bool{}
 	tried := map[string]bool{}
 	most := math.MaxInt // moves at a time
-	for budget := s.budget(first.model); best.error > lower.Target && s.runs < budget; {
-		moves, err := s.moves(now, refused)
+	for best.error > lower.Target && s.runs < by.budget {
+		moves, err := by.moves(now, refused)
 		if err != nil {
 			return nil, err
 		}
@@ -219,21 +225,24 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 			f = lower.Formats{}
 		}
 		for _, mv := range moves {
-			s.apply(f, mv)
+			g := &s.groups[mv.group]
+			for _, name := range g.names {
+				f[name] = by.step(g, f[name], mv.weights)
+			}
 		}
-		// Formats that were met before lead nowhere new.
+		// Formats that were tried before lead nowhere new.
 		key := fmt.Sprint(f)
 		var a *attempt
 		if !tried[key] {
 			tried[key] = true
-			a, err = s.try(f)
-			if s.ctx.Err() != nil {
-				return nil, s.ctx.Err()
+			if a, err = s.attempt(f, by.careful); err != nil {
+				return nil, err
 			}
 		}
-		// An error says that the formats cannot be had together.
-		if a == nil || err != nil || a.error > lower.Target && a.spread > chance*best.spread {
-			now = best
+		if a == nil || by.careful && a.error > lower.Target && a.spread > chance*best.spread {
+			if by.careful {
+				now = best
+			}
 			if most = len(moves) / 2; most == 0 {
 				refused[moves[0]], most = true, math.MaxInt
 			}
@@ -242,13 +251,46 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		now, most = a, math.MaxInt
 		if better(now, best) {
 			best = now
-			clear(refused)
+			if by.careful {
+				clear(refused)
+			}
 		}
 	}
-	if first.error <= far*lower.Target && best.error > missed*lower.Target {
-		return s.best(best, s.finer())
-	}
 	return best, nil
+}
+
+// attempt is try, but nil where the formats cannot be had together; then it counts as a run only
+// if that is asked for.
+func (s *search) attempt(f lower.Formats, counts bool) (*attempt, error) {
+	runs := s.runs
+	a, err := s.try(f)
+	if s.ctx.Err() != nil {
+		return nil, s.ctx.Err()
+	}
+	if err != nil {
+		if !counts {
+			s.runs = runs
+		}
+		return nil, nil
+	}
+	return a, nil
+}
+
+// widen makes values more precise, those where the largest errors enter first. Where the first
+// attempt was not far from the target and this does not bring it near, all values become finer.
+func (s *search) widen(first *attempt) (*attempt, error) {
+	if first.error <= lower.Target {
+		return first, nil
+	}
+	s.groups = alike(s.fg)
+	best, err := s.start(first)
+	if err == nil {
+		best, err = s.improve(best, strategy{s.moves, (*group).next, s.budget(first.model), true})
+	}
+	if err == nil && first.error <= far*lower.Target && best.error > missed*lower.Target {
+		best, err = s.best(best, s.finer())
+	}
+	return best, err
 }
 
 // mostSteps is how many steps finer than usual formats are tried all at once.
@@ -304,11 +346,11 @@ func (s *search) best(best *attempt, starts []lower.Formats) (*attempt, error) {
 		if best.error <= lower.Target {
 			break
 		}
-		a, err := s.try(f)
-		if s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
+		a, err := s.attempt(f, true)
+		if err != nil {
+			return nil, err
 		}
-		if err == nil && better(a, best) {
+		if a != nil && better(a, best) {
 			best = a
 		}
 	}
@@ -322,13 +364,6 @@ const chance = 1.2
 // outputs, since the largest error is a matter of chance.
 func better(a, than *attempt) bool {
 	return a.error <= lower.Target || than.error > lower.Target && a.spread < than.spread
-}
-
-// apply makes a move.
-func (s *search) apply(f lower.Formats, mv move) {
-	for _, name := range s.groups[mv.group].names {
-		f[name] = s.groups[mv.group].next(f[name], mv.weights)
-	}
 }
 
 // moves lists the moves that address the largest of the errors that enter: within
