@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/onnxtest"
+
 	"github.com/prove-model/prove-model/quantise/internal/networks"
 
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
@@ -25,7 +27,7 @@ func TestFreeBatch(t *testing.T) {
 	free, fixed := 0, 0
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
-		fg := networks.OpenBatch(t, path)
+		fg := onnxtest.OpenBatch(t, path)
 		if fg == nil {
 			continue
 		}

@@ -8,23 +8,25 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Builder makes a circuit: tensors, tables and steps, each after what it is made of.
+// Builder makes a circuit. It adds tensors, tables and steps one after the other, each after what
+// it is made of, and remembers what is known of tensors besides their intervals.
 type Builder struct {
 	Circuit  *model.Graph
-	StepName string // of the steps that follow
+	StepName string // the name of the steps that follow: that of the node which they compute
 	Plan     Plan
 	// Batch is the size that a free batch has in the circuit; 1 if it is not free.
 	Batch int
-	// Usual is the number of entries of a shape where that is not what the batch says: of
-	// texts, of usual length.
+	// Usual is the number of entries of a shape in a text of usual length; nil if the circuit
+	// has no free length.
 	Usual func(shape []int) int
 	// OwnTables says that tensors may be rounded with tables that no other has.
 	OwnTables bool
-	Draft     bool // the first pass, which nobody executes
+	// Draft says that nobody will run the circuit: it only shows which tables are wanted.
+	Draft bool
 
 	tables       map[string]model.TableID
 	columns      *ColumnCache
-	replay       *replayContext // of a block that is made again; nil otherwise
+	replay       *replayContext // nil but in a Replay
 	FixedTensors []FixedTensor
 	// RowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
@@ -32,7 +34,7 @@ type Builder struct {
 	// RowNorms bounds the Euclidean norm of the rows along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	RowNorms map[model.TensorID]float64
-	Splits   map[model.TensorID]Split // limbs of wide tensors
+	Splits   map[model.TensorID]Split // the two limbs of wide tensors that have been split
 
 	uses   tableUses
 	Blocks []Block
@@ -40,6 +42,8 @@ type Builder struct {
 	Clamps []Clamp
 }
 
+// NewBuilder returns a builder of an empty circuit, whose columns of functions are kept in a
+// cache.
 func NewBuilder(name string, columns *ColumnCache) *Builder {
 	return &Builder{
 		Circuit: &model.Graph{Name: name}, Batch: 1, columns: columns,
@@ -62,13 +66,14 @@ func (b *Builder) Entries(shape []int) int {
 	return n
 }
 
-// refusal carries the reason why steps cannot be made from where it is found to try.
+// refusal is the panic of Refuse.
 type refusal struct{ err error }
 
-// Refuse ends the function that try has called, which returns the reason.
+// Refuse says why steps cannot be made: the Try around returns the reason.
 func Refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
 
-// Try calls a function that makes steps, and returns the reason if it refuses.
+// Try calls a function that makes steps, and returns the reason if it refuses to (Refuse). Any
+// other panic goes on.
 func Try(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -90,6 +95,14 @@ type StepNeed struct {
 	NeedTable int
 }
 
+// TensorOf makes a tensor of an accumulator as it is: a virtual one of a sum of views.
+func (b *Builder) TensorOf(name string, e *Int) model.TensorID {
+	if e.Views() {
+		return b.VirtualOf(name, e)
+	}
+	return b.Exact(name, e)
+}
+
 // Exact makes a tensor of an accumulator as it is.
 func (b *Builder) Exact(name string, e *Int) model.TensorID {
 	id := b.Witness(name, e.Shape, e.Frac, e.Min, e.Max)
@@ -99,7 +112,7 @@ func (b *Builder) Exact(name string, e *Int) model.TensorID {
 	return id
 }
 
-// log2 of a positive number, rounded down.
+// FloorLog2 is log2 of a positive number, rounded down; of others it is far below all of them.
 func FloorLog2(x float64) int {
 	if x <= 0 {
 		return math.MinInt32
@@ -111,8 +124,8 @@ func FloorLog2(x float64) int {
 // Pow2 is 2^e as a real number.
 func Pow2(e int) float64 { return math.Ldexp(1, e) }
 
-// PrintableNames makes names of what the float model calls its parts: it may
-// call them anything, a key may not (model.MaxName). Names need not differ.
+// PrintableNames makes printable names of the model's own, which may be anything
+// (model.MaxName). Names need not differ.
 func PrintableNames(g *model.Graph) {
 	g.Name = model.PrintableName(g.Name)
 	for i := range g.Tensors {
@@ -158,6 +171,7 @@ func (b *Builder) Witness(name string, shape []int, frac int, lo, hi int64) mode
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Witness, Frac: frac, Min: lo, Max: hi})
 }
 
+// Add adds a tensor, if its rank and its values are within the limits of circuits.
 func (b *Builder) Add(t model.Tensor) model.TensorID {
 	if len(t.Shape) > model.MaxRank {
 		Refuse("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
@@ -174,12 +188,11 @@ func (b *Builder) Add(t model.Tensor) model.TensorID {
 
 // Virtual adds a sum of views, whose bounds follow from its sources'.
 func (b *Builder) Virtual(name string, shape []int, def []model.Linear, frac int) model.TensorID {
-	var lo, hi int64
+	var all bounds.Interval
 	for i := range def {
-		least, most := b.LinearBounds(&def[i], shape)
-		lo, hi = lo+least, hi+most
+		all = all.Add(b.Term(&def[i], shape))
 	}
-	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: lo, Max: hi, Def: def})
+	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: all.Min, Max: all.Max, Def: def})
 }
 
 // VirtualOf adds a linear expression as a virtual tensor; it may know tighter
@@ -188,33 +201,14 @@ func (b *Builder) VirtualOf(name string, e *Int) model.TensorID {
 	return b.Add(model.Tensor{Name: name, Shape: e.Shape, Kind: model.Virtual, Frac: e.Frac, Min: e.Min, Max: e.Max, Def: e.Acc.Linear})
 }
 
-// LinearBounds bounds one term: a sum has as many entries as its summed
-// indexes, and entries wired to nothing are Fill.
-func (b *Builder) LinearBounds(t *model.Linear, out []int) (lo, hi int64) {
+// Term is the interval of one term of a sum of that shape.
+func (b *Builder) Term(t *model.Linear, shape []int) bounds.Interval {
 	src := &b.Circuit.Tensors[t.Src]
-	lo, hi = src.Min, src.Max
-	if t.View != nil {
-		n, partial := int64(1), false
-		for i := range t.View.Groups {
-			g := &t.View.Groups[i]
-			for _, s := range g.Sum {
-				n *= int64(s.Dim)
-			}
-			partial = partial || !bounds.Covers(g, out, src.Shape)
-		}
-		lo, hi = lo*n, hi*n
-		if partial {
-			lo, hi = min(lo, t.View.Fill), max(hi, t.View.Fill)
-			if n > 1 {
-				lo, hi = min(lo, 0), max(hi, 0)
-			}
-		}
-	}
-	if lo, hi = lo*t.Coef, hi*t.Coef; t.Coef < 0 {
-		lo, hi = hi, lo
-	}
-	return lo, hi
+	return bounds.Through(t.View, within(src), shape, src.Shape).Scale(t.Coef)
 }
+
+// within is the interval of a tensor's entries.
+func within(t *model.Tensor) bounds.Interval { return bounds.Interval{Min: t.Min, Max: t.Max} }
 
 // Magnitude is the largest absolute value of a tensor, at least 1.
 func (b *Builder) Magnitude(id model.TensorID) int64 {

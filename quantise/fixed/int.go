@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -14,16 +15,20 @@ func (e *Int) PlusConst(c int64) *Int {
 	return out
 }
 
-// Int is a pending accumulator: a value that no tensor holds yet.
+// Int is an integer for each index of a shape, as an accumulator: a sum of views of tensors,
+// products of tensors and a constant. No tensor holds it yet.
 type Int struct {
 	Acc      model.Acc
 	Shape    []int
-	Frac     int   // the real value is the accumulator times 2^−frac
+	Frac     int   // the real value is the integer times 2^−Frac
 	Min, Max int64 // static bounds
 	// Norm bounds the Euclidean norm of the rows along the last axis, 0 if it is not
 	// known; sums and products of the accumulator do not keep it.
 	Norm float64
 }
+
+// interval is what the accumulator is known to lie in.
+func (e *Int) interval() bounds.Interval { return bounds.Interval{Min: e.Min, Max: e.Max} }
 
 // Abs is the largest magnitude the accumulator may have.
 func (e *Int) Abs() int64 { return max(-e.Min, e.Max, 0) }
@@ -31,15 +36,16 @@ func (e *Int) Abs() int64 { return max(-e.Min, e.Max, 0) }
 // Linear reports whether the accumulator has no products.
 func (e *Int) Linear() bool { return len(e.Acc.Products) == 0 }
 
+// Views reports whether the accumulator is a sum of views of tensors, which a virtual tensor may be.
+func (e *Int) Views() bool { return e.Linear() && e.Acc.Const == 0 }
+
 // Times returns c·e; the caller answers for the bound.
 func (e *Int) Times(c int64) *Int {
 	if c == 1 {
 		return e
 	}
-	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: e.Min * c, Max: e.Max * c}
-	if c < 0 {
-		out.Min, out.Max = out.Max, out.Min
-	}
+	all := e.interval().Scale(c)
+	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: all.Min, Max: all.Max}
 	out.Acc.Const = e.Acc.Const * c
 	for _, t := range e.Acc.Linear {
 		t.Coef *= c
@@ -52,9 +58,10 @@ func (e *Int) Times(c int64) *Int {
 	return out
 }
 
-// Plus returns e + o; both have the same shape and frac.
+// Plus returns e + o; both have the same Shape and Frac.
 func (e *Int) Plus(o *Int) *Int {
-	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: e.Min + o.Min, Max: e.Max + o.Max}
+	all := e.interval().Add(o.interval())
+	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: all.Min, Max: all.Max}
 	out.Acc.Const = e.Acc.Const + o.Acc.Const
 	out.Acc.Linear = append(append(out.Acc.Linear, e.Acc.Linear...), o.Acc.Linear...)
 	out.Acc.Products = append(append(out.Acc.Products, e.Acc.Products...), o.Acc.Products...)
@@ -104,9 +111,8 @@ func (b *Builder) fits30(e *Int, s int) bool {
 // there are count combinations.
 func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.TensorID, ly []int, count int) *Int {
 	tx, ty := &b.Circuit.Tensors[x], &b.Circuit.Tensors[y]
-	e := &Int{Shape: shape, Frac: tx.Frac + ty.Frac}
-	e.Min = min(tx.Min*ty.Min, tx.Min*ty.Max, tx.Max*ty.Min, tx.Max*ty.Max) * int64(count)
-	e.Max = max(tx.Min*ty.Min, tx.Min*ty.Max, tx.Max*ty.Min, tx.Max*ty.Max) * int64(count)
+	all := within(tx).Mul(within(ty)).Scale(int64(count))
+	e := &Int{Shape: shape, Frac: tx.Frac + ty.Frac, Min: all.Min, Max: all.Max}
 	e.Acc.Products = []model.Product{{Coef: 1, A: x, B: y, LabelsA: lx, LabelsB: ly}}
 	return e
 }

@@ -8,47 +8,51 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// WideGreater plays the halves of the last axis against each other: b + c·(a − b),
-// where c says whether a ≥ b.
-func (b *Builder) WideGreater(name string, id model.TensorID, at int) model.TensorID {
-	t := b.Circuit.Tensors[id]
-	k := t.Shape[at]
-	half := (k + 1) / 2
-	out := slices.Clone(t.Shape)
-	out[at] = half
-	part := func(base int) *model.View {
-		v := &model.View{Groups: IdentityGroups(len(out))}
-		v.Groups[at].Base = base
-		return v
+// Greatest is the maximum along the last axis, by halving; the result keeps the axis with
+// dimension 1. wide says that values differ by more than a table of max(x, 0) is made for.
+func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.TensorID {
+	for last := len(b.Circuit.Tensors[id].Shape) - 1; b.Circuit.Tensors[id].Shape[last] > 1; {
+		t := b.Circuit.Tensors[id]
+		k := t.Shape[last]
+		out := slices.Clone(t.Shape)
+		out[last] = (k + 1) / 2
+		half := func(from int) *Int {
+			v := &model.View{Groups: IdentityGroups(len(out))}
+			v.Groups[last].Base = from
+			if from+out[last] > k {
+				v.Fill = t.Min // the odd one out plays against the least value
+			}
+			return b.View(id, v, out)
+		}
+		if first, second := half(0), half(out[last]); wide {
+			id = b.wideGreater(name, first, second)
+		} else {
+			id = b.greater(name, first, second)
+		}
 	}
-	first, second := part(0), part(half)
-	if k%2 == 1 {
-		second.Fill = t.Min // the odd one out plays against the least value
-	}
-	spread := t.Max - t.Min
-	diff := &Int{Shape: out, Frac: t.Frac, Min: -spread, Max: spread}
-	diff.Acc.Linear = []model.Linear{{Coef: 1, Src: id, View: first}, {Coef: -1, Src: id, View: second}}
-	wins := b.NotNegative(name+", wins", diff)
-	by := b.VirtualOf(name+", by", diff)
-	e := b.rowProduct(out, wins, by, spread).Plus(b.View(id, second, out))
-	e.Frac, e.Min, e.Max = t.Frac, t.Min, t.Max
-	return b.Exact(name, e)
+	return id
 }
 
-// greater returns a virtual tensor, of the given shape, with the larger of two
-// views of src entry by entry: b + relu(a − b), where the look-up forces the
-// relu and nothing else is left to choose.
-func (b *Builder) greater(name string, src model.TensorID, first, second *model.View, shape []int) model.TensorID {
-	t := b.Circuit.Tensors[src]
-	spread := t.Max - t.Min
-	diff := &Int{Shape: shape, Frac: t.Frac, Min: -spread, Max: spread}
-	diff.Acc.Linear = []model.Linear{{Coef: 1, Src: src, View: first}, {Coef: -1, Src: src, View: second}}
-	relu := b.Witness(name, shape, t.Frac, 0, spread)
-	b.Lookup(diff, t.Frac, b.ReluTable(spread), relu)
+// greater is a virtual tensor with the larger of two views on one scale, entry by entry:
+// y + relu(x − y), where the look-up forces the relu and nothing else is left to choose.
+func (b *Builder) greater(name string, x, y *Int) model.TensorID {
+	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
+	relu := b.Witness(name, x.Shape, x.Frac, 0, hi-lo)
+	b.Lookup(x.Plus(y.Times(-1)), x.Frac, b.ReluTable(hi-lo), relu)
 	return b.Add(model.Tensor{
-		Name: name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
-		Def: []model.Linear{{Coef: 1, Src: src, View: second}, {Coef: 1, Src: relu}},
+		Name: name, Shape: x.Shape, Kind: model.Virtual, Frac: x.Frac, Min: lo, Max: hi,
+		Def: append(slices.Clone(y.Acc.Linear), model.Linear{Coef: 1, Src: relu}),
 	})
+}
+
+// wideGreater is greater for values that no table has the differences of: y + c·(x − y),
+// where c says whether x ≥ y.
+func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
+	diff := x.Plus(y.Times(-1))
+	wins := b.NotNegative(name+", wins", diff)
+	e := b.rowProduct(x.Shape, wins, b.VirtualOf(name+", by", diff), diff.Max).Plus(y)
+	e.Frac, e.Min, e.Max = x.Frac, x.Min, x.Max
+	return b.Exact(name, e)
 }
 
 // ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
@@ -85,58 +89,18 @@ func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, di
 		}
 		return b.Virtual(name, out, []model.Linear{{Coef: 1, Src: id, View: tap(0)}}, t.Frac)
 	}
-	best := b.greater(name, id, tap(0), tap(1), out)
+	best := b.greater(name, b.View(id, tap(0), out), b.View(id, tap(1), out))
 	for i := 2; i < w.Taps; i++ {
-		best = b.greaterOf(name, best, id, tap(i), out)
+		best = b.greater(name, b.View(id, tap(i), out), b.View(best, nil, out))
 	}
 	return best
-}
-
-// greaterOf is greater for a tensor of the given shape and a view of src.
-func (b *Builder) greaterOf(name string, best, src model.TensorID, v *model.View, shape []int) model.TensorID {
-	ta, tb := b.Circuit.Tensors[best], b.Circuit.Tensors[src]
-	lo, hi := min(ta.Min, tb.Min), max(ta.Max, tb.Max)
-	diff := &Int{Shape: shape, Frac: ta.Frac, Min: lo - hi, Max: hi - lo}
-	diff.Acc.Linear = []model.Linear{{Coef: 1, Src: src, View: v}, {Coef: -1, Src: best}}
-	relu := b.Witness(name, shape, ta.Frac, 0, hi-lo)
-	b.Lookup(diff, ta.Frac, b.ReluTable(hi-lo), relu)
-	return b.Add(model.Tensor{
-		Name: name, Shape: shape, Kind: model.Virtual, Frac: ta.Frac, Min: lo, Max: hi,
-		Def: []model.Linear{{Coef: 1, Src: best}, {Coef: 1, Src: relu}},
-	})
-}
-
-// LastAxisMax is the maximum along the last axis, by halving; the result keeps
-// the axis with dimension 1.
-func (b *Builder) LastAxisMax(name string, id model.TensorID) model.TensorID {
-	for {
-		t := b.Circuit.Tensors[id]
-		at := len(t.Shape) - 1
-		k := t.Shape[at]
-		if k == 1 {
-			return id
-		}
-		half := (k + 1) / 2
-		out := append([]int(nil), t.Shape...)
-		out[at] = half
-		part := func(base int) *model.View {
-			v := &model.View{Groups: IdentityGroups(len(out))}
-			v.Groups[at].Base = base
-			return v
-		}
-		second := part(half)
-		if k%2 == 1 {
-			second.Fill = t.Min // the odd one out plays against the least value
-		}
-		id = b.greater(name, id, part(0), second, out)
-	}
 }
 
 // rowMax is the maximum along the last axis of scores, which the result keeps with
 // dimension 1: by halving, or of rows of any length by the step that is for these.
 func (b *Builder) rowMax(m Scores) model.TensorID {
 	if !m.Open {
-		return b.LastAxisMax("maximum", m.ID)
+		return b.Greatest("maximum", m.ID, false)
 	}
 	t := b.Circuit.Tensors[m.ID]
 	last := len(t.Shape) - 1

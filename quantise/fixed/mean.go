@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// rows are a tensor's parts along some axes: one for each entry along the others.
+// Rows are a tensor's parts along some axes: one for each entry along the others.
 type rows struct {
 	of, Shape  []int // of the tensor, and what is left of it
 	labels     []int // by axis of shape, its axis in the tensor

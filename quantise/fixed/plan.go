@@ -37,7 +37,7 @@ const (
 )
 
 // Tables cost rows in every chunk, so some are taken only if they have enough uses. A pass
-// counts these, and the next one does without the tables that do not pay (plan.withUses).
+// counts these, and the next one does without the tables that do not pay (Plan.WithUses).
 
 // clampTable is a clamp table of 2^bits keys.
 type clampTable struct {

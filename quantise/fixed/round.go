@@ -4,16 +4,21 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// LookupDirect adds the look-up out = table(e).
-func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
-	step := model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Lo: model.None, Table: table, Out: out, Den: model.None,
-	}
-	b.fit(&step, e)
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
+// look adds the look-up out = table(⌊e/2^shift⌋), of which low has the remainder; None of a
+// shift of 0.
+func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableID, out model.TensorID) {
+	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
+		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Shift: shift, Lo: low, Table: table, Out: out, Den: model.None,
+	})
 }
 
-// Formats above narrowBits are wide: a table of all their values, or their product
+// LookupDirect adds the look-up out = table(e).
+func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
+	b.fit(e, 0, table)
+	b.look(e, 0, model.None, table, out)
+}
+
+// NarrowBits is the most that a narrow value has. Formats above it are wide: a table of all their values, or their product
 // with weights of a useful size in one accumulator, would be too large, so that
 // they are held in two limbs.
 const NarrowBits = 16
@@ -42,7 +47,7 @@ func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) mode
 	return b.roundOnLow(name, e, frac, bits, LowBits(bits), f)
 }
 
-// RoundCarry is roundOn for what only sums read, so that it may have any limbs: both look-ups
+// RoundCarry is RoundOn for what only sums read, so that it may have any limbs: both look-ups
 // have keys of about as many bits.
 func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
 	shift := max(e.Frac-frac, 0)
@@ -53,7 +58,7 @@ func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
 	return b.roundOnLow(name, e, frac, FormatBits, low, WholeLine)
 }
 
-// roundOnLow is roundOn with a low limb of k bits, if it comes to limbs.
+// roundOnLow is RoundOn with a low limb of k bits, if the value is rounded to limbs.
 func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	frac = max(min(frac, e.Frac), e.Frac-MaxRounding)
 	line := f == WholeLine
@@ -67,16 +72,11 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 		table = max(table-over, TableBits(Keys(e, frac))) // which rounds up
 	}
 	if !line && (table > model.MaxTableBits || few && table > bits+1) {
-		e = b.View(b.roundToParts(name+", rounded", e, frac, bits, f), nil, e.Shape)
+		e = b.View(b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), f), nil, e.Shape)
 		table = TableBits(Keys(e, frac))
 	}
-	// As far below zero as above: that products of two such values are 2^(a+b) at most.
-	top := int64(1)<<bits - 1
-	lo, hi := f.At(frac)
-	lo, hi = max(lo, -top), min(hi, top)
-	kmin, kmax := Keys(e, frac)
-	outMin, outMax := f.image(kmin, kmax, lo, hi)
-	if e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Linear() && e.Acc.Const == 0 && len(e.Acc.Linear) > 0 {
+	lo, hi := f.within(frac, bits)
+	if e.stays(frac, f, lo, hi) {
 		return b.VirtualOf(name, e)
 	}
 	b.Reported(e, frac, bits)
@@ -89,11 +89,33 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	return b.RoundOnce(name, e, frac, bits, table, f)
 }
 
-// RoundOnce is roundOn with one look-up, in a table of that size or a little larger.
-func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecewise) model.TensorID {
+// within is the clamp of f in integers on a scale, and to at most the given bits: as far below
+// zero as above, so that products of two such values are 2^(a+b) at most.
+func (f Piecewise) within(frac, bits int) (lo, hi int64) {
 	top := int64(1)<<bits - 1
+	lo, hi = f.At(frac)
+	return max(lo, -top), min(hi, top)
+}
+
+// stays reports whether e is a sum of views of which rounding to a scale and clamping to
+// [lo, hi] leave everything as it is.
+func (e *Int) stays(frac int, f Piecewise, lo, hi int64) bool {
+	kmin, kmax := Keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	return e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Views() && len(e.Acc.Linear) > 0
+}
+
+// RoundOnce is RoundOn with one look-up, in a table of that size or a little larger.
+func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecewise) model.TensorID {
+	lo, hi := f.within(frac, bits)
+	return b.roundIn(name, e, frac, f, lo, hi, min(max(table, FormatTable), 30-(e.Frac-frac)))
+}
+
+// roundIn adds the look-up of out = f(round(e)), clamped to [lo, hi], in a table of 2^bits
+// rows. Where that is less than f has and e may be beyond it, clamping counts as saturation.
+// An accumulator whose keys take a larger table is refused.
+func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int64, bits int) model.TensorID {
 	flo, fhi := f.At(frac)
-	lo, hi := max(flo, -top), min(fhi, top)
 	kmin, kmax := Keys(e, frac)
 	outMin, outMax := f.image(kmin, kmax, lo, hi)
 	out := b.Witness(name, e.Shape, frac, outMin, outMax)
@@ -101,10 +123,9 @@ func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecew
 	if f.Kind == Absolute {
 		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
-	// An accumulator whose keys take a larger table is refused with the look-up.
-	rows := b.PiecewiseOf(f.Kind, lo, hi, min(max(table, FormatTable), 30-(e.Frac-frac)))
-	b.Clamped(rows, f.Kind, lo, hi, low, high)
-	b.Lookup(e, frac, rows, out)
+	table := b.PiecewiseOf(f.Kind, lo, hi, bits)
+	b.Clamped(table, f.Kind, lo, hi, low, high)
+	b.Lookup(e, frac, table, out)
 	return out
 }
 
@@ -159,10 +180,7 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	for !fits(frac) {
 		frac--
 	}
-	needTable := 1 // with which the wanted scale would fit
-	for klo, khi := Keys(e, want); klo < -(1<<(needTable-1)) || khi >= 1<<(needTable-1); {
-		needTable++
-	}
+	needTable := TableBits(Keys(e, want)) // with which the wanted scale would fit
 	if reach == 0 {
 		needTable = 1 // nothing is known about the scale, so nothing is lost
 	}
@@ -175,21 +193,10 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	}, needTable})
 	lo, hi := f.At(frac)
 	lo, hi = max(lo, -top-1), min(hi, top)
-	kmin, kmax := Keys(e, frac)
-	outMin, outMax := f.image(kmin, kmax, lo, hi)
-	if e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Linear() && e.Acc.Const == 0 && len(e.Acc.Linear) > 0 {
-		return b.VirtualOf(name, e) // nothing to round, nothing to clamp
+	if e.stays(frac, f, lo, hi) {
+		return b.VirtualOf(name, e)
 	}
-	out := b.Witness(name, e.Shape, frac, outMin, outMax)
-	flo, fhi := f.At(frac)
-	low, high := kmin < lo && lo > flo && f.Kind == Keep, kmax > hi && hi < fhi
-	if f.Kind == Absolute {
-		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
-	}
-	table := b.PiecewiseOf(f.Kind, lo, hi, b.TableFor(e, frac))
-	b.Clamped(table, f.Kind, lo, hi, low, high)
-	b.Lookup(e, frac, table, out)
-	return out
+	return b.roundIn(name, e, frac, f, lo, hi, b.TableFor(e, frac))
 }
 
 // TableFor returns the size of the piecewise table for keys of e on the given
@@ -226,18 +233,12 @@ func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
 	return out
 }
 
-// Lookup adds the step out = table(round(e·2^(frac−e.frac))) and the range
+// Lookup adds the step out = table(round(e·2^(frac−e.Frac))) and the range
 // steps of its remainder. out may be None for a range table.
 func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.TensorID) {
 	shift := e.Frac - frac
-	step := model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape,
-		Lo: model.None, Table: table, Out: out, Den: model.None,
-	}
 	if shift == 0 {
-		step.Acc = e.Acc
-		b.fit(&step, e)
-		b.Circuit.Steps = append(b.Circuit.Steps, step)
+		b.LookupDirect(e, table, out)
 		return
 	}
 	// Scale up to the model's common shift where that is exact, so that all
@@ -259,19 +260,17 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
 		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
 	}
-	step.Acc = e.Acc
-	step.Acc.Const += half
-	step.Shift, step.Lo = shift, lo
-	b.fit(&step, e.PlusConst(half))
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
+	e = e.PlusConst(half)
+	b.fit(e, shift, table)
+	b.look(e, shift, lo, table, out)
 	b.inRange(b.View(lo, nil, e.Shape), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within
 // their ranges would have no proof.
-func (b *Builder) fit(s *model.Step, acc *Int) {
-	t := &b.Circuit.Tables[s.Table]
-	first, last := acc.Min>>s.Shift, acc.Max>>s.Shift
+func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
+	t := &b.Circuit.Tables[table]
+	first, last := acc.Min>>shift, acc.Max>>shift
 	switch {
 	case b.Draft: // which nobody runs
 	case acc.Abs() >= model.Bound:
@@ -285,26 +284,16 @@ func (b *Builder) fit(s *model.Step, acc *Int) {
 // when the model's range table is smaller and a larger one does not pay.
 func (b *Builder) inRange(e *Int, bits int) {
 	k := b.Plan.Shift()
-	step := model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc,
-		Lo: model.None, Out: model.None, Den: model.None,
-	}
 	if bits <= k || b.paysRest(restTable{bits: bits}, e.Shape) {
-		step.Table = b.RangeTable(bits)
-		b.Circuit.Steps = append(b.Circuit.Steps, step)
+		b.look(e, 0, model.None, b.RangeTable(bits), model.None)
 		return
 	}
 	if bits > 30 {
 		Refuse("a range of %d bits", bits)
 	}
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<k-1)
-	step.Shift, step.Lo, step.Table = k, lo, b.RangeTable(bits-k)
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
-	low := b.View(lo, nil, e.Shape)
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: low.Acc,
-		Lo: model.None, Table: b.RangeTable(k), Out: model.None, Den: model.None,
-	})
+	b.look(e, k, lo, b.RangeTable(bits-k), model.None)
+	b.look(b.View(lo, nil, e.Shape), 0, model.None, b.RangeTable(k), model.None)
 }
 
 // FormatBits is the most bits that a value has, sign excluded.

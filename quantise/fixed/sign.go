@@ -42,12 +42,7 @@ func (b *Builder) IsZero(name string, e *Int) *Int {
 func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {
 	above := func(e *Int) *Int { // max(e, 0)
 		c := b.NotNegative(name+", within", e)
-		var id model.TensorID
-		if e.Linear() && e.Acc.Const == 0 {
-			id = b.VirtualOf(name+", by", e)
-		} else {
-			id = b.Exact(name+", by", e)
-		}
+		id := b.TensorOf(name+", by", e)
 		out := b.rowProduct(e.Shape, c, id, max(e.Max, 0))
 		out.Frac = e.Frac
 		return out

@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// SplitMoved is partsOf for a tensor whose entries may be those of another one, which
+// SplitMoved is SplitOf for a tensor whose entries may be those of another one, which
 // is cut instead.
 func (b *Builder) SplitMoved(id model.TensorID) Split {
 	t := b.Circuit.Tensors[id]
@@ -70,11 +70,8 @@ func (b *Builder) limbs(id model.TensorID, bits, top, least int) []model.TensorI
 // keeps the remainder in its range, a look-up of it alone, is the caller's to add.
 func (b *Builder) Cut(e *Int, shift int, table model.TableID, out model.TensorID) *Int {
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
-	step := model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Shift: shift, Lo: lo, Table: table, Out: out, Den: model.None,
-	}
-	b.fit(&step, e)
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
+	b.fit(e, shift, table)
+	b.look(e, shift, lo, table, out)
 	return b.View(lo, nil, e.Shape)
 }
 
@@ -85,8 +82,8 @@ type Split struct {
 	Bits      int
 }
 
-// roundToParts rounds e to a scale, as two limbs: with s = e.frac − frac and low
-// limbs of k bits
+// RoundSplit rounds e to a scale, as two limbs: with s = e.Frac − frac and low limbs of k
+// bits
 //
 //	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
 //
@@ -97,11 +94,6 @@ type Split struct {
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
 // is what it would be without. Of what is clamped that counts as saturated which f, the
 // function that is made of the value, is not flat beyond.
-func (b *Builder) roundToParts(name string, e *Int, frac, bits int, f Piecewise) model.TensorID {
-	return b.RoundSplit(name, e, frac, bits, LowBits(bits), f)
-}
-
-// RoundSplit is roundToParts with a low limb of k bits.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
 	one := shift > 0 && b.paysRest(restTable{shift + k, shift}, e.Shape)
@@ -128,18 +120,15 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 		Refuse("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
 	}
 	rest := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<(shift+k)-1)
-	cut := model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Shift: shift + k, Lo: rest, Out: high, Den: model.None,
-	}
+	var clamp model.TableID
 	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
-		cut.Table = b.PiecewiseOf(Keep, -model.Bound, model.Bound, table)
+		clamp = b.PiecewiseOf(Keep, -model.Bound, model.Bound, table)
 	} else {
-		cut.Table = b.PiecewiseOf(Keep, lo, hi, table)
+		clamp = b.PiecewiseOf(Keep, lo, hi, table)
 		flo, fhi := f.At(frac)
-		b.Clamped(cut.Table, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
+		b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
 	}
-	cut.Acc.Const += half
-	b.Circuit.Steps = append(b.Circuit.Steps, cut)
+	b.look(e.PlusConst(half), shift+k, rest, clamp, high)
 	low := rest
 	if shift > 0 {
 		low = b.Witness(name+", low", e.Shape, frac, 0, int64(1)<<k-1)
@@ -149,10 +138,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 		b.LookupDirect(b.View(rest, nil, e.Shape), b.highBitsTable(k, shift), low)
 	case shift > 0:
 		remainder := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<shift-1)
-		b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-			Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: b.View(rest, nil, e.Shape).Acc,
-			Shift: shift, Lo: remainder, Table: b.ShiftedTable(k, 0), Out: low, Den: model.None,
-		})
+		b.look(b.View(rest, nil, e.Shape), shift, remainder, b.ShiftedTable(k, 0), low)
 		b.inRange(b.View(remainder, nil, e.Shape), shift)
 	default:
 		b.inRange(b.View(low, nil, e.Shape), k)
@@ -164,7 +150,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 // rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the
 // given bits, times 1 where the high one is not negative, and 0 elsewhere.
 func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID {
-	id := b.roundToParts(name+", rounded", e, frac, bits, rectifier)
+	id := b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), rectifier)
 	p := b.SplitOf(id)
 	positive := b.NotNegative(name+", sign", b.View(p.High, nil, e.Shape))
 	times := func(what string, limb model.TensorID) model.TensorID {
@@ -199,11 +185,7 @@ func (b *Builder) SplitOf(id model.TensorID) Split {
 	kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
 	p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
 	p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
-	table := TableBits(kmin, kmax)
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: t.Shape, Acc: b.View(id, nil, t.Shape).Acc,
-		Shift: p.Bits, Lo: p.Low, Table: b.PiecewiseOf(Keep, kmin, kmax, table), Out: p.High, Den: model.None,
-	})
+	b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
 	b.inRange(b.View(p.Low, nil, t.Shape), p.Bits)
 	b.Splits[id] = p
 	return p

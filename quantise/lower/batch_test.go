@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/onnxtest"
+
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/internal/networks"
@@ -63,7 +65,7 @@ func TestTemplatesAreWhatSizesAreMadeTo(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join("..", "..", "onnx", "testdata", "operators", "*.onnx"))
 	free := 0
 	for _, path := range paths {
-		fg := networks.OpenBatch(t, path)
+		fg := onnxtest.OpenBatch(t, path)
 		if fg == nil {
 			continue
 		}

@@ -41,12 +41,7 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 	// With an axis more, of which each bit has its place.
 	last := len(e.Shape)
 	shape := append(slices.Clone(e.Shape), 1)
-	var id model.TensorID
-	if e.Linear() && e.Acc.Const == 0 {
-		id = l.VirtualOf(x.name, e)
-	} else {
-		id = l.Exact(x.name, e)
-	}
+	id := l.TensorOf(x.name, e)
 	e = l.View(id, fixed.ReshapeView(e.Shape, shape), shape)
 	all := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Virtual, Max: 1}
 	put := func(k int, id model.TensorID) {

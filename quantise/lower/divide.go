@@ -140,7 +140,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// The scale of the quotient: what its calibrated range asks for, if the
 	// bounds allow it.
 	want := 29 - model.Log2Ceil(int(l.Magnitude(num)))
-	if r := v.rng.Abs() * l.opts.Headroom; r > 0 {
+	if r := l.reachOf(v.rng); r > 0 {
 		want = min(want, max(0, fixed.FloorLog2(float64(top)/r)-(tn.Frac-frac)))
 	}
 	shift := want

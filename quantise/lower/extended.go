@@ -93,11 +93,7 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 		e = e.Plus(code)
 	}
 	e.Min, e.Max = lo, hi
-	if e.Linear() && e.Acc.Const == 0 {
-		v.id = l.VirtualOf(v.name, e)
-	} else {
-		v.id = l.Exact(v.name, e)
-	}
+	v.id = l.TensorOf(v.name, e)
 	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers
 	if len(op.Classes) == 1 && op.Classes[0] == graph.ClassNegInf {
 		l.Circuit.Tensors[v.id].Numbers = model.MaskingNumbers
@@ -108,12 +104,8 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 func (l *lowering) constantOutput(of, name string) model.TensorID {
 	t := l.fg.Consts[of]
 	values := t.Float64s()
-	top := 0.0
-	for _, c := range values {
-		top = math.Max(top, math.Abs(c))
-	}
 	frac := 0
-	if top > 0 {
+	if top := magnitudeOf(values); top > 0 {
 		frac = min(fixed.FloorLog2(fixed.Pow2(24)/top), 24)
 	}
 	return l.Constant(name, t.Shape, values, frac)
@@ -123,15 +115,12 @@ func (l *lowering) constantOutput(of, name string) model.TensorID {
 // numbers apart; 0 if there is none.
 func (l *lowering) usefulReach(name string) float64 {
 	reach := 0.0
-	for _, n := range l.fg.Nodes {
-		f, ok := n.Op.(graph.Finite)
-		if !ok || n.Inputs[0] != name {
-			continue
-		}
-		if f.Reach == 0 {
+	for _, r := range l.uses.readers[name] {
+		if f, ok := r.Op.(graph.Finite); ok && f.Reach == 0 {
 			return 0
+		} else if ok {
+			reach = math.Max(reach, f.Reach)
 		}
-		reach = math.Max(reach, f.Reach)
 	}
 	return reach
 }
@@ -141,13 +130,14 @@ func (l *lowering) branches(name string) bool {
 	if l.numbers(name) == graph.FiniteNumbers {
 		return false
 	}
-	finite := map[string]bool{}
-	for _, n := range l.fg.Nodes {
-		if _, ok := n.Op.(graph.Finite); ok {
-			finite[n.Output] = n.Inputs[0] == name
+	for _, r := range l.uses.readers[name] {
+		if _, ok := r.Op.(graph.Finite); !ok {
+			continue
 		}
-		if _, ok := n.Op.(graph.Exceeds); ok && finite[n.Inputs[0]] {
-			return true
+		for _, r := range l.uses.readers[r.Output] {
+			if _, ok := r.Op.(graph.Exceeds); ok {
+				return true
+			}
 		}
 	}
 	return false

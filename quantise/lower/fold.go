@@ -64,21 +64,15 @@ func lastAxis(t *graph.Tensor, shape []int) bool {
 // folds reports whether all that reads a value are products along its last axis with
 // constant weights: with a matrix of them, if something is added to it.
 func (l *lowering) folds(name string, added bool) bool {
-	if slices.Contains(l.fg.Outputs, name) {
+	if l.uses.outputs[name] > 0 {
 		return false
 	}
-	for _, n := range l.fg.Nodes {
-		for i, in := range n.Inputs {
-			if in != name {
-				continue
-			}
-			if i > 0 || !TraitsOf(n.Op).rows {
-				return false
-			}
-			w := l.fg.Consts[n.Inputs[1]]
-			if w == nil || added && len(w.Shape) != 2 {
-				return false
-			}
+	for _, r := range l.uses.readers[name] {
+		if r.operand > 0 || !TraitsOf(r.Op).rows {
+			return false
+		}
+		if w := l.fg.Consts[r.Inputs[1]]; w == nil || added && len(w.Shape) != 2 {
+			return false
 		}
 	}
 	return true

@@ -127,7 +127,7 @@ func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
 	}
 	frac = min(frac, e.Frac)
 	bits := fixed.FormatBits
-	if r := v.rng.Abs() * l.opts.Headroom * fixed.Pow2(frac); r > 0 {
+	if r := l.reachOf(v.rng) * fixed.Pow2(frac); r > 0 {
 		bits = min(max(fixed.FloorLog2(r)+1, 4), bits)
 	}
 	return l.RoundOn(v.name, e, frac, bits, fixed.WholeLine)

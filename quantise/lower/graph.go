@@ -38,27 +38,42 @@ func discontinuous(fg *graph.Graph) map[string]bool {
 // OnlyMoves reports whether a node only moves the entries of values.
 func OnlyMoves(n *graph.Node) bool { return TraitsOf(n.Op).moves != computes }
 
-// onlyReader is the one node that reads a value which is no output; nil if there is
-// none.
-func (l *lowering) onlyReader(name string) *graph.Node {
-	for _, o := range l.fg.Outputs {
-		if o == name {
-			return nil
+// uses says how the values of a graph hang together.
+type uses struct {
+	by      map[string]*graph.Node // the node that computes a value
+	readers map[string][]reader    // in the order of the nodes
+	outputs map[string]int         // how many outputs of the graph a value is
+}
+
+// reader is a node and the number of the operand as which it reads a value.
+type reader struct {
+	*graph.Node
+	operand int
+}
+
+func usesOf(fg *graph.Graph) uses {
+	u := uses{map[string]*graph.Node{}, map[string][]reader{}, map[string]int{}}
+	for _, n := range fg.Nodes {
+		u.by[n.Output] = n
+		for i, in := range n.Inputs {
+			u.readers[in] = append(u.readers[in], reader{n, i})
 		}
 	}
-	var reader *graph.Node
-	for _, n := range l.fg.Nodes {
-		for _, in := range n.Inputs {
-			if in != name {
-				continue
-			}
-			if reader != nil {
-				return nil
-			}
-			reader = n
-		}
+	for _, o := range fg.Outputs {
+		u.outputs[o]++
 	}
-	return reader
+	return u
+}
+
+// number is how often a value is read or given out.
+func (u *uses) number(name string) int { return len(u.readers[name]) + u.outputs[name] }
+
+// only is the one node that reads a value which is no output; nil if there is none.
+func (u *uses) only(name string) *graph.Node {
+	if u.number(name) != 1 || u.outputs[name] > 0 {
+		return nil
+	}
+	return u.readers[name][0].Node
 }
 
 // powers lists the values of which nothing is read but logarithms of powers, maybe moved.

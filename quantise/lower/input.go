@@ -27,7 +27,7 @@ func (l *lowering) input(v *value) model.TensorID {
 		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
 	}
 	bits, finest := l.inputFormat(v)
-	r := v.rng.Abs() * l.opts.Headroom
+	r := l.reachOf(v.rng)
 	if r == 0 {
 		r = 1
 	}
@@ -99,11 +99,9 @@ const coarsestKey = 7
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.Plan.Bits, math.MaxInt
 	norms, softmaxes := 0, 0
-	for _, n := range l.fg.Nodes {
-		if n.Inputs[0] != v.name {
-			continue
-		}
-		switch t := TraitsOf(n.Op); {
+	for _, r := range l.uses.readers[v.name] {
+		switch t := TraitsOf(r.Op); {
+		case r.operand > 0:
 		case t.Norm:
 			norms++
 		case t.Softmax:
@@ -119,7 +117,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		if l.Entries(v.shape) > 64 { // worth a larger table
 			bits++
 			// Of scores far apart those near the maximum are what counts.
-			for r := v.rng.Abs() * l.opts.Headroom; bits < FirstBits && r >= fixed.Pow2(bits-coarsestKey); {
+			for r := l.reachOf(v.rng); bits < FirstBits && r >= fixed.Pow2(bits-coarsestKey); {
 				bits++
 			}
 		}

@@ -20,6 +20,7 @@ type lowering struct {
 	opts   Options
 	memory *Memory
 	length *length // nil if none is free
+	uses   uses    // of the graph's values
 
 	values map[string]*value
 	node   *graph.Node // being lowered
@@ -62,7 +63,7 @@ type value struct {
 	// fn says that the value is a function of another value, entry by entry
 	// (in row-major order: the shapes may differ).
 	fn     *function
-	affine *affine // if it is an affine function; pending is set as well
+	affine *affine // if it is an affine function; acc is set as well
 	// channels says that the value is another one with each channel scaled, in place
 	// of all else.
 	channels *perChannel
@@ -83,7 +84,7 @@ type value struct {
 
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	l := &lowering{
-		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, memory: memory,
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
@@ -108,19 +109,8 @@ func (l *lowering) run() error {
 			l.scalings[in.Name] = s
 		}
 	}
-	uses := map[string]int{}
-	for _, n := range l.fg.Nodes {
-		for _, in := range n.Inputs {
-			uses[in]++
-		}
-	}
-	outputs := map[string]bool{}
-	for _, o := range l.fg.Outputs {
-		uses[o]++
-		outputs[o] = true
-	}
 	for _, in := range l.fg.Inputs {
-		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: uses[in.Name], id: model.None, shaped: model.None}
+		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
@@ -134,7 +124,7 @@ func (l *lowering) run() error {
 	for _, n := range l.fg.Nodes {
 		l.at(n)
 		out := n.Output
-		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
+		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.coarser(n)))
@@ -222,21 +212,14 @@ func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
 
 // consumer returns the one node that reads the value; nil if there are more.
 func (l *lowering) consumer(v *value) *graph.Node {
-	if v.uses != 1 {
-		return nil
-	}
-	for _, n := range l.fg.Nodes {
-		for _, in := range n.Inputs {
-			if in == v.name {
-				return n
-			}
-		}
+	if readers := l.uses.readers[v.name]; v.uses == 1 && len(readers) > 0 {
+		return readers[0].Node
 	}
 	return nil
 }
 
 // finish returns the model of the last pass, which has given the template, but for its
-// weights (weightStats.fill). in is the instance that runs at first.
+// weights (Memory.Fill). in is the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Result, error) {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,

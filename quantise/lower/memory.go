@@ -15,7 +15,7 @@ type Memory struct {
 	texts   *texts                 // of the graph that is quantised
 }
 
-// Fill gives a model its weights, unless it has them (weightStats.fill).
+// Fill gives a model its weights, unless it has them (weights.Store).
 func (m *Memory) Fill(of *Result) {
 	if of.Making.Done {
 		return

@@ -25,7 +25,7 @@ func init() {
 }
 
 // lowerReshape lowers what keeps the entries in their order: nothing is
-// computed, and a pending value stays pending.
+// computed, and a value that no tensor holds yet stays so.
 func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x == nil { // a constant that is an output

@@ -8,7 +8,10 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-func init() { register(lowerNorm, always[graph.Norm](Traits{Means: true, Norm: true})) }
+func init() {
+	register(lowerNorm, always[graph.Norm](Traits{Means: true, Norm: true}))
+	register(lowerLogPower, always[graph.LogPower](Traits{Means: true}))
+}
 
 // lowerNorm lowers a norm so that a row's size does not matter, from a unit to all
 // that its tensor may hold.
@@ -51,4 +54,23 @@ func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 		id = l.RoundTo(x.name, e, e.Frac-over)
 	}
 	return id
+}
+
+// lowerLogPower lowers the logarithm of the power of rows, of any size: the sum of the
+// squares and the epsilon, N, is a wide integer, of whose leading bits a table gives the
+// logarithm. So it is right to 2^−12, of the smallest power as of the largest.
+func lowerLogPower(l *lowering, n *graph.Node, op graph.LogPower, v *value) {
+	x := l.values[n.Inputs[0]]
+	axes := []int{len(x.shape) - 1}
+	r := fixed.RowsOf(x.shape, axes)
+	if r.Count > fixed.MaxNorm {
+		fixed.Refuse("rows of %d elements are over %d", r.Count, fixed.MaxNorm)
+	}
+	id := l.narrowEnough(x, false)
+	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})
+	e := l.View(l.LogPower(r, id, op.Epsilon), nil, r.Shape)
+	if !v.output {
+		e = l.View(l.roundTerm(v, e), nil, r.Shape) // it is not right to more bits than one table has
+	}
+	v.acc = e
 }

@@ -47,7 +47,7 @@ type Result struct {
 	// OneBatch says why the batch is not a free dimension of the circuit though
 	// the model leaves it open; nil if it is one, or if the model fixes it.
 	OneBatch error
-	// Blocks are parts of the circuit whose bounds need an argument of their own.
+	// Blocks say where steps begin whose bounds need an argument of their own.
 	Blocks []fixed.Block
 	// Steps tells the precision of every look-up that rounds.
 	Steps []fixed.StepReport

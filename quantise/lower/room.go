@@ -35,19 +35,14 @@ const (
 	leastFactor = 8
 )
 
+// roomOf is roomFor without the least.
 func (l *lowering) roomOf(name string) int {
-	bits := 0
-	for _, o := range l.fg.Outputs {
-		if o == name {
-			return noBound
-		}
+	if l.uses.outputs[name] > 0 || len(l.uses.readers[name]) == 0 {
+		return noBound
 	}
-	for _, n := range l.fg.Nodes {
-		for i, in := range n.Inputs {
-			if in == name {
-				bits = max(bits, l.roomAt(n, i))
-			}
-		}
+	bits := 0
+	for _, r := range l.uses.readers[name] {
+		bits = max(bits, l.roomAt(r.Node))
 	}
 	if bits == 0 {
 		return noBound
@@ -55,14 +50,14 @@ func (l *lowering) roomOf(name string) int {
 	return bits
 }
 
-// roomAt is roomOf for one reader and the operand that it reads.
-func (l *lowering) roomAt(n *graph.Node, operand int) int {
+// roomAt is roomOf for one reader.
+func (l *lowering) roomAt(n *graph.Node) int {
 	switch t := TraitsOf(n.Op); {
 	case t.moves == rearranges:
 		return l.roomOf(n.Output)
 	case t.Product == MatMulProduct:
 		a, b := n.Inputs[0], n.Inputs[1]
-		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.moves(a, IsSoftmax) || l.moves(b, IsSoftmax) || l.opts.Formats[n.Output].Weights > 0 {
+		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.ofSoftmax(a) || l.ofSoftmax(b) || l.opts.Formats[n.Output].Weights > 0 {
 			return noBound // of which the sums of rows are known
 		}
 		shape := l.fg.Shapes[a]
@@ -72,22 +67,16 @@ func (l *lowering) roomAt(n *graph.Node, operand int) int {
 	return noBound
 }
 
-// moves reports whether a value is the entries of one that a node of some kind
-// computes, maybe in other places.
-func (l *lowering) moves(name string, of func(graph.Op) bool) bool {
-	for i := len(l.fg.Nodes) - 1; i >= 0; i-- {
-		n := l.fg.Nodes[i]
-		if n.Output != name {
-			continue
-		}
-		if TraitsOf(n.Op).moves != rearranges {
-			return of(n.Op)
-		}
-		name = n.Inputs[0]
+// ofSoftmax reports whether a value is the result of a Softmax, maybe with its entries moved.
+func (l *lowering) ofSoftmax(name string) bool {
+	n := l.uses.by[name]
+	for n != nil && TraitsOf(n.Op).moves == rearranges {
+		n = l.uses.by[n.Inputs[0]]
 	}
-	return false
+	return n != nil && IsSoftmax(n.Op)
 }
 
+// IsSoftmax reports whether an operator is a Softmax.
 func IsSoftmax(op graph.Op) bool {
 	_, is := op.(graph.Softmax)
 	return is

@@ -34,7 +34,7 @@ func (l *lowering) scaling(in graph.Input) *scaling {
 		s.mul[j] = 1
 	}
 	for {
-		node := l.onlyReader(s.last)
+		node := l.uses.only(s.last)
 		if node == nil || !s.extend(l.fg, node) {
 			break
 		}

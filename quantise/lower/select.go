@@ -68,7 +68,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 			constants = append(constants, branch{name, l.fg.Consts[name], m, l.fg.Consts[name].Float64s()})
 			continue
 		}
-		kept, labels := broadcastLabelsOf(cond.Shape, v.shape)
+		labels, kept := fixed.BroadcastLabels(cond.Shape, v.shape)
 		mid, labels := l.Mask("mask", kept, labels, func(i int) bool { return m[i] != 0 })
 		id, lx := l.Squeezed(l.tensor(x), v.shape)
 		e := l.Product(v.shape, id, lx, mid, labels, 1)
@@ -99,12 +99,6 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		e = l.plusConstant(e, b.name, shape, values, nil)
 	}
 	v.acc = e
-}
-
-// broadcastLabelsOf is broadcastLabels with the shape first.
-func broadcastLabelsOf(shape, out []int) (kept, labels []int) {
-	labels, kept = fixed.BroadcastLabels(shape, out)
-	return kept, labels
 }
 
 // broadcastIndex is the index into a tensor of shape in that entry i of a

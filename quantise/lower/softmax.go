@@ -116,3 +116,81 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block) fixed.S
 	l.Begin(b)
 	return l.MaskedScores(m, b.Mask, b.Labels)
 }
+
+// inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
+// scores and result have the finest of formats, and there is no mask.
+func (l *lowering) inFineShares(n *graph.Node, v *value) (c int, ok bool) {
+	x := l.values[n.Inputs[0]]
+	if len(n.Inputs) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
+		return 0, false
+	}
+	return l.FineCut(fixed.Scores{ID: l.tensor(x), Mask: model.None})
+}
+
+const (
+	// farScores is what the scores of a Softmax reach, head-room included, where narrowBits
+	// of them are too coarse for the few that count.
+	farScores = 1 << 7
+	// nearKey is the scale of scores near the maximum.
+	nearKey = 11
+)
+
+// nearScores returns the scores of a Softmax, or, where they are wide and reach far beyond
+// those that count, as the logarithms of small probabilities do, the scores less their
+// maximum, clamped at −farBelow: on a finer scale than all of them would have.
+func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
+	if len(n.Inputs) > 1 || l.length != nil || l.opts.Mode == modeW8A8 || l.formatted(x) <= fixed.NarrowBits || x.rng.Abs()*l.opts.Headroom < farScores {
+		return x
+	}
+	id := l.tensor(x)
+	t := l.Circuit.Tensors[id]
+	top := l.Greatest("maximum", id, true)
+	below := l.View(top, fixed.BroadcastView(l.Circuit.Tensors[top].Shape, v.shape), v.shape).Times(-1)
+	below = l.View(id, nil, v.shape).Plus(below)
+	below.Frac = t.Frac
+	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow})
+	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1, id: near, shaped: near}
+}
+
+// The scores of attention over a text are as many as the square of its length, so that of
+// long texts they are most of what is committed to. Their factors are as fine as one
+// accumulator holds (factorsOf), and a score is rounded by one look-up, to a scale on which
+// the table has all keys that the static bound allows.
+const (
+	// ScoreTable is the size of that table, whatever the number of its uses: what is saved
+	// by tables of exponentials of coarser scores makes up for its rows. It is larger where
+	// scores would be coarser than 2^-leastScore. (The roundings of a row's scores are
+	// independent, so that their effect is less than one's.)
+	ScoreTable = 18
+	LeastScore = 7
+	// Scores are clamped at ±2^sharedScores or beyond, so that most layers share a table;
+	// within that masked ones can be lowered.
+	sharedScores = 4
+)
+
+// scored reports whether a value are the scores of a text in a large model, which a Softmax
+// takes.
+func (l *lowering) scored(v *value) bool {
+	c := l.consumer(v)
+	return c != nil && HasMany(l.fg) && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+}
+
+// mostLowered is the most bits of exponentials of which those of lowered scores are 0.
+const mostLowered = 16
+
+// lowers reports whether the masked ones of scores x are lowered for a Softmax: keys are no
+// coarser then, or the model is large and x has a format, which tells what its scores need.
+func (l *lowering) lowers(m fixed.Scores, b fixed.Block, x *value) bool {
+	t := l.Circuit.Tensors[m.ID]
+	if t.Frac < 0 || t.Frac > fixed.FinestKey || b.Bits == 0 || max(b.Bits, b.Summed) > mostLowered {
+		return false
+	}
+	least := fixed.FinestKeys(m, t.Max-t.Min, t.Frac)
+	if l.formatted(x) > 0 && HasMany(l.fg) {
+		least = 0
+	}
+	spread := t.Max - t.Min + l.Gap(m)
+	m.Keys = l.KeysOf(m)
+	fine := fixed.FinestKeys(m, spread, t.Frac)
+	return fine >= least && t.Frac+fine >= fixed.LeastKey && fixed.KeyBits(m, spread, t.Frac, fine) <= m.Keys
+}

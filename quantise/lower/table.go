@@ -11,12 +11,12 @@ import (
 // what everything else asks about them. Nothing else goes by the type of an operator, so
 // that a new one takes its entry alone.
 type operator struct {
-	// lower fills in pending, fn or id of the value that a node computes.
+	// lower fills in acc, fn or id of the value that a node computes.
 	lower  func(l *lowering, n *graph.Node, v *value)
 	traits func(op graph.Op) Traits
 }
 
-// Traits are the answers to what is asked about an operator besides its lowering.
+// Traits are what else lowering and the choice of formats ask about an operator.
 type Traits struct {
 	moves   moves
 	Product Product

@@ -29,7 +29,7 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 	if x := l.values[n.Inputs[0]]; x != nil {
 		id, rank = l.tensor(x), len(x.shape)
 		if l.open(n.Inputs[0], op.Axis) {
-			id = l.stretched(id, op.Axis)
+			id = l.extended(id, op.Axis)
 		}
 	} else {
 		t := l.fg.Consts[n.Inputs[0]]
@@ -54,9 +54,9 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
 }
 
-// stretched is a tensor as long along an axis of free length as that can be, with zeros
+// extended is a tensor as long along an axis of free length as that can be, with zeros
 // after its entries: public indexes are in one range for every length.
-func (l *lowering) stretched(id model.TensorID, axis int) model.TensorID {
+func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	shape := slices.Clone(t.Shape)
 	shape[axis] = l.length.bound

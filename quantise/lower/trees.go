@@ -20,8 +20,8 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 		return nil
 	}
 	by, reads := make([][]graph.Split, v.shape[1]), 0
-	for _, n := range l.fg.Nodes {
-		if op, ok := n.Op.(graph.Exceeds); ok && n.Inputs[0] == v.name {
+	for _, r := range l.uses.readers[v.name] {
+		if op, ok := r.Op.(graph.Exceeds); ok {
 			reads++
 			for _, s := range op.Splits {
 				by[s.Feature] = append(by[s.Feature], s)

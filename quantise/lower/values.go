@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// operand returns the value as an expression of its shape for an accumulator to
-// include: the pending one if nobody else wants it, its tensor otherwise.
+// operand returns the value for an accumulator to include, in its shape: its own accumulator if
+// nothing else reads it, its tensor otherwise.
 func (l *lowering) operand(v *value) *fixed.Int {
 	if v.id == model.None && v.acc != nil && v.uses == 1 && slices.Equal(v.acc.Shape, v.shape) {
 		return v.acc
@@ -19,8 +19,7 @@ func (l *lowering) operand(v *value) *fixed.Int {
 	return l.View(id, nil, v.shape)
 }
 
-// operandFlat is take for consumers that work entry by entry and do not mind the
-// shape.
+// operandFlat is operand for readers that work entry by entry and do not mind the shape.
 func (l *lowering) operandFlat(v *value) *fixed.Int {
 	if v.id == model.None && v.acc != nil && v.uses == 1 {
 		return v.acc
@@ -60,41 +59,19 @@ func (l *lowering) raw(v *value) model.TensorID {
 			v.id = l.tableFunction(v, l.narrowBitsOf(v))
 		}
 	default:
-		v.id = l.settle(v)
+		v.id = l.commit(v)
 	}
 	return v.id
 }
 
-// settle makes a tensor of a pending accumulator: a virtual one if it is a
-// narrow sum of views, an exact one for an output of the model, a rounded and
-// clamped one otherwise.
-func (l *lowering) settle(v *value) model.TensorID {
+// commit makes a tensor of the value's accumulator: as it is where nothing has to be rounded,
+// and a rounded and clamped one otherwise.
+func (l *lowering) commit(v *value) model.TensorID {
 	e := v.acc
-	final := v.output && v.uses == 1
-	if t := e.Acc.Linear; e.Linear() && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil &&
-		e.Acc.Const == 0 && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
-		return t[0].Src
-	}
-	if e.Linear() && e.Acc.Const == 0 && len(e.Acc.Linear) > 0 {
-		// Terms of sums may be wider than operands of products.
-		c := l.consumer(v)
-		summed := c != nil && TraitsOf(c.Op).Sums && e.Abs() < 1<<24
-		_, stream := l.stream[v.name]
-		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.Abs() < 1<<28
-		if final || summed || stream || exact || e.Abs() < 1<<min(l.bitsOf(v)+3, 16) {
-			return l.VirtualOf(v.name, e)
-		}
-	}
-	if final && !l.rounds(v, e) {
-		id := l.Witness(v.name, e.Shape, e.Frac, e.Min, e.Max)
-		l.Circuit.Steps = append(l.Circuit.Steps, model.Step{Kind: model.StepExact, Name: l.StepName, Shape: e.Shape, Acc: e.Acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
+	if id, ok := l.unrounded(v, e); ok {
 		return id
 	}
 	if v.node != nil && l.integers(v.name) && e.Frac <= 0 {
-		// Whole numbers stay what they are.
-		if most := v.rng.Abs() * l.opts.Headroom * fixed.Pow2(e.Frac); float64(e.Abs()) <= math.Max(8*most, 1<<10) {
-			return l.Exact(v.name, e)
-		}
 		return l.roundAt(v, e, 0)
 	}
 	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.Clamps)
@@ -102,16 +79,14 @@ func (l *lowering) settle(v *value) model.TensorID {
 	if r := float64(e.Abs()) * fixed.Pow2(-e.Frac) / l.opts.Headroom; e.Norm > 0 && r < rng.Abs() {
 		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
 	}
+	if l.residual(v) {
+		bits = max(bits, min(bits+2, l.opts.ActBits-1, l.Plan.TableBits-2))
+	}
 	var id model.TensorID
-	if f := l.formatted(v); final {
-		id = l.roundFormat(v, e, rng, max(f, OutputBits), fixed.WholeLine)
-	} else if f > 0 {
-		id = l.roundFormat(v, e, rng, min(f, room), fixed.WholeLine)
+	if v.final() {
+		id = l.roundFormat(v, e, rng, max(l.formatted(v), OutputBits), fixed.WholeLine)
 	} else {
-		if l.residual(v) {
-			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.Plan.TableBits-2))
-		}
-		id = l.Round(v.name, e, l.reachOf(rng), bits, fixed.WholeLine)
+		id = l.roundValue(v, e, rng, min(l.formatted(v), room), bits, fixed.WholeLine)
 	}
 	l.RowNorm(id, e)
 	if clipped {
@@ -119,6 +94,43 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.Clamps = l.Clamps[:clamps] // clamping where the function is flat loses nothing
 	}
 	return id
+}
+
+// final reports whether a value is an output of the model that nothing reads.
+func (v *value) final() bool { return v.output && v.uses == 1 }
+
+// unrounded makes a tensor of the value's accumulator as it is, if that may be: of a sum of
+// views that is narrow, or read by what takes any width; of an output; of whole numbers within
+// their calibrated range.
+func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool) {
+	views := e.Views() && len(e.Acc.Linear) > 0
+	if t := e.Acc.Linear; views && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
+		return t[0].Src, true
+	}
+	if views {
+		// Terms of sums may be wider than operands of products.
+		c := l.consumer(v)
+		summed := c != nil && TraitsOf(c.Op).Sums && e.Abs() < 1<<24
+		_, stream := l.stream[v.name]
+		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.Abs() < 1<<28
+		if v.final() || summed || stream || exact || e.Abs() < 1<<min(l.bitsOf(v)+3, fixed.NarrowBits) {
+			return l.VirtualOf(v.name, e), true
+		}
+	}
+	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	if v.final() && !l.rounds(v, e) || whole {
+		return l.Exact(v.name, e), true
+	}
+	return model.None, false
+}
+
+// roundValue rounds e, which stands for v, to own bits if v has a format, and to the shared ones
+// otherwise.
+func (l *lowering) roundValue(v *value, e *fixed.Int, rng Range, own, shared int, f fixed.Piecewise) model.TensorID {
+	if l.formatted(v) > 0 {
+		return l.roundFormat(v, e, rng, own, f)
+	}
+	return l.Round(v.name, e, l.reachOf(rng), shared, f)
 }
 
 // Outputs of the model of many entries are rounded to outputBits: a proof has them, a
@@ -135,7 +147,7 @@ func (l *lowering) rounds(v *value, e *fixed.Int) bool {
 }
 
 // reachOf is the largest magnitude of a calibrated range, head-room included.
-func (l *lowering) reachOf(r Range) float64 { return r.Abs() * l.opts.Headroom }
+func (l *lowering) reachOf(r Range) float64 { return float64(r.Abs() * l.opts.Headroom) }
 
 // residual reports whether the value is a sum that only sums read, as the
 // residual stream of a transformer is: its rounding errors add up from layer
@@ -144,11 +156,9 @@ func (l *lowering) residual(v *value) bool {
 	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
 		return false
 	}
-	for _, n := range l.fg.Nodes {
-		for _, in := range n.Inputs {
-			if t := TraitsOf(n.Op); in == v.name && !t.Sums && !t.Means {
-				return false
-			}
+	for _, r := range l.uses.readers[v.name] {
+		if t := TraitsOf(r.Op); !t.Sums && !t.Means {
+			return false
 		}
 	}
 	return true
@@ -189,12 +199,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 		return n
 	}
 	e := l.View(id, nil, v.shape)
-	var n model.TensorID
-	if l.formatted(v) > 0 {
-		n = l.roundFormat(v, e, v.rng, bits, fixed.WholeLine)
-	} else {
-		n = l.Round(v.name, e, l.reachOf(v.rng), bits, fixed.WholeLine)
-	}
+	n := l.roundValue(v, e, v.rng, bits, bits, fixed.WholeLine)
 	if v.narrow == nil {
 		v.narrow = map[int]model.TensorID{}
 	}
@@ -208,7 +213,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 func (l *lowering) tightened(v *value) model.TensorID {
 	id := l.tensor(v)
 	t := l.Circuit.Tensors[id]
-	r := v.rng.Abs() * l.opts.Headroom * fixed.Pow2(t.Frac)
+	r := l.reachOf(v.rng) * fixed.Pow2(t.Frac)
 	bits := l.narrowBitsOf(v)
 	if t.Kind != model.Virtual || float64(l.Magnitude(id)) <= 4*math.Max(r, fixed.Pow2(bits)) {
 		return id

@@ -21,7 +21,7 @@ type weighting struct {
 	name   string // of the constant
 	t      *weights.Constant
 	shape  []int // of the fixed tensor, row-major the same entries
-	part   []int // of the part of it that is meant, if not nil (lowering.begun)
+	part   []int // of the beginning of it that is meant, if not nil (lowering.begun)
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
 	// sums over count weights of one channel.
@@ -50,7 +50,7 @@ const (
 	mostLimbed = LimbedBits + 2
 )
 
-// weighted lowers v = x·weights + bias as a pending product with the finest
+// weighted lowers v = x·weights + bias as an accumulator with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
 	stats := l.statsOf(w)

@@ -1,18 +1,15 @@
+// Package networks has the float models that tests of the quantiser try: layers, transformers
+// and tables, with weights from a seed.
 package networks
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"google.golang.org/protobuf/proto"
 )
 
 // Outliers are normal numbers of which every tenth is large.
@@ -134,35 +131,6 @@ func Tabular(t *testing.T, rng *rand.Rand) *graph.Graph {
 	x := n.Sub(n.In[0], n.Filled([]int{5}, func(i int) float64 { return mean[i] }))
 	x = n.Div(x, n.Filled([]int{5}, func(i int) float64 { return deviation[i] }))
 	return n.WithOutput(t, n.Dense(n.Relu(n.Dense(x, 16, rng)), 3, rng))
-}
-
-// OpenBatch reads an operator's model with the leading axis of all inputs left
-// open, for a batch of two; nil if that is no model.
-func OpenBatch(t *testing.T, path string) *graph.Graph {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(data, m); err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range m.Graph.Input {
-		dims := in.GetType().GetTensorType().GetShape().GetDim()
-		if len(dims) == 0 {
-			return nil
-		}
-		dims[0].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "batch"}
-	}
-	if data, err = proto.Marshal(m); err != nil {
-		t.Fatal(err)
-	}
-	fg, err := onnx.Parse(bytes.Clone(data), onnx.Options{Dims: map[string]int{"batch": 2}})
-	if err != nil {
-		return nil // the batch is in a constant, for one
-	}
-	return fg
 }
 
 func RandomInputs(rng *rand.Rand, fg *graph.Graph) [][]float64 {

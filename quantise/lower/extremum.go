@@ -8,6 +8,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
+func init() { register(lowerMaxPool, always[graph.MaxPool](Traits{})) }
+
 // mostSpread is the largest difference that a table of max(x, 0) is made for.
 const mostSpread = 1 << 14
 
@@ -40,14 +42,7 @@ func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 	if shape = append(shape, count); !slices.Equal(shape, moved) {
 		id = l.Virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: id, View: fixed.ReshapeView(moved, shape)}}, t.Frac)
 	}
-	if t.Max-t.Min <= mostSpread {
-		v.id = l.LastAxisMax(v.name, id)
-		return
-	}
-	for at := len(shape) - 1; l.Circuit.Tensors[id].Shape[at] > 1; {
-		id = l.WideGreater(v.name, id, at)
-	}
-	v.id = id
+	v.id = l.Greatest(v.name, id, t.Max-t.Min > mostSpread)
 }
 
 // lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,

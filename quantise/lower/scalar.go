@@ -63,7 +63,7 @@ func (l *lowering) root(x *value) (*value, curve) {
 	return x, curve{at: func(t float64) float64 { return t }}
 }
 
-// nonlinear reports whether x is a pending function that is not affine.
+// nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
 // lowerFunction makes the value a function of the node's first input.
@@ -101,10 +101,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	}
 	r := l.piecewiseRange(v.rng, base.rng, b)
 	rng := Range{Min: -r, Max: r}
-	if f := l.formatted(v); f > 0 {
-		return l.roundFormat(v, e, rng, f, b)
-	}
-	return l.Round(v.name, e, l.reachOf(rng), l.Plan.Bits, b)
+	return l.roundValue(v, e, rng, l.formatted(v), l.Plan.Bits, b)
 }
 
 // piecewiseRange is the magnitude that sets the scale of a piecewise function's
@@ -152,7 +149,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 			finite = max(finite, size)
 		}
 	}
-	if r := float64(v.rng.Abs() * l.opts.Headroom); r > 0 && !(most <= 2*r) { // converted, as 2r is r + r
+	if r := l.reachOf(v.rng); r > 0 && !(most <= 2*r) {
 		most = r
 	} else if most = finite; r == 0 && finite > model.Bound {
 		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", finite)
@@ -250,11 +247,95 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	t := l.Circuit.Tensors[id]
 	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
 		e := l.View(id, nil, t.Shape)
-		if l.formatted(base) > 0 {
-			id = l.roundFormat(base, e, base.rng, 15, fixed.WholeLine)
-		} else {
-			id = l.Round(base.name, e, l.reachOf(base.rng), l.Plan.Bits, fixed.WholeLine)
-		}
+		id = l.roundValue(base, e, base.rng, 15, l.Plan.Bits, fixed.WholeLine)
 	}
 	return l.View(id, nil, t.Shape), l.Circuit.Tensors[id].Frac
+}
+
+// lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
+// the operand, unless that is a function of another value, whose table then has the
+// whole numbers.
+func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x.nonlinear() {
+		lowerFunction(l, n, op, v)
+		return
+	}
+	e := l.operandFlat(x)
+	if e.Frac <= 0 { // whole already
+		v.acc = e
+		return
+	}
+	switch op.Func {
+	case graph.Floor:
+		v.acc, _ = l.Floor(v.name, e)
+	case graph.Ceil:
+		down, _ := l.Floor(v.name, e.Times(-1))
+		v.acc = down.Times(-1)
+	case graph.Trunc:
+		v.acc = l.Trunc(v.name, e)
+	case graph.Round:
+		v.acc = l.Round2even(v.name, e)
+	default:
+		fixed.Refuse("%s is no way to round to whole numbers", op.Func.Name)
+	}
+}
+
+// boundsOf returns the clamp that a function is, or nil.
+func boundsOf(s graph.Scalar) *fixed.Piecewise {
+	if s.Func.Clamp == nil {
+		return nil
+	}
+	c := s.Func.Clamp(s.Params)
+	b := &fixed.Piecewise{Kind: fixed.Keep, Lo: c.Lo, Hi: c.Hi}
+	if c.Abs {
+		b.Kind = fixed.Absolute
+	}
+	return b
+}
+
+// curve is a real function of one number, as a table has it.
+type curve struct {
+	// at has a value on the whole line, or NaN, for which the table has 0.
+	at func(float64) float64
+	// inside says whether at is defined at x and nothing stands in for it; nil
+	// where that is so unless at is NaN.
+	inside func(x float64) bool
+}
+
+// curveOf is the function of an operator.
+func curveOf(s graph.Scalar) curve {
+	f, d := s.Of(), s.Func.Domain
+	switch {
+	case d == graph.Domain{}:
+		return curve{at: f}
+	case d.Beyond == graph.Hold:
+		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains}
+	}
+	return curve{f, d.Contains}
+}
+
+// then is g(f(x)) for a g that is defined everywhere.
+func (f curve) then(g func(float64) float64) curve {
+	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside}
+}
+
+// into is g(f(x)).
+func (f curve) into(g curve) curve {
+	out := f.then(g.at)
+	if g.inside != nil {
+		out.inside = func(x float64) bool { return (f.inside == nil || f.inside(x)) && g.inside(f.at(x)) }
+	}
+	return out
+}
+
+// both is op(f(x), g(x)).
+func both(f, g curve, op func(a, b float64) float64) curve {
+	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }}
+	if f.inside != nil || g.inside != nil {
+		out.inside = func(x float64) bool {
+			return (f.inside == nil || f.inside(x)) && (g.inside == nil || g.inside(x))
+		}
+	}
+	return out
 }
