@@ -97,7 +97,7 @@ func TestLimbsOfBothFactors(t *testing.T) {
 	}
 }
 
-// With more than limbedBits nothing of a product entry by entry is left out, whatever the
+// With more than LimbedBits nothing of a product entry by entry is left out, whatever the
 // factors' sizes, and means and multiples by a number keep what values have.
 func TestWholeProducts(t *testing.T) {
 	const rows, width = 24, 15

@@ -87,7 +87,7 @@ func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int 
 	return e
 }
 
-// DropBroadcast is keptLabels for a tensor.
+// DropBroadcast is KeptLabels for a tensor.
 func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	kept, dims := KeptLabels(t.Shape, labels, out)

@@ -15,7 +15,7 @@ const LogBits = 20
 // and three roundings.
 const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 
-// logOfDigits is log(N·2^−unit) with logBits bits of fraction, N being the wide integer,
+// logOfDigits is log(N·2^−unit) with LogBits bits of fraction, N being the wide integer,
 // at least 1, that has these digits: from its leading bits, so right to 2^−12 and a few
 // roundings for N of any size. The caller knows its bounds.
 func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *Int {

@@ -45,7 +45,7 @@ func (b *Builder) greater(name string, x, y *Int) model.TensorID {
 	})
 }
 
-// wideGreater is greater for values that no table has the differences of: y + c·(x − y),
+// WideGreater is greater for values that no table has the differences of: y + c·(x − y),
 // where c says whether x ≥ y.
 func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 	diff := x.Plus(y.Times(-1))

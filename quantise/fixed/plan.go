@@ -25,8 +25,8 @@ const MostShift = 15
 // the rounding constant added they still have a key.
 func (p Plan) Limit() int64 { return 1<<(p.TableBits-1+p.Shift()) - 1<<p.Shift() }
 
-// Precision goals. Table sizes up to cheapTable are taken for wantedBits,
-// larger ones only for enoughBits or when the model has so many entries that
+// Precision goals. Table sizes up to CheapTable are taken for WantedBits,
+// larger ones only for EnoughBits or when the model has so many entries that
 // the table is a small part of the work.
 const (
 	WantedBits = 12

@@ -49,11 +49,11 @@ func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Sco
 	return m
 }
 
-// Keys of a Softmax need not be finer than 2^-finestKey, which is an error of as much in
+// Keys of a Softmax need not be finer than 2^-FinestKey, which is an error of as much in
 // proportion.
 const FinestKey = 12
 
-// Keys that are coarser than 2^-leastKey are those of scores near the maximum alone.
+// Keys that are coarser than 2^-LeastKey are those of scores near the maximum alone.
 const LeastKey = 9
 
 // SharesOf makes the shares themselves, 1 being 2^bits; what is summed is 2^summed.
@@ -172,7 +172,7 @@ func FinestKeys(m Scores, spread int64, frac int) (fine int) {
 const FarBelow = 24
 
 // nearMaximum is the scores less their maximum, on the same scale of 2^unit: clamped
-// at −farBelow and with that added, so that they begin at 1, and 0 where they are
+// at −FarBelow and with that added, so that they begin at 1, and 0 where they are
 // masked. It returns the new maximum and spread as well.
 func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit int) (Scores, model.TensorID, int64) {
 	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))

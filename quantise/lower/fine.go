@@ -12,16 +12,16 @@ import (
 // where its clamp table has at most two rows for an entry of the argument.
 const fineBits = 13
 
-// fineFunction makes the tensor of a function of a wide value x = 2^k·high + low, which
-// no table of all values could be for. From one multiple of 2^k to the next the function
-// is taken for straight,
+// fineFunction makes the tensor of a function of a wide value x = 2^k·high + low, of which
+// no table can have all values. From one multiple of 2^k to the next it takes the function
+// for a straight line,
 //
 //	f(x) ≈ start(high) + slope(high)·low,
 //
 // with two look-ups of high and one product, which is then rounded to the function's
-// format; or, where that has more than limbedBits, for a parabola (bow). None where the
-// argument is not wide, or where a table of narrowBits is closer to the function: it may
-// have poles, or waves.
+// format. If the format has more than LimbedBits, it takes it for a parabola (bow). It returns
+// false if the argument is not wide, or if a table of NarrowBits is closer to the function, as
+// it may be where the function has poles or waves.
 func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	base := v.fn.base
 	if l.opts.Mode == modeW8A8 || l.formatted(base) <= fixed.NarrowBits || base.rng.Abs() == 0 || v.rng.Abs() == 0 {
@@ -77,8 +77,8 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
 }
 
-// bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor: with its value
-// half way between two multiples of 2^k it makes a parabola of a straight line.
+// bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
+// to a straight line between two multiples of 2^k, makes a parabola.
 func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 	n := int64(1) << p.Bits
 	rows := make([]int32, n)
@@ -91,9 +91,9 @@ func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 	return id
 }
 
-// curvePieces are a function between the multiples of a width: its values where they
-// begin and at the end, what it is half way beyond the straight line (nil if that is left
-// out), and the pieces in which it has been clamped.
+// curvePieces are a function, cut at the multiples of a width: its values at the cuts, how far
+// it is from the straight line half way between two of them (nil if that is left out), and the
+// pieces in which it was clamped.
 type curvePieces struct {
 	start, bend []float64
 	saturated   []model.Rows
@@ -177,7 +177,7 @@ func (l *lowering) fineLow(base *value, frac int) int {
 }
 
 // straighter reports whether f is closer to straight lines between multiples of width,
-// or parabolas, than to what a table of 2^narrowBits values on [−r, r] has, in the mean of squares.
+// or parabolas, than to what a table of 2^NarrowBits values on [−r, r] has, in the mean of squares.
 func straighter(f curve, r, width float64, bent bool) bool {
 	const samples = 1 << 12
 	half := float64(r * fixed.Pow2(-fixed.NarrowBits))

@@ -5,9 +5,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// finestOf reports whether a value has a format of more bits than usual limbs: then its
-// function has its bends, its factor as many bits as limbs hold, and nothing of a product
-// of two is left out.
+// finestOf reports whether a value has a format of more than LimbedBits. Then its function is
+// taken for parabolas, a number that multiplies it has as many bits as limbs hold, and a
+// product of two limbs counts even if it is small.
 func (l *lowering) finestOf(v *value) bool { return l.formatted(v) > LimbedBits }
 
 // formatted returns the bits that the value's own format gives it; 0 if it has none.
@@ -36,10 +36,9 @@ func (l *lowering) limitOf(v *value) int64 {
 // formatLimit is that of a value with a format: its table is its own.
 func (l *lowering) formatLimit() int64 { return model.Bound/2 - 1<<l.Plan.Shift() }
 
-// streams finds the sums of wide format that sums of wide format read, as the
-// residual stream of a transformer is, and returns for each the scale, which all
-// that are connected share: then none of them is rounded, and what is added to
-// them is rounded once.
+// streams finds sums of wide format that feed other such sums, as the residual stream of a
+// transformer does. It returns the scale of each. Connected sums share one scale, so that no
+// sum is rounded, and each term only once, before it is added.
 func (l *lowering) streams() map[string]int {
 	root := map[string]string{}
 	var find func(name string) string
@@ -95,8 +94,8 @@ func (l *lowering) sumOnScale(v *value, terms []term, frac int) *fixed.Int {
 	return l.align(terms, 0, v)
 }
 
-// roundFormat is round for a value with a format of its own. The tables that it
-// takes are the value's own, and of any size.
+// roundFormat rounds e, which stands for a value with a format of its own, to the given bits.
+// It may take tables of any size that no other value has.
 func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fixed.Piecewise) model.TensorID {
 	frac := e.Frac
 	if rng.Abs() > 0 {

@@ -14,7 +14,7 @@ func init() {
 	register(lowerFloorMod, always[graph.FloorMod](Traits{jumps: true}))
 }
 
-// integerDivision prepares the division that a node is. A divisor that is 0 in spite of
+// IntegerDivision prepares the division that a node is. A divisor that is 0 in spite of
 // the calibration counts as the least there is, of floats half of the least that was met.
 func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivision {
 	operand := func(i int) *value {

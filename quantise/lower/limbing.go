@@ -20,10 +20,10 @@ func (l *lowering) inLimbs(v, x *value, id model.TensorID, bits int) bool {
 	return bits < want && l.Magnitude(id) >= 1<<8
 }
 
-// carryShift is m for a product on a scale of frac, before its limbs of the given
-// bits: with 2^s what rounding the whole drops, the carry is off by at most 2^−3 of
-// that, or by half a unit of the whole; or of the stream that the value is added to,
-// if that is finer. More than mostShift has no use.
+// carryShift is m, the bits that rounding A_low to a carry drops, for a product on a scale of
+// frac and low limbs of the given bits. It is such that the carry is off by at most an eighth of
+// what rounding the whole drops, or by half a unit of the whole, or of the stream that the
+// value is added to, if that is finer. More than MostShift is of no use.
 func (l *lowering) carryShift(v *value, frac, bits int) int {
 	out, ok := l.roundedFrac(v)
 	switch drops := frac - bits - out; {
@@ -49,9 +49,9 @@ type limbing struct {
 	short       bool // whether room for finer weights is missing
 }
 
-// limbingOf chooses the scale of weights that meet the limbs of a tensor: the finest that
-// the high limb's accumulator has room for, no finer than they are of use. Sums of very many
-// products do not fit on any.
+// limbingOf chooses the scale of weights that multiply the limbs of a tensor: the finest for which
+// the high limb's accumulator has room, but no finer than is of use. A sum of very many products
+// may not fit on any scale.
 func (l *lowering) limbingOf(v *value, id model.TensorID, w weighting, stats *weights.Channels) *limbing {
 	p, have := l.Splits[id]
 	if !have {
@@ -100,11 +100,10 @@ func (x *limbing) fits(high, low float64) bool {
 // medianBits are those of half the channels' largest weights.
 func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.MedianOf()*fixed.Pow2(x.frac)) + 1 }
 
-// crowds reports whether limbs of all that a value's static bound allows leave weights no room
-// for usualWeightBits in half the channels. What a sum of many values may reach is far beyond
-// what it does, and limbs of less leave them more: so a stream, or a value of its entries with a
-// format for limbs, is rounded to usual ones before, and clamped to its calibrated range.
-// Where weights have their bits, or would not have more, it keeps its own.
+// crowds reports whether a value in limbs leaves the weights that multiply it fewer than
+// usualWeightBits in half the channels, because its static bound is far beyond its calibrated
+// range, as that of a sum of many values is. Then a stream, or a value with a format of at most
+// LimbedBits, is first rounded to LimbedBits and clamped to its calibrated range.
 func (l *lowering) crowds(v, x *value, id model.TensorID, w weighting, stats *weights.Channels) bool {
 	_, stream := l.stream[x.name]
 	asked := l.formatted(x)
@@ -178,9 +177,9 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 // finestParts is the most bits that the second part of weights has.
 const finestParts = 8
 
-// finePart is Σ (w·2^frac − round(w·2^frac))·high, rounded: what the weights' rounding
-// took from their product with the high limbs. The differences are a fixed tensor, in
-// units of 2^−fine; what they make of the low limbs is below the sum's own unit.
+// finePart is Σ (w·2^frac − round(w·2^frac))·high, rounded: what rounding the weights took from
+// their product with the high limbs. The differences are a fixed tensor, in units of 2^−fine.
+// Their product with the low limbs is left out, as it is below one unit of the sum.
 func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int) *fixed.Int {
 	most := int64(1) << (fine - 1)
 	id := l.Fixed(w.name+", rest", w.shape, frac+fine, -most, most, weights.Remainders(w.t, frac, fine))

@@ -12,11 +12,11 @@ import (
 // not what all values of the model have in common. Zero fields leave it at that.
 type Format struct {
 	// Bits of the value, sign excluded, which its calibrated range fills,
-	// head-room included: 4 to formatBits.
+	// head-room included: 4 to FormatBits.
 	Bits int
 	// Weights is the number of bits of the largest of the constant weights that
-	// the value is a product with: 2 to formatWeights. Where one accumulator does
-	// not hold them, the other factor is cut into limbs; more than partWeights are two
+	// the value is a product with: 2 to FormatWeights. Where one accumulator does
+	// not hold them, the other factor is cut into limbs; more than PartWeights are two
 	// tensors, and bits of half the channels' largest weights. For a product of two
 	// computed matrices anything but 0 says that they keep the bits that they have,
 	// and that the second is cut into limbs for that.

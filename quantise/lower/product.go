@@ -7,19 +7,18 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// A product with a wide tensor x = 2^k·high + low takes two accumulators with the
-// same weights, or with the same computed factor, A_high = Σ w·high and A_low = Σ w·low. The second one is rounded to
-// a carry,
+// A product with a wide tensor x = 2^k·high + low takes two accumulators with the same
+// weights or the same computed factor w: A_high = Σ w·high and A_low = Σ w·low. A look-up rounds
+// the second one to a carry,
 //
 //	A_low + 2^(m−1) = 2^m·carry + rest,
 //
-// by a look-up of the same shape as that which will round the whole,
-// A_high + 2^(m−k)·carry: it is the sum in units of 2^k of x's, and off by at most
-// 2^(m−k−1) of them, a small part of what rounding drops.
+// and the product is A_high + 2^(m−k)·carry, in units of 2^k of x's. It is off by at most
+// 2^(m−k−1) units, a small part of what rounding it drops.
 
-// productLimbs is a sum of products of two values whose formats one accumulator does
-// not hold, in limbs of the second; nil if it does, or has no use for them. sum is
-// that of two tensors.
+// productLimbs is a sum of products of two values in limbs of the second, for values whose
+// formats one accumulator does not hold. It is nil if one does, or if limbs are of no use. sum
+// makes the sum for two tensors.
 func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	one := c.count == 1 && l.formatted(v) > fixed.NarrowBits
 	if l.opts.Formats[v.name].Weights == 0 && !one {
@@ -67,9 +66,9 @@ func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
 //
 //	a·b = 2^(i+j)·Σ ah·bh + 2^j·Σ al·bh + 2^i·Σ ah·bl + Σ al·bl,
 //
-// in units of 2^(i+j): the second and the third sum are rounded to carries, and the last
-// is below a unit for each product, and taken to be a quarter. Nil if the sum of the high
-// limbs does not fit.
+// in units of 2^(i+j). The second and the third sum are rounded to carries. A product in the last
+// sum is below one unit, and a quarter is taken for it. The result is nil if the sum of the
+// high limbs does not fit an accumulator.
 func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
 	reach := float64(c.count) * float64(l.Magnitude(pa.High)) * float64(l.Magnitude(pb.High))
@@ -88,9 +87,9 @@ func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, s
 //
 //	a·b = 2^(i+j)·ah·bh + 2^i·ah·bl + 2^j·al·bh + al·bl,
 //
-// of which the last is rounded to a carry to the two in the middle, and the sum of those
-// to one to the first, as many bits finer than that as the value has use for. Nil if they
-// do not fit.
+// The last product is rounded to a carry to the two in the middle, and their sum to a carry to
+// the first. The result is as many bits finer than the first product as the value has use for,
+// and nil if it does not fit an accumulator.
 func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
 	less, more := min(pa.Bits, pb.Bits), max(pa.Bits, pb.Bits)
@@ -117,7 +116,7 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 	return in(high, finer).Plus(carry(", carry", middle, more-finer))
 }
 
-// wide reports whether a value has more than narrowBits.
+// wide reports whether a value has more than NarrowBits.
 func (l *lowering) wide(v *value) bool {
 	_, stream := l.stream[v.name]
 	return stream || l.formatted(v) > fixed.NarrowBits

@@ -128,7 +128,7 @@ func (l *lowering) inFineShares(n *graph.Node, v *value) (c int, ok bool) {
 }
 
 const (
-	// farScores is what the scores of a Softmax reach, head-room included, where narrowBits
+	// farScores is what the scores of a Softmax reach, head-room included, where NarrowBits
 	// of them are too coarse for the few that count.
 	farScores = 1 << 7
 	// nearKey is the scale of scores near the maximum.
@@ -137,7 +137,7 @@ const (
 
 // nearScores returns the scores of a Softmax, or, where they are wide and reach far beyond
 // those that count, as the logarithms of small probabilities do, the scores less their
-// maximum, clamped at −farBelow: on a finer scale than all of them would have.
+// maximum, clamped at −FarBelow: on a finer scale than all of them would have.
 func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
 	if len(n.Inputs) > 1 || l.length != nil || l.opts.Mode == modeW8A8 || l.formatted(x) <= fixed.NarrowBits || x.rng.Abs()*l.opts.Headroom < farScores {
 		return x
@@ -159,7 +159,7 @@ func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
 const (
 	// ScoreTable is the size of that table, whatever the number of its uses: what is saved
 	// by tables of exponentials of coarser scores makes up for its rows. It is larger where
-	// scores would be coarser than 2^-leastScore. (The roundings of a row's scores are
+	// scores would be coarser than 2^-LeastScore. (The roundings of a row's scores are
 	// independent, so that their effect is less than one's.)
 	ScoreTable = 18
 	LeastScore = 7

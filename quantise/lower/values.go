@@ -133,7 +133,7 @@ func (l *lowering) roundValue(v *value, e *fixed.Int, rng Range, own, shared int
 	return l.Round(v.name, e, l.reachOf(rng), shared, f)
 }
 
-// Outputs of the model of many entries are rounded to outputBits: a proof has them, a
+// Outputs of the model of many entries are rounded to OutputBits: a proof has them, a
 // byte for every seven bits, and an entry's two or three look-ups take the prover far
 // less time than a byte is worth (package soundness).
 const (

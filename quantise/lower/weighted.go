@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// scaledBy are the channels with weights times 2^frac.
+// ScaledBy are the channels with weights times 2^frac.
 func (l *lowering) scaledBy(c *weights.Channels, frac int) *weights.Scaled {
 	return c.ScaledBy(frac, l.opts.WeightBits)
 }

@@ -169,7 +169,7 @@ func (c ChannelStats) reach(frac, exponent int, x OperandBounds) (down, up float
 	return down, up
 }
 
-// reachOfAll is reach for the greatest sums of all channels: of positive weights, of
+// ReachOfAll is reach for the greatest sums of all channels: of positive weights, of
 // negative ones, and of both. It is what a certificate says (package bounds), and hardly
 // more than the greatest reach of one channel.
 func reachOfAll(stats []ChannelStats, frac int, exponents []int, x OperandBounds) (down, up float64) {
