@@ -95,11 +95,10 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	if rng, ok := l.softenMask(v, values, x.rng); ok {
 		v.rng = rng
 	}
-	most := 0.0
 	for i := range values {
 		values[i] *= cs
-		most = math.Max(most, math.Abs(values[i]))
 	}
+	most := magnitudeOf(values)
 	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)
 	v.acc = l.plusConstant(e, name, t.Shape, values, part)

@@ -59,12 +59,10 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		return
 	}
 	values := c.Float64s()
-	most := 0.0
 	for i := range values {
 		values[i] *= beta
-		most = max(most, values[i], -values[i])
 	}
-	v.acc = l.plusConstant(l.align(sum, most, v), cName, c.Shape, values, nil)
+	v.acc = l.plusConstant(l.align(sum, magnitudeOf(values), v), cName, c.Shape, values, nil)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.

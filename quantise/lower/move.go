@@ -115,10 +115,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 			continue
 		}
 		constants = append(constants, part{name, w})
-		t := l.fg.Consts[name]
-		for i := range t.Len() {
-			most = math.Max(most, math.Abs(t.At(i)))
-		}
+		most = math.Max(most, magnitudeOf(l.fg.Consts[name].Float64s()))
 	}
 	e := l.align(terms, most, v)
 	// Entries come from one part each.

@@ -64,20 +64,27 @@ func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value
 	l.sum(v, l.values[n.Inputs[0]], w, count, true)
 }
 
-// sum lowers v = the summing view w of x, of count entries each, divided by
-// count for a mean.
-func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
+// summable returns the value's tensor, rounded until a sum of count entries is within room;
+// whole numbers are not rounded.
+func (l *lowering) summable(x *value, count int, room float64, whole bool) model.TensorID {
 	id := l.tensor(x)
-	for !l.Room(float64(l.Magnitude(id)) * float64(count)) {
-		if l.integers(v.name) {
+	for float64(l.Magnitude(id))*float64(count) > room {
+		if whole {
 			fixed.Refuse("a sum of %d whole numbers of up to %d does not fit in 30 bits", count, l.Magnitude(id))
 		}
 		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
 		if bits < 4 {
-			fixed.Refuse("a sum of %d values does not fit in 30 bits with at least 4 bits each", count)
+			fixed.Refuse("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
 		}
 		id = l.narrowed(x, bits)
 	}
+	return id
+}
+
+// sum lowers v = the summing view w of x, of count entries each, divided by
+// count for a mean.
+func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
+	id := l.summable(x, count, float64(l.Plan.Limit()), l.integers(v.name))
 	e := l.View(id, w, v.shape)
 	all := l.Term(&e.Acc.Linear[0], v.shape)
 	e.Min, e.Max = all.Min, all.Max
@@ -92,14 +99,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 // openSum is the sum of a value along axes of which the given one has a free length:
 // every summed entry of the view w.
 func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
-	id = l.tensor(x)
-	for float64(l.Magnitude(id))*float64(count) > room {
-		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
-		if bits < 4 {
-			fixed.Refuse("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
-		}
-		id = l.narrowed(x, bits)
-	}
+	id = l.summable(x, count, room, false)
 	t := l.Circuit.Tensors[id]
 	e = l.View(id, w, shape)
 	e.Min, e.Max = min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count))

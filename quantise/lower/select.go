@@ -82,9 +82,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		if r, ok := l.softenMask(v, b.values, terms[0].v.rng); ok {
 			rng = r
 		}
-		for _, c := range b.values {
-			most = math.Max(most, math.Abs(c))
-		}
+		most = math.Max(most, magnitudeOf(b.values))
 	}
 	v.rng = rng
 	e := l.align(terms, most, v)

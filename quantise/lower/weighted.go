@@ -54,10 +54,7 @@ const (
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
 	stats := l.statsOf(w)
-	most, bias := stats.Most, 0.0
-	for _, b := range w.bias {
-		bias = math.Max(bias, math.Abs(b))
-	}
+	most, bias := stats.Most, magnitudeOf(w.bias)
 	id := l.tensor(x)
 	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
 		// As floats would have it, the sum is the bias.
@@ -251,10 +248,7 @@ func (l *lowering) upcoming(v *value) float64 {
 	}
 	for _, in := range c.Inputs {
 		if t := l.fg.Consts[in]; t != nil {
-			m := 0.0
-			for i := range t.Len() {
-				m = math.Max(m, math.Abs(t.At(i)))
-			}
+			m := magnitudeOf(t.Float64s())
 			if m > 1e3*v.rng.Abs() {
 				return 0 // a mask
 			}

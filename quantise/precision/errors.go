@@ -15,7 +15,7 @@ import (
 // An entered error is what a value's own rounding, and that of its weights, add to
 // an integer run: the difference between its integers and what the float operators
 // make of the integers before.
-type Entered struct {
+type entered struct {
 	// relative is its root mean square in units of that of the row it is in.
 	relative float64
 	// round is the same for the scale that the value is rounded to.
@@ -24,7 +24,7 @@ type Entered struct {
 
 // localErrors finds where the errors of an integer run enter: for every value of fg
 // that a tensor of the model holds. fg is of the size of the run.
-func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[string]Entered, error) {
+func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
 	last, images := map[string]int{}, hasImages(fg)
 	for i, n := range fg.Nodes {
 		for _, in := range n.Inputs {
@@ -33,7 +33,7 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[stri
 	}
 	// Values are compared some at a time, on all cores.
 	var pairs []comparison
-	values, errors, sums := map[string][]float64{}, map[string]Entered{}, w.Final()
+	values, errors, sums := map[string][]float64{}, map[string]entered{}, w.Final()
 	for _, in := range fg.Inputs {
 		values[in.Name] = m.Dequantise(m.Held[in.Name], w.Tensor(m.Held[in.Name]))
 	}
@@ -72,8 +72,8 @@ type comparison struct {
 // comparedAtOnce is how many values wait to be compared together.
 const comparedAtOnce = 32
 
-func compareAll(errors map[string]Entered, pairs []comparison) {
-	list := make([]Entered, len(pairs))
+func compareAll(errors map[string]entered, pairs []comparison) {
+	list := make([]entered, len(pairs))
 	parallel.For(len(pairs), 1, func(lo, hi int) {
 		for i, p := range pairs[lo:hi] {
 			list[lo+i] = enteredError(p.got, p.want, p.row, p.unit)
@@ -104,9 +104,9 @@ func rowOf(shape []int, images bool) int {
 
 // enteredError compares rows. Rows that are small beside the others count in part:
 // what reads them all hardly notices.
-func enteredError(got, want []float64, row int, unit float64) Entered {
+func enteredError(got, want []float64, row int, unit float64) entered {
 	if len(want) == 0 {
-		return Entered{}
+		return entered{}
 	}
 	total := 0.0
 	for _, x := range want {
@@ -131,7 +131,7 @@ func enteredError(got, want []float64, row int, unit float64) Entered {
 		}
 	}
 	rows := float64(len(want) / row)
-	return Entered{math.Sqrt(sum / rows), math.Sqrt(rounds / rows)}
+	return entered{math.Sqrt(sum / rows), math.Sqrt(rounds / rows)}
 }
 
 // smallRow is the least size of a row that counts in full, in units of the root

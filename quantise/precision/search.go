@@ -122,7 +122,7 @@ type attempt struct {
 	model   *lower.Result
 	error   float64
 	spread  float64            // root mean square of the error of each output, in units of its own; and of those, the root of the sum of squares
-	local   map[string]Entered // of the first sample; nil if it is not known yet
+	local   map[string]entered // of the first sample; nil if it is not known yet
 }
 
 // try makes a model and measures it.
@@ -135,7 +135,7 @@ func (s *search) try(f lower.Formats) (*attempt, error) {
 }
 
 // localErrors tells where the errors of an attempt enter on the first sample.
-func (s *search) localErrors(a *attempt) (map[string]Entered, error) {
+func (s *search) localErrors(a *attempt) (map[string]entered, error) {
 	if a.local != nil {
 		return a.local, nil
 	}

@@ -13,7 +13,7 @@ import (
 // thousands of them for each matrix, and passes ask the same of them again and again: so
 // answers are kept.
 type Channels struct {
-	list      []ChannelStats
+	list      []channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
 	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
 	scaled    map[weightScale]*Scaled
@@ -40,7 +40,7 @@ type rounding struct {
 	Whole     bool    // all exponents are 0
 }
 
-func newChannels(list []ChannelStats) *Channels {
+func newChannels(list []channelStats) *Channels {
 	c := &Channels{list: list, scaled: map[weightScale]*Scaled{}}
 	for i := range list {
 		c.Most = math.Max(c.Most, list[i].max)
@@ -66,7 +66,7 @@ func (c *Channels) MedianOf() float64 {
 }
 
 // exponent is the number of low bits of a channel's weights that are zero.
-func (s weightScale) exponent(c *ChannelStats) int {
+func (s weightScale) exponent(c *channelStats) int {
 	if c.max == 0 {
 		return 0
 	}
@@ -123,15 +123,15 @@ func (s *Scaled) Rounded() *rounding {
 	return s.rounding
 }
 
-// ChannelStats describes the weights that one output entry sums over: the sums of
+// channelStats describes the weights that one output entry sums over: the sums of
 // the positive ones and of the magnitudes of the negative ones, the largest
 // magnitude, and the sum of the squares.
-type ChannelStats struct{ pos, neg, max, squares float64 }
+type channelStats struct{ pos, neg, max, squares float64 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no
 // branches on them: x + |x| is twice x or 0, and sums of doubled numbers are doubled sums,
 // to the last bit. Finite numbers are in the order of their bits but for the sign.
-func (c *ChannelStats) add(weights []float32) {
+func (c *channelStats) add(weights []float32) {
 	pos, neg, squares, most := 2*c.pos, 2*c.neg, c.squares, uint32(0)
 	for _, w := range weights {
 		bits := math.Float32bits(w) &^ (1 << 31)
@@ -141,7 +141,7 @@ func (c *ChannelStats) add(weights []float32) {
 		most = max(most, bits)
 		squares += float64(x * x)
 	}
-	*c = ChannelStats{pos / 2, neg / 2, math.Max(c.max, float64(math.Float32frombits(most))), squares}
+	*c = channelStats{pos / 2, neg / 2, math.Max(c.max, float64(math.Float32frombits(most))), squares}
 }
 
 // OperandBounds are what is known of the entries x that are multiplied with
@@ -155,7 +155,7 @@ type OperandBounds struct {
 // reach bounds Σ x·w from below and above, over the channel's weights times
 // 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
 // and Schwarz where that is less.
-func (c ChannelStats) reach(frac, exponent int, x OperandBounds) (down, up float64) {
+func (c channelStats) reach(frac, exponent int, x OperandBounds) (down, up float64) {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
@@ -172,7 +172,7 @@ func (c ChannelStats) reach(frac, exponent int, x OperandBounds) (down, up float
 // ReachOfAll is reach for the greatest sums of all channels: of positive weights, of
 // negative ones, and of both. It is what a certificate says (package bounds), and hardly
 // more than the greatest reach of one channel.
-func reachOfAll(stats []ChannelStats, frac int, exponents []int, x OperandBounds) (down, up float64) {
+func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds) (down, up float64) {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	var pos, neg, both float64
 	for c, s := range stats {
@@ -191,7 +191,7 @@ func reachOfAll(stats []ChannelStats, frac int, exponents []int, x OperandBounds
 
 // sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
 // here, conversions keep compilers from fusing a product with a sum.)
-func (c ChannelStats) sums(lo, hi float64) (up, down float64) {
+func (c channelStats) sums(lo, hi float64) (up, down float64) {
 	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
 }
 

@@ -13,7 +13,7 @@ import (
 // scale and for every operand.
 func TestChannels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
-	list := make([]ChannelStats, 3000)
+	list := make([]channelStats, 3000)
 	for i := range list {
 		row := make([]float32, 7)
 		for j := range row {

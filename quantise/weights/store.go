@@ -112,7 +112,7 @@ func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
 	if s, ok := w.stats[key]; ok {
 		return s
 	}
-	s := make([]ChannelStats, count)
+	s := make([]channelStats, count)
 	outer := t.Len() / count / inner
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
@@ -138,7 +138,7 @@ func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
 }
 
 // keep remembers statistics.
-func (w *Store) keep(key statsKey, list []ChannelStats) *Channels {
+func (w *Store) keep(key statsKey, list []channelStats) *Channels {
 	if w.stats == nil {
 		w.stats = map[statsKey]*Channels{}
 	}
@@ -185,12 +185,12 @@ func (w *Store) OfAll(name string, t *Constant) *Channels {
 	if s, ok := w.stats[key]; ok {
 		return s
 	}
-	var c ChannelStats
+	var c channelStats
 	for i := range t.Len() {
 		x := t.At(i)
 		c.pos, c.neg = math.Max(c.pos, x), math.Max(c.neg, -x)
 	}
 	c.max = math.Max(c.pos, c.neg)
 	c.squares = float64(c.max * c.max)
-	return w.keep(key, []ChannelStats{c})
+	return w.keep(key, []channelStats{c})
 }
