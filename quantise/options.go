@@ -87,7 +87,7 @@ func Pair(g *graph.Graph) (*graph.Graph, error) { return lower.Pair(g) }
 // the first. It is "" if there is none.
 func Length(g *graph.Graph) string { return lower.Length(g) }
 
-// NewFloatRun returns one of a graph, to which its values are to be added.
+// NewFloatRun returns the run of a graph, to which FloatRun.Add adds the values.
 func NewFloatRun(g *graph.Graph) *FloatRun { return precision.NewFloatRun(g) }
 
 // Compare returns the accuracy of got against want, which are of one length.

@@ -6,9 +6,9 @@ type Plan struct {
 	TableBits int // of piecewise tables
 	Bits      int // of activations, sign excluded
 
-	// What a pass before has found: how many entries use each table that has to pay, nil
-	// if there was none; and about how many chunks there will be, each of which has its
-	// counts of every table.
+	// What the pass before found: how many entries look up each table that has to pay for its
+	// rows, nil if there was no pass; and about how many chunks a proof will have, each of which
+	// counts the uses of every table.
 	uses   *tableUses
 	chunks int
 }
@@ -59,38 +59,37 @@ func newTableUses() tableUses {
 	return tableUses{map[clampTable]int{}, map[restTable]int{}}
 }
 
-// sparse notes that a clamp table has another use, and reports whether limbs cost less
-// than the table for all the uses that the pass before has found.
+// sparse counts one more use of a clamp table, and reports whether rounding to limbs costs less
+// than the table, by the uses that the pass before found.
 func (b *Builder) sparse(t clampTable, shape []int) bool {
 	b.uses.clamps[t] += b.Entries(shape)
 	return b.Plan.sparse(t)
 }
 
-// sparse reports whether a table costs more than limbs: a row is a leaf and a count in
-// every chunk, an entry in limbs a look-up and two entries of the witness more.
+// sparse reports whether a table costs more than limbs. A row of a table costs a leaf and a
+// count in every chunk; an entry in limbs costs one look-up and two entries of the witness more.
 func (p *Plan) sparse(t clampTable) bool {
 	return p.uses != nil && 2*p.chunks<<t.bits > 3*p.uses.clamps[t]
 }
 
-// MostRest is the most bits that a rest has which is looked up at once.
+// MostRest is the most bits of a rest that one look-up takes. Tests change it.
 var MostRest = 18
 
-// paysRest notes that a table of rests has another use, and reports whether it costs less
-// than two look-ups, of either part of a rest, for all the uses that the pass before has
-// found.
+// paysRest counts one more use of a table of rests, and reports whether the table costs less
+// than two look-ups for each rest, by the uses that the pass before found.
 func (b *Builder) paysRest(t restTable, shape []int) bool {
 	b.uses.rests[t] += b.Entries(shape)
 	return t.bits <= MostRest && b.Plan.paysRest(t)
 }
 
-// paysRest reports whether a table costs less than what it saves: a row is a leaf and a
-// count in every chunk, an entry without it a look-up and an entry of the witness more.
+// paysRest reports whether a table costs less than it saves. A row costs a leaf and a count in
+// every chunk; an entry without the table costs one look-up and one entry of the witness more.
 func (p *Plan) paysRest(t restTable) bool {
 	return p.uses == nil || p.chunks<<t.bits <= p.uses.rests[t]
 }
 
-// WithUses returns the plan of a pass that knows of the uses of tables, and whether
-// there are any that other look-ups take the place of.
+// WithUses returns the plan of a pass that knows the uses of tables, and whether some of the
+// tables do not pay, so that another pass is worth while.
 func (p Plan) WithUses(l *Builder) (Plan, bool) {
 	p.uses, p.chunks = &l.uses, l.chunks()
 	for t := range p.uses.clamps {

@@ -13,15 +13,15 @@ import (
 // Sums of so many exponentials, of up to 16 bits, fit an accumulator.
 const LongestText = 1 << 13
 
-// Masked scores of a text are lowered where the tables of exponentials do not grow by that: a
-// gap below all others, so far that their exponentials, of at most 16 bits, are exactly 0. Then
-// scores are a sum of what was rounded and of a multiple of the mask, and keys have no products
-// with it, as if there were no mask. That takes an entry in each row that is not masked:
-// otherwise a row's masked scores would have weights.
+// Masked scores of a text may be lowered below all others, by a gap so large that their
+// exponentials, of at most 16 bits, are exactly 0. Then a score is a sum of the rounded score and
+// a multiple of the mask, and keys need no products with the mask. This is done where it does
+// not make the tables of exponentials larger. Every row must have an entry that is not masked:
+// otherwise its masked scores would have shares.
 
 const loweredBy = 12 // beyond all scores' spread
 
-// Gap is how much scores have to be raised that are not masked.
+// Gap is how much the scores that are not masked are raised above the others.
 func (b *Builder) Gap(m Scores) int64 {
 	t := b.Circuit.Tensors[m.ID]
 	return t.Max - t.Min + int64(loweredBy)<<t.Frac
@@ -49,8 +49,8 @@ func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Sco
 	return m
 }
 
-// Keys of a Softmax need not be finer than 2^-FinestKey, which is an error of as much in
-// proportion.
+// FinestKey is the finest scale that keys of a Softmax need: rounding to 2^−FinestKey makes a
+// relative error of as much.
 const FinestKey = 12
 
 // Keys that are coarser than 2^-LeastKey are those of scores near the maximum alone.
@@ -72,9 +72,9 @@ func (b *Builder) probabilities(s shares, name string, summed, bits int) model.T
 	id := b.Witness(name, shape, bits, 0, one)
 	b.Lookup(s.Key, s.Key.Frac, s.table(bits), id)
 	width := s.Scores.Width
-	// The logarithm is right to what logOfDigits is, and to a unit of keys or, where it
-	// rounds to nothing, less. What was summed is less than the exponentials by half a unit
-	// each at most, and 1 or more; shares are more by half a unit each.
+	// The logarithm is off by what logOfDigits is, and by one unit of keys, or by less where it
+	// rounds to 0. An exponential that was summed is too small by half a unit at most, and their
+	// sum is at least 1. A share is too large by half a unit at most.
 	more := float64(width - 1) // beside one, in units of that
 	if s.Key.Frac >= 0 {
 		more = elementary.Expm1(logError + Pow2(-s.Key.Frac))
@@ -93,8 +93,8 @@ type shares struct {
 	// table gives the exponentials of keys, 1 being 2^bits.
 	table func(bits int) model.TableID
 
-	// The key is 2^fine times scores less what is under them, of which the maximum is
-	// a part. It is at least least.
+	// The key is 2^fine times a score, less the maximum and the logarithm (under). least is its
+	// lower bound.
 	Scores Scores
 	Top    model.TensorID
 	Fine   int
@@ -151,8 +151,8 @@ func KeyBits(m Scores, spread int64, frac, fine int) int {
 	return model.Log2Ceil(int(spread<<fine + MostLog(m.Width, frac+fine) + 2))
 }
 
-// FinestKeys is how many bits finer than scores their keys are: as far as a table of moderate
-// size goes, since what is left of the logarithm's rounding is an error of all shares of a row.
+// FinestKeys is how many bits finer than scores their keys are. The rounding of the logarithm is
+// an error of all shares of a row, so keys are as fine as a table of moderate size allows.
 func FinestKeys(m Scores, spread int64, frac int) (fine int) {
 	small, most := 14, 16
 	if m.Entries >= 1<<small {
@@ -171,9 +171,9 @@ func FinestKeys(m Scores, spread int64, frac int) (fine int) {
 // FarBelow is how far below the maximum a score's exponential is nothing.
 const FarBelow = 24
 
-// nearMaximum is the scores less their maximum, on the same scale of 2^unit: clamped
-// at −FarBelow and with that added, so that they begin at 1, and 0 where they are
-// masked. It returns the new maximum and spread as well.
+// nearMaximum is the scores less their maximum, on the same scale of 2^unit, clamped at −FarBelow
+// and moved up so that they begin at 1; masked ones are 0. It returns the new maximum and spread
+// as well.
 func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit int) (Scores, model.TensorID, int64) {
 	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))
 	bits := model.Log2Ceil(int(spread) + 2)
@@ -287,10 +287,10 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 //
 //	exp(x + u/4) = exp((high + 3/4)·u)·(1 + grown(low)/2^F),   grown(low) = 2^F·(exp(low/2^F − u/2) − 1),
 //
-// a look-up for each factor, and their product, which is rounded. Of numbers so small that
-// nothing is left of what the low limb makes of them, this is right in the mean. The
-// maximum is that of the high limbs: what is summed is at least 1 with the quarter of a
-// unit, which the logarithm of the sum has as well, so that it falls out.
+// with a look-up for each factor and their product, which is rounded. Where exponentials are so
+// small that the low limb makes no difference, this is right in the mean. The maximum is that of
+// the high limbs. The quarter of a unit makes what is summed at least 1; the logarithm of the sum
+// has it as well, so that it cancels in the key.
 const (
 	leastFineSpread = 18 // bits of what lies between the least score and the greatest; tables do for fewer
 	fineRows        = 15 // bits of the high limbs' spread
@@ -358,9 +358,9 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	key.Max = 1<<c - 1
 	id := times(name, key, c, bits, nil)
 
-	// What is wrong in proportion: the logarithm by 2^−12 and a unit, what low limbs make by
-	// half a unit twice, and in what was summed each share by one unit and a bit; and each
-	// share itself by as much.
+	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups
+	// of low limbs, and a little more than one unit of each share that was summed, and of the share
+	// itself.
 	each := float64(float64(m.Width) * 1.0625)
 	more := elementary.Expm1(Pow2(-10) + float64(4*Pow2(-t.Frac)) + float64(each*Pow2(-summed)))
 	b.RowSums[id] = 1<<bits + int64(math.Ceil(float64(Pow2(bits)*more)+each)) + 1

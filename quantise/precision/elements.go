@@ -10,11 +10,11 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// Where the batch is free, a key is for batches of any size. So what is chosen depends on the
-// elements that there are to judge formats with alone, and on their order: not on how samples
-// are cut into batches, nor on the size of a run. Look-ups, tables and products are counted for
-// one element, as lowering does. The first MostSamples elements are samples of their own; or,
-// where that is little work and memory, many more are one batch.
+// Where the batch is free, a key is for batches of any size. So the formats depend only on the
+// elements of all samples, in their order: neither on how samples are cut into batches nor on the
+// size of a run. Look-ups, tables and products are counted for one element, as lowering does.
+// Formats are judged with the first MostSamples elements, one by one, or with many more as one
+// batch where that takes little work and memory.
 const (
 	elementWork    = 1 << 28 // products of numbers in a run
 	elementEntries = 1 << 26 // of tensors

@@ -71,9 +71,8 @@ func hasWeights(a *defUse, n *graph.Node) bool {
 	return a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
 }
 
-// Sizes that formats take one after the other, from the one the mode has on. More
-// than 20 bits are of use to sums alone: the limbs of a factor take bits from the
-// weights.
+// The sizes that a search tries one after the other. More than 20 bits are of use to sums alone:
+// the limbs of a factor take bits from the weights.
 var (
 	bitSteps    = []int{lower.FirstBits, 20, 26}
 	weightSteps = []int{10, 13, 15}
@@ -100,8 +99,8 @@ func (g *group) next(f lower.Format, weights bool) lower.Format {
 	return f
 }
 
-// widest are the largest formats of one limb, of more than that where transformers
-// need it, and weights as wide as they can be.
+// widest are the formats of the mode "exact": the largest that one limb holds, more where
+// transformers need it, and the widest weights that a search tries.
 func widest(fg *graph.Graph) lower.Formats {
 	f, wide := lower.Formats{}, transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
 	for _, g := range alike(fg) {
@@ -134,12 +133,12 @@ func allOf(groups []group, format lower.Format, least lower.Formats) lower.Forma
 // needs are those of the values of the graph, as far as ranges and the first sample tell.
 func (s *search) needs() needs { return needs{s.productBits, s.attention} }
 
-// productError is the error that rounding a product of two values may have, in units
-// of its rows: there a few large entries leave little for the others.
+// productError is the error that rounding a product of two values may have, in units of the
+// norm of a row. In such products a few large entries leave few bits for the others.
 const productError = 1.0 / 256
 
-// productBits is how many bits such a product takes for that, on the first sample: no
-// more than limbs leave the weights enough bits beside.
+// productBits is how many bits such a product needs for that error on the first sample, but at
+// most LimbedBits, beside which the weights keep enough bits.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].Abs() * s.opts.Headroom
 	if r == 0 || s.float[0].rounds[name] == 0 {

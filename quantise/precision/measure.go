@@ -57,17 +57,17 @@ func Compare(got, want []float64) Accuracy {
 	return a
 }
 
-// vocabulary is the number of entries from which on the last axis of an output is
-// taken for logits over a vocabulary, unless none is negative: then it may be a
-// distribution itself. Logits are judged by the divergence of the distributions,
-// with targetKL as the target.
+// An output with at least vocabulary entries along its last axis is taken for logits over a
+// vocabulary, unless none is negative, as it may be a distribution then. Logits are judged by the
+// divergence of the distributions, with targetKL as the target.
 const (
 	vocabulary = 4096
 	targetKL   = 4e-4
 )
 
-// Of a divergence a few rows of text are most, so that other text may well have twice
-// as much: what is taken back is only what leaves it below this part of the target.
+// narrowKL is the part of the target below which a divergence has to stay when formats are made
+// narrower. A few rows of text make up most of a divergence, so that other text may well have
+// twice as much.
 const narrowKL = 0.5
 
 // A Sample is an input that formats are judged with: the float graph in its size,
@@ -91,7 +91,7 @@ type FloatRun struct {
 	rounds  map[string]float64 // in units of a value's rows
 }
 
-// NewFloatRun returns one of a graph, to which its values are to be added.
+// NewFloatRun returns the run of a graph, to which Add adds the values.
 func NewFloatRun(g *graph.Graph) *FloatRun {
 	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: make(map[string]float64, len(g.Nodes))}
 }
@@ -139,8 +139,8 @@ func (s *search) forget() {
 	s.last = sampleRun{}
 }
 
-// judge decides how many samples models of this size are judged with, and has the float
-// model run on them, unless that is done.
+// judge decides how many samples models of this size are judged with, and runs the float model
+// on those that it has not been run on.
 func (s *search) judge(m *lower.Result) error {
 	if !s.judged {
 		s.judged = true
@@ -150,8 +150,8 @@ func (s *search) judge(m *lower.Result) error {
 	return s.runFloat(len(s.samples))
 }
 
-// measure gives a model its weights and runs it on the samples. With one whose error is above most there is
-// nothing to be done: no further samples are run.
+// measure gives a model its weights and runs it on the samples. It stops once the error exceeds
+// most.
 func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (*attempt, error) {
 	if err := s.judge(m); err != nil {
 		return nil, err

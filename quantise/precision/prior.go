@@ -22,8 +22,8 @@ const (
 	usualWeights = 13 // of the weights that multiply wide products
 )
 
-// needs are the bits of values whose roles do not tell them: of products of two values that
-// weights multiply, and of the scores of attention.
+// needs are the bits of values that do not follow from their roles: of products of two values
+// that weights multiply, and of the scores of attention.
 type needs struct {
 	product   func(name string) int
 	attention func(a *defUse, n *graph.Node) attentionFormat
@@ -35,9 +35,9 @@ var priorNeeds = needs{
 	attention: func(*defUse, *graph.Node) attentionFormat { return priorAttention },
 }
 
-// transformerPrior returns formats that suit transformers: nothing if the graph has no norms.
-// With the first step of more precision all weights have usualWeights, with each
-// that follows values and weights one bit more.
+// transformerPrior returns formats that suit transformers; none if the graph has no norms. From
+// one step of more precision on, all weights have usualWeights. Each further step gives values
+// and weights one bit more.
 func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	more := max(0, steps-1)
 	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
@@ -160,10 +160,10 @@ func factorsOf(count int) (a, b int, ok bool) {
 	return a, b, a >= leastFactors
 }
 
-// attention returns the formats of scores and their factors. Those of the texts of a large
-// model, beside whose tables one more is little, take one accumulator, and are on the finest
-// scale that one look-up has. Of a small one texts are short more often than not, and the
-// search finds what they need.
+// attention returns the formats of scores and their factors. In a large model of texts, a score is
+// a sum that one accumulator holds, rounded by one look-up to the finest scale that its table
+// has: one more table is little beside those that there are. In a small model texts are mostly
+// short, and the search finds what the scores need.
 func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 	shape := s.fg.Shapes[n.Inputs[0]]
 	count := shape[len(shape)-1]
@@ -189,10 +189,9 @@ func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 	return f
 }
 
-// Formats of models that take the logarithm of a power, as those of sounds do: it is as
-// much a matter of small powers as of large ones, so that what is before it has as many
-// bits as products with limbs leave, and weights in two parts. What is after it is like any
-// other model's.
+// Formats of models that take the logarithm of a power, as models of sounds do. Small powers count
+// as much as large ones, so values before the logarithm have as many bits as products with limbs
+// leave, and weights in two parts. Values after it are like those of any other model.
 const (
 	spectrumBits  = 24
 	spectrumAfter = 15
