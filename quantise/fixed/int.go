@@ -97,6 +97,7 @@ func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.Ten
 	return b.Virtual(t.Name, dims, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, dims)}}, t.Frac), kept
 }
 
+// KeysAreZero reports whether nothing of e is left on a scale.
 func KeysAreZero(e *Int, frac int) bool {
 	lo, hi := Keys(e, frac)
 	return lo == 0 && hi == 0

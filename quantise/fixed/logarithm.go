@@ -48,7 +48,7 @@ func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *I
 
 // LogPower is the logarithm of the sum of the squares of the rows of a tensor, and
 // epsilon; of a sum that is 0 that of a small part of a unit's square.
-func (b *Builder) LogPower(r rows, id model.TensorID, epsilon float64) model.TensorID {
+func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.TensorID {
 	t := b.Circuit.Tensors[id]
 	// N is taken times 4^up, so that the epsilon keeps its leading bits, or the 1 in its
 	// place is nothing beside a unit's square.

@@ -8,7 +8,7 @@ import (
 )
 
 // Rows are a tensor's parts along some axes: one for each entry along the others.
-type rows struct {
+type Rows struct {
 	of, Shape  []int // of the tensor, and what is left of it
 	labels     []int // by axis of shape, its axis in the tensor
 	contracted []int // by axis of the tensor, its label in a product that sums over rows
@@ -16,8 +16,9 @@ type rows struct {
 	Count      int // entries of a row
 }
 
-func RowsOf(of, axes []int) rows {
-	r := rows{of: of, Shape: []int{}, sum: &model.View{}, Count: 1}
+// RowsOf are the rows of a tensor of a shape along axes of it.
+func RowsOf(of, axes []int) Rows {
+	r := Rows{of: of, Shape: []int{}, sum: &model.View{}, Count: 1}
 	for i, d := range of {
 		if slices.Contains(axes, i) {
 			r.Count *= d
@@ -34,12 +35,12 @@ func RowsOf(of, axes []int) rows {
 }
 
 // repeated views a tensor of the rows' shape as one of the whole's.
-func (r rows) repeated() *model.View { return LabelView(r.labels, r.of) }
+func (r Rows) repeated() *model.View { return LabelView(r.labels, r.of) }
 
 // Centred returns x less its row's mean, or a multiple of that: exactly in short
 // rows, as count·x less the sum, and otherwise with the mean rounded on a finer
 // scale than x.
-func (b *Builder) Centred(r rows, id model.TensorID, count int) (of model.TensorID, times int) {
+func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.TensorID, times int) {
 	t, m := b.Circuit.Tensors[id], b.Magnitude(id)
 	if count <= 64 && 2*int64(count)*m < 1<<28 {
 		sum := b.Virtual("sum", r.Shape, []model.Linear{{Coef: 1, Src: id, View: r.sum}}, t.Frac)
@@ -65,7 +66,7 @@ const meanLimb = 10 // bits of the limbs of long sums
 //
 // It is long division: the digits of the sum, from the highest on, each with the
 // remainder from the one before; the last remainder gives the guard bits.
-func (b *Builder) mean(r rows, id model.TensorID, offset int64, guard int) []model.Linear {
+func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.Count)
 	if count*b.Magnitude(id) >= 1<<29 {
 		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits), 1)

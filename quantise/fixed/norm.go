@@ -18,7 +18,7 @@ const (
 
 // Normalised is the norm of the rows of a tensor, which is that many times what the
 // epsilon goes with. sum: the sum of the squares is meant, not their mean.
-func (b *Builder) Normalised(r rows, id model.TensorID, sum bool, epsilon float64, times int) *Int {
+func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float64, times int) *Int {
 	t := b.Circuit.Tensors[id]
 	mean := r.Count
 	if sum {
@@ -101,7 +101,7 @@ func limbBits(width, top int) int {
 // row whose first digit has the number of a limb for its from, all limbs from that
 // one on count together, with its factor: their own would be too large where they
 // are 0. Where it has a negative number the row is 0.
-func (b *Builder) sumOfLimbs(r rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *Int {
+func (b *Builder) sumOfLimbs(r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *Int {
 	all := AllLabels(r.of)
 	sum := &Int{Shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
@@ -161,7 +161,7 @@ func inverseRoots(mean, exp int) []int32 {
 }
 
 // squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.
-func (b *Builder) squares(r rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
+func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
 	w := wide{shape: r.Shape, constant: least}
 	for i := range limbs {
 		for j := range i + 1 {

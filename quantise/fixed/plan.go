@@ -19,6 +19,7 @@ type Plan struct {
 // table the largest.
 func (p Plan) Shift() int { return min(MostShift, 30-p.TableBits) }
 
+// MostShift is the most bits that a rounding look-up drops.
 const MostShift = 15
 
 // Limit bounds the absolute value of accumulators that are to be rounded: with

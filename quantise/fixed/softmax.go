@@ -66,7 +66,7 @@ func (b *Builder) SharesOf(m Scores, name string, summed, bits int) model.Tensor
 
 // probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
 // 2^summed.
-func (b *Builder) probabilities(s shares, name string, summed, bits int) model.TensorID {
+func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.TensorID {
 	one := int64(1) << bits
 	shape := s.Key.Shape
 	id := b.Witness(name, shape, bits, 0, one)
@@ -85,8 +85,8 @@ func (b *Builder) probabilities(s shares, name string, summed, bits int) model.T
 	return id
 }
 
-// shares are what a Softmax and its logarithm have in common.
-type shares struct {
+// Shares are what a Softmax and its logarithm have in common.
+type Shares struct {
 	// Key is x − max − log Σ exp(x − max), or the table's first key where x is
 	// masked.
 	Key *Int
@@ -109,7 +109,7 @@ func MostLog(width, frac int) int64 {
 }
 
 // Shares makes the keys. What is summed has that many bits.
-func (b *Builder) Shares(m Scores, bits int) shares {
+func (b *Builder) Shares(m Scores, bits int) Shares {
 	t := b.Circuit.Tensors[m.ID]
 	logMax := func(frac int) int64 { return MostLog(m.Width, frac) }
 	top := b.rowMax(m)
@@ -142,7 +142,7 @@ func (b *Builder) Shares(m Scores, bits int) shares {
 		})
 	}
 	key := m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first+1)
-	return shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+	return Shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
 }
 
 // KeyBits is the size of the table of exponentials of scores on a scale, with that spread,

@@ -154,6 +154,8 @@ func (o Options) WithDefaults() (Options, error) {
 // what is aimed at.
 const Target = 1e-3
 
+// LimbedBits is the most bits of a value that products with weights take in two limbs without
+// taking bits from the weights.
 const LimbedBits = 20
 
 // Complete returns the options with defaults in place of zeros.
