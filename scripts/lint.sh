@@ -57,7 +57,7 @@ fi
 # What makes keys must give the same bits on every architecture: no compiler may
 # fuse a product of floats with a sum. (A conversion of the product forbids it;
 # internal/elementary, which fuses on purpose, has a test of its own.)
-makers='./graph ./onnx ./hf/... ./quantise/... ./prover/circuit/matmul'
+makers='./graph ./onnx ./hf/... ./quantise ./quantise/fixed ./quantise/lower ./quantise/weights ./quantise/precision ./prover/circuit/matmul'
 fused=$({ GOARCH=arm64 go build -gcflags=-S $makers; GOAMD64=v3 go build -gcflags=-S $makers; } 2>&1 |
 	grep -E '\s(FN?M(ADD|SUB)D|VFN?M(ADD|SUB)[0-9]*SD)\s' | grep -v /internal/elementary/ | sed -E 's/^[^(]*\(([^)]*)\).*/\1/' | sort -u || true)
 if [ -n "$fused" ]; then
