@@ -37,6 +37,16 @@ func (b *Builder) IsZero(name string, e *Int) *Int {
 	return z
 }
 
+// Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Where e may be beyond
+// the clamp, that counts as saturation.
+func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
+	id := b.Witness(name, e.Shape, e.Frac, lo, hi)
+	table := b.PiecewiseOf(Keep, lo, hi, bits)
+	b.Clamped(table, Keep, lo, hi, e.Min < lo, e.Max > hi)
+	b.LookupDirect(e, table, id)
+	return b.View(id, nil, e.Shape)
+}
+
 // ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table: lo plus
 // what e is above it, where it is, and likewise below hi.
 func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {

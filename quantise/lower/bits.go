@@ -31,11 +31,7 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 		if bits := max(fixed.TableBits(e.Min, e.Max), fixed.FormatTable); bits > model.MaxTableBits {
 			e = l.ClampWhole(x.name, e, 0, top)
 		} else {
-			id := l.Witness(x.name, e.Shape, 0, 0, top)
-			table := l.PiecewiseOf(fixed.Keep, 0, top, bits)
-			l.Clamped(table, fixed.Keep, 0, top, e.Min < 0, e.Max > top)
-			l.LookupDirect(e, table, id)
-			e = l.View(id, nil, e.Shape)
+			e = l.Clamp(x.name, e, 0, top, bits)
 		}
 	}
 	// With an axis more, of which each bit has its place.

@@ -49,16 +49,13 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 		least = min(max(least, int64(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))), den.Max)
 	}
 	if den.Min < least {
-		var id model.TensorID
 		if bits := max(fixed.TableBits(den.Min, den.Max), fixed.FormatTable); bits > model.MaxTableBits {
-			id = l.Exact("divisor", l.ClampWhole("divisor", den, least, den.Max))
+			id := l.Exact("divisor", l.ClampWhole("divisor", den, least, den.Max))
+			den = l.View(id, nil, b.shape)
 		} else {
-			id = l.Witness("divisor", b.shape, frac, least, den.Max)
-			table := l.PiecewiseOf(fixed.Keep, least, den.Max, bits)
-			l.Clamped(table, fixed.Keep, least, den.Max, true, false)
-			l.LookupDirect(den, table, id)
+			den.Frac = frac
+			den = l.Clamp("divisor", den, least, den.Max, bits)
 		}
-		den = l.View(id, nil, b.shape)
 	}
 	wid := den.Acc.Linear[0].Src
 	if den.Acc.Linear[0].Coef != 1 {

@@ -79,9 +79,5 @@ func (l *lowering) quotientOf(v *value, e *fixed.Int, den model.TensorID, most i
 	l.Division(e.Acc, den, q, most-1)
 	reach := int64(math.Min(math.Ceil(v.rng.Abs()*l.opts.Headroom)+1, model.Bound))
 	lo, hi := max(first, -reach), min(last, reach)
-	out := l.Witness(v.name, e.Shape, 0, lo, hi)
-	table := l.PiecewiseOf(fixed.Keep, lo, hi, bits)
-	l.Clamped(table, fixed.Keep, lo, hi, lo > first, hi < last)
-	l.LookupDirect(l.View(q, nil, e.Shape), table, out)
-	return out
+	return l.Clamp(v.name, l.View(q, nil, e.Shape), lo, hi, bits).Acc.Linear[0].Src
 }
