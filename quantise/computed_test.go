@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // TestComputedStepsAreConstrained: no key can hold what these circuits compute (roots
@@ -15,25 +16,25 @@ import (
 // without every one of the steps that keep it from being anything else. Each of these
 // in turn is made to say nothing.
 func TestComputedStepsAreConstrained(t *testing.T) {
-	wide := func(n network) graph.Value {
-		return n.MatMul(n.Mul(n.in[0], n.in[1]), n.constant([]int{70, 70}, func(i int) float64 { return float64(i*i%17) - 8 }))
+	wide := func(n networks.Network) graph.Value {
+		return n.MatMul(n.Mul(n.In[0], n.In[1]), n.Filled([]int{70, 70}, func(i int) float64 { return float64(i*i%17) - 8 }))
 	}
 	for name, c := range map[string]struct {
-		build   func(n network) graph.Value
+		build   func(n networks.Network) graph.Value
 		formats func(g *graph.Graph) Formats
 	}{
-		"LayerNorm": {func(n network) graph.Value {
-			return n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.in[0])
+		"LayerNorm": {func(n networks.Network) graph.Value {
+			return n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.In[0])
 		}, nil},
-		"norm":     {func(n network) graph.Value { return n.Norm(graph.Norm{Axes: []int{1}, Sum: true}, n.in[0]) }, nil},
-		"Softmax":  {func(n network) graph.Value { return n.Softmax(n.in[0], 1) }, nil},
-		"quotient": {func(n network) graph.Value { return n.Div(n.in[0], n.in[1]) }, nil},
-		"remainder": {func(n network) graph.Value {
-			return n.Mod(n.in[0], n.constant([]int{1}, func(int) float64 { return 1. / 4096 }), false)
+		"norm":     {func(n networks.Network) graph.Value { return n.Norm(graph.Norm{Axes: []int{1}, Sum: true}, n.In[0]) }, nil},
+		"Softmax":  {func(n networks.Network) graph.Value { return n.Softmax(n.In[0], 1) }, nil},
+		"quotient": {func(n networks.Network) graph.Value { return n.Div(n.In[0], n.In[1]) }, nil},
+		"remainder": {func(n networks.Network) graph.Value {
+			return n.Mod(n.In[0], n.Filled([]int{1}, func(int) float64 { return 1. / 4096 }), false)
 		}, nil},
-		"bits": {func(n network) graph.Value {
-			x := n.Cast(n.Apply(graph.Abs, n.Mul(n.in[0], n.constant([]int{1}, func(int) float64 { return 100 }))), graph.Uint8)
-			return n.Bitwise(graph.And, x, n.Cast(n.Apply(graph.Abs, n.in[1]), graph.Uint8))
+		"bits": {func(n networks.Network) graph.Value {
+			x := n.Cast(n.Apply(graph.Abs, n.Mul(n.In[0], n.Filled([]int{1}, func(int) float64 { return 100 }))), graph.Uint8)
+			return n.Bitwise(graph.And, x, n.Cast(n.Apply(graph.Abs, n.In[1]), graph.Uint8))
 		}, nil},
 		"limbs": {wide, func(g *graph.Graph) Formats {
 			f := Formats{}
@@ -44,8 +45,8 @@ func TestComputedStepsAreConstrained(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNetwork([]int{2, 70}, []int{2, 70})
-			g := n.graph(t, c.build(n))
+			n := networks.New([]int{2, 70}, []int{2, 70})
+			g := n.WithOutput(t, c.build(n))
 			rng := rand.New(rand.NewPCG(1, 3))
 			in := make([][]float64, len(g.Inputs))
 			for i := range in {

@@ -10,14 +10,15 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // beyond runs a model of one input on calibration, then on x, and returns the
 // outputs for x and what is reported of them.
-func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []float64) (y []float64, reported int) {
+func beyond(t *testing.T, build func(n networks.Network) graph.Value, calibration, x []float64) (y []float64, reported int) {
 	t.Helper()
-	n := newNetwork([]int{len(x)})
-	g := n.graph(t, build(n))
+	n := networks.New([]int{len(x)})
+	g := n.WithOutput(t, build(n))
 	values, err := g.RunFloat([][]float64{calibration})
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +64,12 @@ func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []fl
 // A run that leaves a function's domain, or comes near a pole, has the values
 // that the documentation says, and every such entry is reported once.
 func TestOutsideOfDomains(t *testing.T) {
-	apply := func(f *graph.Function) func(network) graph.Value {
-		return func(n network) graph.Value { return n.Apply(f, n.in[0]) }
+	apply := func(f *graph.Function) func(networks.Network) graph.Value {
+		return func(n networks.Network) graph.Value { return n.Apply(f, n.In[0]) }
 	}
 	inf := math.Inf(1)
 	for name, c := range map[string]struct {
-		build          func(network) graph.Value
+		build          func(networks.Network) graph.Value
 		calibration, x []float64
 		want           []float64 // +Inf and −Inf: the ends of the calibrated range
 		reported       int
@@ -80,16 +81,16 @@ func TestOutsideOfDomains(t *testing.T) {
 		"tan":   {apply(graph.Tan), []float64{0, -1.2, 1.2}, []float64{0.5, 1.57, -1.57}, []float64{math.Tan(0.5), inf, -inf}, 2},
 		"log":   {apply(graph.Log), []float64{1, 2, 3}, []float64{2.5, -1, -2}, []float64{math.Log(2.5), 0, 0}, 2},
 		"sqrt":  {apply(graph.Sqrt), []float64{1, 2, 4}, []float64{2.25, -1, -2}, []float64{1.5, 0, 0}, 2},
-		"pow": {func(n network) graph.Value { return n.Apply(graph.Pow, n.in[0], 1.5) },
+		"pow": {func(n networks.Network) graph.Value { return n.Apply(graph.Pow, n.In[0], 1.5) },
 			[]float64{1, 2, 4}, []float64{4, -1, 2.25}, []float64{8, 0, 3.375}, 1},
 		"reciprocal": {apply(graph.Reciprocal), []float64{1, -2, 4}, []float64{2, 0, 4}, []float64{0.5, inf, 0.25}, 1},
-		"acos of a multiple": {func(n network) graph.Value { return n.Apply(graph.Acos, n.Mul(n.in[0], n.Number(0.5))) },
+		"acos of a multiple": {func(n networks.Network) graph.Value { return n.Apply(graph.Acos, n.Mul(n.In[0], n.Number(0.5))) },
 			[]float64{0, -1.8, 1.8}, []float64{1, -3, 2.5}, []float64{math.Acos(0.5), math.Pi, 0}, 2},
-		"twice acos": {func(n network) graph.Value { return n.Mul(n.Apply(graph.Acos, n.in[0]), n.Number(2)) },
+		"twice acos": {func(n networks.Network) graph.Value { return n.Mul(n.Apply(graph.Acos, n.In[0]), n.Number(2)) },
 			[]float64{0, -0.9, 0.9}, []float64{0.5, -1.5, 1.25}, []float64{2 * math.Acos(0.5), 2 * math.Pi, 0}, 2},
-		"log of acosh": {func(n network) graph.Value { return n.Apply(graph.Log, n.Apply(graph.Acosh, n.in[0])) },
+		"log of acosh": {func(n networks.Network) graph.Value { return n.Apply(graph.Log, n.Apply(graph.Acosh, n.In[0])) },
 			[]float64{2, 3, 4}, []float64{2.5, 3.5, 0.5}, []float64{math.Log(math.Acosh(2.5)), math.Log(math.Acosh(3.5)), -inf}, 1},
-		"x + asin(x)": {func(n network) graph.Value { return n.Add(n.in[0], n.Apply(graph.Asin, n.in[0])) },
+		"x + asin(x)": {func(n networks.Network) graph.Value { return n.Add(n.In[0], n.Apply(graph.Asin, n.In[0])) },
 			[]float64{0, -0.9, 0.9}, []float64{0.5, -1.5, 1.25}, []float64{0.5 + math.Asin(0.5), -1.5 - math.Pi/2, 1.25 + math.Pi/2}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,9 +120,9 @@ func TestCalibrationOutsideOfDomain(t *testing.T) {
 	for f, x := range map[*graph.Function]float64{
 		graph.Asin: 1.1, graph.Acos: -1.1, graph.Acosh: 0.9, graph.Atanh: 1, graph.Log: -1, graph.Sqrt: -1, graph.Sinh: 1e4, graph.Cosh: 1e4,
 	} {
-		n := newNetwork([]int{1})
+		n := networks.New([]int{1})
 		n.At("", "here")
-		g := n.graph(t, n.Apply(f, n.in[0]))
+		g := n.WithOutput(t, n.Apply(f, n.In[0]))
 		values, err := g.RunFloat([][]float64{{x}})
 		if err != nil {
 			t.Fatal(err)
@@ -137,10 +138,10 @@ func TestCalibrationOutsideOfDomain(t *testing.T) {
 
 // Where calibration gives no range, a function with poles in reach is refused.
 func TestPolesWithoutRange(t *testing.T) {
-	n := newNetwork([]int{1})
+	n := networks.New([]int{1})
 	// Calibration says that the result is 0; its table reaches up to the pole.
-	x := n.Add(n.in[0], n.Number(-3))
-	g := n.graph(t, n.Apply(graph.Pow, x, -9))
+	x := n.Add(n.In[0], n.Number(-3))
+	g := n.WithOutput(t, n.Apply(graph.Pow, x, -9))
 	ranges := map[string]Range{"in0": {Min: 0, Max: 3, Least: 0}, "y": {}}
 	for _, node := range g.Nodes {
 		if _, ok := ranges[node.Output]; !ok {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 	"pgregory.net/rapid"
 )
 
@@ -17,8 +18,8 @@ func TestDivision(t *testing.T) {
 		rows, width := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width")
 		shape := []int{rows, width}
 		by := [][]int{{rows, width}, {width}, {rows, 1}, {1}, {}}[rapid.IntRange(0, 4).Draw(t, "by")]
-		n := newNetwork(shape, by)
-		g := n.graph(t, n.Div(n.in[0], n.in[1]))
+		n := networks.New(shape, by)
+		g := n.WithOutput(t, n.Div(n.In[0], n.In[1]))
 		scale := math.Exp(rapid.Float64Range(-8, 8).Draw(t, "scale"))
 		ratio := math.Exp(rapid.Float64Range(0, 3).Draw(t, "ratio"))
 		signs := rapid.IntRange(0, 2).Draw(t, "signs")
@@ -61,8 +62,8 @@ func TestDivision(t *testing.T) {
 // that is counted.
 func TestDivisionBeyondCalibration(t *testing.T) {
 	for _, calibrated := range []float64{1, -1} {
-		n := newNetwork([]int{4}, []int{4})
-		g := n.graph(t, n.Div(n.in[0], n.in[1]))
+		n := networks.New([]int{4}, []int{4})
+		g := n.WithOutput(t, n.Div(n.In[0], n.In[1]))
 		num := []float64{1, -1, 0.5, 0.75}
 		by := func(f ...float64) [][]float64 {
 			den := make([]float64, 4)

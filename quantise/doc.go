@@ -6,9 +6,7 @@
 // It is a package apart from model because the verifier imports model and
 // must not import float models.
 //
-// Lowering is lazy. A node's value starts as a pending accumulator or as a
-// function of an earlier value, and is committed only when something needs
-// its entries: so a convolution, its bias and the activation after it become
-// one look-up, and a chain of element-wise functions of one value becomes one
-// table.
+// The face is here: Quantise with given formats, Choose to search for them, and reports. Package
+// precision searches, lower lowers operators, weights rounds constants, and fixed makes the
+// circuit.
 package quantise

@@ -48,24 +48,24 @@ var operatorModels = sync.OnceValues(func() (list []operatorModel, err error) {
 // drawFormats draws formats for some values of a model, and makes the ranges of some wider
 // or narrower: what a file of ranges may have.
 func drawFormats(t *rapid.T, o *operatorModel) (ranges map[string]Range, opts Options) {
-	ranges, opts = map[string]Range{}, Options{Mode: rapid.SampledFrom([]string{modeAuto, modeW8A8, modeExact}).Draw(t, "mode"), Formats: Formats{}}
+	ranges, opts = map[string]Range{}, Options{Mode: rapid.SampledFrom([]string{"auto", "w8a8", "exact"}).Draw(t, "mode"), Formats: Formats{}}
 	bits, weights := []int{0}, []int{0}
-	for n := 4; n <= formatBits; n++ {
+	for n := 4; n <= 28; n++ {
 		bits = append(bits, n)
 	}
-	for n := 2; n <= formatWeights; n++ {
+	for n := 2; n <= 22; n++ {
 		weights = append(weights, n)
 	}
 	scaled := rapid.Bool().Draw(t, "scaled")
 	for _, name := range Values(o.graph) {
-		f := Format{rapid.SampledFrom(bits).Draw(t, name+": bits"), rapid.SampledFrom(weights).Draw(t, name+": weights")}
+		f := Format{Bits: rapid.SampledFrom(bits).Draw(t, name+": bits"), Weights: rapid.SampledFrom(weights).Draw(t, name+": weights")}
 		if f != (Format{}) {
 			opts.Formats[name] = f
 		}
 		r := o.ranges[name]
 		if scaled {
 			by := math.Exp2(float64(rapid.IntRange(-8, 8).Draw(t, name+": range")))
-			r = Range{r.Min * by, r.Max * by, r.Least * by}.Rounded()
+			r = Range{Min: r.Min * by, Max: r.Max * by, Least: r.Least * by}.Rounded()
 		}
 		ranges[name] = r
 	}
@@ -114,12 +114,12 @@ func TestFormatsAtEnds(t *testing.T) {
 		formats     Formats
 		refusal     string
 	}{
-		{"abs", modeExact, Formats{"x": {20, 8}, "y": {25, 4}}, ""},
-		{"abs", modeW8A8, Formats{"x": {22, 0}, "y": {27, 0}}, ""},
-		{"max_scalar", modeW8A8, Formats{"x": {21, 20}, "y": {22, 2}, "y/Clip": {27, 5}}, ""},
-		{"clip_max_only", modeAuto, Formats{"x": {21, 0}, "y": {27, 0}}, ""},
-		{"rotary_halves", modeAuto, Formats{"x": {13, 0}, "y/Mul": {25, 0}, "y/Mul_2": {15, 0}, "y/Mul_3": {4, 0}, "y/Mul_4": {14, 0}, "y/Sub": {8, 0}}, ""},
-		{"dft_complex", modeExact, Formats{"x": {27, 4}, "y": {6, 0}, "y/MatMul": {21, 16}, "y/Reshape": {4, 4}},
+		{"abs", "exact", Formats{"x": {Bits: 20, Weights: 8}, "y": {Bits: 25, Weights: 4}}, ""},
+		{"abs", "w8a8", Formats{"x": {Bits: 22, Weights: 0}, "y": {Bits: 27, Weights: 0}}, ""},
+		{"max_scalar", "w8a8", Formats{"x": {Bits: 21, Weights: 20}, "y": {Bits: 22, Weights: 2}, "y/Clip": {Bits: 27, Weights: 5}}, ""},
+		{"clip_max_only", "auto", Formats{"x": {Bits: 21, Weights: 0}, "y": {Bits: 27, Weights: 0}}, ""},
+		{"rotary_halves", "auto", Formats{"x": {Bits: 13, Weights: 0}, "y/Mul": {Bits: 25, Weights: 0}, "y/Mul_2": {Bits: 15, Weights: 0}, "y/Mul_3": {Bits: 4, Weights: 0}, "y/Mul_4": {Bits: 14, Weights: 0}, "y/Sub": {Bits: 8, Weights: 0}}, ""},
+		{"dft_complex", "exact", Formats{"x": {Bits: 27, Weights: 4}, "y": {Bits: 6, Weights: 0}, "y/MatMul": {Bits: 21, Weights: 16}, "y/Reshape": {Bits: 4, Weights: 4}},
 			`node "y/MatMul" (MatMul): an accumulator of up to 536870910 cannot be rounded to limbs: give formats of fewer bits, or none, to "y/MatMul" (21 bits, weights of 16)`},
 	} {
 		i := slices.IndexFunc(list, func(o operatorModel) bool { return o.name == c.model })

@@ -3,6 +3,8 @@ package quantise
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // Scores down to −3000, of which those near the greatest count, as logarithms of small
@@ -18,8 +20,8 @@ func TestSoftmaxOfWideScores(t *testing.T) {
 		}
 	}
 	x[0] = -3000
-	n := newNetwork([]int{rows, width})
-	g := n.graph(t, n.Softmax(n.in[0], 1))
+	n := networks.New([]int{rows, width})
+	g := n.WithOutput(t, n.Softmax(n.In[0], 1))
 	for bits, most := range map[int]float64{16: 1, 24: 1e-3} {
 		_, _, got, want := run(t, g, [][]float64{x}, Options{Formats: Formats{g.Inputs[0].Name: {Bits: bits}, g.Outputs[0]: {Bits: 20}}})
 		a := Compare(got[0], want[0])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // Functions of wide values are as fine as their formats, where they are smooth, and
@@ -14,31 +15,33 @@ import (
 func TestFineFunctions(t *testing.T) {
 	const rows, width = 16, 64
 	for name, c := range map[string]struct {
-		of   func(n network, x graph.Value) graph.Value
+		of   func(n networks.Network, x graph.Value) graph.Value
 		most float64 // error of the range
 	}{
-		"silu": {func(n network, x graph.Value) graph.Value { return n.Mul(x, n.Apply(graph.Sigmoid, x)) }, 1e-5},
-		"tanh": {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Tanh, x) }, 1e-5},
-		"exp":  {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Exp, x) }, 1e-5},
-		"hardswish": {func(n network, x graph.Value) graph.Value {
+		"silu": {func(n networks.Network, x graph.Value) graph.Value { return n.Mul(x, n.Apply(graph.Sigmoid, x)) }, 1e-5},
+		"tanh": {func(n networks.Network, x graph.Value) graph.Value { return n.Apply(graph.Tanh, x) }, 1e-5},
+		"exp":  {func(n networks.Network, x graph.Value) graph.Value { return n.Apply(graph.Exp, x) }, 1e-5},
+		"hardswish": {func(n networks.Network, x graph.Value) graph.Value {
 			return n.Mul(x, n.Clip(n.Add(x, n.Number(3)), 0, 6))
 		}, 1e-4},
-		"fast waves": {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Sin, n.Mul(x, n.Number(1000))) }, 0.5},
-		"pole":       {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Reciprocal, x) }, 0.1},
+		"fast waves": {func(n networks.Network, x graph.Value) graph.Value {
+			return n.Apply(graph.Sin, n.Mul(x, n.Number(1000)))
+		}, 0.5},
+		"pole": {func(n networks.Network, x graph.Value) graph.Value { return n.Apply(graph.Reciprocal, x) }, 0.1},
 	} {
 		for _, bits := range []int{20, 22} {
 			t.Run(fmt.Sprintf("%s, %d bits", name, bits), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, 2))
-				n := newNetwork([]int{rows, width})
-				w := n.constant([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 256 })
-				x := n.MatMul(n.in[0], w)
+				n := networks.New([]int{rows, width})
+				w := n.Filled([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 256 })
+				x := n.MatMul(n.In[0], w)
 				y := c.of(n, x)
-				g := n.graph(t, y)
+				g := n.WithOutput(t, y)
 				formats := Formats{"in0": {Bits: bits}}
 				for _, node := range g.Nodes {
 					formats[node.Output] = Format{Bits: bits, Weights: 15}
 				}
-				m, wit, got, want := run(t, g, [][]float64{normal(rows*width, rng)}, Options{Formats: formats})
+				m, wit, got, want := run(t, g, [][]float64{networks.Normal(rows*width, rng)}, Options{Formats: formats})
 				a := Compare(got[0], want[0])
 				t.Logf("error %.6f %% of the range", 100*a.Relative)
 				if a.Relative > c.most {
@@ -48,7 +51,7 @@ func TestFineFunctions(t *testing.T) {
 					t.Errorf("saturates: %v", s)
 				}
 				for try := range 3 { // no input breaks the bounds
-					in := normal(rows*width, rng)
+					in := networks.Normal(rows*width, rng)
 					for i := range in {
 						in[i] *= math.Pow(1e3, float64(try))
 					}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // precise compares a network in two formats, on an input and on others that calibration
@@ -20,7 +22,7 @@ func precise(t *testing.T, g *graph.Graph, in [][]float64, formats ...Formats) [
 		for try := range 3 {
 			var x [][]float64
 			for _, in := range in {
-				far := normal(len(in), rng)
+				far := networks.Normal(len(in), rng)
 				for i := range far {
 					far[i] *= math.Pow(1e3, float64(try))
 				}
@@ -38,7 +40,7 @@ func precise(t *testing.T, g *graph.Graph, in [][]float64, formats ...Formats) [
 func TestWeightsInTwoParts(t *testing.T) {
 	const width = 64
 	rng := rand.New(rand.NewPCG(5, 6))
-	n := newNetwork([]int{4, width})
+	n := networks.New([]int{4, width})
 	w := make([]float64, width*width)
 	for i := range w {
 		w[i] = rng.NormFloat64()
@@ -52,7 +54,7 @@ func TestWeightsInTwoParts(t *testing.T) {
 			w[width*i+j] -= mean
 		}
 	}
-	g := n.graph(t, n.relu(n.MatMul(n.in[0], n.constant([]int{width, width}, func(i int) float64 { return w[i] }))))
+	g := n.WithOutput(t, n.Relu(n.MatMul(n.In[0], n.Filled([]int{width, width}, func(i int) float64 { return w[i] }))))
 	in := make([]float64, 4*width)
 	for i := range in {
 		in[i] = 8 + 0.1*rng.NormFloat64()
@@ -64,7 +66,7 @@ func TestWeightsInTwoParts(t *testing.T) {
 		}
 		return f
 	}
-	if e := precise(t, g, [][]float64{in}, formats(partWeights), formats(formatWeights)); e[1] > e[0]/8 {
+	if e := precise(t, g, [][]float64{in}, formats(lower.PartWeights), formats(lower.FormatWeights)); e[1] > e[0]/8 {
 		t.Errorf("errors of %g in one part, and %g in two", e[0], e[1])
 	}
 }
@@ -73,14 +75,14 @@ func TestWeightsInTwoParts(t *testing.T) {
 func TestLimbsOfBothFactors(t *testing.T) {
 	const rows, width = 24, 48
 	rng := rand.New(rand.NewPCG(7, 8))
-	n := newNetwork([]int{rows, width})
-	y := n.dense(n.in[0], width, rng)
-	g := n.graph(t, n.Apply(graph.Tanh, n.MatMul(n.dense(n.in[0], width, rng), n.Transpose(y, []int{1, 0}))))
+	n := networks.New([]int{rows, width})
+	y := n.Dense(n.In[0], width, rng)
+	g := n.WithOutput(t, n.Apply(graph.Tanh, n.MatMul(n.Dense(n.In[0], width, rng), n.Transpose(y, []int{1, 0}))))
 	formats := func(weights int) Formats {
 		f := Formats{g.Inputs[0].Name: {Bits: 20}}
 		for _, node := range g.Nodes {
 			f[node.Output] = Format{Bits: 20, Weights: 15}
-			if hasWeights(g, node) {
+			if byConstant(g, node) {
 				continue
 			}
 			f[node.Output] = Format{Bits: 20}
@@ -90,29 +92,29 @@ func TestLimbsOfBothFactors(t *testing.T) {
 		}
 		return f
 	}
-	if e := precise(t, g, [][]float64{normal(rows*width, rng)}, formats(0), formats(15)); e[1] > e[0]/4 {
+	if e := precise(t, g, [][]float64{networks.Normal(rows*width, rng)}, formats(0), formats(15)); e[1] > e[0]/4 {
 		t.Errorf("errors of %g without limbs, and %g with them", e[0], e[1])
 	}
 }
 
-// With more than limbedBits nothing of a product entry by entry is left out, whatever the
+// With more than LimbedBits nothing of a product entry by entry is left out, whatever the
 // factors' sizes, and means and multiples by a number keep what values have.
 func TestWholeProducts(t *testing.T) {
 	const rows, width = 24, 15
-	for name, of := range map[string]func(n network, x, y graph.Value) graph.Value{
-		"product": func(n network, x, y graph.Value) graph.Value { return n.Apply(graph.Tanh, n.Mul(x, y)) },
-		"gate": func(n network, x, _ graph.Value) graph.Value {
+	for name, of := range map[string]func(n networks.Network, x, y graph.Value) graph.Value{
+		"product": func(n networks.Network, x, y graph.Value) graph.Value { return n.Apply(graph.Tanh, n.Mul(x, y)) },
+		"gate": func(n networks.Network, x, _ graph.Value) graph.Value {
 			return n.Apply(graph.Tanh, n.Mul(x, n.Apply(graph.Sigmoid, n.Reduce(graph.Mean, x, []int{0}, true))))
 		},
-		"mean": func(n network, x, _ graph.Value) graph.Value {
+		"mean": func(n networks.Network, x, _ graph.Value) graph.Value {
 			return n.Apply(graph.Tanh, n.Reduce(graph.Mean, x, []int{1}, false))
 		},
-		"multiple": func(n network, x, y graph.Value) graph.Value { return n.Mul(n.Add(x, y), n.Number(-0.2582)) },
+		"multiple": func(n networks.Network, x, y graph.Value) graph.Value { return n.Mul(n.Add(x, y), n.Number(-0.2582)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(9, 10))
-			n := newNetwork([]int{rows, width}, []int{rows, width})
-			g := n.graph(t, of(n, n.in[0], n.in[1]))
+			n := networks.New([]int{rows, width}, []int{rows, width})
+			g := n.WithOutput(t, of(n, n.In[0], n.In[1]))
 			formats := func(bits int) Formats {
 				f := Formats{g.Inputs[0].Name: {Bits: 24}, g.Inputs[1].Name: {Bits: 24}}
 				for _, node := range g.Nodes {
@@ -120,9 +122,9 @@ func TestWholeProducts(t *testing.T) {
 				}
 				return f
 			}
-			in := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
-			if e := precise(t, g, in, formats(limbedBits), formats(22)); e[1] > e[0]/4 || e[1] > 4e-6 {
-				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			in := [][]float64{networks.Normal(rows*width, rng), networks.Normal(rows*width, rng)}
+			if e := precise(t, g, in, formats(lower.LimbedBits), formats(22)); e[1] > e[0]/4 || e[1] > 4e-6 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], lower.LimbedBits, e[1])
 			}
 		})
 	}
@@ -132,26 +134,33 @@ func TestWholeProducts(t *testing.T) {
 // bend on.
 func TestBends(t *testing.T) {
 	const rows, width = 64, 64
-	for name, of := range map[string]func(n network, x graph.Value) graph.Value{
-		"hard swish": func(n network, x graph.Value) graph.Value { return n.Mul(x, n.Clip(n.Add(x, n.Number(3)), 0, 6)) },
-		"silu":       func(n network, x graph.Value) graph.Value { return n.Mul(x, n.Apply(graph.Sigmoid, x)) },
-		"sigmoid":    func(n network, x graph.Value) graph.Value { return n.Apply(graph.Sigmoid, x) },
+	for name, of := range map[string]func(n networks.Network, x graph.Value) graph.Value{
+		"hard swish": func(n networks.Network, x graph.Value) graph.Value {
+			return n.Mul(x, n.Clip(n.Add(x, n.Number(3)), 0, 6))
+		},
+		"silu":    func(n networks.Network, x graph.Value) graph.Value { return n.Mul(x, n.Apply(graph.Sigmoid, x)) },
+		"sigmoid": func(n networks.Network, x graph.Value) graph.Value { return n.Apply(graph.Sigmoid, x) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(11, 12))
-			n := newNetwork([]int{rows, width})
-			w := n.constant([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 8 })
-			g := n.graph(t, of(n, n.MatMul(n.in[0], w)))
+			n := networks.New([]int{rows, width})
+			w := n.Filled([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 8 })
+			g := n.WithOutput(t, of(n, n.MatMul(n.In[0], w)))
 			formats := func(bits int) Formats {
 				f := Formats{g.Inputs[0].Name: {Bits: 24}}
 				for _, node := range g.Nodes {
-					f[node.Output] = Format{Bits: bits, Weights: formatWeights}
+					f[node.Output] = Format{Bits: bits, Weights: lower.FormatWeights}
 				}
 				return f
 			}
-			if e := precise(t, g, [][]float64{normal(rows*width, rng)}, formats(limbedBits), formats(22)); e[1] > e[0]/4 {
-				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			if e := precise(t, g, [][]float64{networks.Normal(rows*width, rng)}, formats(lower.LimbedBits), formats(22)); e[1] > e[0]/4 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], lower.LimbedBits, e[1])
 			}
 		})
 	}
+}
+
+// byConstant reports whether an operand of a product is constant.
+func byConstant(g *graph.Graph, n *graph.Node) bool {
+	return (n.Op.Kind() == "MatMul" || n.Op == graph.Mul) && (g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil)
 }

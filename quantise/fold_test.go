@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // The scale and bias of a norm that products alone read go into the products' weights,
@@ -19,38 +20,38 @@ func TestFoldedNorm(t *testing.T) {
 		for _, c := range []struct {
 			name  string
 			added bool
-			read  func(n network, x graph.Value, rng *rand.Rand) graph.Value
+			read  func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value
 			folds bool
 		}{
-			{"MatMul", true, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				return n.MatMul(x, n.constant([]int{width, out}, func(int) float64 { return rng.NormFloat64() }))
+			{"MatMul", true, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				return n.MatMul(x, n.Filled([]int{width, out}, func(int) float64 { return rng.NormFloat64() }))
 			}, true},
-			{"two products", false, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				return n.Mul(n.dense(x, out, rng), n.dense(x, out, rng))
+			{"two products", false, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				return n.Mul(n.Dense(x, out, rng), n.Dense(x, out, rng))
 			}, true},
-			{"Gemm with transposed weights and a bias", true, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				w := n.constant([]int{out, width}, func(int) float64 { return rng.NormFloat64() })
-				return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, w, n.constant([]int{rows, 1}, func(int) float64 { return rng.NormFloat64() }))
+			{"Gemm with transposed weights and a bias", true, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				w := n.Filled([]int{out, width}, func(int) float64 { return rng.NormFloat64() })
+				return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, w, n.Filled([]int{rows, 1}, func(int) float64 { return rng.NormFloat64() }))
 			}, true},
-			{"Gemm with factors", true, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				w := n.constant([]int{width, out}, func(int) float64 { return rng.NormFloat64() })
-				return n.Gemm(graph.Gemm{Alpha: 0.3, Beta: 2}, x, w, n.constant([]int{out}, func(int) float64 { return rng.NormFloat64() }))
+			{"Gemm with factors", true, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				w := n.Filled([]int{width, out}, func(int) float64 { return rng.NormFloat64() })
+				return n.Gemm(graph.Gemm{Alpha: 0.3, Beta: 2}, x, w, n.Filled([]int{out}, func(int) float64 { return rng.NormFloat64() }))
 			}, true},
-			{"a product and a sum", true, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				return n.Add(x, n.dense(x, width, rng))
+			{"a product and a sum", true, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				return n.Add(x, n.Dense(x, width, rng))
 			}, false},
-			{"Gemm of the transposed", true, func(n network, x graph.Value, rng *rand.Rand) graph.Value {
-				return n.Gemm(graph.Gemm{TransA: true, Alpha: 1}, x, n.constant([]int{rows, out}, func(int) float64 { return rng.NormFloat64() }))
+			{"Gemm of the transposed", true, func(n networks.Network, x graph.Value, rng *rand.Rand) graph.Value {
+				return n.Gemm(graph.Gemm{TransA: true, Alpha: 1}, x, n.Filled([]int{rows, out}, func(int) float64 { return rng.NormFloat64() }))
 			}, false},
 		} {
 			t.Run(name+", "+c.name, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, 2))
-				n := newNetwork([]int{rows, width})
-				x := n.Mul(n.Norm(op, n.in[0]), n.constant([]int{width}, func(int) float64 { return math.Exp(rng.NormFloat64()) }))
+				n := networks.New([]int{rows, width})
+				x := n.Mul(n.Norm(op, n.In[0]), n.Filled([]int{width}, func(int) float64 { return math.Exp(rng.NormFloat64()) }))
 				if c.added {
-					x = n.Add(x, n.constant([]int{width}, func(int) float64 { return rng.NormFloat64() }))
+					x = n.Add(x, n.Filled([]int{width}, func(int) float64 { return rng.NormFloat64() }))
 				}
-				g := n.graph(t, c.read(n, x, rng))
+				g := n.WithOutput(t, c.read(n, x, rng))
 				in := make([]float64, rows*width)
 				for i := range in {
 					in[i] = rng.NormFloat64() * math.Exp2(float64(i/width))
@@ -68,7 +69,7 @@ func TestFoldedNorm(t *testing.T) {
 				if c.added {
 					last = 2
 				}
-				if _, held := m.entries[g.Nodes[last].Output]; held == c.folds {
+				if _, held := m.Held[g.Nodes[last].Output]; held == c.folds {
 					t.Errorf("the scaled norm is a tensor: %v", held)
 				}
 				// No input breaks the bounds.

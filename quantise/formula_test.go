@@ -3,46 +3,18 @@ package quantise
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
-
-// TestMatrixFormula: what is found is what the matrix is, entry by entry; and every
-// formula that leaves both kinds of entries is found.
-func TestMatrixFormula(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		shape := []int{rapid.IntRange(2, 7).Draw(t, "rows"), rapid.IntRange(2, 7).Draw(t, "columns")}
-		f := model.Formula{Kind: model.FormulaKind(rapid.IntRange(0, 2).Draw(t, "kind")), Offset: int64(rapid.IntRange(-8, 8).Draw(t, "offset"))}
-		v := ints.All(f.Values(shape))
-		mixed := slices.Contains(v, 0) && slices.Contains(v, 1)
-		if rapid.Bool().Draw(t, "altered") {
-			mixed = false
-			v[rapid.IntRange(0, len(v)-1).Draw(t, "entry")] ^= 1
-		}
-		got := matrixFormula(shape[0], shape[1], func(at int) bool { return v[at] != 0 })
-		if got == nil {
-			if mixed {
-				t.Fatalf("%+v of %v is not found", f, shape)
-			}
-			return
-		}
-		if !slices.Equal(ints.All(got.Values(shape)), v) {
-			t.Fatalf("%v is taken for %+v", v, *got)
-		}
-	})
-}
 
 // Masks, positions and identities are not committed to, and are what they were.
 func TestFormulas(t *testing.T) {
 	const rows = 5
-	causal := func(n network, low float64) graph.Value {
-		return n.constant([]int{rows, rows}, func(i int) float64 {
+	causal := func(n networks.Network, low float64) graph.Value {
+		return n.Filled([]int{rows, rows}, func(i int) float64 {
 			if i%rows > i/rows {
 				return low
 			}
@@ -50,37 +22,37 @@ func TestFormulas(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		build func(n network) graph.Value
+		build func(n networks.Network) graph.Value
 		kind  model.FormulaKind
 	}{
-		"an added mask": {func(n network) graph.Value {
-			return n.Softmax(n.Add(n.in[0], causal(n, math.Inf(-1))), 2)
+		"an added mask": {func(n networks.Network) graph.Value {
+			return n.Softmax(n.Add(n.In[0], causal(n, math.Inf(-1))), 2)
 		}, model.AtLeast},
-		"a mask for two of each": {func(n network) graph.Value {
-			mask := n.constant([]int{2, rows, rows}, func(i int) float64 {
+		"a mask for two of each": {func(n networks.Network) graph.Value {
+			mask := n.Filled([]int{2, rows, rows}, func(i int) float64 {
 				if i%rows > i/rows%rows {
 					return -1e30
 				}
 				return 0
 			})
-			return n.Softmax(n.Add(n.in[0], mask), 2)
+			return n.Softmax(n.Add(n.In[0], mask), 2)
 		}, model.AtLeast},
-		"a small bias of a triangle": {func(n network) graph.Value { return n.Add(n.in[0], causal(n, -0.5)) }, model.AtMost},
-		"an identity": {func(n network) graph.Value {
-			return n.Add(n.in[0], n.constant([]int{rows, rows}, func(i int) float64 {
+		"a small bias of a triangle": {func(n networks.Network) graph.Value { return n.Add(n.In[0], causal(n, -0.5)) }, model.AtMost},
+		"an identity": {func(n networks.Network) graph.Value {
+			return n.Add(n.In[0], n.Filled([]int{rows, rows}, func(i int) float64 {
 				if i%rows == i/rows {
 					return 1
 				}
 				return 0
 			}))
 		}, model.Equal},
-		"positions": {func(n network) graph.Value {
-			return n.Add(n.Reshape(n.in[0], []int{2, rows * rows}), n.constant([]int{rows * rows}, func(i int) float64 { return float64(i) }))
+		"positions": {func(n networks.Network) graph.Value {
+			return n.Add(n.Reshape(n.In[0], []int{2, rows * rows}), n.Filled([]int{rows * rows}, func(i int) float64 { return float64(i) }))
 		}, model.Progression},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNetwork([]int{2, rows, rows})
-			g := n.graph(t, c.build(n))
+			n := networks.New([]int{2, rows, rows})
+			g := n.WithOutput(t, c.build(n))
 			rng := rand.New(rand.NewPCG(1, 2))
 			x := make([]float64, 2*rows*rows)
 			for i := range x {

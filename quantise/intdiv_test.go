@@ -90,7 +90,7 @@ func TestRoundedQuotients(t *testing.T) {
 		want := 0.0
 		if y[i] > 0 {
 			num, den := int64(x[i]*16)*510+int64(y[i]*16), int64(y[i]*32)
-			want = float64(floorDiv(num, den))
+			want = float64(flooredQuotient(num, den))
 		}
 		if d := math.Abs(got[0][i] - want); d > 1 {
 			t.Fatalf("255·%g/%g is %g instead of %g", x[i], y[i], got[0][i], want)
@@ -101,4 +101,13 @@ func TestRoundedQuotients(t *testing.T) {
 	if off > n/100 {
 		t.Errorf("%d of %d are off by one", off, n)
 	}
+}
+
+// flooredQuotient is ⌊a/b⌋, b > 0.
+func flooredQuotient(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // kept is a Model but for its weights, as it is kept between runs. It is no format: a
@@ -22,7 +24,7 @@ type kept struct {
 	Ranges   map[string]Range
 	Formats  Formats
 	OneBatch string // "" for none
-	Blocks   []Block
+	Blocks   []fixed.Block
 	Steps    []StepReport
 	Clamps   []keptClamp
 	Entries  map[string]model.TensorID
@@ -48,13 +50,13 @@ const keptAlign = 8
 func (m *Model) Keep() ([][]byte, error) {
 	k := kept{
 		Circuit: m.Circuit, Instance: m.Graph.Instance, Values: m.Values, Ranges: m.Ranges, Formats: m.Formats,
-		Blocks: m.Blocks, Steps: m.Steps, Entries: m.entries, Nodes: m.nodes, Asked: m.asked,
+		Blocks: m.Blocks, Steps: m.Steps, Entries: m.Held, Nodes: m.StepNames, Asked: m.Asked,
 	}
 	if m.OneBatch != nil {
 		k.OneBatch = m.OneBatch.Error()
 	}
-	for _, c := range m.clamps {
-		k.Clamps = append(k.Clamps, keptClamp{c.step, c.rows})
+	for _, c := range m.Clamps {
+		k.Clamps = append(k.Clamps, keptClamp{c.Step, c.Rows})
 	}
 	var values [][]byte
 	for id, v := range m.Weights {
@@ -95,15 +97,15 @@ func Kept(b []byte) (*Model, error) {
 	if k.Circuit == nil || k.Circuit.Graph == nil {
 		return nil, errKept
 	}
-	m := &Model{
+	m := &Model{&lower.Result{
 		Circuit: k.Circuit, Weights: make(model.Weights, len(k.Circuit.Graph.Tensors)), Values: k.Values, Ranges: k.Ranges, Formats: k.Formats,
-		Blocks: k.Blocks, Steps: k.Steps, entries: k.Entries, nodes: k.Nodes, asked: k.Asked,
-	}
+		Blocks: k.Blocks, Steps: k.Steps, Held: k.Entries, StepNames: k.Nodes, Asked: k.Asked,
+	}}
 	if k.OneBatch != "" {
 		m.OneBatch = errors.New(k.OneBatch)
 	}
 	for _, c := range k.Clamps {
-		m.clamps = append(m.clamps, clamp{c.Step, c.Rows})
+		m.Clamps = append(m.Clamps, fixed.Clamp{Step: c.Step, Rows: c.Rows})
 	}
 	rest := b[keptAlign+int(n):]
 	rest = rest[min(padding(int(n)), len(rest)):]

@@ -41,7 +41,7 @@ func (m *Model) Layers(fg *graph.Graph, values map[string][]float64, w *forward.
 		name := model.PrintableName(n.Name)
 		l := Layer{Node: name, Op: n.Op.Kind(), Value: n.Output, Shape: fg.Shapes[n.Output],
 			LookUps: lookUps[name], Committed: committed[name], Saturated: clipped[name]}
-		if id, ok := m.entries[n.Output]; ok {
+		if id, ok := m.Held[n.Output]; ok {
 			t := &m.Graph.Tensors[id]
 			l.Held, l.Frac = true, t.Frac
 			l.Bits = model.Log2Ceil(int(max(t.Max, -t.Min)) + 1)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // The logarithm of a power is right for powers of a unit's square as for those that fill
@@ -15,15 +17,15 @@ func TestLogPowerOfAllMagnitudes(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-14, 1e-10, 1e-3} {
 		for _, width := range []int{2, 7, 300} {
 			rng := rand.New(rand.NewPCG(31, uint64(width)))
-			n := newNetwork([]int{rows, width})
-			g := n.graph(t, n.LogPower(graph.LogPower{Epsilon: epsilon}, n.in[0]))
+			n := networks.New([]int{rows, width})
+			g := n.WithOutput(t, n.LogPower(graph.LogPower{Epsilon: epsilon}, n.In[0]))
 			x := make([]float64, rows*width)
 			for i := range x {
 				// What a scale of 2^−24 has, so that nothing is rounded before.
-				size := pow2(-rng.IntN(24))
+				size := fixed.Pow2(-rng.IntN(24))
 				x[i] = math.RoundToEven(rng.Float64()*size*(1<<24)) / (1 << 24)
 				if i%width == 0 {
-					x[i] = max(x[i], pow2(-24)) // no row is 0
+					x[i] = max(x[i], fixed.Pow2(-24)) // no row is 0
 				}
 			}
 			x[0] = 1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // Magnitudes of all sizes are as exact as the numbers that they are of: a root of a
@@ -18,8 +19,8 @@ func TestMagnitudesOfAnySize(t *testing.T) {
 		size, angle := math.Exp2(-float64(i%16)), rng.Float64()*2*math.Pi
 		x[2*i], x[2*i+1] = size*math.Cos(angle), size*math.Sin(angle)
 	}
-	n := newNetwork([]int{rows, 2})
-	g := n.graph(t, n.Apply(graph.Sqrt, n.Reduce(graph.Sum, n.Mul(n.in[0], n.in[0]), []int{1}, true)))
+	n := networks.New([]int{rows, 2})
+	g := n.WithOutput(t, n.Apply(graph.Sqrt, n.Reduce(graph.Sum, n.Mul(n.In[0], n.In[0]), []int{1}, true)))
 	_, _, got, want := run(t, g, [][]float64{x}, Options{})
 	for i, w := range want[0] {
 		if d := math.Abs(got[0][i] - w); d > 3e-4 {

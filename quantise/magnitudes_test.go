@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // Tables whose features differ by nine orders of magnitude, scaled in the graph: rows
@@ -27,26 +28,26 @@ func TestFeaturesOfAllMagnitudes(t *testing.T) {
 		}
 		return x
 	}
-	perFeature := func(n network, f func(j int) float64) graph.Value { return n.constant([]int{features}, f) }
-	for name, scaled := range map[string]func(n network) graph.Value{
-		"mean and deviation": func(n network) graph.Value {
-			x := n.Sub(n.in[0], perFeature(n, func(j int) float64 { return mean[j] }))
+	perFeature := func(n networks.Network, f func(j int) float64) graph.Value { return n.Filled([]int{features}, f) }
+	for name, scaled := range map[string]func(n networks.Network) graph.Value{
+		"mean and deviation": func(n networks.Network) graph.Value {
+			x := n.Sub(n.In[0], perFeature(n, func(j int) float64 { return mean[j] }))
 			return n.Div(x, perFeature(n, func(j int) float64 { return deviation[j] }))
 		},
-		"factor and shift": func(n network) graph.Value {
-			x := n.Mul(n.in[0], perFeature(n, func(j int) float64 { return 1 / deviation[j] }))
+		"factor and shift": func(n networks.Network) graph.Value {
+			x := n.Mul(n.In[0], perFeature(n, func(j int) float64 { return 1 / deviation[j] }))
 			return n.Add(x, perFeature(n, func(j int) float64 { return -mean[j] / deviation[j] }))
 		},
 	} {
 		for _, depth := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d layers", name, depth), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(11, uint64(depth)))
-				n := newNetwork([]int{rows, features})
+				n := networks.New([]int{rows, features})
 				x := scaled(n)
 				for range depth - 1 {
-					x = n.relu(n.dense(x, 32, rng))
+					x = n.Relu(n.Dense(x, 32, rng))
 				}
-				g := n.graph(t, n.dense(x, 3, rng))
+				g := n.WithOutput(t, n.Dense(x, 3, rng))
 				seen := table()
 				values, err := g.RunFloat([][]float64{seen})
 				if err != nil {

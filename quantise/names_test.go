@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // TestOddNames quantises a model whose parts have names that no key may hold:
@@ -18,9 +19,9 @@ func TestOddNames(t *testing.T) {
 	rename := func(s string) string { return odd + s + strings.Repeat("é", 200) }
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := graph.NewBuilder(rename("graph"))
-	n := network{Builder: b, in: []graph.Value{b.Input(rename("in0"), graph.Float, []int{2, 3})}}
+	n := networks.Network{Builder: b, In: []graph.Value{b.Input(rename("in0"), graph.Float, []int{2, 3})}}
 	b.At("Softmax", rename("softmax"))
-	b.Output(rename("y"), b.Softmax(n.dense(n.in[0], 4, rng), 1))
+	b.Output(rename("y"), b.Softmax(n.Dense(n.In[0], 4, rng), 1))
 	g, err := b.Graph()
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +46,9 @@ func TestOddNames(t *testing.T) {
 // TestOddNamesOfSaturatedNodes: what is said about a run is printed, and names nodes.
 func TestOddNamesOfSaturatedNodes(t *testing.T) {
 	b := graph.NewBuilder("g")
-	n := network{Builder: b, in: []graph.Value{b.Input("x", graph.Float, []int{1, 4})}}
+	n := networks.Network{Builder: b, In: []graph.Value{b.Input("x", graph.Float, []int{1, 4})}}
 	b.At("Relu", "relu\nVALID: the model\x1b[2K")
-	relu := n.relu(n.MatMul(n.in[0], n.constant([]int{4, 4}, func(int) float64 { return 1 })))
+	relu := n.Relu(n.MatMul(n.In[0], n.Filled([]int{4, 4}, func(int) float64 { return 1 })))
 	b.Output("y", relu)
 	g, err := b.Graph()
 	if err != nil {

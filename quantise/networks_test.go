@@ -1,67 +1,17 @@
 package quantise
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
-// dense is x·W + b on the last axis, with random weights.
-func (n network) dense(x graph.Value, width int, rng *rand.Rand) graph.Value {
-	shape := n.Shape(x)
-	k := shape[len(shape)-1]
-	w := n.constant([]int{k, width}, func(int) float64 { return rng.NormFloat64() / math.Sqrt(float64(k)) })
-	b := n.constant([]int{width}, func(int) float64 { return 0.1 * rng.NormFloat64() })
-	return n.Add(n.MatMul(x, w), b)
-}
-
-// layerNorm is LayerNormalization over the last of three axes.
-func (n network) layerNorm(x graph.Value, rng *rand.Rand) graph.Value {
-	row := n.Shape(x)[2:]
-	scale := n.constant(row, func(int) float64 { return 1 + 0.2*rng.NormFloat64() })
-	return n.LayerNorm(x, 2, 1e-5, scale, n.constant(row, func(int) float64 { return 0.1 * rng.NormFloat64() }))
-}
-
-// attention is causal self-attention with the given number of heads.
-func (n network) attention(x graph.Value, heads int, rng *rand.Rand) graph.Value {
-	rows, width := n.Shape(x)[1], n.Shape(x)[2]
-	d := width / heads
-	part := func(perm ...int) graph.Value {
-		return n.Transpose(n.Reshape(n.dense(x, width, rng), []int{1, rows, heads, d}), perm)
-	}
-	q := part(0, 2, 1, 3)
-	k := part(0, 2, 3, 1)
-	v := part(0, 2, 1, 3)
-	a := n.Mul(n.MatMul(q, k), n.Number(1/math.Sqrt(float64(d))))
-	a = n.Add(a, n.constant([]int{rows, rows}, func(i int) float64 {
-		if i%rows > i/rows {
-			return -1e9
-		}
-		return 0
-	}))
-	a = n.Transpose(n.MatMul(n.Softmax(a, 3), v), []int{0, 2, 1, 3})
-	return n.dense(n.Reshape(a, []int{1, rows, width}), width, rng)
-}
-
-// conv is a square convolution with padding that keeps the size at stride 1.
-func (n network) conv(x graph.Value, channels, k, stride int, rng *rand.Rand) graph.Value {
-	in := n.Shape(x)
-	scale := math.Sqrt(2 / float64(in[1]*k*k))
-	w := n.constant([]int{channels, in[1], k, k}, func(int) float64 { return scale * rng.NormFloat64() })
-	b := n.constant([]int{channels}, func(int) float64 { return 0.1 * rng.NormFloat64() })
-	two := func(v int) []int { return []int{v, v} }
-	window := graph.Window{Kernel: two(k), Strides: two(stride), Dilations: two(1), Begin: two(k / 2), End: two(k / 2)}
-	return n.Conv(graph.Conv{Window: window, Group: 1}, x, w, b)
-}
-
-func (n network) relu(x graph.Value) graph.Value { return n.Apply(graph.Relu, x) }
-
 // accurate quantises the network with random inputs and checks the error.
-func (n network) accurate(t *testing.T, output graph.Value, rng *rand.Rand) *Model {
+func accurate(t *testing.T, n networks.Network, output graph.Value, rng *rand.Rand) *Model {
 	t.Helper()
-	g := n.graph(t, output)
+	g := n.WithOutput(t, output)
 	x := make([]float64, graph.Size(g.Inputs[0].Shape))
 	for i := range x {
 		x[i] = rng.NormFloat64()
@@ -80,39 +30,39 @@ func (n network) accurate(t *testing.T, output graph.Value, rng *rand.Rand) *Mod
 
 func TestTransformer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n := newNetwork([]int{1, 12, 32})
-	x := n.in[0]
+	n := networks.New([]int{1, 12, 32})
+	x := n.In[0]
 	add := func(y graph.Value) { x = n.Add(x, y) }
 	for range 3 {
-		add(n.attention(n.layerNorm(x, rng), 4, rng))
-		h := n.dense(n.layerNorm(x, rng), 128, rng)
-		add(n.dense(n.Apply(graph.Gelu, h), 32, rng))
+		add(n.Attention(n.Normed(x, rng), 4, rng))
+		h := n.Dense(n.Normed(x, rng), 128, rng)
+		add(n.Dense(n.Apply(graph.Gelu, h), 32, rng))
 	}
-	n.accurate(t, n.layerNorm(x, rng), rng)
+	accurate(t, n, n.Normed(x, rng), rng)
 }
 
 func TestResidualCNN(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n := newNetwork([]int{1, 3, 16, 16})
-	x := n.relu(n.conv(n.in[0], 16, 3, 1, rng))
+	n := networks.New([]int{1, 3, 16, 16})
+	x := n.Relu(n.ConvOf(n.In[0], 16, 3, 1, rng))
 	for stage := range 2 {
 		for range 2 {
-			y := n.conv(n.relu(n.conv(x, 16<<stage, 3, 1, rng)), 16<<stage, 3, 1, rng)
-			x = n.relu(n.Add(x, y))
+			y := n.ConvOf(n.Relu(n.ConvOf(x, 16<<stage, 3, 1, rng)), 16<<stage, 3, 1, rng)
+			x = n.Relu(n.Add(x, y))
 		}
-		x = n.relu(n.conv(x, 32<<stage, 3, 2, rng))
+		x = n.Relu(n.ConvOf(x, 32<<stage, 3, 2, rng))
 	}
 	x = n.Reduce(graph.Mean, x, []int{2, 3}, false)
-	n.accurate(t, n.dense(x, 10, rng), rng)
+	accurate(t, n, n.Dense(x, 10, rng), rng)
 }
 
 // A layer and the activation after it are one look-up and its range check.
 func TestFusion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n := newNetwork([]int{1, 3, 8, 8})
-	x := n.relu(n.conv(n.in[0], 4, 3, 1, rng))
-	x = n.Apply(graph.Sigmoid, n.relu(n.conv(x, 4, 3, 1, rng)))
-	m := n.accurate(t, x, rng)
+	n := networks.New([]int{1, 3, 8, 8})
+	x := n.Relu(n.ConvOf(n.In[0], 4, 3, 1, rng))
+	x = n.Apply(graph.Sigmoid, n.Relu(n.ConvOf(x, 4, 3, 1, rng)))
+	m := accurate(t, n, x, rng)
 	// Two for the first Relu; for the second one, clamp, range and one table
 	// for Sigmoid after Relu.
 	if len(m.Graph.Steps) != 5 {
@@ -125,8 +75,8 @@ func TestFusion(t *testing.T) {
 func TestTinyBesideBias(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tiny := range []float64{1e-3, 1e-6, 1e-9, 1e-12} {
-		n := newNetwork([]int{1, 64, 4, 4})
-		x := n.relu(n.Mul(n.in[0], n.Number(tiny)))
-		n.accurate(t, n.Add(n.conv(x, 8, 1, 1, rng), n.conv(n.in[0], 8, 1, 1, rng)), rng)
+		n := networks.New([]int{1, 64, 4, 4})
+		x := n.Relu(n.Mul(n.In[0], n.Number(tiny)))
+		accurate(t, n, n.Add(n.ConvOf(x, 8, 1, 1, rng), n.ConvOf(n.In[0], 8, 1, 1, rng)), rng)
 	}
 }

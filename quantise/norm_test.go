@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 	"pgregory.net/rapid"
 )
 
@@ -30,8 +30,8 @@ func TestNormOfUnequalRows(t *testing.T) {
 				t.Run(fmt.Sprintf("%s of %d, %g smaller, %g larger", name, width, c.small, c.outlier), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(1, uint64(width)))
 					op.Axes = []int{1}
-					n := newNetwork([]int{rows, width})
-					g := n.graph(t, n.Norm(op, n.in[0]))
+					n := networks.New([]int{rows, width})
+					g := n.WithOutput(t, n.Norm(op, n.In[0]))
 					x := make([]float64, rows*width)
 					for i := range x {
 						x[i] = rng.NormFloat64() + 0.3
@@ -68,13 +68,13 @@ func TestNormOfAnyRow(t *testing.T) {
 		outer, width, inner := rapid.IntRange(1, 3).Draw(t, "outer"), rapid.IntRange(2, 150).Draw(t, "width"), rapid.IntRange(1, 2).Draw(t, "inner")
 		op.Axes = [][]int{{1}, {1, 2}, {0, 1}}[rapid.IntRange(0, 2).Draw(t, "axes")]
 		shape := []int{outer, width, inner}
-		n := newNetwork(shape)
-		x := n.in[0]
+		n := networks.New(shape)
+		x := n.In[0]
 		narrow := rapid.Bool().Draw(t, "narrow")
 		if narrow { // an activation
 			x = n.Apply(graph.Tanh, n.Mul(x, n.Number(3)))
 		}
-		g := n.graph(t, n.Norm(op, x))
+		g := n.WithOutput(t, n.Norm(op, x))
 		scale := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "scale"))
 		in := make([]float64, outer*width*inner)
 		for i := range in {
@@ -143,17 +143,4 @@ func TestNormOfAnyRow(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestInverseRoots compares with integers of any size.
-func TestInverseRoots(t *testing.T) {
-	for _, x := range []struct{ mean, exp int }{{1, 46}, {1, 0}, {3, 44}, {768, 36}, {4096, 34}, {maxNorm, 28}, {maxNorm - 1, 29}} {
-		for i, got := range inverseRoots(x.mean, x.exp) {
-			key := int64(max(i, 1<<(leadBits-2)))
-			n := new(big.Int).Quo(new(big.Int).Lsh(big.NewInt(int64(x.mean)), uint(x.exp+2)), big.NewInt(2*key+1))
-			if want := (n.Sqrt(n).Int64() + 1) / 2; int64(got) != want {
-				t.Fatalf("√(%d·2^%d/(2·%d + 1)) is %d, not %d", x.mean, x.exp, key, got, want)
-			}
-		}
-	}
 }

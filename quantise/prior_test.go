@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // A product of wide values with large weights for one channel, added to a stream of
@@ -14,25 +15,25 @@ import (
 func TestCoarseProductInStream(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	const rows, k, width = 4, 256, 16
-	n := newNetwork([]int{rows, k}, []int{rows, k}, []int{rows, width})
-	w := n.constant([]int{k, width}, func(i int) float64 {
+	n := networks.New([]int{rows, k}, []int{rows, k}, []int{rows, width})
+	w := n.Filled([]int{k, width}, func(i int) float64 {
 		if i%width == 5 {
 			return rng.NormFloat64()
 		}
 		return 0.05 * rng.NormFloat64()
 	})
-	product := n.Mul(n.in[0], n.in[1])
-	sum := n.Add(n.in[2], n.MatMul(product, w))
-	g := n.graph(t, n.Add(sum, n.in[2]))
-	x, y := normal(rows*k, rng), normal(rows*k, rng)
+	product := n.Mul(n.In[0], n.In[1])
+	sum := n.Add(n.In[2], n.MatMul(product, w))
+	g := n.WithOutput(t, n.Add(sum, n.In[2]))
+	x, y := networks.Normal(rows*k, rng), networks.Normal(rows*k, rng)
 	x[7], y[7] = 60, 60 // in the first row alone
 	formats := Formats{"in0": {Bits: 15}, "in1": {Bits: 15}, "in2": {Bits: 15}, g.Nodes[0].Output: {Bits: 20}}
 	for _, node := range g.Nodes {
-		if sums(node) {
+		if node.Op == graph.Add {
 			formats[node.Output] = Format{Bits: 26}
 		}
 	}
-	m, _, got, want := run(t, g, [][]float64{x, y, normal(rows*width, rng)}, Options{Formats: formats})
+	m, _, got, want := run(t, g, [][]float64{x, y, networks.Normal(rows*width, rng)}, Options{Formats: formats})
 	scale := m.Graph.Tensors[m.Graph.Outputs[0]].Frac
 	for _, tensor := range m.Graph.Tensors {
 		if name := g.Nodes[1].Output; tensor.Name == name && tensor.Frac >= scale || tensor.Name == name+", carry" && tensor.Frac != scale {
@@ -49,28 +50,5 @@ func TestCoarseProductInStream(t *testing.T) {
 		t.Errorf("error %g of the small entries", e)
 	} else {
 		t.Logf("error %.5f of the small entries", e)
-	}
-}
-
-// The usual formats are by role.
-func TestUsualFormats(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	g := transformer(t, rng)
-	f := transformerPrior(g, 0, priorNeeds)
-	count := map[int]int{}
-	for _, n := range g.Nodes {
-		b := f[n.Output].Bits
-		count[b]++
-		_, norm := n.Op.(graph.Norm)
-		if norm && b != normBits || n.Op == (graph.Softmax{}) && b != 0 {
-			t.Errorf("%s %s: %d bits", n.Op.Kind(), n.Output, b)
-		}
-	}
-	// Three layers of two sums; in each the scores, and what they are made of.
-	if count[sumBits] != 6 || count[scoreBits] < 3 || count[productBits] != 0 {
-		t.Errorf("%v", count)
-	}
-	if f := transformerPrior(tabular(t, rng), 0, priorNeeds); len(f) != 0 {
-		t.Errorf("formats without norms: %v", f)
 	}
 }

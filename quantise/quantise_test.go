@@ -3,14 +3,13 @@ package quantise
 import (
 	"context"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
-	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 func TestRefusalsNameEveryNode(t *testing.T) {
@@ -40,8 +39,8 @@ func TestRefusalsNameEveryNode(t *testing.T) {
 }
 
 func TestRangesAreNeeded(t *testing.T) {
-	n := newNetwork([]int{4})
-	g := n.graph(t, n.relu(n.in[0]))
+	n := networks.New([]int{4})
+	g := n.WithOutput(t, n.Relu(n.In[0]))
 	for _, ranges := range []map[string]Range{
 		{"y": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}, "y": {Min: 0, Max: math.Inf(1)}}, {"in0": {Min: 0, Max: 1}, "y": {Min: 0, Max: math.NaN()}},
 	} {
@@ -56,11 +55,11 @@ func TestOptions(t *testing.T) {
 		{Mode: "int4"}, {WeightBits: 1}, {WeightBits: 17}, {ActBits: 3}, {ActBits: 17}, {Headroom: 0.5},
 		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21},
 	} {
-		if _, err := o.withDefaults(); err == nil {
+		if _, err := o.Complete(); err == nil {
 			t.Errorf("%+v: accepted", o)
 		}
 	}
-	o, err := Options{Mode: "w8a8"}.withDefaults()
+	o, err := Options{Mode: "w8a8"}.Complete()
 	if err != nil || o.WeightBits != 8 || o.ActBits != 8 {
 		t.Errorf("w8a8: %+v, %v", o, err)
 	}
@@ -69,9 +68,9 @@ func TestOptions(t *testing.T) {
 // reluModel is y = relu(2·x) of two entries, calibrated for |x| ≤ 1.
 func reluModel(t *testing.T) *Model {
 	t.Helper()
-	n := newNetwork([]int{2})
-	x := n.Mul(n.in[0], n.Number(2))
-	g := n.graph(t, n.relu(n.Add(x, n.constant([]int{2}, func(i int) float64 { return float64(i) / 3 }))))
+	n := networks.New([]int{2})
+	x := n.Mul(n.In[0], n.Number(2))
+	g := n.WithOutput(t, n.Relu(n.Add(x, n.Filled([]int{2}, func(i int) float64 { return float64(i) / 3 }))))
 	values, err := g.RunFloat([][]float64{{-1, 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,10 +126,10 @@ func TestCompare(t *testing.T) {
 		got, want []float64
 		a         Accuracy
 	}{
-		{[]float64{1, 2}, []float64{1, 2}, Accuracy{0, 2, 0, 1}},
-		{[]float64{0, 0}, []float64{0, 0}, Accuracy{0, 0, 0, 1}},
-		{[]float64{0, 1}, []float64{0, 0}, Accuracy{1, 0, math.Inf(1), 0}},
-		{[]float64{-1, 1}, []float64{-1, 3}, Accuracy{2, 4, 0.5, 4 / math.Sqrt(20)}},
+		{[]float64{1, 2}, []float64{1, 2}, Accuracy{MaxError: 0, Range: 2, Relative: 0, Cosine: 1}},
+		{[]float64{0, 0}, []float64{0, 0}, Accuracy{MaxError: 0, Range: 0, Relative: 0, Cosine: 1}},
+		{[]float64{0, 1}, []float64{0, 0}, Accuracy{MaxError: 1, Range: 0, Relative: math.Inf(1), Cosine: 0}},
+		{[]float64{-1, 1}, []float64{-1, 3}, Accuracy{MaxError: 2, Range: 4, Relative: 0.5, Cosine: 4 / math.Sqrt(20)}},
 	} {
 		a := Compare(c.got, c.want)
 		if a.MaxError != c.a.MaxError || a.Range != c.a.Range || a.Relative != c.a.Relative || math.Abs(a.Cosine-c.a.Cosine) > 1e-12 {
@@ -139,69 +138,11 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Piecewise tables give the function they are named after on every key.
-func TestPiecewiseTables(t *testing.T) {
-	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, &weightStats{}).again(plan{tableBits: 6, bits: 4})
-	clip := func(x, lo, hi int64) int64 { return min(max(x, lo), hi) }
-	for _, c := range []struct{ lo, hi int64 }{{-8, 7}, {0, 7}, {-1000, 1000}, {3, 5}, {-32, 31}, {0, 0}, {-5, -2}} {
-		for k, f := range map[kind]func(x int64) int64{
-			keep: func(x int64) int64 { return clip(x, c.lo, c.hi) },
-			absolute: func(x int64) int64 {
-				return clip(max(x, -x), max(c.lo, 0), c.hi)
-			},
-			sign: func(x int64) int64 {
-				if x < 0 {
-					return clip(-1, c.lo, c.hi)
-				}
-				return clip(1, c.lo, c.hi)
-			},
-		} {
-			if k == absolute && c.hi < 0 || k == sign && (c.lo > 1 || c.hi < -1 || c.lo > -1 || c.hi < 1) {
-				continue
-			}
-			table := l.g.Tables[l.piecewise(k, c.lo, c.hi)]
-			for key := table.Min; table.Contains(key); key++ {
-				if got := table.Value(key, nil); got != f(key) {
-					t.Fatalf("%s: %d gives %d, want %d", table.Name, key, got, f(key))
-				}
-			}
-		}
-	}
-}
-
-func TestReshapeView(t *testing.T) {
-	for _, c := range []struct{ in, out []int }{
-		{[]int{2, 3, 4}, []int{6, 4}}, {[]int{6, 4}, []int{2, 3, 4}}, {[]int{1, 5}, []int{5}}, {[]int{5}, []int{5, 1, 1}},
-		{[]int{2, 6}, []int{3, 4}}, {[]int{1, 1}, nil}, {nil, []int{1, 1, 1}}, {[]int{1, 4, 1, 6}, []int{4, 2, 3, 1}}, {[]int{7, 2, 2}, []int{7, 4}},
-	} {
-		src := make(ints.Int8s, model.Size(c.in))
-		for i := range src {
-			src[i] = int8(i + 1)
-		}
-		v := reshapeView(c.in, c.out)
-		if got := v.Gather(src, c.in, c.out); !reflect.DeepEqual(got, ints.Ints(src)) {
-			t.Errorf("%v to %v: %v", c.in, c.out, got)
-		}
-		outs, ins := map[int]int{}, map[int]int{}
-		for _, g := range v.Groups {
-			for _, a := range g.Out {
-				outs[a]++
-			}
-			for _, a := range g.In {
-				ins[a]++
-			}
-		}
-		if len(outs) != len(c.out) || len(ins) != len(c.in) {
-			t.Errorf("%v to %v: groups %+v", c.in, c.out, v.Groups)
-		}
-	}
-}
-
 // Weights keep their significant bits in channels of very different scales.
 func TestWeightsPerChannel(t *testing.T) {
-	n := newNetwork([]int{1, 4})
-	w := n.constant([]int{2, 4}, func(i int) float64 { return []float64{1000, 1}[i/4] * float64(i%4+1) })
-	g := n.graph(t, n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.in[0], w))
+	n := networks.New([]int{1, 4})
+	w := n.Filled([]int{2, 4}, func(i int) float64 { return []float64{1000, 1}[i/4] * float64(i%4+1) })
+	g := n.WithOutput(t, n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.In[0], w))
 	for _, opts := range []Options{{}, {Mode: "w8a8"}} {
 		m, _, got, want := run(t, g, [][]float64{{1, -0.5, 0.25, 1}}, opts)
 		for i := range want[0] {

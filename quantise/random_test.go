@@ -2,7 +2,6 @@ package quantise
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,47 +9,16 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 	"pgregory.net/rapid"
 )
-
-// network builds float graphs with random weights.
-type network struct {
-	*graph.Builder
-	in []graph.Value
-}
-
-func newNetwork(inputs ...[]int) network {
-	n := network{Builder: graph.NewBuilder("test")}
-	for i, s := range inputs {
-		n.in = append(n.in, n.Input(fmt.Sprintf("in%d", i), graph.Float, s))
-	}
-	return n
-}
-
-func (n network) constant(shape []int, f func(i int) float64) graph.Value {
-	t := &graph.Tensor{Shape: shape, DType: graph.Float, F32: make([]float32, model.Size(shape))}
-	for i := range t.F32 {
-		t.F32[i] = float32(f(i))
-	}
-	return n.Constant("", t)
-}
-
-// graph returns the graph with the one output y.
-func (n network) graph(t interface{ Fatal(...any) }, y graph.Value) *graph.Graph {
-	n.Output("y", y)
-	g, err := n.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
 
 // drawNetwork draws a chain of layers with residual connections; the scale of
 // a layer's weights is e^±spread times the usual one.
 func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) *graph.Graph {
 	rows, width := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 40).Draw(t, "width")
-	n := newNetwork([]int{rows, width})
-	x := n.in[0]
+	n := networks.New([]int{rows, width})
+	x := n.In[0]
 	earlier := []graph.Value{x} // of the same shape
 	for range rapid.IntRange(1, 6).Draw(t, "layers") {
 		scale := math.Exp(rapid.Float64Range(-spread, spread).Draw(t, "scale"))
@@ -59,8 +27,8 @@ func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) *graph.Graph {
 		switch rapid.IntRange(0, 8).Draw(t, "layer") {
 		case 0, 1:
 			w := rapid.IntRange(1, 40).Draw(t, "width")
-			c := n.constant([]int{w}, random)
-			weights := n.constant([]int{k, w}, func(i int) float64 { return random(i) / math.Sqrt(float64(k)) })
+			c := n.Filled([]int{w}, random)
+			weights := n.Filled([]int{k, w}, func(i int) float64 { return random(i) / math.Sqrt(float64(k)) })
 			x = n.Gemm(graph.Gemm{Alpha: 1, Beta: 1}, x, weights, c)
 			earlier = nil
 		case 2:
@@ -68,9 +36,9 @@ func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) *graph.Graph {
 		case 3:
 			x = n.Apply(graph.Tanh, x)
 		case 4:
-			x = n.Mul(x, n.constant([]int{k}, random))
+			x = n.Mul(x, n.Filled([]int{k}, random))
 		case 5:
-			x = n.Add(x, n.constant([]int{1, k}, random))
+			x = n.Add(x, n.Filled([]int{1, k}, random))
 		case 6:
 			if len(earlier) > 0 {
 				op := rapid.SampledFrom([]func(x, y graph.Value) graph.Value{n.Add, n.Sub, n.Mul}).Draw(t, "op")
@@ -83,10 +51,10 @@ func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) *graph.Graph {
 		}
 		earlier = append(earlier, x)
 	}
-	if x == n.in[0] {
+	if x == n.In[0] {
 		x = n.Apply(graph.Relu, x)
 	}
-	return n.graph(t, x)
+	return n.WithOutput(t, x)
 }
 
 // calibrated quantises a random network with random calibration inputs.
@@ -106,7 +74,7 @@ func calibrated(t *rapid.T, spread float64) (m *Model, rng *rand.Rand, calibrati
 		t.Fatal(err)
 	}
 	for _, r := range Ranges(values) {
-		widest = math.Max(widest, r.abs())
+		widest = math.Max(widest, r.Abs())
 	}
 	return m, rng, calibration, values["y"], widest
 }

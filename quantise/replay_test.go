@@ -3,12 +3,16 @@ package quantise
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -42,7 +46,7 @@ func arguments(t interface {
 		}
 		g = of.Graph
 	}
-	c := NewColumns(columns(m))
+	c := fixed.NewColumns(columns(m))
 	for i := range m.Blocks {
 		a, _, err := m.Blocks[i].Replay(g, batch, c)
 		if err != nil {
@@ -104,7 +108,7 @@ func checkBounds(t interface {
 		sums := make([]int64, model.Size(shape))
 		for _, p := range a.Products {
 			x, y := w.Tensor(p.A), w.Tensor(p.B)
-			v := labelView(p.LabelsB, shape)
+			v := fixed.LabelView(p.LabelsB, shape)
 			factor := make([]int64, len(sums))
 			v.Accumulate(factor, p.Coef, ints.Int32s(y), m.Graph.Tensors[p.B].Shape, shape)
 			for i := range sums {
@@ -122,17 +126,17 @@ func checkBounds(t interface {
 // blocks is a model with a block of each kind.
 func blocks(t *testing.T) *Model {
 	rng := rand.New(rand.NewPCG(3, 1))
-	n := newNetwork([]int{1, 4, 80})
-	y := n.layerNorm(n.in[0], rng)
-	y = n.attention(y, 2, rng)
+	n := networks.New([]int{1, 4, 80})
+	y := n.Normed(n.In[0], rng)
+	y = n.Attention(y, 2, rng)
 	y = n.LogPower(graph.LogPower{Epsilon: 1e-6}, y)
-	g := n.graph(t, y)
+	g := n.WithOutput(t, y)
 	x := make([]float64, 320)
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
 	m, _, _, _ := run(t, g, [][]float64{x}, Options{})
-	kinds := map[BlockKind]bool{}
+	kinds := map[fixed.BlockKind]bool{}
 	for _, b := range m.Blocks {
 		kinds[b.Kind] = true
 	}
@@ -200,16 +204,16 @@ func altered(acc *model.Acc) map[string]model.Acc {
 func TestReplayRefuses(t *testing.T) {
 	m := blocks(t)
 	arguments(t, m)
-	all := NewColumns(columns(m))
+	all := fixed.NewColumns(columns(m))
 	for i := range m.Blocks {
 		b := &m.Blocks[i]
 		a, used, err := b.Replay(m.Graph, 1, all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused := func(what string, g *model.Graph, b Block, c *Columns) {
+		refused := func(what string, g *model.Graph, b fixed.Block, c *fixed.Columns) {
 			t.Helper()
-			if _, _, err := b.Replay(g, 1, c); !errors.Is(err, ErrOtherSteps) {
+			if _, _, err := b.Replay(g, 1, c); !errors.Is(err, fixed.ErrOtherSteps) {
 				t.Errorf("block %d, %s: error %v", i, what, err)
 			}
 		}
@@ -271,18 +275,18 @@ func TestReplayRefuses(t *testing.T) {
 		for _, id := range used {
 			c := columns(m)
 			c[id][len(c[id])/2]++
-			refused("column", m.Graph, *b, NewColumns(c))
+			refused("column", m.Graph, *b, fixed.NewColumns(c))
 			delete(c, id)
-			refused("no column", m.Graph, *b, NewColumns(c))
+			refused("no column", m.Graph, *b, fixed.NewColumns(c))
 		}
-		for what, change := range map[string]func(b *Block){
-			"kind":    func(b *Block) { b.Kind = 77 },
-			"tensors": func(b *Block) { b.Tensors++ },
-			"steps":   func(b *Block) { b.Steps++ },
-			"too far": func(b *Block) { b.Steps = len(m.Graph.Steps) },
-			"of":      func(b *Block) { b.Of-- },
-			"nowhere": func(b *Block) { b.Tensors = 1 << 30 },
-			"axes": func(b *Block) {
+		for what, change := range map[string]func(b *fixed.Block){
+			"kind":    func(b *fixed.Block) { b.Kind = 77 },
+			"tensors": func(b *fixed.Block) { b.Tensors++ },
+			"steps":   func(b *fixed.Block) { b.Steps++ },
+			"too far": func(b *fixed.Block) { b.Steps = len(m.Graph.Steps) },
+			"of":      func(b *fixed.Block) { b.Of-- },
+			"nowhere": func(b *fixed.Block) { b.Tensors = 1 << 30 },
+			"axes": func(b *fixed.Block) {
 				b.Axes = append(slices.Clone(b.Axes), 0, 1)
 				b.Labels = []int{9}
 				b.Mask = 0
@@ -298,24 +302,24 @@ func TestReplayRefuses(t *testing.T) {
 
 func TestBlocksEncoding(t *testing.T) {
 	m := blocks(t)
-	b := AppendBlocks(nil, m.Blocks)
-	got, err := ParseBlocks(b)
+	b := fixed.AppendBlocks(nil, m.Blocks)
+	got, err := fixed.ParseBlocks(b)
 	if err != nil || !reflect.DeepEqual(got, m.Blocks) {
 		t.Fatalf("%+v, %v, want %+v", got, err, m.Blocks)
 	}
 	for n := range b {
-		if got, err := ParseBlocks(b[:n]); err == nil {
+		if got, err := fixed.ParseBlocks(b[:n]); err == nil {
 			t.Fatalf("%d of %d bytes give %v", n, len(b), got)
 		}
 	}
-	if _, err := ParseBlocks(append(b, 0)); err == nil {
+	if _, err := fixed.ParseBlocks(append(b, 0)); err == nil {
 		t.Fatal("a byte too many")
 	}
-	known := NewColumns(nil)
+	known := fixed.NewColumns(nil)
 	for range 400 {
 		c := slices.Clone(b)
 		c[rand.IntN(len(c))] = byte(rand.Uint32())
-		if list, err := ParseBlocks(c); err == nil {
+		if list, err := fixed.ParseBlocks(c); err == nil {
 			for i := range list {
 				list[i].Replay(m.Graph, 1, known) // must not fail
 			}
@@ -327,14 +331,14 @@ func TestBlocksEncoding(t *testing.T) {
 // ends of the formats.
 func TestBoundsAtTheEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
-	for name, build := range map[string]func(n network) graph.Value{
-		"softmax": func(n network) graph.Value { return n.Softmax(n.in[0], 2) },
-		"norm":    func(n network) graph.Value { return n.layerNorm(n.in[0], rng) },
-		"power":   func(n network) graph.Value { return n.LogPower(graph.LogPower{Epsilon: 1e-9}, n.in[0]) },
-		"both":    func(n network) graph.Value { return n.attention(n.layerNorm(n.in[0], rng), 2, rng) },
+	for name, build := range map[string]func(n networks.Network) graph.Value{
+		"softmax": func(n networks.Network) graph.Value { return n.Softmax(n.In[0], 2) },
+		"norm":    func(n networks.Network) graph.Value { return n.Normed(n.In[0], rng) },
+		"power":   func(n networks.Network) graph.Value { return n.LogPower(graph.LogPower{Epsilon: 1e-9}, n.In[0]) },
+		"both":    func(n networks.Network) graph.Value { return n.Attention(n.Normed(n.In[0], rng), 2, rng) },
 	} {
-		n := newNetwork([]int{1, 5, 96})
-		g := n.graph(t, build(n))
+		n := networks.New([]int{1, 5, 96})
+		g := n.WithOutput(t, build(n))
 		x := make([]float64, 480)
 		for i := range x {
 			x[i] = rng.NormFloat64()
@@ -362,5 +366,98 @@ func TestBoundsAtTheEnds(t *testing.T) {
 			}
 			checkBounds(t, m, w)
 		}
+	}
+}
+
+// Whatever a certificate says of blocks, and a key of the tensors that they are of, making
+// the steps again ends in an answer: nothing in it panics.
+func TestReplayOfNonsense(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 17))
+	m := blocks(t)
+	values := columns(m)
+	odd := func(n int) int {
+		switch rng.IntN(6) {
+		case 0:
+			return rng.IntN(40) - 2
+		case 1:
+			return -n
+		case 2:
+			return n + rng.IntN(5) - 2
+		case 3:
+			return 1 << rng.IntN(32)
+		case 4:
+			return math.MaxInt32 - rng.IntN(3)
+		}
+		return rng.IntN(1 << 12)
+	}
+	list := func(l []int) []int {
+		l = slices.Clone(l)
+		for range rng.IntN(3) {
+			if len(l) > 0 && rng.IntN(2) == 0 {
+				l[rng.IntN(len(l))] = odd(l[0])
+			} else {
+				l = append(l, odd(1))
+			}
+		}
+		return l
+	}
+	refused := 0
+	const rounds = 6000
+	for range rounds {
+		b := m.Blocks[rng.IntN(len(m.Blocks))]
+		g := *m.Graph
+		for range 1 + rng.IntN(3) {
+			switch rng.IntN(16) {
+			case 0:
+				b.Kind = fixed.BlockKind(rng.IntN(8))
+			case 1:
+				b.TableBits, b.ActBits = odd(b.TableBits), odd(b.ActBits)
+			case 2:
+				b.ActBits = rng.IntN(21)
+			case 3:
+				b.Of = model.TensorID(odd(int(b.Of)))
+			case 4:
+				b.Axes = list(b.Axes)
+			case 5:
+				b.Epsilon = []float64{0, math.MaxFloat32, math.Inf(1), math.NaN(), 1e-300, -1, 1}[rng.IntN(7)]
+			case 6:
+				b.Times = odd(b.Times)
+			case 7:
+				b.Mask = model.TensorID(odd(int(b.Mask)))
+			case 8:
+				b.Labels = list(b.Labels)
+			case 9:
+				b.Summed, b.Bits = odd(b.Summed), odd(b.Bits)
+			case 10:
+				b.Summed, b.Bits = rng.IntN(24), rng.IntN(30)
+			case 11:
+				b.Width, b.Entries = odd(b.Width), odd(b.Entries)
+			case 12:
+				b.Tensors, b.Tables, b.Steps = odd(b.Tensors), odd(b.Tables), odd(b.Steps)
+			default: // the tensor
+				if b.Of < 0 || int(b.Of) >= len(g.Tensors) {
+					continue
+				}
+				g.Tensors = slices.Clone(g.Tensors)
+				x := &g.Tensors[b.Of]
+				x.Frac = []int{odd(x.Frac), rng.IntN(80) - 40, rng.IntN(900) - 450}[rng.IntN(3)]
+				bound := int64(1) << rng.IntN(30)
+				x.Min, x.Max = -rng.Int64N(bound), rng.Int64N(bound)
+				if rng.IntN(3) == 0 {
+					x.Shape = list(x.Shape)
+					for i, d := range x.Shape {
+						x.Shape[i] = d & (1<<17 - 1)
+					}
+				}
+			}
+		}
+		if _, _, err := b.Replay(&g, 1, fixed.NewColumns(values)); err != nil {
+			if refused++; !errors.Is(err, fixed.ErrOtherSteps) {
+				t.Fatalf("%+v: %v", b, err)
+			}
+		}
+	}
+	if refused < rounds/2 {
+		t.Errorf("%d of %d are refused", refused, rounds)
 	}
 }

@@ -7,23 +7,25 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // The factors of a product of two computed values are rounded once, to what the
 // accumulator has room for, however fine they could be, and before they are repeated.
 func TestFactorsAreRoundedOnce(t *testing.T) {
 	const rows, size, heads = 8, 64, 4
-	build := func(rng *rand.Rand) (network, graph.Value) {
-		n := newNetwork([]int{1, rows, size})
-		q := n.Transpose(n.Reshape(n.dense(n.in[0], heads*size, rng), []int{1, rows, heads, size}), []int{0, 2, 1, 3})
-		k := n.Reshape(n.dense(n.in[0], size, rng), []int{1, 1, rows, size})
+	build := func(rng *rand.Rand) (networks.Network, graph.Value) {
+		n := networks.New([]int{1, rows, size})
+		q := n.Transpose(n.Reshape(n.Dense(n.In[0], heads*size, rng), []int{1, rows, heads, size}), []int{0, 2, 1, 3})
+		k := n.Reshape(n.Dense(n.In[0], size, rng), []int{1, 1, rows, size})
 		k = n.Transpose(n.Expand(k, []int{1, heads, rows, size}), []int{0, 1, 3, 2})
 		return n, n.MatMul(q, k)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	n, y := build(rng)
-	g := n.graph(t, y)
-	in := normal(rows*size, rng)
+	g := n.WithOutput(t, y)
+	in := networks.Normal(rows*size, rng)
 	fine := Formats{}
 	for _, node := range g.Nodes {
 		fine[node.Output] = Format{Bits: 15}
@@ -56,12 +58,12 @@ func TestFactorsAreRoundedOnce(t *testing.T) {
 func TestSparseTables(t *testing.T) {
 	for _, rows := range []int{1, 4096} {
 		rng := rand.New(rand.NewPCG(3, 4))
-		n := newNetwork([]int{rows, 16})
+		n := networks.New([]int{rows, 16})
 		// Weights that hardly ever work together: the static bound is far off.
-		w := n.constant([]int{16, 16}, func(int) float64 { return math.Copysign(1, rng.NormFloat64()) })
-		hidden := n.MatMul(n.in[0], w)
-		g := n.graph(t, n.dense(hidden, 4, rng))
-		m, wit, got, want := run(t, g, [][]float64{normal(rows*16, rng)}, Options{Formats: Formats{g.Nodes[0].Output: {Bits: 12}}})
+		w := n.Filled([]int{16, 16}, func(int) float64 { return math.Copysign(1, rng.NormFloat64()) })
+		hidden := n.MatMul(n.In[0], w)
+		g := n.WithOutput(t, n.Dense(hidden, 4, rng))
+		m, wit, got, want := run(t, g, [][]float64{networks.Normal(rows*16, rng)}, Options{Formats: Formats{g.Nodes[0].Output: {Bits: 12}}})
 		if a := Compare(got[0], want[0]); a.Relative > 0.003 {
 			t.Errorf("%d rows: error %.4f %% of the range", rows, 100*a.Relative)
 		}
@@ -85,9 +87,9 @@ func TestSparseTables(t *testing.T) {
 func TestManyOutputs(t *testing.T) {
 	for _, rows := range []int{4, 16} {
 		rng := rand.New(rand.NewPCG(5, 6))
-		n := newNetwork([]int{rows, 32})
-		g := n.graph(t, n.MatMul(n.in[0], n.constant([]int{32, 4100}, func(int) float64 { return rng.NormFloat64() })))
-		m, w, got, want := run(t, g, [][]float64{normal(rows*32, rng)}, Options{})
+		n := networks.New([]int{rows, 32})
+		g := n.WithOutput(t, n.MatMul(n.In[0], n.Filled([]int{32, 4100}, func(int) float64 { return rng.NormFloat64() })))
+		m, w, got, want := run(t, g, [][]float64{networks.Normal(rows*32, rng)}, Options{})
 		if a := Compare(got[0], want[0]); a.Relative > 0.001 {
 			t.Errorf("%d rows: error %.4f %% of the range", rows, 100*a.Relative)
 		}
@@ -95,7 +97,7 @@ func TestManyOutputs(t *testing.T) {
 			t.Errorf("saturates: %v", s)
 		}
 		out := &m.Graph.Tensors[m.Graph.Outputs[0]]
-		if few := rows*4100 < manyOutputs; few != (max(-out.Min, out.Max) > 1<<(outputBits+7)) {
+		if few := rows*4100 < lower.ManyOutputs; few != (max(-out.Min, out.Max) > 1<<(lower.OutputBits+7)) {
 			t.Errorf("%d rows: outputs in [%d, %d]", rows, out.Min, out.Max)
 		}
 	}

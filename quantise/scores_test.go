@@ -7,26 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
-
-// The factors of scores fit an accumulator, and no bit more does.
-func TestFactorsOf(t *testing.T) {
-	const limit = model.Bound/2 - 1<<mostShift
-	for count := 1; count <= 4096; count++ {
-		a, b, ok := factorsOf(count)
-		reach := func(a, b int) int64 { return int64(count) * (1<<a - 1) * (1<<b - 1) }
-		if reach(a, b) > limit || b < factorBits && reach(a, b+1) <= limit && reach(a+1, b) <= limit {
-			t.Errorf("%d products: %d and %d bits", count, a, b)
-		}
-		if ok != (a >= leastFactors) || a > b || b > a+1 || b > factorBits {
-			t.Errorf("%d products: %d and %d bits, %v", count, a, b, ok)
-		}
-	}
-	if a, b, ok := factorsOf(128); a != 11 || b != 11 || !ok {
-		t.Errorf("heads of 128: %d and %d bits, %v", a, b, ok)
-	}
-}
 
 // Scores of a large model whose table has no more rows than tables have are rounded by one look-up, and
 // their bounds follow from the circuit.
@@ -34,13 +18,13 @@ func TestScoresAtOnce(t *testing.T) {
 	allLarge(t)
 	for _, dir := range []string{"llama", "qwen2-window"} {
 		x := openText(t, "../hf/testdata/"+dir)
-		a, f := newDefUse(x.g), Formats{}
+		f := Formats{}
 		scores := map[string]bool{}
 		for _, n := range x.g.Nodes {
-			if a.scores(n) && a.softened(n.Output) {
+			if makesScores(x.g, n) {
 				scores[n.Output] = true
-				f[n.Output] = Format{11, factorBits}
-				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: leastLimbed}, Format{Bits: leastLimbed}
+				f[n.Output] = Format{Bits: 11, Weights: 12}
+				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: 10}, Format{Bits: 10}
 			}
 		}
 		m, err := Quantise(x.g, x.ranges, Options{Length: longest, Formats: f})
@@ -114,11 +98,11 @@ func TestLoweredScores(t *testing.T) {
 	allLarge(t)
 	for _, dir := range []string{"llama", "qwen2-window"} {
 		x := openText(t, "../hf/testdata/"+dir)
-		a, f := newDefUse(x.g), Formats{}
+		f := Formats{}
 		for _, n := range x.g.Nodes {
-			if a.scores(n) && a.softened(n.Output) {
-				f[n.Output] = Format{8, factorBits} // of 2^-8
-				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: leastLimbed}, Format{Bits: leastLimbed}
+			if makesScores(x.g, n) {
+				f[n.Output] = Format{Bits: 8, Weights: 12} // of 2^-8
+				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: 10}, Format{Bits: 10}
 				x.ranges[n.Output] = Range{Min: -0.45, Max: 0.45}
 			}
 		}
@@ -128,7 +112,7 @@ func TestLoweredScores(t *testing.T) {
 		}
 		lowered := 0
 		for _, b := range m.Blocks {
-			if b.Kind == loweredSoftmaxBlock {
+			if b.Kind == fixed.LoweredSoftmaxBlock {
 				lowered++
 			}
 		}
@@ -141,16 +125,18 @@ func TestLoweredScores(t *testing.T) {
 		for _, n := range []int{longest, 1, 2, 6} {
 			at, w := x.run(t, m, ids[:n])
 			checkBounds(t, at, w)
-			texts := slices.DeleteFunc(slices.Clone(at.Blocks), func(b Block) bool { return !b.ofText() })
+			texts := slices.DeleteFunc(slices.Clone(at.Blocks), func(b fixed.Block) bool {
+				return !(b.Kind == fixed.TextSoftmaxBlock || b.Kind == fixed.LoweredSoftmaxBlock)
+			})
 			for _, node := range x.g.Nodes {
-				if !isSoftmax(node.Op) {
+				if node.Op.Kind() != "Softmax" {
 					continue
 				}
 				first := texts[0].Tensors
 				texts = texts[1:]
 				top := first + slices.IndexFunc(at.Graph.Tensors[first:], func(t model.Tensor) bool { return t.Name == "is the maximum" })
 				mask := x.g.Consts[node.Inputs[1]] // of the longest text
-				for _, id := range []model.TensorID{model.TensorID(top), at.entries[node.Output]} {
+				for _, id := range []model.TensorID{model.TensorID(top), at.Held[node.Output]} {
 					for e, v := range w.Tensor(id) {
 						row, column := e/n%n, e%n
 						if masked := mask.I64[row*longest+column] == 0; masked && v != 0 || n == 1 && v == 0 {
@@ -170,13 +156,13 @@ func TestLoweredScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := NewColumns(columns(at))
+		all := fixed.NewColumns(columns(at))
 		for i := range m.Blocks {
 			b := m.Blocks[i]
-			if !b.ofText() {
+			if !(b.Kind == fixed.TextSoftmaxBlock || b.Kind == fixed.LoweredSoftmaxBlock) {
 				continue
 			}
-			if b.Kind == loweredSoftmaxBlock {
+			if b.Kind == fixed.LoweredSoftmaxBlock {
 				// What the key says of the mask's range changes nothing.
 				g := *at.Graph
 				g.Tensors = slices.Clone(g.Tensors)
@@ -191,14 +177,14 @@ func TestLoweredScores(t *testing.T) {
 					t.Errorf("%s: masked scores in [%d, %d], raised by %d", dir, in.Min, in.Max, gap)
 				}
 				// The greatest masked score is as far below the least of the others.
-				if far := of.Min + at.Graph.Tensors[masked].Def[1].Coef - of.Max; far < int64(loweredBy)<<of.Frac || math.Round(pow2(mostLowered)*math.Exp(-loweredBy)) != 0 {
+				if far := of.Min + at.Graph.Tensors[masked].Def[1].Coef - of.Max; far < int64(12)<<of.Frac || math.Round(fixed.Pow2(16)*math.Exp(-12)) != 0 {
 					t.Errorf("%s: masked scores are %d below others", dir, far)
 				}
-				b.Kind = textSoftmaxBlock
+				b.Kind = fixed.TextSoftmaxBlock
 			} else {
-				b.Kind = loweredSoftmaxBlock
+				b.Kind = fixed.LoweredSoftmaxBlock
 			}
-			if _, _, err := b.Replay(at.Graph, longest, all); !errors.Is(err, ErrOtherSteps) {
+			if _, _, err := b.Replay(at.Graph, longest, all); !errors.Is(err, fixed.ErrOtherSteps) {
 				t.Errorf("%s: a block of another kind: %v", dir, err)
 			}
 		}
@@ -208,9 +194,27 @@ func TestLoweredScores(t *testing.T) {
 // maskedLayers counts the layers whose scores are masked.
 func maskedLayers(x *text) (n int) {
 	for _, node := range x.g.Nodes {
-		if isSoftmax(node.Op) && len(node.Inputs) == 2 {
+		if node.Op.Kind() == "Softmax" && len(node.Inputs) == 2 {
 			n++
 		}
 	}
 	return n
+}
+
+// makesScores reports whether a node multiplies two computed matrices for a Softmax alone.
+func makesScores(g *graph.Graph, n *graph.Node) bool {
+	if n.Op.Kind() != "MatMul" || g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil {
+		return false
+	}
+	softmax := 0
+	for _, r := range g.Nodes {
+		for i, in := range r.Inputs {
+			if in == n.Output && (i > 0 || r.Op.Kind() != "Softmax") {
+				return false
+			} else if in == n.Output {
+				softmax++
+			}
+		}
+	}
+	return softmax == 1
 }

@@ -9,11 +9,25 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 // runSized runs a model in the size of the inputs.
 func runSized(m *Model, inputs [][]float64) (*forward.Witness, error) {
-	at, ints, err := m.sized(inputs)
+	lens := make([]int, len(inputs))
+	for i := range inputs {
+		lens[i] = len(inputs[i])
+	}
+	in, err := m.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, err
+	}
+	at, err := m.At(in)
+	if err != nil {
+		return nil, err
+	}
+	ints, _, err := at.QuantiseInput(inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -41,29 +55,13 @@ func chosen(t *testing.T, g *graph.Graph, inputs [][]float64, opts Options) (*Mo
 	return m, c
 }
 
-func transformer(t *testing.T, rng *rand.Rand) *graph.Graph { return transformerOf(t, 3, rng) }
-
-func transformerOf(t *testing.T, layers int, rng *rand.Rand) *graph.Graph {
-	n := newNetwork([]int{1, 12, 32})
-	x := n.in[0]
-	add := func(y graph.Value) { x = n.Add(x, y) }
-	for range layers {
-		add(n.attention(n.layerNorm(x, rng), 4, rng))
-		h := n.dense(n.layerNorm(x, rng), 128, rng)
-		add(n.dense(n.Apply(graph.Gelu, h), 32, rng))
-	}
-	return n.graph(t, n.layerNorm(x, rng))
-}
-
-func normal(n int, rng *rand.Rand) []float64 { return outliers(n, 1, rng) }
-
 func TestChooseTransformer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := transformer(t, rng)
-	x := [][]float64{normal(12*32, rng)}
+	g := networks.Transformer(t, rng)
+	x := [][]float64{networks.Normal(12*32, rng)}
 	_, c := chosen(t, g, x, Options{})
 	if c.Error > Target || c.First <= Target {
 		t.Errorf("error %g, at first %g", c.Error, c.First)
@@ -83,11 +81,11 @@ func TestChooseTransformer(t *testing.T) {
 // same end, and samples whose float run is known to the same as others.
 func TestChooseLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	g := transformerOf(t, 1, rng)
+	g := networks.TransformerOf(t, 1, rng)
 	var runs []map[string][]float64
 	samples := make([]Sample, 2)
 	for i := range samples {
-		samples[i] = Sample{Graph: g, Inputs: [][]float64{normal(12*32, rng)}}
+		samples[i] = Sample{Graph: g, Inputs: [][]float64{networks.Normal(12*32, rng)}}
 		values, err := g.RunFloat(samples[i].Inputs)
 		if err != nil {
 			t.Fatal(err)
@@ -113,10 +111,10 @@ func TestChooseLarge(t *testing.T) {
 				samples[i].Float.Add(name, values)
 			}
 		}
-		before := largeWeights
-		largeWeights = 1
+		before := weights.LargeWeights
+		weights.LargeWeights = 1
 		got, again := choose()
-		largeWeights = before
+		weights.LargeWeights = before
 		if !reflect.DeepEqual(choice, again) || !reflect.DeepEqual(got.Weights, want.Weights) || !reflect.DeepEqual(got.Graph, want.Graph) {
 			t.Errorf("%d samples: %v, not %v", n+1, again, choice)
 		}
@@ -129,7 +127,7 @@ func TestChooseLarge(t *testing.T) {
 // What is aimed at is reached, and no more is done for it than that takes.
 func TestTarget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	g := tabular(t, rng)
+	g := networks.Tabular(t, rng)
 	x := [][]float64{{50.8, 44173, 0.0387, 2.76, 1684}}
 	runs := 0
 	for _, aim := range []float64{0.3, 0.02, 1e-4} {
@@ -152,8 +150,8 @@ func TestFormatsRepeat(t *testing.T) {
 		t.Skip("takes long under the race detector")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := transformer(t, rng)
-	x := [][]float64{normal(12*32, rng)}
+	g := networks.Transformer(t, rng)
+	x := [][]float64{networks.Normal(12*32, rng)}
 	m, c := chosen(t, g, x, Options{})
 	values, err := g.RunFloat(x)
 	if err != nil {
@@ -175,7 +173,7 @@ func TestFormatsRepeat(t *testing.T) {
 
 func TestFormatsAreChecked(t *testing.T) {
 	for _, f := range []Format{{Bits: 3}, {Bits: -1}, {Bits: 29}, {Weights: 1}, {Weights: 23}} {
-		if _, err := (Options{Formats: Formats{"x": f}}).withDefaults(); err == nil {
+		if _, err := (Options{Formats: Formats{"x": f}}).Complete(); err == nil {
 			t.Errorf("%+v: accepted", f)
 		}
 	}
@@ -186,20 +184,9 @@ func TestFormatsAreChecked(t *testing.T) {
 	}
 }
 
-// tabular is a network over features of very different sizes, whose first operators
-// scale them.
-func tabular(t *testing.T, rng *rand.Rand) *graph.Graph {
-	n := newNetwork([]int{1, 5})
-	mean := []float64{38, 31000, 0.05, 1.9, 900}
-	deviation := []float64{12, 18000, 0.011, 0.8, 700}
-	x := n.Sub(n.in[0], n.constant([]int{5}, func(i int) float64 { return mean[i] }))
-	x = n.Div(x, n.constant([]int{5}, func(i int) float64 { return deviation[i] }))
-	return n.graph(t, n.dense(n.relu(n.dense(x, 16, rng)), 3, rng))
-}
-
 func TestChooseTabular(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	g := tabular(t, rng)
+	g := networks.Tabular(t, rng)
 	_, c := chosen(t, g, [][]float64{{50.8, 44173, 0.0387, 2.76, 1684}}, Options{})
 	if c.Error > 2*Target {
 		t.Errorf("error %g", c.Error)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+	"github.com/prove-model/prove-model/quantise/lower"
 	"pgregory.net/rapid"
 )
 
@@ -18,8 +20,8 @@ func TestSoftmax(t *testing.T) {
 		rows := rapid.IntRange(1, 3).Draw(t, "rows")
 		width := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, 1100)).Draw(t, "width")
 		shape := []int{rows, width}
-		n := newNetwork(shape)
-		g := n.graph(t, n.Softmax(n.in[0], 1))
+		n := networks.New(shape)
+		g := n.WithOutput(t, n.Softmax(n.In[0], 1))
 		scale := rapid.Float64Range(0, 5).Draw(t, "scale")
 		x := make([]float64, rows*width)
 		for i := range x {
@@ -49,11 +51,11 @@ func TestSoftmax(t *testing.T) {
 }
 
 // softmaxed runs y = f(x) on rows of scores with a deviation.
-func softmaxed(t *testing.T, rows, width int, deviation float64, f func(n network, x graph.Value) graph.Value) Accuracy {
+func softmaxed(t *testing.T, rows, width int, deviation float64, f func(n networks.Network, x graph.Value) graph.Value) Accuracy {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(width), 7))
-	n := newNetwork([]int{rows, width})
-	g := n.graph(t, f(n, n.in[0]))
+	n := networks.New([]int{rows, width})
+	g := n.WithOutput(t, f(n, n.In[0]))
 	x := make([]float64, rows*width)
 	for i := range x {
 		x[i] = deviation * rng.NormFloat64()
@@ -72,9 +74,9 @@ func TestSoftmaxOverManyClasses(t *testing.T) {
 	for _, width := range []int{2, 10, 1000, 20000, 50000} {
 		for _, deviation := range []float64{0.1, 1, 5, 20} {
 			t.Run(fmt.Sprintf("%d, ±%g", width, deviation), func(t *testing.T) {
-				soft := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value { return n.Softmax(x, 1) })
-				log := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value { return n.LogSoftmax(x, 1) })
-				of := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value {
+				soft := softmaxed(t, 1, width, deviation, func(n networks.Network, x graph.Value) graph.Value { return n.Softmax(x, 1) })
+				log := softmaxed(t, 1, width, deviation, func(n networks.Network, x graph.Value) graph.Value { return n.LogSoftmax(x, 1) })
+				of := softmaxed(t, 1, width, deviation, func(n networks.Network, x graph.Value) graph.Value {
 					return n.Apply(graph.Log, n.Softmax(x, 1))
 				})
 				if soft.Relative > 0.002 || log.Relative > 0.002 || of.Relative > 0.002 {
@@ -92,8 +94,8 @@ func TestSoftmaxOfFineScores(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			const rows = 24
 			rng := rand.New(rand.NewPCG(uint64(width), 9))
-			n := newNetwork([]int{rows, width}, []int{rows, width})
-			g := n.graph(t, n.Softmax(n.Mul(n.in[0], n.in[1]), 1))
+			n := networks.New([]int{rows, width}, []int{rows, width})
+			g := n.WithOutput(t, n.Softmax(n.Mul(n.In[0], n.In[1]), 1))
 			formats := func(bits int) Formats {
 				f := Formats{g.Inputs[0].Name: {Bits: 24}, g.Inputs[1].Name: {Bits: 24}}
 				for _, node := range g.Nodes {
@@ -101,12 +103,12 @@ func TestSoftmaxOfFineScores(t *testing.T) {
 				}
 				return f
 			}
-			x, y := normal(rows*width, rng), normal(rows*width, rng)
+			x, y := networks.Normal(rows*width, rng), networks.Normal(rows*width, rng)
 			for i := range x {
 				x[i], y[i] = 20*x[i], 1+0.1*y[i]
 			}
-			if e := precise(t, g, [][]float64{x, y}, formats(limbedBits), formats(22)); e[1] > e[0]/2 || e[1] > 3e-4 {
-				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			if e := precise(t, g, [][]float64{x, y}, formats(lower.LimbedBits), formats(22)); e[1] > e[0]/2 || e[1] > 3e-4 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], lower.LimbedBits, e[1])
 			}
 		})
 	}
@@ -122,8 +124,8 @@ func TestMaskedAttention(t *testing.T) {
 			t.Run(fmt.Sprintf("%d keys, ±%g", keys, deviation), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(keys), 8))
 				const rows, width = 4, 8
-				mask := func(n network) graph.Value {
-					return n.constant([]int{rows, keys}, func(i int) float64 {
+				mask := func(n networks.Network) graph.Value {
+					return n.Filled([]int{rows, keys}, func(i int) float64 {
 						if i%keys > i/keys*keys/3 { // the first row sees one key
 							return -1e9
 						}
@@ -137,15 +139,15 @@ func TestMaskedAttention(t *testing.T) {
 					}
 					return x
 				}
-				n := newNetwork([]int{rows, keys}, []int{keys, width})
-				g := n.graph(t, n.MatMul(n.Softmax(n.Add(n.in[0], mask(n)), 1), n.in[1]))
+				n := networks.New([]int{rows, keys}, []int{keys, width})
+				g := n.WithOutput(t, n.MatMul(n.Softmax(n.Add(n.In[0], mask(n)), 1), n.In[1]))
 				_, _, o, exact := run(t, g, [][]float64{random(rows*keys, deviation), random(keys*width, 1)}, Options{})
 				if a := Compare(o[0], exact[0]); a.Relative > 0.002 && keys <= 8192 || a.Relative > 0.005 {
 					t.Errorf("error %.4f %% of the range", 100*a.Relative)
 				}
 				// The weights themselves are exactly 0.
-				n = newNetwork([]int{rows, keys})
-				g = n.graph(t, n.Softmax(n.Add(n.in[0], mask(n)), 1))
+				n = networks.New([]int{rows, keys})
+				g = n.WithOutput(t, n.Softmax(n.Add(n.In[0], mask(n)), 1))
 				x := random(rows*keys, deviation)
 				for i := range x {
 					if i%keys > i/keys*keys/3 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // A model that takes decibels of a spectrum, from its greatest value down to 80 below, is
@@ -29,9 +30,9 @@ func TestDecibelsOfASpectrum(t *testing.T) {
 		}
 		return x
 	}
-	n := newNetwork([]int{frames, window})
+	n := networks.New([]int{frames, window})
 	part := func(of func(float64) float64) graph.Value {
-		return n.MatMul(n.in[0], n.constant([]int{window, bins}, func(i int) float64 {
+		return n.MatMul(n.In[0], n.Filled([]int{window, bins}, func(i int) float64 {
 			return of(2 * math.Pi * float64(i/bins*(i%bins)) / window)
 		}))
 	}
@@ -41,7 +42,7 @@ func TestDecibelsOfASpectrum(t *testing.T) {
 	db := n.Mul(n.Apply(graph.Log, n.Add(n.Mul(turned, turned), n.Number(1e-6))), n.Number(10/math.Ln10))
 	least := n.Negative(n.Reduce(graph.MaxOf, n.Negative(db), []int{0, 1}, true))
 	above := n.Sub(db, least)
-	g := n.graph(t, n.Div(above, n.Reduce(graph.MaxOf, above, []int{0, 1}, true)))
+	g := n.WithOutput(t, n.Div(above, n.Reduce(graph.MaxOf, above, []int{0, 1}, true)))
 	seen, unseen := [][]float64{sound()}, [][]float64{sound()}
 	values, err := g.RunFloat(seen)
 	if err != nil {

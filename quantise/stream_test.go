@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // What is added to a stream may be far smaller than its static bound, whatever it takes
@@ -16,16 +17,16 @@ func TestSmallSumsIntoStream(t *testing.T) {
 	for _, small := range []int{0, 3, 6, 9, 10, 11, 12} { // bits below the bound of a sum of so many
 		t.Run(fmt.Sprint(small), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(15, uint64(small)))
-			n := newNetwork([]int{rows, k}, []int{rows, width})
+			n := networks.New([]int{rows, k}, []int{rows, width})
 			pair := 0.0 // weights that cancel
-			w := n.constant([]int{k, width}, func(i int) float64 {
+			w := n.Filled([]int{k, width}, func(i int) float64 {
 				if i/width%2 == 0 {
 					pair = 1 + float64(i/width)/k
 				}
 				return pair * (1 - float64(i/width%2)*2)
 			})
-			sum := n.Add(n.in[1], n.MatMul(n.in[0], w))
-			g := n.graph(t, n.Add(sum, n.in[1]))
+			sum := n.Add(n.In[1], n.MatMul(n.In[0], w))
+			g := n.WithOutput(t, n.Add(sum, n.In[1]))
 			x := make([]float64, rows*k)
 			for i := range x {
 				x[i] = 1 + math.Ldexp(rng.Float64(), -small) // nearly cancel
@@ -34,7 +35,7 @@ func TestSmallSumsIntoStream(t *testing.T) {
 			for _, node := range g.Nodes {
 				formats[node.Output] = Format{Bits: 26}
 			}
-			_, _, got, want := run(t, g, [][]float64{x, normal(rows*width, rng)}, Options{Formats: formats})
+			_, _, got, want := run(t, g, [][]float64{x, networks.Normal(rows*width, rng)}, Options{Formats: formats})
 			if a := Compare(got[0], want[0]); a.Relative > 0.001 {
 				t.Errorf("error %.4f %% of the range", 100*a.Relative)
 			}
@@ -48,14 +49,14 @@ func TestWeightsBesideLargeStream(t *testing.T) {
 	const rows, k, width = 4, 64, 16
 	off := func(large float64) float64 {
 		rng := rand.New(rand.NewPCG(16, 17))
-		n := newNetwork([]int{rows, k}, []int{rows, width})
-		added := n.MatMul(n.in[0], n.constant([]int{k, width}, func(int) float64 { return rng.NormFloat64() / 8 }))
-		g := n.graph(t, n.Add(n.Add(n.in[1], added), n.in[1]))
-		x, y := normal(rows*k, rng), normal(rows*width, rng)
+		n := networks.New([]int{rows, k}, []int{rows, width})
+		added := n.MatMul(n.In[0], n.Filled([]int{k, width}, func(int) float64 { return rng.NormFloat64() / 8 }))
+		g := n.WithOutput(t, n.Add(n.Add(n.In[1], added), n.In[1]))
+		x, y := networks.Normal(rows*k, rng), networks.Normal(rows*width, rng)
 		y[3] = large
 		formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 26}}
 		for _, node := range g.Nodes {
-			if sums(node) {
+			if node.Op == graph.Add {
 				formats[node.Output] = Format{Bits: 28}
 			}
 		}
@@ -78,9 +79,9 @@ func TestWeightsBesideLargeStream(t *testing.T) {
 // moved to.
 func TestWeightsOfLongStream(t *testing.T) {
 	const rows, width, layers = 6, 256, 24
-	for name, moved := range map[string]func(n network, x graph.Value) graph.Value{
-		"as it is": func(n network, x graph.Value) graph.Value { return x },
-		"rolled": func(n network, x graph.Value) graph.Value {
+	for name, moved := range map[string]func(n networks.Network, x graph.Value) graph.Value{
+		"as it is": func(n networks.Network, x graph.Value) graph.Value { return x },
+		"rolled": func(n networks.Network, x graph.Value) graph.Value {
 			part := func(from, to int) graph.Value {
 				return n.Slice(x, []int{from, 0}, []int{1, 1}, []int{to - from, width})
 			}
@@ -89,17 +90,17 @@ func TestWeightsOfLongStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(18, 19))
-			n := newNetwork([]int{rows, width})
+			n := networks.New([]int{rows, width})
 			weights := func() graph.Value {
-				return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 16 })
+				return n.Filled([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 16 })
 			}
-			x := n.in[0]
+			x := n.In[0]
 			for range layers { // a norm's rows reach 16, and have 1 mostly
 				x = n.Add(x, n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.MatMul(moved(n, x), weights())))
 			}
-			g := n.graph(t, n.MatMul(x, weights()))
-			formats := transformerPrior(g, 1, priorNeeds)
-			in := [][]float64{normal(rows*width, rng)}
+			g := n.WithOutput(t, n.MatMul(x, weights()))
+			formats := usualFormats(g)
+			in := [][]float64{networks.Normal(rows*width, rng)}
 			for i := range in[0] {
 				in[0][i] *= 4
 			}
@@ -119,15 +120,15 @@ func TestWeightsOfLongStream(t *testing.T) {
 func TestFeaturesOfOneStream(t *testing.T) {
 	const rows, width = 64, 13
 	rng := rand.New(rand.NewPCG(20, 21))
-	n := newNetwork([]int{rows, width})
+	n := networks.New([]int{rows, width})
 	size := func(i int) float64 { return math.Pow(10, 3-float64(i%width)/4) }
-	mean := n.constant([]int{width}, func(i int) float64 { return size(i) })
-	inverse := n.constant([]int{width}, func(i int) float64 { return 1 / size(i) })
-	x := n.Mul(n.Sub(n.in[0], mean), inverse)
-	y := n.MatMul(x, n.constant([]int{width, 3}, func(int) float64 { return rng.NormFloat64() }))
-	n.Output("features", n.relu(n.in[0])) // reads them as they are
-	g := n.graph(t, y)
-	in := normal(rows*width, rng)
+	mean := n.Filled([]int{width}, func(i int) float64 { return size(i) })
+	inverse := n.Filled([]int{width}, func(i int) float64 { return 1 / size(i) })
+	x := n.Mul(n.Sub(n.In[0], mean), inverse)
+	y := n.MatMul(x, n.Filled([]int{width, 3}, func(int) float64 { return rng.NormFloat64() }))
+	n.Output("features", n.Relu(n.In[0])) // reads them as they are
+	g := n.WithOutput(t, y)
+	in := networks.Normal(rows*width, rng)
 	for i := range in {
 		in[i] *= size(i)
 	}
@@ -147,14 +148,14 @@ func TestFeaturesOfOneStream(t *testing.T) {
 // scale of theirs, do without limbs.
 func TestWeightsOfLongSums(t *testing.T) {
 	const rows, width = 2, 1 << 17
-	n := newNetwork([]int{rows, width})
-	x := n.Add(n.Add(n.in[0], n.in[0]), n.in[0])
-	g := n.graph(t, n.MatMul(x, n.constant([]int{width, 2}, func(i int) float64 { return float64(i%7) - 3 })))
+	n := networks.New([]int{rows, width})
+	x := n.Add(n.Add(n.In[0], n.In[0]), n.In[0])
+	g := n.WithOutput(t, n.MatMul(x, n.Filled([]int{width, 2}, func(i int) float64 { return float64(i%7) - 3 })))
 	in := [][]float64{make([]float64, rows*width)}
 	for i := range in[0] {
 		in[0][i] = float64(i%100) - 50
 	}
-	for _, f := range []Format{{20, 13}, {20, 22}, {26, 13}, {28, 22}} {
+	for _, f := range []Format{{Bits: 20, Weights: 13}, {Bits: 20, Weights: 22}, {Bits: 26, Weights: 13}, {Bits: 28, Weights: 22}} {
 		formats := Formats{"in0": {Bits: 24}}
 		for _, node := range g.Nodes {
 			formats[node.Output] = f
@@ -164,4 +165,22 @@ func TestWeightsOfLongSums(t *testing.T) {
 			t.Errorf("%v: error %.4f %% of the range", f, 100*a.Relative)
 		}
 	}
+}
+
+// usualFormats are those of a stream that norms of products with weights are added to.
+func usualFormats(g *graph.Graph) Formats {
+	f := Formats{g.Inputs[0].Name: {Bits: 14}}
+	for _, n := range g.Nodes {
+		switch n.Op.Kind() {
+		case "Add":
+			f[n.Output] = Format{Bits: 26}
+		case "MatMul":
+			f[n.Output] = Format{Bits: 14, Weights: 13}
+		case "Concat", "Slice":
+			f[n.Output] = Format{Bits: 14}
+		default:
+			f[n.Output] = Format{Bits: 15}
+		}
+	}
+	return f
 }

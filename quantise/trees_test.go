@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // randomForest adds trees with random splits on features, whose thresholds are among
@@ -90,7 +91,7 @@ func TestForestIsExact(t *testing.T) {
 		t.Fatalf("%d values moved across a threshold", moved)
 	}
 	for i, y := range got {
-		if d := math.Abs(y - want["y"][i]); d > pow2(-16) {
+		if d := math.Abs(y - want["y"][i]); d > fixed.Pow2(-16) {
 			t.Fatalf("row %d: %v, the float model has %v", i/targets, y, want["y"][i])
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // Rests that are looked up at once, with the low limb as a part of them, and carries in
@@ -16,26 +18,26 @@ import (
 func TestRestsAtOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const rows, width = 1 << 10, 48
-	n := newNetwork([]int{rows, width}, []int{rows, width})
+	n := networks.New([]int{rows, width}, []int{rows, width})
 	weights := func() graph.Value {
-		return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / math.Sqrt(width) })
+		return n.Filled([]int{width, width}, func(int) float64 { return rng.NormFloat64() / math.Sqrt(width) })
 	}
-	product := n.MatMul(n.in[0], weights())
-	g := n.graph(t, n.MatMul(n.Mul(product, n.in[1]), weights()))
+	product := n.MatMul(n.In[0], weights())
+	g := n.WithOutput(t, n.MatMul(n.Mul(product, n.In[1]), weights()))
 	formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 15}}
 	for _, node := range g.Nodes {
 		formats[node.Output] = Format{Bits: 20, Weights: 13}
 	}
-	in := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
-	far := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
+	in := [][]float64{networks.Normal(rows*width, rng), networks.Normal(rows*width, rng)}
+	far := [][]float64{networks.Normal(rows*width, rng), networks.Normal(rows*width, rng)}
 	for i := range far[0] {
 		far[0][i] *= math.Pow(10, float64(i%7)-2)
 	}
-	defer func(bits int) { mostRest = bits }(mostRest)
+	defer func(bits int) { fixed.MostRest = bits }(fixed.MostRest)
 	var outputs [2][][]int32
 	var count [2]int
-	for k, bits := range []int{0, mostRest} {
-		mostRest = bits
+	for k, bits := range []int{0, fixed.MostRest} {
+		fixed.MostRest = bits
 		m, _, got, want := run(t, g, in, Options{Formats: formats})
 		if e := Compare(got[0], want[0]).Relative; e > 1e-4 {
 			t.Errorf("with rests of up to %d bits the error is %g", bits, e)
@@ -67,19 +69,4 @@ func TestRestsAtOnce(t *testing.T) {
 		t.Errorf("%d look-ups in place of %d", count[1], count[0])
 	}
 	t.Logf("%d look-ups in place of %d", count[1], count[0])
-}
-
-// A table of rests pays if it has as many uses as rows in all chunks.
-func TestPaysRest(t *testing.T) {
-	table := restTable{14, 10}
-	uses := newTableUses()
-	p := plan{uses: &uses, chunks: 3}
-	uses.rests[table] = 3<<14 - 1
-	if p.paysRest(table) {
-		t.Error("too few uses pay")
-	}
-	uses.rests[table]++
-	if !p.paysRest(table) || p.paysRest(restTable{14, 9}) || !(&plan{}).paysRest(table) {
-		t.Error("what pays does not, or another table does")
-	}
 }

@@ -6,46 +6,47 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
 // TestWholeNumbersStay has whole numbers, such as labels, chosen, moved, multiplied and
 // added up: a label is not to come out as another one.
 func TestWholeNumbersStay(t *testing.T) {
-	ints := func(n network, v ...int64) graph.Value { return n.Integers([]int{len(v)}, v) }
-	for name, of := range map[string]func(n network, bits graph.Value) graph.Value{
-		"labels": func(n network, bits graph.Value) graph.Value {
+	ints := func(n networks.Network, v ...int64) graph.Value { return n.Integers([]int{len(v)}, v) }
+	for name, of := range map[string]func(n networks.Network, bits graph.Value) graph.Value{
+		"labels": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Reduce(graph.Sum, n.Mul(n.Cast(bits, graph.Int64), ints(n, 1001, 20003, 77777)), []int{1}, false)
 		},
-		"negative labels": func(n network, bits graph.Value) graph.Value {
+		"negative labels": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Reduce(graph.Sum, n.Mul(n.Cast(bits, graph.Int64), ints(n, -1001, 99999, 3)), []int{1}, false)
 		},
-		"one number": func(n network, bits graph.Value) graph.Value {
+		"one number": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Mul(n.Cast(bits, graph.Int64), ints(n, 77777))
 		},
-		"moved": func(n network, bits graph.Value) graph.Value {
+		"moved": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Add(n.Mul(n.Cast(bits, graph.Int64), ints(n, 1001, 2002, 3003)), ints(n, 10001))
 		},
-		"moved by several": func(n network, bits graph.Value) graph.Value {
+		"moved by several": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Sub(n.Cast(bits, graph.Int64), ints(n, 10001, 20001, -33331))
 		},
-		"chosen": func(n network, bits graph.Value) graph.Value {
+		"chosen": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Where(bits, ints(n, 1001, 2003, 5), ints(n, 7777))
 		},
-		"chosen and moved": func(n network, bits graph.Value) graph.Value {
+		"chosen and moved": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.Where(bits, n.Mul(n.Cast(bits, graph.Int64), ints(n, 10001, 20003, 5)), ints(n, 7777))
 		},
-		"greatest": func(n network, bits graph.Value) graph.Value {
+		"greatest": func(n networks.Network, bits graph.Value) graph.Value {
 			return n.ReduceMax(n.Mul(n.Cast(bits, graph.Int64), ints(n, 10001, 20003, 77777)), []int{1}, false)
 		},
-		"taken": func(n network, bits graph.Value) graph.Value {
+		"taken": func(n networks.Network, bits graph.Value) graph.Value {
 			one := n.ArgMax(n.Mul(n.Cast(bits, graph.Int64), ints(n, 3, 2, 1)), 1, false)
 			return n.Reduce(graph.Sum, n.Mul(n.Cast(n.OneHot(one, 1, 3), graph.Int64), ints(n, 10001, 20003, 77777)), []int{1}, false)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range []Options{{}, {Mode: "w8a8"}} {
-				n := newNetwork([]int{4, 3})
-				g := n.graph(t, of(n, n.Test(graph.IsPositive, n.in[0])))
+				n := networks.New([]int{4, 3})
+				g := n.WithOutput(t, of(n, n.Test(graph.IsPositive, n.In[0])))
 				if _, _, got, want := run(t, g, [][]float64{{1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, -1}}, o); !slices.Equal(got[0], want[0]) {
 					t.Errorf("%v, not %v", got[0], want[0])
 				}
@@ -72,13 +73,13 @@ func TestWholeRowsStay(t *testing.T) {
 
 // TestWholeNumbersWithoutRoom: what does not fit is refused, not rounded.
 func TestWholeNumbersWithoutRoom(t *testing.T) {
-	n := newNetwork([]int{1, 100})
+	n := networks.New([]int{1, 100})
 	labels := make([]int64, 100)
 	for i := range labels {
 		labels[i] = int64(20_000_003 + i)
 	}
-	bits := n.Cast(n.Test(graph.IsPositive, n.in[0]), graph.Int64)
-	g := n.graph(t, n.Reduce(graph.Sum, n.Mul(bits, n.Integers([]int{100}, labels)), []int{1}, false))
+	bits := n.Cast(n.Test(graph.IsPositive, n.In[0]), graph.Int64)
+	g := n.WithOutput(t, n.Reduce(graph.Sum, n.Mul(bits, n.Integers([]int{100}, labels)), []int{1}, false))
 	x := make([]float64, 100)
 	x[7] = 1
 	values, err := g.RunFloat([][]float64{x})

@@ -23,6 +23,11 @@ if GOOS=js GOARCH=wasm go list -deps ./prover/verifier/... ./prover/statement ./
 	echo "lint: the verifier depends on the packages above" >&2
 	exit 1
 fi
+# Nor may certificates, which replay steps with package fixed alone.
+if go list -deps ./prover/certify | grep -E '/(graph|quantise|quantise/(lower|weights|precision))$'; then
+	echo "lint: certificates depend on the packages above" >&2
+	exit 1
+fi
 if go list -deps ./graph/... ./quantise/... ./prover/... | grep -E '/onnx(/|$)'; then
 	echo "lint: the model or the prover depends on the packages above" >&2
 	exit 1
@@ -52,7 +57,7 @@ fi
 # What makes keys must give the same bits on every architecture: no compiler may
 # fuse a product of floats with a sum. (A conversion of the product forbids it;
 # internal/elementary, which fuses on purpose, has a test of its own.)
-makers='./graph ./onnx ./hf/... ./quantise ./prover/circuit/matmul'
+makers='./graph ./onnx ./hf/... ./quantise ./quantise/fixed ./quantise/lower ./quantise/weights ./quantise/precision ./prover/circuit/matmul'
 fused=$({ GOARCH=arm64 go build -gcflags=-S $makers; GOAMD64=v3 go build -gcflags=-S $makers; } 2>&1 |
 	grep -E '\s(FN?M(ADD|SUB)D|VFN?M(ADD|SUB)[0-9]*SD)\s' | grep -v /internal/elementary/ | sed -E 's/^[^(]*\(([^)]*)\).*/\1/' | sort -u || true)
 if [ -n "$fused" ]; then

@@ -22,7 +22,10 @@ var exact = strings.Fields(`
 	MinInt8 MinInt16 MinInt32 MinInt64 SmallestNonzeroFloat64`)
 
 // keyMakers are the packages whose arithmetic decides what a key is.
-var keyMakers = []string{"internal/elementary", "graph", "onnx", "prover/math/ints", "quantise"}
+var keyMakers = []string{
+	"internal/elementary", "graph", "onnx", "prover/math/ints",
+	"quantise", "quantise/fixed", "quantise/lower", "quantise/weights", "quantise/precision",
+}
 
 // parse returns the files of a package, without tests.
 func parse(t *testing.T, fset *token.FileSet, dir string) []*ast.File {

@@ -16,7 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 const (
@@ -33,7 +33,7 @@ var ErrNotShown = errors.New("the static bounds do not follow from the key")
 // Prove writes the certificate of a key. weights and tree are those of the key's
 // commitment (prover.Commit), and blocks those of its circuit (quantise.Model). The error
 // wraps ErrNotShown if the certificate would be of no use, and names the steps.
-func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.Weights, blocks []quantise.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
+func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
 	e := &extras{blocks: blocks}
 	columns := columnsOf(key.Circuit.Graph, weights)
 	unit, err := key.Circuit.At(key.Circuit.Unit())
@@ -119,19 +119,13 @@ type Certificate struct {
 
 	of      *model.Template
 	extras  *extras
-	columns *quantise.Columns
+	columns *fixed.Columns
 }
 
 // Verify checks a certificate of a key, in one pass, as verifier.Verify does a proof,
 // and holds it against the policy but for its commitment. Errors about its bytes or
 // what it proves wrap verifier.ErrInvalid or proof.ErrMalformed.
 func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certificate, err error) {
-	// As in the verifier: what makes this panic is no certificate.
-	defer func() {
-		if p := recover(); p != nil {
-			said, err = nil, fmt.Errorf("%w: certificate: failed on it: %v", verifier.ErrInvalid, p)
-		}
-	}()
 	e, size, err := readHead(r, key)
 	if err != nil {
 		return nil, err
@@ -157,7 +151,7 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 	for i, id := range e.stated {
 		columns[id] = result.Outputs[1+i]
 	}
-	said.columns = quantise.NewColumns(columns)
+	said.columns = fixed.NewColumns(columns)
 	return said, nil
 }
 

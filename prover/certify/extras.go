@@ -10,14 +10,14 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // extras are what a certificate has besides a proof: the blocks of the circuit that have
 // arguments of their own, and the fixed tensors, columns of function tables, whose
 // values these depend on, which the proof states.
 type extras struct {
-	blocks []quantise.Block
+	blocks []fixed.Block
 	stated []model.TensorID // ascending
 }
 
@@ -32,7 +32,7 @@ func (e *extras) encode() []byte {
 	for _, id := range e.stated {
 		b = binary.AppendUvarint(b, uint64(id))
 	}
-	return quantise.AppendBlocks(b, e.blocks)
+	return fixed.AppendBlocks(b, e.blocks)
 }
 
 // decodeExtras reads extras that suit a circuit.
@@ -58,7 +58,7 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 	if uint64(len(e.stated)) != n {
 		err = errors.New("malformed list of tensors")
 	} else {
-		e.blocks, err = quantise.ParseBlocks(b)
+		e.blocks, err = fixed.ParseBlocks(b)
 	}
 	for i := range e.blocks {
 		// Blocks do not overlap, so that making all of them again makes nothing twice. Each makes a tensor at least; one
@@ -78,7 +78,7 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 
 // arguments makes the blocks again, in an instance of the circuit. used are the tensors
 // whose values it takes.
-func (e *extras) arguments(t *model.Template, g *model.Graph, columns *quantise.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
+func (e *extras) arguments(t *model.Template, g *model.Graph, columns *fixed.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
 	if len(e.blocks) == 0 {
 		return nil, nil, nil
 	}
@@ -133,12 +133,12 @@ func made(t *model.Template, g *model.Graph) ([]*model.Graph, error) {
 }
 
 // columnsOf returns the columns of all function tables of a circuit.
-func columnsOf(g *model.Graph, w model.Weights) *quantise.Columns {
+func columnsOf(g *model.Graph, w model.Weights) *fixed.Columns {
 	c := map[model.TensorID][]int32{}
 	for i := range g.Tables {
 		if t := &g.Tables[i]; t.Kind == model.TableFunc && c[t.Values] == nil {
 			c[t.Values] = ints.All(w[t.Values])
 		}
 	}
-	return quantise.NewColumns(c)
+	return fixed.NewColumns(c)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // Blocks are refused before any is made again if one is named twice, or after a later one.
@@ -18,7 +18,7 @@ func TestBlocksAreInOrder(t *testing.T) {
 		e := extras{}
 		for range 1000 {
 			for _, n := range steps {
-				e.blocks = append(e.blocks, quantise.Block{Steps: n, Mask: -1})
+				e.blocks = append(e.blocks, fixed.Block{Steps: n, Mask: -1})
 			}
 		}
 		if _, err := decodeExtras(e.encode(), of.key.Circuit.Graph); !errors.Is(err, proof.ErrMalformed) || !strings.Contains(err.Error(), "not in order") {
@@ -38,7 +38,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Add(file)
 	f.Add(file[:60])
-	for _, blocks := range [][]quantise.Block{
+	for _, blocks := range [][]fixed.Block{
 		{{Mask: -1, Axes: []int{0}, TableBits: 12, ActBits: 10}},
 		{{Kind: 1, Mask: -1, Axes: []int{0}, Steps: 1, Tensors: 5, Tables: 2, TableBits: 12, ActBits: 10, Of: 3}},
 		{{Kind: 2, Mask: -1, Summed: 16, Bits: 14, Steps: 1, Tensors: 5, Tables: 2, TableBits: 12, ActBits: 10, Of: 3}},

@@ -67,10 +67,10 @@ func (a *analysis) accumulator(s *model.Step) Interval {
 	}
 	all := a.form(a.sum(s.Shape, s.Acc.Const, s.Acc.Linear))
 	known, taken := a.knownSums(s.Acc.Products, len(s.Shape))
-	all = all.add(known)
+	all = all.Add(known)
 	for i := range s.Acc.Products {
 		if !taken[i] {
-			all = all.add(a.product(&s.Acc.Products[i], s.Shape))
+			all = all.Add(a.product(&s.Acc.Products[i], s.Shape))
 		}
 	}
 	return all
@@ -143,14 +143,14 @@ func (a *analysis) separately(f *form) Interval {
 	for i, t := range f.terms {
 		in := &a.g.Tensors[t.Src]
 		a.spend(1 + viewCost(t.View))
-		parts[i] = through(t.View, a.tensor(t.Src), f.shape, in.Shape).scale(t.Coef)
-		all = all.add(parts[i])
+		parts[i] = Through(t.View, a.tensor(t.Src), f.shape, in.Shape).Scale(t.Coef)
+		all = all.Add(parts[i])
 	}
 	if len(f.terms) < 2 {
 		return all
 	}
 	if a.isBand(f) {
-		return all.and(point(f.number).add(Interval{0, 1}))
+		return all.and(point(f.number).Add(Interval{0, 1}))
 	}
 	for axis := range f.shape {
 		all = all.and(a.along(axis, f, parts))
@@ -191,7 +191,7 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 		here := point(f.number)
 		for i, s := range spans {
 			if s.from <= at && at < s.to {
-				here = here.add(parts[i])
+				here = here.Add(parts[i])
 			}
 		}
 		if n == 0 {
@@ -238,12 +238,12 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 		}
 		offset := point(times(c, p.Offset))
 		slope, exactly := exact(0, c, p.Slope)
-		value := apart.add(here.scale(slope))
+		value := apart.Add(here.Scale(slope))
 		if both, ok := exact(m, c, p.Slope); ok && exactly {
 			value = value.and(a.separately(rest.less(-slope, &made.Acc)))
-			value = value.and(less.add(here.scale(both)))
+			value = value.and(less.Add(here.Scale(both)))
 		}
-		if value = value.add(offset); all.empty() {
+		if value = value.Add(offset); all.empty() {
 			all = value
 		}
 		all = all.hull(value)
@@ -261,7 +261,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 			n = times(n, int64(a.g.Tensors[p.A].Shape[i]))
 		}
 	}
-	all := x.mul(y).scale(n)
+	all := x.Mul(y).Scale(n)
 	weighted := func(id model.TensorID, labels []int, other Interval) {
 		if s, ok := SumOf(id, labels, len(out)); ok {
 			if parts, ok := a.c.Sums[s]; ok {
@@ -281,7 +281,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 	}
 	row(p.A, p.LabelsA, y)
 	row(p.B, p.LabelsB, x)
-	return all.scale(p.Coef)
+	return all.Scale(p.Coef)
 }
 
 // weigh returns an interval of Σ w·x over weights with these parts, x in an interval.

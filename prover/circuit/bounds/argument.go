@@ -80,7 +80,7 @@ func (a *analysis) knownSums(products []model.Product, rank int) (all Interval, 
 		for _, i := range which {
 			taken[i] = true
 		}
-		all = all.add(x.Sum.scale(c))
+		all = all.Add(x.Sum.Scale(c))
 	}
 	return all, taken
 }

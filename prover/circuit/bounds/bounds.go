@@ -115,7 +115,7 @@ func newAnalysis(g *model.Graph, c *Certified) *analysis {
 			}
 		}
 		if l := s.Acc.Linear; s.Kind == model.StepLookup && len(l) == 1 && len(s.Acc.Products) == 0 && l[0].Coef == 1 && l[0].View == nil {
-			in := a.sides(s).add(point(-s.Acc.Const))
+			in := a.sides(s).Add(point(-s.Acc.Const))
 			if old, ok := a.alone[l[0].Src]; ok {
 				in = in.and(old)
 			}
@@ -236,7 +236,7 @@ func (a *analysis) values(id model.TableID, keys Interval) Interval {
 			if here.empty() {
 				continue
 			}
-			value := here.scale(p.Slope).add(point(p.Offset))
+			value := here.Scale(p.Slope).Add(point(p.Offset))
 			if all.empty() {
 				all = value
 			}

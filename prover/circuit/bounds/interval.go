@@ -57,8 +57,8 @@ func point(x int64) Interval {
 	return Interval{x, x}
 }
 
-// add is the interval of sums.
-func (i Interval) add(o Interval) Interval {
+// Add is the interval of sums.
+func (i Interval) Add(o Interval) Interval {
 	sum := Interval{clip(clip(i.Min) + clip(o.Min)), clip(clip(i.Max) + clip(o.Max))}
 	if i.Min <= -limit || o.Min <= -limit {
 		sum.Min = -limit
@@ -69,14 +69,14 @@ func (i Interval) add(o Interval) Interval {
 	return sum
 }
 
-// scale is the interval of c times a number.
-func (i Interval) scale(c int64) Interval {
+// Scale is the interval of c times a number.
+func (i Interval) Scale(c int64) Interval {
 	a, b := times(c, i.Min), times(c, i.Max)
 	return Interval{min(a, b), max(a, b)}
 }
 
-// mul is the interval of products.
-func (i Interval) mul(o Interval) Interval { return i.scale(o.Min).hull(i.scale(o.Max)) }
+// Mul is the interval of products.
+func (i Interval) Mul(o Interval) Interval { return i.Scale(o.Min).hull(i.Scale(o.Max)) }
 
 // hull is the least interval that holds both.
 func (i Interval) hull(o Interval) Interval { return Interval{min(i.Min, o.Min), max(i.Max, o.Max)} }

@@ -2,9 +2,9 @@ package bounds
 
 import "github.com/prove-model/prove-model/prover/circuit/model"
 
-// through returns an interval of the entries of a view of a tensor whose entries lie
+// Through returns an interval of the entries of a view of a tensor whose entries lie
 // in src.
-func through(v *model.View, src Interval, out, in []int) Interval {
+func Through(v *model.View, src Interval, out, in []int) Interval {
 	if v == nil {
 		return src
 	}
@@ -16,7 +16,7 @@ func through(v *model.View, src Interval, out, in []int) Interval {
 		}
 		whole = whole && Covers(g, out, in)
 	}
-	all := src.scale(n)
+	all := src.Scale(n)
 	if !whole {
 		// Fewer entries, or none.
 		all = all.hull(point(v.Fill))

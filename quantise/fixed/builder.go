@@ -1,0 +1,216 @@
+package fixed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Builder makes a circuit. It adds tensors, tables and steps one after the other, each after what
+// it is made of, and remembers what is known of tensors besides their intervals.
+type Builder struct {
+	Circuit  *model.Graph
+	StepName string // the name of the steps that follow: that of the node which they compute
+	Plan     Plan
+	// Batch is the size that a free batch has in the circuit; 1 if it is not free.
+	Batch int
+	// Usual is the number of entries of a shape in a text of usual length; nil if the circuit
+	// has no free length.
+	Usual func(shape []int) int
+	// OwnTables says that tensors may be rounded with tables that no other has.
+	OwnTables bool
+	// Draft says that nobody will run the circuit: it only shows which tables are wanted.
+	Draft bool
+
+	tables       map[string]model.TableID
+	columns      *ColumnCache
+	replay       *replayContext // nil but in a Replay
+	FixedTensors []FixedTensor
+	// RowSums bounds the sum of the magnitudes along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	RowSums map[model.TensorID]int64
+	// RowNorms bounds the Euclidean norm of the rows along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	RowNorms map[model.TensorID]float64
+	Splits   map[model.TensorID]Split // the two limbs of wide tensors that have been split
+
+	uses   tableUses
+	Blocks []Block
+	Steps  []StepNeed
+	Clamps []Clamp
+}
+
+// NewBuilder returns a builder of an empty circuit, whose columns of functions are kept in a
+// cache.
+func NewBuilder(name string, columns *ColumnCache) *Builder {
+	return &Builder{
+		Circuit: &model.Graph{Name: name}, Batch: 1, columns: columns,
+		tables: map[string]model.TableID{}, uses: newTableUses(), RowSums: map[model.TensorID]int64{}, RowNorms: map[model.TensorID]float64{},
+		Splits: map[model.TensorID]Split{},
+	}
+}
+
+// Entries is the size of a shape for one element of the batch, and a text of usual
+// length: what decides on formats must not depend on the size that a free dimension is
+// tried with.
+func (b *Builder) Entries(shape []int) int {
+	if b.Usual != nil {
+		return b.Usual(shape)
+	}
+	n := model.Size(shape)
+	if n%b.Batch == 0 {
+		n /= b.Batch
+	}
+	return n
+}
+
+// refusal is the panic of Refuse.
+type refusal struct{ err error }
+
+// Refuse says why steps cannot be made: the Try around returns the reason.
+func Refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+// Try calls a function that makes steps, and returns the reason if it refuses to (Refuse). Any
+// other panic goes on.
+func Try(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			err = why.err
+		}
+	}()
+	f()
+	return nil
+}
+
+// StepNeed is a StepReport with the table size the step would need for its
+// wanted bits.
+type StepNeed struct {
+	StepReport
+	NeedTable int
+}
+
+// TensorOf makes a tensor of an accumulator as it is: a virtual one of a sum of views.
+func (b *Builder) TensorOf(name string, e *Int) model.TensorID {
+	if e.Views() {
+		return b.VirtualOf(name, e)
+	}
+	return b.Exact(name, e)
+}
+
+// Exact makes a tensor of an accumulator as it is.
+func (b *Builder) Exact(name string, e *Int) model.TensorID {
+	id := b.Witness(name, e.Shape, e.Frac, e.Min, e.Max)
+	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
+		Kind: model.StepExact, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Out: id, Lo: model.None, Table: model.None, Den: model.None,
+	})
+	return id
+}
+
+// FloorLog2 is log2 of a positive number, rounded down; of others it is far below all of them.
+func FloorLog2(x float64) int {
+	if x <= 0 {
+		return math.MinInt32
+	}
+	_, e := math.Frexp(x)
+	return e - 1
+}
+
+// Pow2 is 2^e as a real number.
+func Pow2(e int) float64 { return math.Ldexp(1, e) }
+
+// PrintableNames makes printable names of the model's own, which may be anything
+// (model.MaxName). Names need not differ.
+func PrintableNames(g *model.Graph) {
+	g.Name = model.PrintableName(g.Name)
+	for i := range g.Tensors {
+		g.Tensors[i].Name = model.PrintableName(g.Tensors[i].Name)
+	}
+	for i := range g.Tables {
+		g.Tables[i].Name = model.PrintableName(g.Tables[i].Name)
+	}
+	for i := range g.Steps {
+		g.Steps[i].Name = model.PrintableName(g.Steps[i].Name)
+	}
+}
+
+// chunks estimates the number of chunks of a pass, of canonical size (model.Finish).
+func (b *Builder) chunks() int {
+	const entries, few = 1 << 22, 64 // of a chunk, and chunks that are not too many
+	n := 0
+	for i := range b.Circuit.Steps {
+		if s := &b.Circuit.Steps[i]; s.Kind == model.StepLookup {
+			n += b.Entries(s.Shape)
+		}
+	}
+	n = 1 + n/entries
+	for n > few {
+		n /= 2
+	}
+	return n
+}
+
+// StepReport is the precision of one rounding look-up.
+type StepReport struct {
+	Node      string
+	Entries   int // of one element of the batch, if that is free
+	Bits      int // of the calibrated range, head-room included, sign excluded
+	Wanted    int // what Bits would be with tables large enough
+	Frac      int // the result is an integer times 2^−Frac
+	Shift     int
+	TableBits int
+}
+
+// Witness adds a committed tensor.
+func (b *Builder) Witness(name string, shape []int, frac int, lo, hi int64) model.TensorID {
+	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Witness, Frac: frac, Min: lo, Max: hi})
+}
+
+// Add adds a tensor, if its rank and its values are within the limits of circuits.
+func (b *Builder) Add(t model.Tensor) model.TensorID {
+	if len(t.Shape) > model.MaxRank {
+		Refuse("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
+	}
+	if t.Min <= -model.Bound || t.Max >= model.Bound {
+		Refuse("values up to %d may not be within ±2^30", max(-t.Min, t.Max))
+	}
+	if lo, hi := t.Finite(); lo > hi && !b.Draft {
+		Refuse("a value is at least %d, where its range and its format end at %d: give it a wider range", lo, hi)
+	}
+	b.Circuit.Tensors = append(b.Circuit.Tensors, t)
+	return model.TensorID(len(b.Circuit.Tensors) - 1)
+}
+
+// Virtual adds a sum of views, whose bounds follow from its sources'.
+func (b *Builder) Virtual(name string, shape []int, def []model.Linear, frac int) model.TensorID {
+	var all bounds.Interval
+	for i := range def {
+		all = all.Add(b.Term(&def[i], shape))
+	}
+	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: all.Min, Max: all.Max, Def: def})
+}
+
+// VirtualOf adds a linear expression as a virtual tensor; it may know tighter
+// bounds than its terms do.
+func (b *Builder) VirtualOf(name string, e *Int) model.TensorID {
+	return b.Add(model.Tensor{Name: name, Shape: e.Shape, Kind: model.Virtual, Frac: e.Frac, Min: e.Min, Max: e.Max, Def: e.Acc.Linear})
+}
+
+// Term is the interval of one term of a sum of that shape.
+func (b *Builder) Term(t *model.Linear, shape []int) bounds.Interval {
+	src := &b.Circuit.Tensors[t.Src]
+	return bounds.Through(t.View, within(src), shape, src.Shape).Scale(t.Coef)
+}
+
+// within is the interval of a tensor's entries.
+func within(t *model.Tensor) bounds.Interval { return bounds.Interval{Min: t.Min, Max: t.Max} }
+
+// Magnitude is the largest absolute value of a tensor, at least 1.
+func (b *Builder) Magnitude(id model.TensorID) int64 {
+	return max(-b.Circuit.Tensors[id].Min, b.Circuit.Tensors[id].Max, 1)
+}

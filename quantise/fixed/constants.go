@@ -1,0 +1,195 @@
+package fixed
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Constants that are functions of their indexes, such as causal masks, positions and
+// identity matrices, are not committed to: the verifier evaluates them.
+
+// matrixFormula returns the formula of a matrix that has, row by row, one value where
+// wanted is true and another one elsewhere; nil if it has none.
+func matrixFormula(n, m int, wanted func(at int) bool) *model.Formula {
+	if n < 2 || m < 2 {
+		return nil
+	}
+	// The diagonals j − i of the entries of either kind.
+	type span struct{ least, most, count int }
+	in, out := span{m, -n, 0}, span{m, -n, 0}
+	for i := range n {
+		for j := range m {
+			s := &out
+			if wanted(i*m + j) {
+				s = &in
+			}
+			s.least, s.most, s.count = min(s.least, j-i), max(s.most, j-i), s.count+1
+		}
+		if in.most >= out.least && out.most >= in.least && in.least != in.most {
+			return nil // on both sides of each other, and more than a diagonal
+		}
+	}
+	switch {
+	case in.count == 0 || out.count == 0:
+		return nil
+	case in.least > out.most: // i ≤ j + offset
+		return &model.Formula{Kind: model.AtMost, Offset: int64(-in.least)}
+	case in.most < out.least:
+		return &model.Formula{Kind: model.AtLeast, Offset: int64(-in.most)}
+	case in.least == in.most && in.count == min(n, m-in.least)-max(0, -in.least):
+		return &model.Formula{Kind: model.Equal, Offset: int64(-in.least)}
+	}
+	return nil
+}
+
+// Mask is a constant of zeros and ones for the axes of an accumulator with these
+// labels: by formula if there is one, without the axes along which it repeats itself.
+// It returns the labels of its axes.
+func (b *Builder) Mask(name string, shape, labels []int, one func(at int) bool) (model.TensorID, []int) {
+	if r := len(shape); r >= 2 {
+		n, m := shape[r-2], shape[r-1]
+		if f := matrixFormula(n, m, one); f != nil && repeats(n*m, model.Size(shape), one) {
+			return b.Formula(name, shape[r-2:], 0, f, 0, 1), labels[r-2:]
+		}
+	}
+	return b.Fixed(name, shape, 0, 0, 1, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = 0
+			if one(from + i) {
+				dst[i] = 1
+			}
+		}
+	}), labels
+}
+
+// repeats reports whether all of the blocks of n entries are as the first one.
+func repeats(n, size int, one func(at int) bool) bool {
+	for i := n; i < size; i++ {
+		if one(i) != one(i%n) {
+			return false
+		}
+	}
+	return true
+}
+
+// Formula adds a tensor by formula.
+func (b *Builder) Formula(name string, shape []int, frac int, f *model.Formula, lo, hi int64) model.TensorID {
+	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.ByFormula, Frac: frac, Formula: f, Min: lo, Max: hi})
+}
+
+// leastFormula is the size from which on a constant may be a formula: of smaller ones
+// anything is.
+const leastFormula = 16
+
+// byFormula adds a constant of the given values, rounded to frac, as a formula or a
+// multiple of one, if it is that.
+func (b *Builder) byFormula(name string, shape []int, values []float64, frac int) (id model.TensorID, ok bool) {
+	scale := Pow2(frac)
+	at := func(i int) int64 { return int64(math.Round(values[i] * scale)) }
+	if len(values) < leastFormula {
+		return 0, false
+	}
+	switch len(shape) {
+	case 1:
+		f := &model.Formula{Kind: model.Progression, Offset: at(0), Step: at(1) - at(0)}
+		for i := range values {
+			if f.Step == 0 || at(i) != f.Offset+int64(i)*f.Step {
+				return 0, false
+			}
+		}
+		last := at(len(values) - 1)
+		return b.Formula(name, shape, frac, f, min(f.Offset, last), max(f.Offset, last)), true
+	case 2:
+		x := int64(0)
+		for i := range values {
+			if y := at(i); y != 0 && x != 0 && y != x {
+				return 0, false
+			} else if y != 0 {
+				x = y
+			}
+		}
+		f := matrixFormula(shape[0], shape[1], func(i int) bool { return at(i) != 0 })
+		if f == nil {
+			return 0, false
+		}
+		id := b.Formula(name, shape, 0, f, 0, 1)
+		if x == 1 && frac == 0 {
+			return id, true
+		}
+		return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: min(x, 0), Max: max(x, 0),
+			Def: []model.Linear{{Coef: x, Src: id}}}), true
+	}
+	return 0, false
+}
+
+// Scalar is a fixed number.
+func (b *Builder) Scalar(name string, x int64) model.TensorID {
+	return b.Fixed(name, nil, 0, x, x, func(dst []int32, _ int) { dst[0] = int32(x) })
+}
+
+// FixedTensor is a fixed tensor whose values are computed when the graph is final.
+type FixedTensor struct {
+	ID   model.TensorID
+	Fill Filler
+	// Key tells the values apart from those of other weights of the model, so that
+	// they are not computed again; "" if nothing does.
+	Key string
+	// most is the largest magnitude of the values; 0 if it is not known.
+	most int64
+}
+
+// Filler sets dst to the entries of a fixed tensor from the given one on. It may
+// be called for several parts at once.
+type Filler func(dst []int32, from int)
+
+// Fixed adds a fixed tensor.
+func (b *Builder) Fixed(name string, shape []int, frac int, lo, hi int64, fill Filler) model.TensorID {
+	id := b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
+	b.FixedTensors = append(b.FixedTensors, FixedTensor{ID: id, Fill: fill})
+	return id
+}
+
+// Key says by what name the values of the fixed tensor that was added last are known, and
+// their largest magnitude if that is known.
+func (b *Builder) Key(name string, most int64) {
+	f := &b.FixedTensors[len(b.FixedTensors)-1]
+	f.Key, f.most = name, most
+}
+
+// Values computes the values, in the width that they need: large weights are never
+// in 32 bits as a whole.
+func (f *FixedTensor) Values(t *model.Tensor) ints.Ints {
+	n, least := model.Size(t.Shape), f.most-1 // where only negative ones may be as large
+	if f.most == 0 {
+		// The range has some room to the values, so half of it is tried first.
+		least = max(t.Max, -t.Min-1) / 2
+	}
+	for width := ints.WidthFor(least); ; width *= 2 {
+		if v, ok := ints.Make(n, width, f.Fill); ok {
+			return v
+		}
+	}
+}
+
+// Constant adds a fixed tensor, or one by formula, of the given values, rounded to
+// frac.
+func (b *Builder) Constant(name string, shape []int, values []float64, frac int) model.TensorID {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		lo, hi = math.Min(lo, v), math.Max(hi, v)
+	}
+	scale := Pow2(frac)
+	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
+		Refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
+	}
+	if id, ok := b.byFormula(name, shape, values, frac); ok {
+		return id
+	}
+	return b.Fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(math.Round(values[from+i] * scale))
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package fixed
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// digitBits is the size of the digits of wide integers.
+const digitBits = 12
+
+// wide is an integer that no accumulator holds, one for each entry of a shape: the
+// sum of terms, and a constant.
+type wide struct {
+	shape    []int
+	terms    []wideTerm
+	constant *big.Int
+}
+
+// wideTerm is e·2^exp.
+type wideTerm struct {
+	e   *Int
+	exp int
+}
+
+// digits returns the digits of a wide integer, lowest first, which must lie in
+// [0, most] whatever the terms are: each digit is in [0, 2^12), and look-ups force
+// it.
+//
+// Terms are cut at the digits' boundaries, and what belongs to a digit is summed,
+// with the carry from below, and cut again. A term that may be negative has a
+// constant added to it and taken from the sum. All that is modulo 2^12 to the number
+// of digits; the carry out of the last one says nothing.
+func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
+	n := max(1, (most.BitLen()+digitBits-1)/digitBits)
+	rest := new(big.Int).Set(w.constant)
+	parts := make([][]wideTerm, n) // with exponents below digitBits
+	for _, t := range w.terms {
+		e := t.e
+		if e.Min < 0 {
+			offset := int64(1) << model.Log2Ceil(int(-e.Min))
+			e = e.Plus(&Int{Acc: model.Acc{Const: offset}, Min: offset, Max: offset})
+			e.Shape = t.e.Shape
+			rest.Sub(rest, new(big.Int).Lsh(big.NewInt(offset), uint(t.exp)))
+		}
+		if e.Max >= model.Bound {
+			Refuse("%s: a sum of up to %d does not fit in 30 bits", name, e.Max)
+		}
+		at, exp := t.exp/digitBits, t.exp%digitBits
+		for i, part := range b.pieces(name, e, digitBits-exp) {
+			if i > 0 {
+				exp = 0
+			}
+			if at+i < n {
+				parts[at+i] = append(parts[at+i], wideTerm{part, exp})
+			}
+		}
+	}
+	base := new(big.Int).Lsh(big.NewInt(1), digitBits)
+	rest.Mod(rest, new(big.Int).Exp(base, big.NewInt(int64(n)), nil))
+	digits := make([]model.TensorID, n)
+	var carry *Int
+	for i := range digits {
+		var digit big.Int
+		rest.DivMod(rest, base, &digit)
+		sum := &Int{Shape: w.shape, Acc: model.Acc{Const: digit.Int64()}, Min: digit.Int64(), Max: digit.Int64()}
+		for _, p := range parts[i] {
+			sum = sum.Plus(p.e.Times(1 << p.exp))
+		}
+		if carry != nil {
+			sum = sum.Plus(carry)
+		}
+		digits[i], carry = b.digit(fmt.Sprintf("%s, digit %d", name, i), sum, i+1 < n)
+	}
+	return digits
+}
+
+// digit returns e mod 2^12 of an e that is not negative, as a tensor, and the
+// carry, nil if there is none or if it is not wanted.
+func (b *Builder) digit(name string, e *Int, wanted bool) (model.TensorID, *Int) {
+	if a := e.Acc; e.Max < 1<<digitBits && a.Const == 0 && len(a.Products) == 0 && len(a.Linear) == 1 && a.Linear[0].Coef == 1 && a.Linear[0].View == nil {
+		return a.Linear[0].Src, nil
+	}
+	// Most carries are small: they share a table.
+	bits := max(4, model.Log2Ceil(int(e.Max>>digitBits)+1))
+	if !wanted {
+		low := b.Cut(e, digitBits, b.RangeTable(bits), model.None)
+		return low.Acc.Linear[0].Src, nil
+	}
+	carry := b.Witness("carry", e.Shape, 0, 0, e.Max>>digitBits)
+	low := b.Cut(e, digitBits, b.ShiftedTable(bits, 0), carry)
+	return low.Acc.Linear[0].Src, b.View(carry, nil, e.Shape)
+}
+
+// pieces cuts e, which is not negative, into its lowest bits and, from there on,
+// digits. The last piece may be a little longer, the first is e itself if it is short.
+// What keeps the first in its range is for the caller to add where it is not e.
+func (b *Builder) pieces(name string, e *Int, low int) []*Int {
+	width := model.Log2Ceil(int(e.Max + 1))
+	if width <= low+2 {
+		return []*Int{e}
+	}
+	n := 1
+	for width > low+n*digitBits+2 {
+		n++
+	}
+	pieces := make([]*Int, n+1)
+	for i := n; i > 0; i-- {
+		shift := low + (i-1)*digitBits
+		last := e.Max >> shift
+		bits := digitBits
+		if i == n {
+			bits = model.Log2Ceil(int(last + 1))
+		}
+		out := b.Witness(name+", piece", e.Shape, 0, 0, last)
+		e, pieces[i] = b.Cut(e, shift, b.ShiftedTable(bits, 0), out), b.View(out, nil, e.Shape)
+	}
+	b.inRange(e, low)
+	pieces[0] = e
+	return pieces
+}

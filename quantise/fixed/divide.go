@@ -1,0 +1,163 @@
+package fixed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Quotient is a division num/den of integers, entry by entry, to be rounded:
+// q = ⌊(2·2^shift·num + den)/(2·den)⌋.
+type Quotient struct {
+	Name  string
+	Shape []int
+	Num   *Int // of the quotient's shape
+	Shift int
+	// Den is positive: as a tensor that broadcasts by the labels, and as a
+	// view of the quotient's shape of that tensor (nil: as it is).
+	Den    model.TensorID
+	Labels []int
+	View   *model.View
+	// Keys is the table that q is looked up in, from first on, and its size in
+	// bits: this bounds q.
+	Keys  model.TableID
+	First int64
+	Bits  int
+	// Out is where the look-up's values go.
+	Out model.TensorID
+	// Saturated are the rows of keys where it clamps.
+	Saturated []model.Rows
+}
+
+// Divide adds the steps of a quotient and returns the tensor q.
+//
+// The quotient and the remainder r are the prover's choice; what forces them is
+// 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den. The
+// steps that state this are model.Division's; here their sizes are chosen, so
+// that neither side of the equation wraps.
+func (b *Builder) Divide(d Quotient) model.TensorID {
+	den := b.Circuit.Tensors[d.Den]
+	if den.Min < 1 {
+		Refuse("a divisor may be %d", den.Min)
+	}
+	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: d.Den, View: d.View} }
+	num := d.Num.Times(2 << d.Shift).Plus(&Int{Acc: model.Acc{Linear: []model.Linear{denOf(1)}}, Min: den.Min, Max: den.Max})
+	num.Shape = d.Shape
+	last := d.First + int64(1)<<d.Bits - 1
+	bits := model.Log2Ceil(int(2 * den.Max))
+	if spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.First)), float64(last+1)); num.Abs() >= model.Bound || spread >= model.Bound || bits+d.Bits > 30 {
+		Refuse("a division of up to %d by up to %d does not fit in 30 bits", num.Abs(), den.Max)
+	}
+	// Honest quotients are within the table.
+	for _, n := range []int64{num.Min, num.Max} {
+		for _, by := range []int64{den.Min, den.Max} {
+			if q := floorDiv(n, 2*by); q < d.First || q > last {
+				Refuse("a quotient may be %d, outside of [%d, %d]", q, d.First, last)
+			}
+		}
+	}
+	double := b.Virtual("divisor", d.Shape, []model.Linear{denOf(2)}, den.Frac)
+	q := b.Witness(d.Name, d.Shape, 0, d.First, last)
+	b.Division(num.Acc, double, q, 2*den.Max-1)
+
+	b.Saturates(d.Saturated)
+	b.Lookup(b.View(q, nil, d.Shape), 0, d.Keys, d.Out)
+	return q
+}
+
+// Division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
+// steps that constrain it but for a look-up of q. It returns the remainder.
+func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *Int {
+	shape := b.Circuit.Tensors[den].Shape
+	r := b.Witness("remainder", shape, 0, 0, most)
+	step := model.Step{Kind: model.StepDivide, Name: b.StepName, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
+	d := b.Circuit.Division(&step)
+	zero := step
+	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
+	b.Circuit.Steps = append(b.Circuit.Steps, step, zero)
+	bits := model.Log2Ceil(int(most) + 1)
+	b.inRange(b.View(r, nil, shape), bits)
+	b.inRange(&Int{Shape: shape, Acc: d.Below, Min: 0, Max: most}, bits)
+	return b.View(r, nil, shape)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+// IntegerDivision is that of two operands, the second positive: both on one scale, a
+// division with remainder of the integers that they are there.
+type IntegerDivision struct {
+	Num  *Int           // of the result's shape
+	Den  model.TensorID // that broadcasts to it
+	Most int64          // of den
+}
+
+// mostDigit bounds the digits of quotients, in bits: tables of ranges are no larger.
+const mostDigit = 14
+
+// LongDivision is ⌊num/den⌋ and what that leaves, for numerators of any sign: digit by
+// digit, from the highest one on, each with the remainder of the one before. The first
+// takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
+func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *Int) {
+	e, shape := d.Num, d.Num.Shape
+	den := b.Repeated(d.Den, shape)
+	least := b.Circuit.Tensors[d.Den].Min
+	step := min(29-model.Log2Ceil(int(d.Most)), mostDigit)
+	if step < 1 || e.Abs() >= model.Bound/2 {
+		Refuse("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+	}
+	// As many digits below the first as leave its quotient no more bits than they have.
+	count := 0
+	for TableBits(floorDiv(e.Min>>(step*count), least), floorDiv(e.Max>>(step*count), least)) > step {
+		count++
+	}
+	low := make([]*Int, count)
+	if count > 0 {
+		lo, hi := e.Min>>(step*count), e.Max>>(step*count)
+		bits := max(TableBits(lo, hi), min(FormatTable, 30-step*count))
+		if bits > model.MaxTableBits || bits+step*count > 30 {
+			Refuse("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+		}
+		top := b.Witness(name+", high", shape, 0, lo, hi)
+		rest := b.Cut(e, step*count, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), top)
+		for i := count - 1; i > 0; i-- {
+			id := b.Witness(fmt.Sprintf("%s, limb %d", name, i), shape, 0, 0, 1<<step-1)
+			rest = b.Cut(rest, step*i, b.ShiftedTable(step, 0), id)
+			low[i] = b.View(id, nil, shape)
+		}
+		b.inRange(rest, step)
+		low[0], e = rest, b.View(top, nil, shape)
+	}
+	first, last := floorDiv(e.Min, least), floorDiv(e.Max, least)
+	q := b.Witness(name, shape, 0, first, last)
+	rest = b.Division(e.Acc, den, q, d.Most-1)
+	quotient = b.View(q, nil, shape)
+	b.LookupDirect(quotient.PlusConst(-first), b.RangeTable(model.Log2Ceil(int(last-first)+1)), model.None)
+	for i := count - 1; i >= 0; i-- {
+		digit := b.Witness(name+", digit", shape, 0, 0, 1<<step-1)
+		rest = b.Division(rest.Times(1<<step).Plus(low[i]).Acc, den, digit, d.Most-1)
+		b.inRange(b.View(digit, nil, shape), step)
+		quotient = quotient.Times(1 << step).Plus(b.View(digit, nil, shape))
+	}
+	rest.Frac = d.Num.Frac
+	return quotient, rest
+}
+
+// LeastQuotients is the least size of a table that quotients are looked up in.
+const LeastQuotients = 8
+
+// Quotients bounds ⌊e/den⌋ and 0, and says whether one division has them.
+func (b *Builder) Quotients(e *Int, den model.TensorID, most int64) (first, last int64, fits bool) {
+	least := b.Circuit.Tensors[den].Min
+	first, last = min(floorDiv(e.Min, least), 0), max(floorDiv(e.Max, least), 0)
+	bits := max(TableBits(first, last), LeastQuotients)
+	remainder := model.Log2Ceil(int(most))
+	fits = bits <= model.MaxTableBits && math.Ldexp(1, bits+1+remainder) <= math.Ldexp(1, 31) && e.Abs() < model.Bound
+	return first, last, fits
+}

@@ -1,0 +1,172 @@
+package fixed
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// PlusConst is e + c, an integer on e's scale.
+func (e *Int) PlusConst(c int64) *Int {
+	out := e.Plus(&Int{Acc: model.Acc{Const: c}, Min: c, Max: c})
+	out.Shape, out.Frac = e.Shape, e.Frac
+	return out
+}
+
+// Int is an integer for each index of a shape, as an accumulator: a sum of views of tensors,
+// products of tensors and a constant. No tensor holds it yet.
+type Int struct {
+	Acc      model.Acc
+	Shape    []int
+	Frac     int   // the real value is the integer times 2^−Frac
+	Min, Max int64 // static bounds
+	// Norm bounds the Euclidean norm of the rows along the last axis, 0 if it is not
+	// known; sums and products of the accumulator do not keep it.
+	Norm float64
+}
+
+// interval is what the accumulator is known to lie in.
+func (e *Int) interval() bounds.Interval { return bounds.Interval{Min: e.Min, Max: e.Max} }
+
+// Abs is the largest magnitude the accumulator may have.
+func (e *Int) Abs() int64 { return max(-e.Min, e.Max, 0) }
+
+// Linear reports whether the accumulator has no products.
+func (e *Int) Linear() bool { return len(e.Acc.Products) == 0 }
+
+// Views reports whether the accumulator is a sum of views of tensors, which a virtual tensor may be.
+func (e *Int) Views() bool { return e.Linear() && e.Acc.Const == 0 }
+
+// Times returns c·e; the caller answers for the bound.
+func (e *Int) Times(c int64) *Int {
+	if c == 1 {
+		return e
+	}
+	all := e.interval().Scale(c)
+	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: all.Min, Max: all.Max}
+	out.Acc.Const = e.Acc.Const * c
+	for _, t := range e.Acc.Linear {
+		t.Coef *= c
+		out.Acc.Linear = append(out.Acc.Linear, t)
+	}
+	for _, t := range e.Acc.Products {
+		t.Coef *= c
+		out.Acc.Products = append(out.Acc.Products, t)
+	}
+	return out
+}
+
+// Plus returns e + o; both have the same Shape and Frac.
+func (e *Int) Plus(o *Int) *Int {
+	all := e.interval().Add(o.interval())
+	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: all.Min, Max: all.Max}
+	out.Acc.Const = e.Acc.Const + o.Acc.Const
+	out.Acc.Linear = append(append(out.Acc.Linear, e.Acc.Linear...), o.Acc.Linear...)
+	out.Acc.Products = append(append(out.Acc.Products, e.Acc.Products...), o.Acc.Products...)
+	return out
+}
+
+// View is tensor id as an expression, through a view (nil: as it is) of
+// the given shape.
+func (b *Builder) View(id model.TensorID, v *model.View, shape []int) *Int {
+	t := &b.Circuit.Tensors[id]
+	e := &Int{Shape: shape, Frac: t.Frac, Min: t.Min, Max: t.Max}
+	e.Acc.Linear = []model.Linear{{Coef: 1, Src: id, View: v}}
+	return e
+}
+
+// Room reports whether an accumulator of magnitude a can be rounded later.
+func (b *Builder) Room(a float64) bool { return a <= float64(b.Plan.Limit()) }
+
+// rowProduct is a·b, entry by entry of one shape, which is in [0, most].
+func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int {
+	e := &Int{Shape: shape, Max: most}
+	e.Acc.Products = []model.Product{{Coef: 1, A: x, B: y, LabelsA: AllLabels(shape), LabelsB: AllLabels(shape)}}
+	return e
+}
+
+// DropBroadcast is KeptLabels for a tensor.
+func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
+	t := b.Circuit.Tensors[id]
+	kept, dims := KeptLabels(t.Shape, labels, out)
+	if len(kept) == len(labels) {
+		return id, labels
+	}
+	return b.Virtual(t.Name, dims, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, dims)}}, t.Frac), kept
+}
+
+// KeysAreZero reports whether nothing of e is left on a scale.
+func KeysAreZero(e *Int, frac int) bool {
+	lo, hi := Keys(e, frac)
+	return lo == 0 && hi == 0
+}
+
+// fits30 reports whether e scaled up by 2^s can still be looked up.
+func (b *Builder) fits30(e *Int, s int) bool {
+	return float64(e.Abs())*Pow2(s) < model.Bound/2 && coefficients(e)*Pow2(s) < model.Bound
+}
+
+// Product is Σ a·b over the labels that the output does not have, of which
+// there are count combinations.
+func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.TensorID, ly []int, count int) *Int {
+	tx, ty := &b.Circuit.Tensors[x], &b.Circuit.Tensors[y]
+	all := within(tx).Mul(within(ty)).Scale(int64(count))
+	e := &Int{Shape: shape, Frac: tx.Frac + ty.Frac, Min: all.Min, Max: all.Max}
+	e.Acc.Products = []model.Product{{Coef: 1, A: x, B: y, LabelsA: lx, LabelsB: ly}}
+	return e
+}
+
+// Squeezed returns a tensor without the axes that broadcast to shape, and its
+// labels.
+func (b *Builder) Squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
+	t := b.Circuit.Tensors[id]
+	labels, kept := BroadcastLabels(t.Shape, shape)
+	if len(kept) == len(t.Shape) {
+		return id, labels
+	}
+	return b.Virtual(t.Name, kept, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, kept)}}, t.Frac), labels
+}
+
+// Repeated is a tensor that broadcasts to a shape, in that.
+func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
+	t := b.Circuit.Tensors[id]
+	if slices.Equal(t.Shape, shape) {
+		return id
+	}
+	return b.Virtual("divisor", shape, []model.Linear{{Coef: 1, Src: id, View: BroadcastView(t.Shape, shape)}}, t.Frac)
+}
+
+// Keys bounds round(e·2^(frac−e.frac)).
+func Keys(e *Int, frac int) (lo, hi int64) {
+	shift := e.Frac - frac
+	switch {
+	case shift <= 0:
+		return e.Min, e.Max
+	case shift > 40:
+		return -1, 1
+	}
+	h := int64(1) << (shift - 1)
+	return (e.Min + h) >> shift, (e.Max + h) >> shift
+}
+
+// coefficients is the largest coefficient of an accumulator.
+func coefficients(e *Int) float64 {
+	c := math.Abs(float64(e.Acc.Const))
+	for i := range e.Acc.Linear {
+		c = math.Max(c, math.Abs(float64(e.Acc.Linear[i].Coef)))
+	}
+	for i := range e.Acc.Products {
+		c = math.Max(c, math.Abs(float64(e.Acc.Products[i].Coef)))
+	}
+	return c
+}
+
+// scaled is c times a tensor.
+func (b *Builder) scaled(name string, id model.TensorID, c int64) model.TensorID {
+	if c == 1 {
+		return id
+	}
+	return b.Virtual(name, b.Circuit.Tensors[id].Shape, []model.Linear{{Coef: c, Src: id}}, b.Circuit.Tensors[id].Frac)
+}

@@ -1,0 +1,126 @@
+package fixed
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Greatest is the maximum along the last axis, by halving; the result keeps the axis with
+// dimension 1. wide says that values differ by more than a table of max(x, 0) is made for.
+func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.TensorID {
+	for last := len(b.Circuit.Tensors[id].Shape) - 1; b.Circuit.Tensors[id].Shape[last] > 1; {
+		t := b.Circuit.Tensors[id]
+		k := t.Shape[last]
+		out := slices.Clone(t.Shape)
+		out[last] = (k + 1) / 2
+		half := func(from int) *Int {
+			v := &model.View{Groups: IdentityGroups(len(out))}
+			v.Groups[last].Base = from
+			if from+out[last] > k {
+				v.Fill = t.Min // the odd one out plays against the least value
+			}
+			return b.View(id, v, out)
+		}
+		if first, second := half(0), half(out[last]); wide {
+			id = b.wideGreater(name, first, second)
+		} else {
+			id = b.greater(name, first, second)
+		}
+	}
+	return id
+}
+
+// greater is a virtual tensor with the larger of two views on one scale, entry by entry:
+// y + relu(x − y), where the look-up forces the relu and nothing else is left to choose.
+func (b *Builder) greater(name string, x, y *Int) model.TensorID {
+	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
+	relu := b.Witness(name, x.Shape, x.Frac, 0, hi-lo)
+	b.Lookup(x.Plus(y.Times(-1)), x.Frac, b.ReluTable(hi-lo), relu)
+	return b.Add(model.Tensor{
+		Name: name, Shape: x.Shape, Kind: model.Virtual, Frac: x.Frac, Min: lo, Max: hi,
+		Def: append(slices.Clone(y.Acc.Linear), model.Linear{Coef: 1, Src: relu}),
+	})
+}
+
+// WideGreater is greater for values that no table has the differences of: y + c·(x − y),
+// where c says whether x ≥ y.
+func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
+	diff := x.Plus(y.Times(-1))
+	wins := b.NotNegative(name+", wins", diff)
+	e := b.rowProduct(x.Shape, wins, b.VirtualOf(name+", by", diff), diff.Max).Plus(y)
+	e.Frac, e.Min, e.Max = x.Frac, x.Min, x.Max
+	return b.Exact(name, e)
+}
+
+// ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
+// the model has already, or else the smallest.
+func (b *Builder) ReluTable(spread int64) model.TableID {
+	top := int64(1)<<b.Plan.Bits - 1
+	if b.hasTable(piecewiseName(Keep, 0, top, b.Plan.TableBits)) && spread <= top {
+		return b.Piecewise(Keep, 0, top)
+	}
+	bits := model.Log2Ceil(int(spread+1)) + 1
+	if bits > model.MaxTableBits {
+		Refuse("values of %d bits are too wide to compare", bits)
+	}
+	return b.PiecewiseOf(Keep, 0, 1<<(bits-1)-1, bits)
+}
+
+// WindowMax is the maximum over windows along one axis, of which there are dim.
+func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, dim int) model.TensorID {
+	t := b.Circuit.Tensors[id]
+	out := append([]int(nil), t.Shape...)
+	out[at] = dim
+	// Padding never wins: it counts as the least value there is.
+	tap := func(i int) *model.View {
+		v := &model.View{Groups: IdentityGroups(len(out))}
+		v.Groups[at] = w.Tap(at, at, i)
+		if !bounds.Covers(&v.Groups[at], out, t.Shape) {
+			v.Fill = t.Min
+		}
+		return v
+	}
+	if w.Taps == 1 {
+		if w.Stride == 1 && w.Base == 0 && dim == t.Shape[at] {
+			return id
+		}
+		return b.Virtual(name, out, []model.Linear{{Coef: 1, Src: id, View: tap(0)}}, t.Frac)
+	}
+	best := b.greater(name, b.View(id, tap(0), out), b.View(id, tap(1), out))
+	for i := 2; i < w.Taps; i++ {
+		best = b.greater(name, b.View(id, tap(i), out), b.View(best, nil, out))
+	}
+	return best
+}
+
+// rowMax is the maximum along the last axis of scores, which the result keeps with
+// dimension 1: by halving, or of rows of any length by the step that is for these.
+func (b *Builder) rowMax(m Scores) model.TensorID {
+	if !m.Open {
+		return b.Greatest("maximum", m.ID, false)
+	}
+	t := b.Circuit.Tensors[m.ID]
+	last := len(t.Shape) - 1
+	rows := t.Shape[:last:last]
+	top := b.Witness("maximum", rows, t.Frac, t.Min, t.Max)
+	step := model.Step{Kind: model.StepMax, Name: b.StepName, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: m.ID}
+	is := b.Witness("is the maximum", t.Shape, 0, 0, 1)
+	c := b.Circuit.Maximum(&step, is)
+	b.Circuit.Steps = append(b.Circuit.Steps, step)
+
+	bits := model.Log2Ceil(int(t.Max-t.Min) + 1)
+	if bits > model.MaxTableBits {
+		Refuse("values of %d bits are too wide to compare", bits)
+	}
+	bits = max(bits, 1)
+	name := fmt.Sprintf("is 0, %d", bits)
+	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: t.Min - t.Max, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
+	b.inRange(&Int{Shape: rows, Acc: c.Found, Max: int64(m.Width - 1)}, max(model.Log2Ceil(m.Width), 1))
+
+	out := append(slices.Clone(rows), 1)
+	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
+	return b.Virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
+}

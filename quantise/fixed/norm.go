@@ -1,0 +1,179 @@
+package fixed
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Sizes in a norm.
+const (
+	normStep = 3       // bits of the limbs of factors: limbs of x have a multiple
+	normTop  = 15      // bits, at most, of the norm of what has the first factor
+	MaxNorm  = 1 << 17 // elements of a row
+)
+
+// Normalised is the norm of the rows of a tensor, which is that many times what the
+// epsilon goes with. sum: the sum of the squares is meant, not their mean.
+func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float64, times int) *Int {
+	t := b.Circuit.Tensors[id]
+	mean := r.Count
+	if sum {
+		mean = 1
+	}
+	// N is taken times 4^up, if that is needed for the epsilon. Below its digit
+	// number up/6 all of a row is 0.
+	up := 0
+	eps := float64(epsilon * float64(mean) * float64(times) * float64(times) * Pow2(2*t.Frac))
+	if eps < 1<<10 {
+		up = digitBits / 2
+	}
+	least, _ := new(big.Float).SetFloat64(math.Round(eps * Pow2(2*up))).Int(nil)
+	if least.Sign() == 0 {
+		least.SetInt64(1)
+	}
+	most := big.NewInt(b.Magnitude(id))
+	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count))).Lsh(most, uint(2*up)).Add(most, least)
+
+	// The last limb's squares, and any limb's, make sums of at most 2^29.
+	top := (29 - model.Log2Ceil(r.Count)) / 2
+	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
+	limbs := b.limbs(id, bits, top, 1)
+	digits := b.digits("sum of squares", b.squares(r, limbs, bits, 2*up, least), most)
+	first, lead, next := b.leading(r.Shape, digits)
+
+	// The scale of the result, as fine as there is room for, and that of the table:
+	// such that factors are shifted by whole limbs.
+	frac := 0
+	largest := float64(b.Magnitude(id))
+	root := math.Sqrt(float64(mean)) * largest / math.Sqrt(float64(largest*largest)+eps) * (1 + Pow2(-9))
+	for b.Room(float64(root*Pow2(frac+1)) + 1<<17) {
+		frac++
+	}
+	exp := (frac + 1) % normStep
+	for math.Sqrt(float64(mean))*Pow2(exp+normStep) <= 1<<(17+leadBits/2) {
+		exp += normStep
+	}
+	values := b.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
+	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", values)
+	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
+
+	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep, 1), func(i, digit int) int {
+		return digitBits/2*digit - bits*i + exp - 1 - up - frac
+	}, func(digit int) int {
+		if digit < up/(digitBits/2) {
+			return -1
+		}
+		return min(len(limbs)-1, max(0, (digitBits/2*(digit+1)-up-normTop+bits-1)/bits))
+	})
+	e.Frac = frac
+	e.Max = int64(root*Pow2(frac)) + 1<<17
+	e.Min = -e.Max
+	// Together the entries of a row have the norm that an entry alone can have, but
+	// for what rounding adds to each.
+	e.Norm = float64(root*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
+	return e
+}
+
+// RowNorm bounds the Euclidean norm of the rows of a tensor to which an accumulator
+// was rounded, of which the rows' norm is known; clamping makes them no longer.
+func (b *Builder) RowNorm(id model.TensorID, e *Int) {
+	if t := &b.Circuit.Tensors[id]; e.Norm > 0 && len(t.Shape) > 0 {
+		b.RowNorms[id] = float64(e.Norm*Pow2(t.Frac-e.Frac)) + float64(math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2)
+	}
+}
+
+// limbBits returns the size of limbs for numbers of the given width of which the
+// last limb has top bits: the least that makes as few as possible.
+func limbBits(width, top int) int {
+	most := min(3, (top+1)/normStep) * normStep
+	bits := normStep
+	for bits < most && (width-top+bits-1)/bits > (width-top+most-1)/most {
+		bits += normStep
+	}
+	return bits
+}
+
+// sumOfLimbs is Σ C_i·limb i, C_i being the factor over 2^shift(i, first digit). In a
+// row whose first digit has the number of a limb for its from, all limbs from that
+// one on count together, with its factor: their own would be too large where they
+// are 0. Where it has a negative number the row is 0.
+func (b *Builder) sumOfLimbs(r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *Int {
+	all := AllLabels(r.of)
+	sum := &Int{Shape: r.of}
+	add := func(x model.TensorID, i int, holds func(from int) bool) {
+		e := &Int{Shape: r.Shape, Max: model.Bound - 1}
+		for digit, is := range first {
+			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) {
+				p := b.rowProduct(r.Shape, b.suffix("factor", factor, max(0, t/normStep), normStep), is, 0)
+				e.Acc.Products = append(e.Acc.Products, p.Times(1<<max(0, -t)).Acc.Products...)
+			}
+		}
+		if len(e.Acc.Products) > 0 {
+			c := b.Exact(fmt.Sprintf("factor of limb %d", i), e)
+			sum.Acc.Products = append(sum.Acc.Products, model.Product{Coef: 1, A: x, B: c, LabelsA: all, LabelsB: r.labels})
+		}
+	}
+	for i := range limbs {
+		x := id
+		if i > 0 {
+			x = b.suffix("high limbs", limbs, i, bits)
+		}
+		add(x, i, func(from int) bool { return from == i })
+		if i+1 < len(limbs) {
+			add(limbs[i], i, func(from int) bool { return from > i })
+		}
+	}
+	return sum
+}
+
+// suffix is the number that limbs make from limb i on.
+func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model.TensorID {
+	if i == len(limbs)-1 {
+		return limbs[i]
+	}
+	t := model.Tensor{Name: name, Shape: b.Circuit.Tensors[limbs[0]].Shape, Kind: model.Virtual}
+	for k, limb := range limbs[i:] {
+		c := int64(1) << (bits * k)
+		t.Def = append(t.Def, model.Linear{Coef: c, Src: limb})
+		t.Min, t.Max = t.Min+c*b.Circuit.Tensors[limb].Min, t.Max+c*b.Circuit.Tensors[limb].Max
+	}
+	return b.Add(t)
+}
+
+// inverseRoots is the table of √(mean·2^exp/(2·key + 1)), rounded; keys that
+// leading bits never are have the greatest value of the others. mean·2^exp is at most
+// 2^46.
+func inverseRoots(mean, exp int) []int32 {
+	values := make([]int32, 1<<leadBits)
+	num := int64(mean) << (exp + 2) // four times, to round its root
+	for i := range values {
+		key := int64(max(i, 1<<(leadBits-2)))
+		// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
+		// number that it is not, more than a float64 is off: cut off it is exact.
+		root := int64(math.Sqrt(float64(num / (2*key + 1))))
+		values[i] = int32((root + 1) / 2)
+	}
+	return values
+}
+
+// squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.
+func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
+	w := wide{shape: r.Shape, constant: least}
+	for i := range limbs {
+		for j := range i + 1 {
+			e := b.Product(r.Shape, limbs[i], r.contracted, limbs[j], r.contracted, r.Count)
+			at := exp + bits*(i+j)
+			if i == j {
+				e.Min = 0
+			} else {
+				at++ // it is there twice
+			}
+			w.terms = append(w.terms, wideTerm{e, at})
+		}
+	}
+	return w
+}

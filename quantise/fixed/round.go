@@ -1,0 +1,300 @@
+package fixed
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// look adds the look-up out = table(⌊e/2^shift⌋), of which low has the remainder; None of a
+// shift of 0.
+func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableID, out model.TensorID) {
+	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
+		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Shift: shift, Lo: low, Table: table, Out: out, Den: model.None,
+	})
+}
+
+// LookupDirect adds the look-up out = table(e).
+func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
+	b.fit(e, 0, table)
+	b.look(e, 0, model.None, table, out)
+}
+
+// NarrowBits is the most that a narrow value has. Formats above it are wide: a table of all their values, or their product
+// with weights of a useful size in one accumulator, would be too large, so that
+// they are held in two limbs.
+const NarrowBits = 16
+
+// WideTable is the largest table that a wide value is rounded with; beyond it the
+// value is rounded to limbs.
+const WideTable = 17
+
+// narrowTable is the largest table that is taken for a function whatever the number
+// of entries. With limbs an entry takes three look-ups more, and each costs about as
+// much as a row: larger tables are for 2^rowsPerEntry times fewer entries than rows.
+const (
+	narrowTable  = 16
+	rowsPerEntry = 2
+)
+
+// FormatTable is the least table of a value with a format of its own, so that
+// values that differ little share one.
+const FormatTable = 12
+
+// RoundOn adds the look-ups of out = clamp(f(round(e))) on a scale, or on e's own
+// if that is coarser; out has at most the given bits. A table that would be too
+// large is done without: by limbs where f is a clamp to those bits, by a coarser
+// scale otherwise.
+func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) model.TensorID {
+	return b.roundOnLow(name, e, frac, bits, LowBits(bits), f)
+}
+
+// RoundCarry is RoundOn for what only sums read, so that it may have any limbs: both look-ups
+// have keys of about as many bits.
+func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
+	shift := max(e.Frac-frac, 0)
+	low := (TableBits(Keys(e, frac))+shift)/2 - shift
+	if t := (restTable{shift + low, shift}); low < 1 || shift == 0 || t.bits > MostRest || !b.Plan.paysRest(t) {
+		low = LowBits(FormatBits)
+	}
+	return b.roundOnLow(name, e, frac, FormatBits, low, WholeLine)
+}
+
+// roundOnLow is RoundOn with a low limb of k bits, if the value is rounded to limbs.
+func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
+	frac = max(min(frac, e.Frac), e.Frac-MaxRounding)
+	line := f == WholeLine
+	table := TableBits(Keys(e, frac))
+	few := table > narrowTable && b.Entries(e.Shape) < 1<<(table-rowsPerEntry) // for which such a table costs more than limbs do
+	if !line && bits > NarrowBits && (few || table > model.MaxTableBits) && f == rectifier {
+		return b.rectified(name, e, frac, bits)
+	}
+	if over := bits - NarrowBits; !line && table > model.MaxTableBits && over > 0 {
+		frac, bits = frac-over, NarrowBits
+		table = max(table-over, TableBits(Keys(e, frac))) // which rounds up
+	}
+	if !line && (table > model.MaxTableBits || few && table > bits+1) {
+		e = b.View(b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), f), nil, e.Shape)
+		table = TableBits(Keys(e, frac))
+	}
+	lo, hi := f.within(frac, bits)
+	if e.stays(frac, f, lo, hi) {
+		return b.VirtualOf(name, e)
+	}
+	b.Reported(e, frac, bits)
+	if line {
+		table = min(max(table, FormatTable), 30-(e.Frac-frac))
+		if table > WideTable || bits > leastLimbed && b.sparse(clampTable{lo, hi, table}, e.Shape) {
+			return b.RoundSplit(name, e, frac, bits, k, f)
+		}
+	}
+	return b.RoundOnce(name, e, frac, bits, table, f)
+}
+
+// within is the clamp of f in integers on a scale, and to at most the given bits: as far below
+// zero as above, so that products of two such values are 2^(a+b) at most.
+func (f Piecewise) within(frac, bits int) (lo, hi int64) {
+	top := int64(1)<<bits - 1
+	lo, hi = f.At(frac)
+	return max(lo, -top), min(hi, top)
+}
+
+// stays reports whether e is a sum of views of which rounding to a scale and clamping to
+// [lo, hi] leave everything as it is.
+func (e *Int) stays(frac int, f Piecewise, lo, hi int64) bool {
+	kmin, kmax := Keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	return e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Views() && len(e.Acc.Linear) > 0
+}
+
+// RoundOnce is RoundOn with one look-up, in a table of that size or a little larger.
+func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecewise) model.TensorID {
+	lo, hi := f.within(frac, bits)
+	return b.roundIn(name, e, frac, f, lo, hi, min(max(table, FormatTable), 30-(e.Frac-frac)))
+}
+
+// roundIn adds the look-up of out = f(round(e)), clamped to [lo, hi], in a table of 2^bits
+// rows. Where that is less than f has and e may be beyond it, clamping counts as saturation.
+// An accumulator whose keys take a larger table is refused.
+func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int64, bits int) model.TensorID {
+	flo, fhi := f.At(frac)
+	kmin, kmax := Keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	out := b.Witness(name, e.Shape, frac, outMin, outMax)
+	low, high := kmin < lo && lo > flo && f.Kind == Keep, kmax > hi && hi < fhi
+	if f.Kind == Absolute {
+		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
+	}
+	table := b.PiecewiseOf(f.Kind, lo, hi, bits)
+	b.Clamped(table, f.Kind, lo, hi, low, high)
+	b.Lookup(e, frac, table, out)
+	return out
+}
+
+// Reported notes the precision of a step that has what it asks for.
+func (b *Builder) Reported(e *Int, frac, bits int) {
+	b.Steps = append(b.Steps, StepNeed{StepReport{
+		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
+	}, 1})
+}
+
+// leastLimbed is the least size of a value that limbs hold: a low limb's.
+const leastLimbed = 10
+
+// LowBits is the size of the low limb of a value.
+func LowBits(bits int) int {
+	if bits <= NarrowBits {
+		return 10
+	}
+	return min((bits+1)/2, mostLow)
+}
+
+// mostLow is the most that a low limb has.
+const mostLow = 13
+
+// MaxRounding is the most bits that one look-up rounds off: an accumulator has
+// no more.
+const MaxRounding = 28
+
+// Round adds the look-ups of out = clamp(f(round(e))) on a scale that gives
+// magnitudes up to reach, 0 if nothing is known of them, the given number of bits, or
+// fewer if the static bound would need a larger table. It returns the
+// result's tensor, of e's shape.
+func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewise) model.TensorID {
+	// A value that asks for more than the model's usual bits gets them as far
+	// as the tables reach, but does not ask for larger ones.
+	usual := min(bits, b.Plan.Bits)
+	top := int64(1)<<bits - 1
+	frac, want := e.Frac, e.Frac
+	if reach > 0 {
+		frac = FloorLog2(float64(top) / reach)
+		want = FloorLog2(float64(int64(1)<<usual-1) / reach)
+	}
+	// Finer than the accumulator itself means nothing.
+	frac, want = min(frac, e.Frac), min(want, e.Frac)
+	half := int64(1) << (b.Plan.TableBits - 1)
+	fits := func(frac int) bool {
+		lo, hi := Keys(e, frac)
+		return lo >= -half && hi < half
+	}
+	frac, want = max(frac, e.Frac-MaxRounding), max(want, e.Frac-MaxRounding)
+	wide := frac
+	for !fits(frac) {
+		frac--
+	}
+	needTable := TableBits(Keys(e, want)) // with which the wanted scale would fit
+	if reach == 0 {
+		needTable = 1 // nothing is known about the scale, so nothing is lost
+	}
+	if needTable > CheapTable && f == WholeLine && usual > leastLimbed {
+		return b.RoundOn(name, e, wide, bits, f) // in limbs
+	}
+	b.Steps = append(b.Steps, StepNeed{StepReport{
+		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual,
+		Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
+	}, needTable})
+	lo, hi := f.At(frac)
+	lo, hi = max(lo, -top-1), min(hi, top)
+	if e.stays(frac, f, lo, hi) {
+		return b.VirtualOf(name, e)
+	}
+	return b.roundIn(name, e, frac, f, lo, hi, b.TableFor(e, frac))
+}
+
+// TableFor returns the size of the piecewise table for keys of e on the given
+// scale: the model's own, unless more bits than usual must be dropped. Then the
+// keys are as many bits shorter, as e is within 2^29.
+func (b *Builder) TableFor(e *Int, frac int) int {
+	return min(b.Plan.TableBits, 30-(e.Frac-frac))
+}
+
+// RoundTo rounds e to the given frac, or a coarser one if the largest tables
+// are too small, without a clamp; for operands of sums, where what matters is
+// the scale. What rounds to nothing on that scale becomes a constant.
+func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
+	half := int64(1) << (b.Plan.TableBits - 1)
+	lo, hi := Keys(e, frac)
+	if e.Frac-frac > MaxRounding || lo == 0 && hi == 0 {
+		zero := b.Fixed(name, nil, frac, 0, 0, func([]int32, int) {})
+		return b.Virtual(name, e.Shape, []model.Linear{{Coef: 1, Src: zero, View: LabelView(nil, e.Shape)}}, frac)
+	}
+	if own := b.OwnTables || b.Plan.TableBits >= CheapTable; own && (lo < -half || hi >= half) {
+		return b.RoundOn(name, e, frac, FormatBits, WholeLine) // with a table of its own, or limbs
+	}
+	for lo < -half || hi >= half {
+		frac--
+		lo, hi = Keys(e, frac)
+	}
+	out := b.Witness(name, e.Shape, frac, lo, hi)
+	// The model's clamp table will do if it does not clamp these keys.
+	top, bits := int64(1)<<b.Plan.Bits, b.TableFor(e, frac)
+	if lo < -top || hi >= top {
+		top, bits = half, model.Log2Ceil(int(max(-lo, hi+1)))+1
+	}
+	b.Lookup(e, frac, b.PiecewiseOf(Keep, -top, top-1, bits), out)
+	return out
+}
+
+// Lookup adds the step out = table(round(e·2^(frac−e.Frac))) and the range
+// steps of its remainder. out may be None for a range table.
+func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.TensorID) {
+	shift := e.Frac - frac
+	if shift == 0 {
+		b.LookupDirect(e, table, out)
+		return
+	}
+	// Scale up to the model's common shift where that is exact, so that all
+	// remainders share one range table.
+	if k := min(b.Plan.Shift(), 30-b.Circuit.Tables[table].Bits); shift < k {
+		if s := k - shift; float64(e.Abs())*Pow2(s) < model.Bound-Pow2(k) && coefficients(e)*Pow2(s) < model.Bound {
+			e = e.Times(1 << s)
+			shift = k
+		}
+	}
+	tooWide := shift > model.MaxShift || e.Abs()+1<<(shift-1) >= model.Bound || shift+b.Circuit.Tables[table].Bits > 30
+	if tooWide && !b.Draft {
+		Refuse("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
+	}
+	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
+	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
+	// would leave the table for that, which rounds down a little more.
+	half := int64(1) << (shift - 1)
+	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
+		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
+	}
+	e = e.PlusConst(half)
+	b.fit(e, shift, table)
+	b.look(e, shift, lo, table, out)
+	b.inRange(b.View(lo, nil, e.Shape), shift)
+}
+
+// fit refuses a look-up whose table has not all keys of its accumulator: inputs within
+// their ranges would have no proof.
+func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
+	t := &b.Circuit.Tables[table]
+	first, last := acc.Min>>shift, acc.Max>>shift
+	switch {
+	case b.Draft: // which nobody runs
+	case acc.Abs() >= model.Bound:
+		Refuse("an accumulator of up to %d may not be within ±2^30", acc.Abs())
+	case !t.Contains(first) || !t.Contains(last):
+		Refuse("keys from %d to %d do not fit in a table of 2^%d rows from %d", first, last, t.Bits, t.Min)
+	}
+}
+
+// inRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
+// when the model's range table is smaller and a larger one does not pay.
+func (b *Builder) inRange(e *Int, bits int) {
+	k := b.Plan.Shift()
+	if bits <= k || b.paysRest(restTable{bits: bits}, e.Shape) {
+		b.look(e, 0, model.None, b.RangeTable(bits), model.None)
+		return
+	}
+	if bits > 30 {
+		Refuse("a range of %d bits", bits)
+	}
+	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<k-1)
+	b.look(e, k, lo, b.RangeTable(bits-k), model.None)
+	b.look(b.View(lo, nil, e.Shape), 0, model.None, b.RangeTable(k), model.None)
+}
+
+// FormatBits is the most bits that a value has, sign excluded.
+const FormatBits = 28

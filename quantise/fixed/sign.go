@@ -1,0 +1,69 @@
+package fixed
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// directBits is the largest table that a sign is looked up in as it is: wider
+// accumulators are cut, and the sign is that of their upper bits.
+const directBits = 14
+
+// NotNegative is 1 where e ≥ 0 and 0 where e < 0, by look-ups: of e in a table of
+// two pieces, or of e's upper bits, which ⌊e/2^s⌋ are, with the sign of e.
+func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
+	out := b.Witness(name, e.Shape, 0, 0, 1)
+	bits := TableBits(e.Min, e.Max)
+	if bits <= directBits {
+		b.LookupDirect(e, b.signTable(directBits), out)
+		return out
+	}
+	shift := max(min(b.Plan.Shift(), bits-1), bits-model.MaxTableBits)
+	rest := b.Cut(e, shift, b.signTable(max(bits-shift, directBits)), out)
+	b.inRange(rest, shift)
+	return out
+}
+
+// IsZero is 1 where e = 0 and 0 elsewhere: by a table of three pieces, or as
+// [e ≥ 0] − [e ≥ 1].
+func (b *Builder) IsZero(name string, e *Int) *Int {
+	if TableBits(e.Min, e.Max) <= directBits {
+		out := b.Witness(name, e.Shape, 0, 0, 1)
+		b.LookupDirect(e, b.ZeroTable(directBits), out)
+		return b.View(out, nil, e.Shape)
+	}
+	least, beyond := b.NotNegative(name, e), b.NotNegative(name, e.PlusConst(-1))
+	z := b.View(least, nil, e.Shape).Plus(b.View(beyond, nil, e.Shape).Times(-1))
+	z.Min, z.Max = 0, 1
+	return z
+}
+
+// Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Where e may be beyond
+// the clamp, that counts as saturation.
+func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
+	id := b.Witness(name, e.Shape, e.Frac, lo, hi)
+	table := b.PiecewiseOf(Keep, lo, hi, bits)
+	b.Clamped(table, Keep, lo, hi, e.Min < lo, e.Max > hi)
+	b.LookupDirect(e, table, id)
+	return b.View(id, nil, e.Shape)
+}
+
+// ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table: lo plus
+// what e is above it, where it is, and likewise below hi.
+func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {
+	above := func(e *Int) *Int { // max(e, 0)
+		c := b.NotNegative(name+", within", e)
+		id := b.TensorOf(name+", by", e)
+		out := b.rowProduct(e.Shape, c, id, max(e.Max, 0))
+		out.Frac = e.Frac
+		return out
+	}
+	if e.Min < lo {
+		e = above(e.PlusConst(-lo)).PlusConst(lo)
+	}
+	if e.Max > hi {
+		y := above(e.Times(-1).PlusConst(hi)).Times(-1).PlusConst(hi)
+		y.Min, y.Max = max(min(e.Min, hi), lo), hi
+		e = y
+	}
+	return e
+}

@@ -1,0 +1,396 @@
+package fixed
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Sums of so many exponentials, of up to 16 bits, fit an accumulator.
+const LongestText = 1 << 13
+
+// Masked scores of a text may be lowered below all others, by a gap so large that their
+// exponentials, of at most 16 bits, are exactly 0. Then a score is a sum of the rounded score and
+// a multiple of the mask, and keys need no products with the mask. This is done where it does
+// not make the tables of exponentials larger. Every row must have an entry that is not masked:
+// otherwise its masked scores would have shares.
+
+const loweredBy = 12 // beyond all scores' spread
+
+// Gap is how much the scores that are not masked are raised above the others.
+func (b *Builder) Gap(m Scores) int64 {
+	t := b.Circuit.Tensors[m.ID]
+	return t.Max - t.Min + int64(loweredBy)<<t.Frac
+}
+
+// KeysOf is the size of the table of exponentials of scores that are not lowered, which is at
+// most 2^16 unless there is no way.
+func (b *Builder) KeysOf(m Scores) int {
+	t := b.Circuit.Tensors[m.ID]
+	return min(KeyBits(m, t.Max-t.Min, t.Frac, FinestKeys(m, t.Max-t.Min, t.Frac)), 16)
+}
+
+// LoweredScores raises all scores that a mask of 0 and 1 leaves.
+func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Scores {
+	t := b.Circuit.Tensors[m.ID]
+	if t.Frac < 0 || t.Frac > FinestKey {
+		Refuse("scores on a scale of %d bits are not lowered", t.Frac)
+	}
+	gap := b.Gap(m)
+	m.Keys = b.KeysOf(m)
+	m.ID = b.Add(model.Tensor{ // whatever the mask's range is said to be
+		Name: "scores, masked", Shape: m.Shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max + gap,
+		Def: []model.Linear{{Coef: 1, Src: m.ID}, {Coef: gap, Src: mask, View: LabelView(labels, m.Shape)}},
+	})
+	return m
+}
+
+// FinestKey is the finest scale that keys of a Softmax need: rounding to 2^−FinestKey makes a
+// relative error of as much.
+const FinestKey = 12
+
+// Keys that are coarser than 2^-LeastKey are those of scores near the maximum alone.
+const LeastKey = 9
+
+// SharesOf makes the shares themselves, 1 being 2^bits; what is summed is 2^summed.
+func (b *Builder) SharesOf(m Scores, name string, summed, bits int) model.TensorID {
+	if c, ok := b.FineCut(m); ok {
+		return b.fineShares(m, c, name, summed, bits)
+	}
+	return b.probabilities(b.Shares(m, summed), name, summed, bits)
+}
+
+// probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
+// 2^summed.
+func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.TensorID {
+	one := int64(1) << bits
+	shape := s.Key.Shape
+	id := b.Witness(name, shape, bits, 0, one)
+	b.Lookup(s.Key, s.Key.Frac, s.table(bits), id)
+	width := s.Scores.Width
+	// The logarithm is off by what logOfDigits is, and by one unit of keys, or by less where it
+	// rounds to 0. An exponential that was summed is too small by half a unit at most, and their
+	// sum is at least 1. A share is too large by half a unit at most.
+	more := float64(width - 1) // beside one, in units of that
+	if s.Key.Frac >= 0 {
+		more = elementary.Expm1(logError + Pow2(-s.Key.Frac))
+	}
+	each := float64(float64(width) * Pow2(-summed-1))
+	more += float64(each * (1 + more))
+	b.RowSums[id] = one + int64(math.Ceil(Pow2(bits)*more)) + int64(width+1)/2
+	return id
+}
+
+// Shares are what a Softmax and its logarithm have in common.
+type Shares struct {
+	// Key is x − max − log Σ exp(x − max), or the table's first key where x is
+	// masked.
+	Key *Int
+	// table gives the exponentials of keys, 1 being 2^bits.
+	table func(bits int) model.TableID
+
+	// The key is 2^fine times a score, less the maximum and the logarithm (under). least is its
+	// lower bound.
+	Scores Scores
+	Top    model.TensorID
+	Fine   int
+	Least  int64
+	Under  func(name string, top model.TensorID) model.TensorID
+}
+
+// MostLog is the largest logarithm of a sum of so many shares of at most 1, on a
+// scale.
+func MostLog(width, frac int) int64 {
+	return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*Pow2(frac)))+2)
+}
+
+// Shares makes the keys. What is summed has that many bits.
+func (b *Builder) Shares(m Scores, bits int) Shares {
+	t := b.Circuit.Tensors[m.ID]
+	logMax := func(frac int) int64 { return MostLog(m.Width, frac) }
+	top := b.rowMax(m)
+	spread := t.Max - t.Min
+
+	rows := func(fine int) int { return KeyBits(m, spread, t.Frac, fine) }
+	fine := FinestKeys(m, spread, t.Frac)
+	all, allTop, allSpread := m, top, spread
+	if t.Frac+fine < LeastKey {
+		// Most of the table is for shares that are nothing.
+		m, top, spread = b.nearMaximum(m, top, spread, -t.Frac)
+		fine = FinestKeys(m, spread, t.Frac)
+	}
+	keyFrac := t.Frac + fine
+	if rows(fine) > model.MaxTableBits {
+		Refuse("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
+	}
+	first := -int64(1) << rows(fine)
+	table := func(bits int) model.TableID { return b.expTable(keyFrac, first, bits) }
+
+	exp := b.Witness("exponential", m.Shape, bits, 0, 1<<bits)
+	b.Lookup(m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
+
+	log := b.logOfSum(exp, m.Width, keyFrac, logMax(keyFrac))
+	under := func(name string, top model.TensorID) model.TensorID {
+		t := b.Circuit.Tensors[top]
+		return b.Add(model.Tensor{
+			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(keyFrac),
+			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
+		})
+	}
+	key := m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first+1)
+	return Shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+}
+
+// KeyBits is the size of the table of exponentials of scores on a scale, with that spread,
+// whose keys are so many bits finer.
+func KeyBits(m Scores, spread int64, frac, fine int) int {
+	return model.Log2Ceil(int(spread<<fine + MostLog(m.Width, frac+fine) + 2))
+}
+
+// FinestKeys is how many bits finer than scores their keys are. The rounding of the logarithm is
+// an error of all shares of a row, so keys are as fine as a table of moderate size allows.
+func FinestKeys(m Scores, spread int64, frac int) (fine int) {
+	small, most := 14, 16
+	if m.Entries >= 1<<small {
+		small = 16
+	}
+	if m.Keys > 0 {
+		most = m.Keys
+	}
+	rows := func(fine int) int { return KeyBits(m, spread, frac, fine) }
+	for rows(fine+1) <= most && (frac+fine < 10 || rows(fine+1) <= small && frac+fine < FinestKey) {
+		fine++
+	}
+	return fine
+}
+
+// FarBelow is how far below the maximum a score's exponential is nothing.
+const FarBelow = 24
+
+// nearMaximum is the scores less their maximum, on the same scale of 2^unit, clamped at −FarBelow
+// and moved up so that they begin at 1; masked ones are 0. It returns the new maximum and spread
+// as well.
+func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit int) (Scores, model.TensorID, int64) {
+	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))
+	bits := model.Log2Ceil(int(spread) + 2)
+	first := -int64(1) << bits
+	name := fmt.Sprintf("near the maximum, from %d, %d", least, bits)
+	rows := int64(1) << bits
+	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first + 1, Values: model.None, Pieces: []model.Piece{
+		{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least},
+	}}
+	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
+	b.Lookup(m.Less(b, top, 0, -unit, first+1), -unit, b.addTable(name, t), id)
+	shape := b.Circuit.Tensors[top].Shape
+	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
+	m.ID = id
+	return m, top, 1 - least
+}
+
+// expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
+// That of the first key, which stands for masked entries, is 0.
+func (b *Builder) expTable(frac int, first int64, bits int) model.TableID {
+	values := b.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+		values := make([]int32, -first)
+		for i := 1; i < len(values); i++ {
+			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp(float64(first+1+int64(i))*Pow2(-frac))))
+		}
+		return values
+	})
+	return b.FuncTable("exp", first+1, values)
+}
+
+// Scores are those of a Softmax: all of them, or with a mask the ones that count,
+// from 0 on, with 0 in place of the others.
+type Scores struct {
+	ID     model.TensorID
+	Shape  []int
+	Mask   model.TensorID // of 0 and 1; None without
+	labels []int
+
+	Width   int  // of a row, at most
+	Open    bool // whether that is free
+	Entries int  // Builder.Entries of the shape
+	Keys    int  // most bits of the table of exponentials that keys are made finer for, if not 0
+}
+
+// MaskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
+func (b *Builder) MaskedScores(m Scores, mask model.TensorID, labels []int) Scores {
+	t := b.Circuit.Tensors[m.ID]
+	e := b.Product(m.Shape, m.ID, AllLabels(m.Shape), mask, labels, 1)
+	e.Acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: LabelView(labels, m.Shape)}}
+	e.Min, e.Max, e.Frac = 0, t.Max-t.Min, t.Frac
+	m.ID, m.Mask, m.labels = b.Exact("scores, masked", e), mask, labels
+	return m
+}
+
+// Less is 2^fine·x less a tensor of one number a row, which is at least as large: it
+// is not below least, which it is where x is masked.
+func (s Scores) Less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
+	e := &Int{Shape: s.Shape, Frac: frac, Min: least, Max: 0}
+	e.Acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.ID}}
+	if s.Mask == model.None {
+		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: -1, Src: row, View: BroadcastView(l.Circuit.Tensors[row].Shape, s.Shape)})
+		return e
+	}
+	row, labels := l.Squeezed(row, s.Shape)
+	e.Acc.Products = []model.Product{{Coef: -1, A: row, B: s.Mask, LabelsA: labels, LabelsB: s.labels}}
+	e.Acc.Const = least
+	e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: -least, Src: s.Mask, View: LabelView(s.labels, s.Shape)})
+	return e
+}
+
+// logOfSum is the logarithm of the sums along the last axis, which they keep, of
+// exponentials of which one is 1: rounded to frac bits, at least 0 and at most most.
+func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []model.Linear {
+	t := b.Circuit.Tensors[exp]
+	last := len(t.Shape) - 1
+	if (elementary.Log(float64(width))+0.01)*Pow2(frac) < 0.49 {
+		return nil // it rounds to nothing beside scores this coarse
+	}
+	expBits := t.Frac
+	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
+	for from, size := 0, int((model.Bound-1)/t.Max); from < t.Shape[last]; from += size {
+		n := min(size, t.Shape[last]-from)
+		view := &model.View{Groups: append(IdentityGroups(last), model.Group{
+			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
+		})}
+		e := b.View(exp, view, w.shape)
+		e.Max *= int64(min(size, width-from))
+		w.terms = append(w.terms, wideTerm{e, 0})
+	}
+	digits := b.digits("sum", w, big.NewInt(int64(width)*t.Max))
+	// Rounded to the scale of keys.
+	shift := LogBits - frac
+	if shift < 0 {
+		Refuse("logarithms on a scale of %d bits", frac)
+	}
+	e := b.logOfDigits(w.shape, digits, expBits)
+	e.Max = max(most, 8) << shift
+	if shift == 0 {
+		return e.Acc.Linear
+	}
+	e.Acc.Const = 1 << (shift - 1)
+	var log []model.Linear
+	for i, p := range b.pieces("logarithm", e, shift)[1:] {
+		log = append(log, p.Times(1<<(digitBits*i)).Acc.Linear...)
+	}
+	return log
+}
+
+// Scores too many for a table of all their exponentials are taken in limbs,
+// x = 2^c·high + low: with the unit 2^−F of x and u = 2^(c−F) of the high limb,
+//
+//	exp(x + u/4) = exp((high + 3/4)·u)·(1 + grown(low)/2^F),   grown(low) = 2^F·(exp(low/2^F − u/2) − 1),
+//
+// with a look-up for each factor and their product, which is rounded. Where exponentials are so
+// small that the low limb makes no difference, this is right in the mean. The maximum is that of
+// the high limbs. The quarter of a unit makes what is summed at least 1; the logarithm of the sum
+// has it as well, so that it cancels in the key.
+const (
+	leastFineSpread = 18 // bits of what lies between the least score and the greatest; tables do for fewer
+	fineRows        = 15 // bits of the high limbs' spread
+	// The high limbs' unit: the logarithm is wrong by less than a quarter of it.
+	leastFineUnit, mostFineUnit = 7, 10
+	FineShareBits               = 20
+)
+
+// FineCut returns the size of the low limb of scores that are taken in limbs.
+func (b *Builder) FineCut(m Scores) (c int, ok bool) {
+	t := b.Circuit.Tensors[m.ID]
+	if m.Mask != model.None || m.Open || t.Max-t.Min < 1<<leastFineSpread || t.Frac > LogBits {
+		return 0, false
+	}
+	spread := model.Log2Ceil(int(t.Max-t.Min) + 1)
+	c = max(spread-fineRows, t.Frac-mostFineUnit)
+	c = min(c, t.Frac-leastFineUnit)
+	return c, c > 0 && c <= mostLow && spread-c <= fineRows+1
+}
+
+// fineShares makes the shares of a Softmax of scores in limbs, 1 being 2^bits, and what is
+// summed 2^summed.
+func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) model.TensorID {
+	t := b.Circuit.Tensors[m.ID]
+	kmin, kmax := t.Min>>c, t.Max>>c
+	high := b.Witness("scores, high", t.Shape, t.Frac-c, kmin, kmax)
+	low := b.Cut(b.View(m.ID, nil, t.Shape), c, b.PiecewiseOf(Keep, -model.Bound, model.Bound, TableBits(kmin, kmax)), high)
+	keyFrac := t.Frac - c
+
+	m.ID = high
+	top, spread := b.rowMax(m), kmax-kmin
+	m, top, spread = b.nearMaximum(m, top, spread, -keyFrac)
+	first := -int64(1) << model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
+	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
+	times := func(name string, e *Int, shift, bits int, low *Int) model.TensorID {
+		table, greatest := b.fineExpTable(keyFrac, first, bits)
+		exp := b.Witness(name+", high", t.Shape, bits, 0, greatest)
+		if shift == 0 {
+			b.LookupDirect(e, table, exp)
+		} else {
+			low = b.Cut(e, shift, table, exp)
+		}
+		product := b.Product(t.Shape, exp, AllLabels(t.Shape), b.grown(low, c, t.Frac), AllLabels(t.Shape), 1)
+		product.Frac = bits + t.Frac
+		lo, hi := Keys(product, bits)
+		rest := b.Witness(name+", low", t.Shape, bits, lo, hi)
+		b.Lookup(product, bits, b.PiecewiseOf(Keep, lo, hi, TableBits(lo, hi)), rest)
+		// Not negative, as what the low limb takes is a small part of the other.
+		return b.Add(model.Tensor{
+			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: bits, Max: greatest + hi,
+			Def: []model.Linear{{Coef: 1, Src: exp}, {Coef: 1, Src: rest}},
+		})
+	}
+	exp := times("exponential", m.Less(b, top, 0, keyFrac, first+1), 0, summed, low)
+
+	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // what each has beyond 1
+	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
+	tt := b.Circuit.Tensors[top]
+	under := b.Add(model.Tensor{
+		Name: "maximum and logarithm", Shape: tt.Shape, Kind: model.Virtual, Frac: t.Frac, Min: tt.Min << c, Max: tt.Max<<c + logMax,
+		Def: append([]model.Linear{{Coef: 1 << c, Src: top}}, log...),
+	})
+	key := m.Less(b, under, c, t.Frac, -spread<<c-logMax)
+	key = key.Plus(low)
+	key.Max = 1<<c - 1
+	id := times(name, key, c, bits, nil)
+
+	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups
+	// of low limbs, and a little more than one unit of each share that was summed, and of the share
+	// itself.
+	each := float64(float64(m.Width) * 1.0625)
+	more := elementary.Expm1(Pow2(-10) + float64(4*Pow2(-t.Frac)) + float64(each*Pow2(-summed)))
+	b.RowSums[id] = 1<<bits + int64(math.Ceil(float64(Pow2(bits)*more)+each)) + 1
+	return id
+}
+
+// fineExpTable is the table of exp((key + 3/4)·2^−frac), 1 being 2^bits, for keys in
+// [first, 0], with its greatest value.
+func (b *Builder) fineExpTable(frac int, first int64, bits int) (model.TableID, int64) {
+	values := b.column(fmt.Sprint("fine exp ", frac, first, bits), func() []int32 {
+		values := make([]int32, -first)
+		for i := range values {
+			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+0.75)*Pow2(-frac))))
+		}
+		return values
+	})
+	return b.FuncTable("exp", first+1, values), int64(values[len(values)-1])
+}
+
+// grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
+// it forces.
+func (b *Builder) grown(e *Int, bits, frac int) model.TensorID {
+	values := b.column(fmt.Sprint("grown ", frac, bits), func() []int32 {
+		values := make([]int32, 1<<bits)
+		for i := range values {
+			values[i] = int32(math.Round(Pow2(frac) * elementary.Expm1(float64(i-len(values)/2)*Pow2(-frac))))
+		}
+		return values
+	})
+	id := b.Witness("grown", e.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
+	b.LookupDirect(e, b.FuncTable("exp − 1", 0, values), id)
+	return id
+}

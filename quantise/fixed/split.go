@@ -1,0 +1,192 @@
+package fixed
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// SplitMoved is SplitOf for a tensor whose entries may be those of another one, which
+// is cut instead.
+func (b *Builder) SplitMoved(id model.TensorID) Split {
+	t := b.Circuit.Tensors[id]
+	if _, known := b.Splits[id]; known || t.Kind != model.Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View.Sums() {
+		return b.SplitOf(id)
+	}
+	p := b.SplitMoved(t.Def[0].Src)
+	for _, limb := range []*model.TensorID{&p.High, &p.Low} {
+		from := b.Circuit.Tensors[*limb]
+		*limb = b.Add(model.Tensor{Name: from.Name, Shape: t.Shape, Kind: model.Virtual, Frac: from.Frac, Min: min(from.Min, 0), Max: max(from.Max, 0),
+			Def: []model.Linear{{Coef: 1, Src: *limb, View: t.Def[0].View}}})
+	}
+	b.Splits[id] = p
+	return p
+}
+
+// limbs cuts the entries x of a tensor into limbs, lowest first, with
+// x = Σ 2^(bits·i)·limb i, in look-ups: one a limb and entry. Every limb but the
+// last lies in [−2^(bits−1), 2^(bits−1)), and the last within ±2^top; of these
+// there are as few as x needs, one if it fits by itself, and at least as many as
+// asked for. From limb i on they make x/2^(bits·i), rounded to within a half and
+// 2^−bits.
+//
+// A look-up of x + h, h half a unit of every limb that is cut off, has the last
+// limb for its key; a look-up of the remainder the next, and so on; what is left
+// in the end is looked up in a range. Every remainder is thereby kept below the
+// shift that it is one of (model.rangeBits), so that each look-up forces its own.
+func (b *Builder) limbs(id model.TensorID, bits, top, least int) []model.TensorID {
+	t := b.Circuit.Tensors[id]
+	n, h, lo, hi := 1, int64(0), t.Min, t.Max
+	for ; n < least || lo < -1<<top || hi > 1<<top; n++ {
+		h += 1 << (bits*n - 1)
+		lo, hi = (t.Min+h)>>(bits*n), (t.Max+h)>>(bits*n)
+	}
+	if n == 1 {
+		return []model.TensorID{id}
+	}
+	limbs := make([]model.TensorID, n)
+	rest := b.View(id, nil, t.Shape)
+	rest.Acc.Const = h
+	low := model.Tensor{Name: t.Name + ", low limb", Shape: t.Shape, Kind: model.Virtual, Frac: t.Frac, Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1,
+		Def: []model.Linear{{Coef: 1, Src: id}}}
+	for i := n - 1; i > 0; i-- {
+		first, last, table := -int64(1)<<(bits-1), int64(1)<<(bits-1)-1, model.TableID(0)
+		if i == n-1 {
+			first, last = lo, hi
+			table = b.PiecewiseOf(Keep, -model.Bound, model.Bound, model.Log2Ceil(int(max(-lo, hi+1)))+1)
+		} else {
+			table = b.ShiftedTable(bits, first)
+		}
+		limbs[i] = b.Witness(fmt.Sprintf("%s, limb %d", t.Name, i), t.Shape, 0, first, last)
+		rest = b.Cut(rest, bits*i, table, limbs[i])
+		low.Def = append(low.Def, model.Linear{Coef: -1 << (bits * i), Src: limbs[i]})
+	}
+	b.inRange(rest, bits)
+	limbs[0] = b.Add(low)
+	return limbs
+}
+
+// Cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder. What
+// keeps the remainder in its range, a look-up of it alone, is the caller's to add.
+func (b *Builder) Cut(e *Int, shift int, table model.TableID, out model.TensorID) *Int {
+	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
+	b.fit(e, shift, table)
+	b.look(e, shift, lo, table, out)
+	return b.View(lo, nil, e.Shape)
+}
+
+// Split are the two limbs of a wide tensor, which is 2^bits·high + low with
+// 0 ≤ low < 2^bits. Look-ups force them.
+type Split struct {
+	High, Low model.TensorID
+	Bits      int
+}
+
+// RoundSplit rounds e to a scale, as two limbs: with s = e.Frac − frac and low limbs of k
+// bits
+//
+//	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
+//
+// A second look-up, of the rest in a table of its upper bits, forces the rest's range and
+// gives the low limb at once; where such a table has too few uses two look-ups do, of the
+// low limb and of the remainder.
+//
+// The clamp to the given bits is that of the high limb: beyond it, the low limb
+// is what it would be without. Of what is clamped that counts as saturated which f, the
+// function that is made of the value, is not flat beyond.
+func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
+	shift := e.Frac - frac
+	one := shift > 0 && b.paysRest(restTable{shift + k, shift}, e.Shape)
+	// The remainder's range is as large as low's, if that is exact.
+	if up := k - shift; shift > 0 && !one && up > 0 && b.fits30(e.PlusConst(1<<(shift-1)), up) && b.fits30(e.PlusConst(-1<<(shift-1)), up) {
+		e = e.Times(1 << up)
+		shift = k
+	}
+	half := int64(0)
+	if shift > 0 {
+		half = 1 << (shift - 1)
+	}
+	// Where the static bound is far beyond the calibrated range the low limb gives the
+	// high one room.
+	for k < mostLow && TableBits((e.Min+half)>>(shift+k), (e.Max+half)>>(shift+k)) > model.MaxTableBits {
+		k++
+	}
+	kmin, kmax := (e.Min+half)>>(shift+k), (e.Max+half)>>(shift+k)
+	top := int64(1) << max(bits-k, 0)
+	lo, hi := max(kmin, -top), min(kmax, top-1)
+	high := b.Witness(name+", high", e.Shape, frac-k, lo, hi)
+	table := TableBits(kmin, kmax)
+	if table > model.MaxTableBits || e.Abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {
+		Refuse("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
+	}
+	rest := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<(shift+k)-1)
+	var clamp model.TableID
+	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
+		clamp = b.PiecewiseOf(Keep, -model.Bound, model.Bound, table)
+	} else {
+		clamp = b.PiecewiseOf(Keep, lo, hi, table)
+		flo, fhi := f.At(frac)
+		b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
+	}
+	b.look(e.PlusConst(half), shift+k, rest, clamp, high)
+	low := rest
+	if shift > 0 {
+		low = b.Witness(name+", low", e.Shape, frac, 0, int64(1)<<k-1)
+	}
+	switch {
+	case one:
+		b.LookupDirect(b.View(rest, nil, e.Shape), b.highBitsTable(k, shift), low)
+	case shift > 0:
+		remainder := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<shift-1)
+		b.look(b.View(rest, nil, e.Shape), shift, remainder, b.ShiftedTable(k, 0), low)
+		b.inRange(b.View(remainder, nil, e.Shape), shift)
+	default:
+		b.inRange(b.View(low, nil, e.Shape), k)
+		b.Circuit.Tensors[low].Frac = frac
+	}
+	return b.joined(name, Split{high, low, k})
+}
+
+// rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the
+// given bits, times 1 where the high one is not negative, and 0 elsewhere.
+func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID {
+	id := b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), rectifier)
+	p := b.SplitOf(id)
+	positive := b.NotNegative(name+", sign", b.View(p.High, nil, e.Shape))
+	times := func(what string, limb model.TensorID) model.TensorID {
+		t := &b.Circuit.Tensors[limb]
+		product := b.rowProduct(e.Shape, positive, limb, max(t.Max, 0))
+		product.Frac = t.Frac
+		return b.Exact(name+what, product)
+	}
+	return b.joined(name, Split{times(", high", p.High), times(", low", p.Low), p.Bits})
+}
+
+// joined returns the tensor that has these limbs.
+func (b *Builder) joined(name string, p Split) model.TensorID {
+	high, low := b.Circuit.Tensors[p.High], b.Circuit.Tensors[p.Low]
+	id := b.Add(model.Tensor{
+		Name: name, Shape: high.Shape, Kind: model.Virtual, Frac: low.Frac,
+		Min: high.Min<<p.Bits + low.Min, Max: high.Max<<p.Bits + low.Max,
+		Def: []model.Linear{{Coef: 1 << p.Bits, Src: p.High}, {Coef: 1, Src: p.Low}},
+	})
+	b.Splits[id] = p
+	return id
+}
+
+// SplitOf returns the limbs of a tensor, by look-ups unless it was rounded to
+// limbs in the first place.
+func (b *Builder) SplitOf(id model.TensorID) Split {
+	if p, ok := b.Splits[id]; ok {
+		return p
+	}
+	t := b.Circuit.Tensors[id]
+	p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
+	kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
+	p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
+	p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
+	b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
+	b.inRange(b.View(p.Low, nil, t.Shape), p.Bits)
+	b.Splits[id] = p
+	return p
+}

@@ -1,0 +1,188 @@
+package fixed
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// signTable is 1 on the keys from 0 on and 0 below.
+func (b *Builder) signTable(bits int) model.TableID {
+	return b.aroundZero("not negative", bits, []model.Piece{{End: 1 << (bits - 1)}, {End: 1 << bits, Offset: 1}})
+}
+
+// ZeroTable is 1 at the key 0 and 0 elsewhere.
+func (b *Builder) ZeroTable(bits int) model.TableID {
+	half := int64(1) << (bits - 1)
+	return b.aroundZero("zero", bits, []model.Piece{{End: half}, {End: half + 1, Offset: 1}, {End: 2 * half}})
+}
+
+// aroundZero is a table of pieces on the keys [−2^(bits−1), 2^(bits−1)).
+func (b *Builder) aroundZero(name string, bits int, pieces []model.Piece) model.TableID {
+	name = fmt.Sprintf("%s %d", name, bits)
+	return b.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces, Values: model.None})
+}
+
+// ShiftedTable is the table of key + first on the keys [0, 2^bits).
+func (b *Builder) ShiftedTable(bits int, first int64) model.TableID {
+	return b.steppedTable(fmt.Sprintf("from %d, %d", first, bits), bits, []model.Piece{{End: 1 << bits, Slope: 1, Offset: first}})
+}
+
+// highBitsTable is the table of ⌊key/2^drop⌋ on the keys [0, 2^(bits+drop)).
+func (b *Builder) highBitsTable(bits, drop int) model.TableID {
+	name := fmt.Sprintf("upper %d of %d", bits, bits+drop)
+	return b.addTable(name, model.Table{
+		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}, Values: model.None,
+	})
+}
+
+// steppedTable is a table of pieces on the keys [0, 2^bits).
+func (b *Builder) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
+	return b.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces, Values: model.None})
+}
+
+// TableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
+func TableBits(lo, hi int64) int {
+	n := 1
+	for lo < -(1<<(n-1)) || hi >= 1<<(n-1) {
+		n++
+	}
+	return n
+}
+
+// kind is the shape of a piecewise function before clamping.
+type kind uint8
+
+const (
+	Keep     kind = iota // x
+	Absolute             // |x|
+	Sign                 // −1 for x < 0, 1 otherwise
+)
+
+// lineBounds is a piecewise function of a real number: kind, then a clamp to
+// [lo, hi].
+type Piecewise struct {
+	Kind   kind
+	Lo, Hi float64
+}
+
+// WholeLine keeps every value.
+var WholeLine = Piecewise{Keep, math.Inf(-1), math.Inf(1)}
+
+// rectifier is max(x, 0).
+var rectifier = Piecewise{Keep, 0, math.Inf(1)}
+
+// At returns the clamp in integers on a scale.
+func (b Piecewise) At(frac int) (lo, hi int64) {
+	clip := func(x float64) int64 {
+		return int64(math.Round(math.Max(-model.Bound+1, math.Min(model.Bound-1, x*Pow2(frac)))))
+	}
+	return clip(b.Lo), clip(b.Hi)
+}
+
+// image bounds the function's values on keys in [kmin, kmax] with the integer
+// clamp [lo, hi].
+func (b Piecewise) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
+	if b.Kind == Absolute {
+		most := max(-kmin, kmax)
+		kmin, kmax = max(0, kmin, -kmax), most
+	}
+	return min(max(kmin, lo), hi), min(max(kmax, lo), hi)
+}
+
+// addTable returns the table with this content, adding it if it is new.
+func (b *Builder) addTable(key string, t model.Table) model.TableID {
+	if id, ok := b.tables[key]; ok {
+		return id
+	}
+	if id, ok := b.replay.table(&t); ok {
+		return id
+	}
+	id := model.TableID(len(b.Circuit.Tables))
+	b.Circuit.Tables = append(b.Circuit.Tables, t)
+	b.tables[key] = id
+	return id
+}
+
+// hasTable says whether there is a table without a column that is known by that name.
+func (b *Builder) hasTable(key string) bool {
+	_, ok := b.tables[key]
+	return ok || b.replay.named(key)
+}
+
+// RangeTable is the table of the keys [0, 2^bits).
+func (b *Builder) RangeTable(bits int) model.TableID {
+	name := fmt.Sprintf("range %d", bits)
+	return b.addTable(name, model.Table{Name: name, Kind: model.TableRange, Bits: bits, Values: model.None})
+}
+
+// Piecewise is the model's table, on all its keys, of a kind with the clamp
+// [lo, hi].
+func (b *Builder) Piecewise(k kind, lo, hi int64) model.TableID {
+	return b.PiecewiseOf(k, lo, hi, b.Plan.TableBits)
+}
+
+// PiecewiseOf is the same on the keys [−2^(bits−1), 2^(bits−1)).
+func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
+	first := -int64(1) << (bits - 1)
+	// A clamp beyond what the keys reach is no clamp.
+	lo = max(lo, first)
+	switch k {
+	case Keep:
+		hi = min(hi, -first-1)
+	case Absolute:
+		lo, hi = max(lo, 0), min(hi, -first)
+	case Sign:
+		lo, hi = max(lo, -1), min(hi, 1)
+	}
+	name := piecewiseName(k, lo, hi, bits)
+	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first, Values: model.None}
+	rows := int64(1) << bits
+	// piece adds slope·key + offset for the keys below end, clamped.
+	piece := func(end, slope, offset int64) {
+		end = min(max(end-first, 0), rows)
+		if n := len(t.Pieces); end == 0 || n > 0 && end <= t.Pieces[n-1].End {
+			return
+		}
+		t.Pieces = append(t.Pieces, model.Piece{End: end, Slope: slope, Offset: offset})
+	}
+	last := first + rows
+	switch k {
+	case Keep:
+		piece(lo, 0, lo)
+		piece(hi+1, 1, 0)
+		piece(last, 0, hi)
+	case Absolute:
+		piece(-hi, 0, hi)
+		piece(-lo, -1, 0)
+		piece(lo, 0, lo)
+		piece(hi+1, 1, 0)
+		piece(last, 0, hi)
+	case Sign:
+		piece(0, 0, max(lo, -1))
+		piece(last, 0, min(hi, 1))
+	}
+	return b.addTable(name, t)
+}
+
+// FuncTable is a table with a committed column: values[i] belongs to key
+// first + i. The rows beyond len(values) repeat the last value.
+func (b *Builder) FuncTable(name string, first int64, values []int32) model.TableID {
+	c := b.columns.table(first, values)
+	if id, ok := b.tables[c.name]; ok {
+		return id
+	}
+	bits, lo, hi := model.Log2Ceil(len(c.rows)), slices.Min(c.rows), slices.Max(c.rows)
+	if id, ok := b.replay.function(bits, first, c.rows); ok {
+		return id
+	}
+	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	return b.addTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
+}
+
+// piecewiseName names a piecewise table by its content.
+func piecewiseName(k kind, lo, hi int64, bits int) string {
+	return fmt.Sprintf("%s [%d,%d] %d", [...]string{"clamp", "abs", "sign"}[k], lo, hi, bits)
+}

@@ -1,0 +1,166 @@
+package fixed
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// KeptLabels drops the axes of dimension 1 that broadcast to a longer output
+// axis.
+func KeptLabels(shape, labels, out []int) (kept, dims []int) {
+	for i, lab := range labels {
+		if lab < len(out) && shape[i] == 1 && out[lab] > 1 {
+			continue
+		}
+		kept = append(kept, lab)
+		dims = append(dims, shape[i])
+	}
+	return kept, dims
+}
+
+// BroadcastLabels gives the labels of an operand that broadcasts to out, and
+// its shape without the axes that do (a product has no label for those).
+func BroadcastLabels(shape, out []int) (labels, kept []int) {
+	skip := len(out) - len(shape)
+	for i, d := range shape {
+		if d == out[i+skip] {
+			labels = append(labels, i+skip)
+			kept = append(kept, d)
+		}
+	}
+	return labels, kept
+}
+
+// AllLabels are the labels of an operand that has all axes of its product.
+func AllLabels(shape []int) []int {
+	labels := make([]int, len(shape))
+	for i := range labels {
+		labels[i] = i
+	}
+	return labels
+}
+
+// ColumnView is the view of a matrix that has these columns, zeros for −1.
+func ColumnView(index []int) *model.View {
+	return &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, In: []int{1}, Map: model.MapIndex, Index: index}}}
+}
+
+// Axis is the group of one output axis that follows one source axis.
+func Axis(out, in int) model.Group {
+	return model.Group{Out: []int{out}, In: []int{in}, Strides: []int{1}}
+}
+
+// IdentityGroups are the groups of a view that keeps every axis.
+func IdentityGroups(rank int) []model.Group {
+	g := make([]model.Group, rank)
+	for i := range g {
+		g[i] = Axis(i, i)
+	}
+	return g
+}
+
+// BroadcastView views a tensor of shape in as one of shape out by NumPy's
+// rules; nil if the shapes are equal.
+func BroadcastView(in, out []int) *model.View {
+	if slices.Equal(in, out) {
+		return nil
+	}
+	v := &model.View{}
+	skip := len(out) - len(in)
+	for j := range out {
+		switch {
+		case j < skip:
+			v.Groups = append(v.Groups, model.Group{Out: []int{j}, Strides: []int{0}})
+		case in[j-skip] == out[j]:
+			v.Groups = append(v.Groups, Axis(j, j-skip))
+		default:
+			v.Groups = append(v.Groups, model.Group{Out: []int{j}, In: []int{j - skip}, Strides: []int{0}})
+		}
+	}
+	return v
+}
+
+// LabelView views a tensor with one label an axis, each an axis of out, as one
+// of shape out; the other axes broadcast.
+func LabelView(labels, out []int) *model.View {
+	v := &model.View{}
+	for j := range out {
+		g := model.Group{Out: []int{j}, Strides: []int{0}}
+		for i, lab := range labels {
+			if lab == j {
+				g = Axis(j, i)
+			}
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
+
+// ReshapeView views a tensor of shape in as one of shape out with the same
+// row-major entries. It splits both shapes into the smallest groups of axes of
+// equal size, since the work of a group grows with its size; nil if the shapes
+// are equal.
+func ReshapeView(in, out []int) *model.View {
+	if slices.Equal(in, out) {
+		return nil
+	}
+	v := &model.View{}
+	i, o := 0, 0
+	for i < len(in) || o < len(out) {
+		g := model.Group{Map: model.MapReshape}
+		a, b := 1, 1
+		for {
+			switch {
+			case a < b || a == 1 && b == 1 && i < len(in):
+				a *= in[i]
+				g.In = append(g.In, i)
+				i++
+			case b < a || a == 1 && b == 1 && o < len(out):
+				b *= out[o]
+				g.Out = append(g.Out, o)
+				o++
+			}
+			if a == b && (a > 1 || i == len(in) && o == len(out)) {
+				break
+			}
+		}
+		// Axes of dimension 1 that follow belong anywhere; take them when
+		// nothing else is left.
+		if model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
+			for ; i < len(in); i++ {
+				g.In = append(g.In, i)
+			}
+			for ; o < len(out); o++ {
+				g.Out = append(g.Out, o)
+			}
+		}
+		if len(g.In) == 1 && len(g.Out) == 1 {
+			g = Axis(g.Out[0], g.In[0])
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
+
+// Window is a view of one axis: output o, tap i reads source
+// base + stride·o + dilation·i.
+type Window struct{ Base, Stride, Dilation, Taps int }
+
+// Summed is the group that sums the window's taps.
+func (w Window) Summed(out, in int) model.Group {
+	return model.Group{
+		Out: []int{out}, In: []int{in}, Base: w.Base, Strides: []int{w.Stride},
+		Sum: []model.SumIndex{{Dim: w.Taps, Stride: w.Dilation}},
+	}
+}
+
+// Tap is the group that reads tap i.
+func (w Window) Tap(out, in, i int) model.Group {
+	return model.Group{Out: []int{out}, In: []int{in}, Base: w.Base + i*w.Dilation, Strides: []int{w.Stride}}
+}
+
+// Spread is the group that has an output axis for the taps.
+func (w Window) Spread(outTap, outPos, in int) model.Group {
+	return model.Group{Out: []int{outTap, outPos}, In: []int{in}, Base: w.Base, Strides: []int{w.Dilation, w.Stride}}
+}

@@ -1,0 +1,104 @@
+package fixed
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Floor is ⌊e⌋ by look-ups with the identity for their table, and what they leave,
+// in units of e: e − ⌊e⌋ as parts whose look-ups keep them not negative.
+func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
+	down = e
+	for left := e.Frac; left > 0; {
+		if bits := TableBits(down.Min>>left, down.Max>>left); bits > WideTable {
+			high, low, last := b.floorParts(name, down, left, bits-WideTable+3)
+			return high.Plus(low), append(rest, last)
+		}
+		// As many bits as give keys for the largest table, if there are more.
+		shift := min(left, max(b.Plan.Shift(), TableBits(down.Min, down.Max)-model.MaxTableBits))
+		lo, hi := down.Min>>shift, down.Max>>shift
+		bits := max(TableBits(lo, hi), FormatTable)
+		if bits > model.MaxTableBits || bits+shift > 30 {
+			Refuse("values of up to %d cannot be rounded to whole numbers", down.Abs())
+		}
+		out := b.Witness(name, e.Shape, 0, lo, hi)
+		low := b.Cut(down, shift, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), out)
+		b.inRange(low, shift)
+		down, rest = b.View(out, nil, e.Shape), append(rest, low)
+		left -= shift
+	}
+	return down, rest
+}
+
+// floorParts is ⌊e/2^shift⌋, too wide for a table, as a multiple of 2^k and k bits
+// below that, and what is left of e.
+func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest *Int) {
+	if e.Abs() >= model.Bound {
+		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+	}
+	lo, hi := e.Min>>(shift+k), e.Max>>(shift+k)
+	id := b.Witness(name+", high", e.Shape, 0, lo, hi)
+	below := b.Cut(e, shift+k, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(TableBits(lo, hi), FormatTable)), id)
+	lid := b.Witness(name+", low", e.Shape, 0, 0, 1<<k-1)
+	rest = b.Cut(below, shift, b.ShiftedTable(k, 0), lid)
+	b.inRange(rest, shift)
+	high, low = b.View(id, nil, e.Shape).Times(1<<k), b.View(lid, nil, e.Shape)
+	high.Frac = 0
+	return high, low, rest
+}
+
+// Trunc is ⌊e + (2^f − 1)·[e < 0]⌋ for e with f bits of fraction.
+func (b *Builder) Trunc(name string, e *Int) *Int {
+	if e.Min >= 0 {
+		down, _ := b.Floor(name, e)
+		return down
+	}
+	if e.Frac >= 30 || e.Abs() < 1<<e.Frac {
+		return &Int{Shape: e.Shape} // nothing but 0
+	}
+	id := b.NotNegative("not negative", e)
+	c := int64(1)<<e.Frac - 1
+	up := b.View(id, nil, e.Shape).Times(-c)
+	up.Frac = e.Frac
+	up = up.PlusConst(c)
+	sum := e.Plus(up)
+	sum.Min, sum.Max = e.Min, max(e.Max, c)
+	if sum.Max >= model.Bound-c {
+		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+	}
+	down, _ := b.Floor(name, sum)
+	return down
+}
+
+// Round2even is ⌊e + ½⌋, less 1 where e is half-way between whole numbers and that
+// is odd.
+func (b *Builder) Round2even(name string, e *Int) *Int {
+	if e.Frac > 30 || e.Abs() <= 1<<(e.Frac-1) {
+		return &Int{Shape: e.Shape} // nothing but 0
+	}
+	if e.Abs()+1<<(e.Frac-1) >= model.Bound {
+		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+	}
+	up, rest := b.Floor(name, e.PlusConst(int64(1)<<(e.Frac-1)))
+	// The parts are not negative, so their sum is 0 where each of them is.
+	sum := rest[0]
+	for _, r := range rest[1:] {
+		sum = sum.Plus(r)
+	}
+	halfway := b.IsZero("half-way", sum)
+	hid := halfway.Acc.Linear[0].Src
+	if len(halfway.Acc.Linear) > 1 {
+		hid = b.VirtualOf("half-way", halfway)
+	}
+	var bit *Int // the lowest of up
+	if bits := TableBits(up.Min>>1, up.Max>>1); bits > WideTable {
+		_, _, bit = b.floorParts("half", up, 1, bits-WideTable+3)
+	} else {
+		half := b.Witness("half", e.Shape, 0, up.Min>>1, up.Max>>1)
+		bit = b.Cut(up, 1, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(bits, FormatTable)), half)
+		b.inRange(bit, 1)
+	}
+	odd := b.rowProduct(e.Shape, hid, bit.Acc.Linear[0].Src, 1)
+	out := up.Plus(odd.Times(-1))
+	out.Min, out.Max = up.Min-1, up.Max
+	return out
+}

@@ -1,0 +1,165 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// lowerAdd lowers Add and Sub: operands are brought to a common scale by
+// powers of two and added in the accumulator.
+func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
+	sign := 1.0
+	if op == graph.Sub {
+		sign = -1
+	}
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case b == nil:
+		l.addConstant(v, a, 1, n.Inputs[1], sign)
+	case a == nil:
+		l.addConstant(v, b, sign, n.Inputs[0], 1)
+	default:
+		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
+			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, func(a, b float64) float64 { return a + float64(sign*b) })}
+			return
+		}
+		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
+		if sign < 0 {
+			terms[1].e = terms[1].e.Times(-1)
+		}
+		if frac, ok := l.stream[v.name]; ok {
+			v.acc = l.sumOnScale(v, terms, frac)
+			return
+		}
+		v.acc = l.align(terms, 0, v)
+	}
+}
+
+// common reports whether a and b are functions of one value, entry by entry.
+func (l *lowering) common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
+	if !slices.Equal(a.shape, v.shape) || !slices.Equal(b.shape, v.shape) {
+		return nil, fa, fb, false
+	}
+	if a == b {
+		// The value counts as used twice by this node alone.
+		base, fa = l.root(a)
+		return base, fa, fa, true
+	}
+	ra, fa := l.firstRoot(a)
+	rb, fb := l.firstRoot(b)
+	return ra, fa, fb, ra == rb
+}
+
+// firstRoot is root as often as it leads to an earlier value.
+func (l *lowering) firstRoot(x *value) (*value, curve) {
+	base, f := l.root(x)
+	for {
+		r, inner := l.root(base)
+		if r == base {
+			return base, f
+		}
+		base, f = r, inner.into(f)
+	}
+}
+
+// broadcast returns the value as an expression of the given shape.
+func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
+	if slices.Equal(x.shape, shape) {
+		return l.operand(x)
+	}
+	return l.View(l.tensor(x), fixed.BroadcastView(x.shape, shape), shape)
+}
+
+// addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
+func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
+	if l.foldAdd(v, x, name) {
+		return
+	}
+	t, part := l.whole(name)
+	c, same := uniform(t)
+	if same {
+		c = float64(c * cs)
+		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
+			base, f := l.root(x)
+			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return float64(xs*y) + c })}
+			return
+		}
+		if slices.Equal(x.shape, v.shape) {
+			l.setAffine(v, x, xs, c)
+		}
+	}
+	values := t.Float64s()
+	if rng, ok := l.softenMask(v, values, x.rng); ok {
+		v.rng = rng
+	}
+	for i := range values {
+		values[i] *= cs
+	}
+	most := magnitudeOf(values)
+	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
+	e = l.refine(v, e, values, most, v.rng)
+	v.acc = l.plusConstant(e, name, t.Shape, values, part)
+}
+
+// setAffine records v = mul·x + add.
+func (l *lowering) setAffine(v, x *value, mul, add float64) {
+	v.affine = &affine{x, mul, add}
+	if a := x.affine; a != nil && x.uses == 1 {
+		v.affine = &affine{a.of, mul * a.mul, float64(mul*a.add) + add}
+	}
+}
+
+// refine scales e up, if it is too coarse to take in constants with the
+// precision that the sum v will have.
+func (l *lowering) refine(v *value, e *fixed.Int, values []float64, most float64, rng Range) *fixed.Int {
+	exact := true
+	for _, c := range values {
+		if c *= fixed.Pow2(e.Frac); c != math.Trunc(c) {
+			exact = false
+			break
+		}
+	}
+	widest := math.Max(rng.Abs()*l.opts.Headroom, most)
+	if exact || widest == 0 {
+		return e
+	}
+	frac := fixed.FloorLog2(fixed.Pow2(max(l.Plan.Bits, min(l.opts.Formats[v.name].Bits, 24))+3) / widest)
+	for frac > e.Frac && !l.Room((float64(float64(e.Abs())*fixed.Pow2(-e.Frac))+most)*fixed.Pow2(frac)) {
+		frac--
+	}
+	if frac <= e.Frac || frac-e.Frac > 28 {
+		return e
+	}
+	e = e.Times(1 << (frac - e.Frac))
+	e = &fixed.Int{Acc: e.Acc, Shape: e.Shape, Frac: frac, Min: e.Min, Max: e.Max}
+	return e
+}
+
+// infinity is the least magnitude that stands for ∞ in masks alone.
+const infinity = 1e29
+
+// plusConstant adds constants, which broadcast to e's shape, at e's scale: or, if part
+// is not nil, those of them that begin them and have that shape.
+func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values []float64, part []int) *fixed.Int {
+	lo, hi, same := values[0], values[0], true
+	for _, c := range values {
+		lo, hi, same = math.Min(lo, c), math.Max(hi, c), same && c == values[0]
+	}
+	if same {
+		c := &fixed.Int{Shape: e.Shape, Frac: e.Frac}
+		c.Acc.Const = int64(math.Round(lo * fixed.Pow2(e.Frac)))
+		c.Min, c.Max = c.Acc.Const, c.Acc.Const
+		return e.Plus(c)
+	}
+	if magnitudeOf(values) >= infinity {
+		fixed.Refuse("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
+	}
+	id := l.Constant(name, shape, values, e.Frac)
+	if part != nil {
+		id, shape = l.begun(id, part), part
+	}
+	return e.Plus(l.View(id, fixed.BroadcastView(shape, e.Shape), e.Shape))
+}

@@ -1,0 +1,261 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// maxBatch is the bound of a free batch, unless a circuit of that size is over
+// the limits of a graph.
+const maxBatch = 1 << 16
+
+// A free batch is tried with these sizes: not 1, where axes are taken to
+// broadcast, and two of which neither divides the other, which tells what scales.
+var fewSizes = []int{2, 3}
+
+// And with the first of these that the float model can have, since a batch of
+// three does not tell that a model only looks at the first ten, or at every other.
+var manySizes = []int{1021, 251, 61, 13, 7}
+
+// Batch returns the symbol of the batch: the leading axis of every input, which
+// the model leaves open. It is "" if there is none, or if an input has no elements that
+// would tell its size.
+func Batch(fg *graph.Graph) string {
+	if fg.Rebind == nil || len(fg.Inputs) == 0 {
+		return ""
+	}
+	batch := ""
+	for i, in := range fg.Inputs {
+		if model.Size(in.Shape) == 0 || len(in.Symbols) == 0 || in.Symbols[0] == "" || i > 0 && in.Symbols[0] != batch {
+			return ""
+		}
+		batch = in.Symbols[0]
+	}
+	return batch
+}
+
+// Pair returns the float model for a batch of two, whose values a model with a free
+// batch has ranges of.
+func Pair(fg *graph.Graph) (*graph.Graph, error) {
+	batch := Batch(fg)
+	if batch == "" {
+		return nil, errors.New("the model leaves no batch open")
+	}
+	return fg.Rebind(map[string]int{batch: fewSizes[0]})
+}
+
+// quantiseFree quantises fg with a free batch: it lowers the model for several
+// sizes, with one choice of formats, and lifts what comes out to a template.
+func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) (*Result, error) {
+	of, err := rebind(fg, batch, fewSizes, manySizes)
+	if err != nil {
+		return nil, err
+	}
+	var all []*lowering
+	for _, b := range of {
+		r, err := withMoves(b.graph, ranges)
+		if err != nil {
+			return nil, err
+		}
+		l := newLowering(b.graph, r, opts, memory)
+		l.Batch = b.size
+		if len(all) == 0 {
+			l, err = l.choose()
+		} else {
+			l.Plan = all[0].Plan
+			err = l.run()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	t, err := lift(all, batch)
+	if err != nil {
+		return nil, err
+	}
+	return all[0].finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
+}
+
+// lift returns the template of several lowerings, with the largest bound for
+// which it gives a valid circuit.
+func lift(all []*lowering, batch string) (*model.Template, error) {
+	var builds []model.Build
+	for _, l := range all {
+		builds = append(builds, model.Build{Sizes: []int{l.Batch}, Graph: l.Circuit})
+	}
+	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(batch), Bound: 1}}, builds...)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all[1:] {
+		if err := sameFixed(all[0], l); err != nil {
+			return nil, err
+		}
+	}
+	bound := &t.Free[0].Bound
+	for *bound = maxBatch; ; *bound /= 2 {
+		if _, err = t.At(model.Instance{Sizes: []int{*bound}}); err == nil || *bound == 2 {
+			break
+		}
+	}
+	if err == nil {
+		_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
+	}
+	return t, err
+}
+
+// sameFixed checks that the fixed tensors of two lowerings, which are alike in
+// all that a circuit says of them, have the same values.
+func sameFixed(a, b *lowering) error {
+	for i := range a.FixedTensors {
+		x, y := &a.FixedTensors[i], &b.FixedTensors[i]
+		if v, w := a.weights[x.ID], b.weights[y.ID]; v != nil && w != nil && x.Key == y.Key && v.Same(w) {
+			continue
+		}
+		if t := &a.Circuit.Tensors[x.ID]; !sameFill(x.Fill, y.Fill, model.Size(t.Shape)) {
+			return fmt.Errorf("the values of %q depend on it", t.Name)
+		}
+	}
+	return nil
+}
+
+// sameFill reports whether two fixed tensors have the same n entries.
+func sameFill(x, y fixed.Filler, n int) bool {
+	v, w := make([]int32, min(n, 1<<14)), make([]int32, min(n, 1<<14))
+	for from := 0; from < n; from += len(v) {
+		v, w = v[:min(len(v), n-from)], w[:min(len(w), n-from)]
+		x(v, from)
+		y(w, from)
+		if !slices.Equal(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// withMoves returns ranges with those of values that only move the entries of
+// another: for one size such a node may be there, for that of calibration not.
+func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, error) {
+	ranges = maps.Clone(ranges)
+	for _, n := range fg.Nodes {
+		if _, ok := ranges[n.Output]; ok {
+			continue
+		}
+		if m := TraitsOf(n.Op).moves; m == rearranges || m == keeps || m == selects {
+			if r, ok := ranges[n.Inputs[0]]; ok {
+				ranges[n.Output] = r
+			}
+		}
+	}
+	return ranges, checkRanges(fg, ranges)
+}
+
+// bound is the float model for one size of the batch.
+type bound struct {
+	size  int
+	graph *graph.Graph
+}
+
+// rebind returns the model for all of some sizes of the batch, and for the first
+// of others that it can have.
+func rebind(fg *graph.Graph, batch string, all, first []int) (list []bound, err error) {
+	for _, n := range all {
+		g, err := fg.Rebind(map[string]int{batch: n})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, bound{n, g})
+	}
+	for _, n := range first {
+		var g *graph.Graph
+		if g, err = fg.Rebind(map[string]int{batch: n}); err == nil {
+			list = append(list, bound{n, g})
+			break
+		}
+	}
+	shrinkConstants(list)
+	return list, err
+}
+
+// shrinkConstants gives constants that repeat themselves along an axis as long as
+// the batch one entry there, in all graphs, if every node that reads them
+// broadcasts it again: what an Expand to the batch's size has been folded to.
+func shrinkConstants(list []bound) {
+	for name, t := range list[0].graph.Consts {
+		for axis := range t.Shape {
+			shrunk := make([]*graph.Tensor, 0, len(list))
+			for _, b := range list {
+				t := b.graph.Consts[name]
+				if t == nil || axis >= len(t.Shape) || t.Shape[axis] != b.size || !broadcasts(b.graph, name, axis) {
+					break
+				}
+				if t = first(t, axis); t == nil {
+					break
+				}
+				shrunk = append(shrunk, t)
+			}
+			if len(shrunk) < len(list) {
+				continue
+			}
+			for i, b := range list {
+				b.graph.Consts[name], b.graph.Shapes[name] = shrunk[i], shrunk[i].Shape
+			}
+		}
+	}
+}
+
+// broadcasts reports whether all nodes that read a constant treat an axis of
+// dimension 1 as one that repeats, and none gives it out.
+func broadcasts(g *graph.Graph, name string, axis int) bool {
+	if slices.Contains(g.Outputs, name) {
+		return false
+	}
+	for _, n := range g.Nodes {
+		for i, in := range n.Inputs {
+			if in != name {
+				continue
+			}
+			if b := TraitsOf(n.Op).broadcasts; b == nil || !b(i, axis, len(g.Shapes[name])) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// first returns the first entry of a tensor along an axis, nil if another one
+// differs.
+func first(t *graph.Tensor, axis int) *graph.Tensor {
+	out := &graph.Tensor{Shape: slices.Clone(t.Shape), DType: t.DType}
+	out.Shape[axis] = 1
+	inner := model.Size(t.Shape[axis+1:])
+	ok := true
+	if t.I64 == nil {
+		out.F32, ok = firstOf(t.Floats(), t.Shape[axis], inner)
+	} else {
+		out.I64, ok = firstOf(t.I64, t.Shape[axis], inner)
+	}
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+func firstOf[T float32 | int64](v []T, n, inner int) (out []T, ok bool) {
+	for ; len(v) > 0; v = v[n*inner:] {
+		for i := 1; i < n; i++ {
+			if !slices.Equal(v[:inner], v[i*inner:][:inner]) {
+				return nil, false
+			}
+		}
+		out = append(out, v[:inner]...)
+	}
+	return out, true
+}

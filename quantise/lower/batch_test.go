@@ -1,0 +1,87 @@
+package lower
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/prove-model/prove-model/internal/onnxtest"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/internal/networks"
+)
+
+// sameAsMade compares the template's circuits with those that are lowered for
+// their size.
+func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Result) {
+	t.Helper()
+	opts, err := Options{}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := rebind(fg, "batch", fewSizes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := newLowering(few[0].graph, ranges, opts, &Memory{})
+	chosen.Batch = few[0].size
+	if chosen, err = chosen.choose(); err != nil {
+		t.Fatal(err)
+	}
+	others, err := rebind(fg, "batch", []int{5, 7, 100}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range others {
+		l := newLowering(b.graph, ranges, opts, &Memory{}).nextPass(chosen.Plan)
+		l.Batch = b.size
+		if err := l.run(); err != nil {
+			t.Fatal(err)
+		}
+		made, err := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.memory.Fill(made)
+		of, err := m.Circuit.At(model.Instance{Sizes: []int{b.size}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.Instance = made.Graph.Instance
+		if !reflect.DeepEqual(of, made.Graph) {
+			t.Errorf("batch of %d: another circuit than is made for it", b.size)
+		}
+		if !reflect.DeepEqual(m.Weights, made.Weights) {
+			t.Errorf("batch of %d: other weights", b.size)
+		}
+	}
+}
+
+// The circuit of every operator's template at several sizes is the one that is made for
+// that size.
+func TestTemplatesAreWhatSizesAreMadeTo(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join("..", "..", "onnx", "testdata", "operators", "*.onnx"))
+	free := 0
+	for _, path := range paths {
+		fg := onnxtest.OpenBatch(t, path)
+		if fg == nil {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(40, uint64(len(path))))
+		values, err := fg.RunFloat(networks.RandomInputs(rng, fg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Quantise(fg, Ranges(values), Options{})
+		if err != nil || m.OneBatch != nil {
+			continue
+		}
+		free++
+		t.Run(filepath.Base(path), func(t *testing.T) { sameAsMade(t, fg, Ranges(values), m) })
+	}
+	if free < 100 {
+		t.Errorf("only %d models have a free batch", free)
+	}
+}

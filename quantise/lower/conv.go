@@ -1,0 +1,154 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+func init() {
+	register(lowerConv, always[graph.Conv](Traits{Product: ConvProduct}))
+	register(lowerBatchNorm, always[graph.BatchNorm](Traits{}))
+}
+
+// windows returns the sliding windows of a Conv or pooling node, one a spatial
+// axis.
+func windows(g graph.Window) []fixed.Window {
+	w := make([]fixed.Window, len(g.Kernel))
+	for i := range w {
+		w[i] = fixed.Window{Base: -g.Begin[i], Stride: g.Strides[i], Taps: g.Kernel[i], Dilation: g.Dilations[i]}
+	}
+	return w
+}
+
+// lowerConv lowers Conv as a product of the weights with a view of the input
+// that has an axis for the taps of each spatial axis (im2col, never
+// materialised by the prover). Groups are a batch axis.
+func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
+	x, name := l.values[n.Inputs[0]], n.Inputs[1]
+	if x == nil {
+		fixed.Refuse("a constant input is not supported")
+	}
+	kernel := l.fg.Shapes[name]
+	group, ws := op.Group, windows(op.Window)
+	in := x.shape
+	spatial := v.shape[2:]
+	m, ic := v.shape[1], kernel[1]
+	var out []int // N, [G,] M/G, spatial
+	var labels, shape []int
+	if group > 1 {
+		out = append([]int{in[0], group, m / group}, spatial...)
+		labels, shape = []int{1, 2}, []int{group, m / group}
+	} else {
+		out = append([]int{in[0], m}, spatial...)
+		labels, shape = []int{1}, []int{m}
+	}
+	first := len(out) - len(spatial) // label of the first spatial axis
+	free := len(out)                 // the next contracted label
+	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
+	view := &model.View{Groups: []model.Group{fixed.Axis(0, 0)}}
+	dims, colLabels := []int{in[0]}, []int{0}
+	contracted := func(dim int) int {
+		lab := free
+		free++
+		labels, shape = append(labels, lab), append(shape, dim)
+		dims, colLabels = append(dims, dim), append(colLabels, lab)
+		return len(dims) - 1
+	}
+	if group > 1 {
+		dims, colLabels = append(dims, group), append(colLabels, 1)
+		c := contracted(ic)
+		view.Groups = append(view.Groups, model.Group{Out: []int{1, c}, In: []int{1}, Map: model.MapReshape})
+	} else {
+		view.Groups = append(view.Groups, fixed.Axis(contracted(ic), 1))
+	}
+	taps := make([]int, len(ws))
+	pointwise := true
+	for i, w := range ws {
+		taps[i] = -1
+		if w.Taps > 1 {
+			taps[i] = contracted(w.Taps)
+		}
+		pointwise = pointwise && w.Taps == 1 && w.Stride == 1 && w.Base == 0 && spatial[i] == in[2+i]
+	}
+	for i, w := range ws {
+		pos := len(dims)
+		dims, colLabels = append(dims, spatial[i]), append(colLabels, first+i)
+		if taps[i] < 0 {
+			view.Groups = append(view.Groups, w.Tap(pos, 2+i, 0))
+		} else {
+			view.Groups = append(view.Groups, w.Spread(taps[i], pos, 2+i))
+		}
+	}
+	operand := func(id model.TensorID) (model.TensorID, []int) {
+		if pointwise && group == 1 {
+			return id, colLabels
+		}
+		src := l.Circuit.Tensors[id]
+		return l.Virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
+	}
+	channels, channelLabels := []int{m}, []int{1}
+	if group > 1 {
+		channels, channelLabels = []int{group, m / group}, []int{1, 2}
+	}
+	count := model.Size(kernel[1:])
+	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {
+		fixed.Refuse("only a constant bias is supported")
+	}
+	if t := l.fg.Consts[name]; t != nil {
+		w := weighting{
+			name: name, t: &weights.Constant{Tensor: t}, shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
+		}
+		if len(n.Inputs) > 2 {
+			w.biasName, w.bias = n.Inputs[2], l.fg.Consts[n.Inputs[2]].Float64s()
+			w.biasShape, w.biasView = channels, fixed.LabelView(channelLabels, out)
+		}
+		l.weighted(v, x, w)
+		return
+	}
+	// Computed weights.
+	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
+	ida, colLabels = operand(ida)
+	if t := l.Circuit.Tensors[idb]; !slices.Equal(t.Shape, shape) {
+		idb = l.Virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: idb, View: fixed.ReshapeView(t.Shape, shape)}}, t.Frac)
+	}
+	e := l.Product(out, ida, colLabels, idb, labels, count)
+	if len(n.Inputs) > 2 {
+		values := l.fg.Consts[n.Inputs[2]].Float64s()
+		e = l.align([]term{{v, e}}, magnitudeOf(values), v)
+		id := l.Constant(n.Inputs[2], channels, values, e.Frac)
+		e = e.Plus(l.View(id, fixed.LabelView(channelLabels, out), out))
+	}
+	v.acc = e
+}
+
+// magnitudeOf is the largest absolute value.
+func magnitudeOf(values []float64) float64 {
+	most := 0.0
+	for _, x := range values {
+		most = math.Max(most, math.Abs(x))
+	}
+	return most
+}
+
+// lowerBatchNorm lowers x·scale + shift along axis 1.
+func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
+	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
+	if x == nil || scale == nil || shift == nil {
+		fixed.Refuse("only constant scale and shift are supported")
+	}
+	labels := make([]int, len(v.shape))
+	for i := range labels {
+		labels[i] = i
+	}
+	l.weighted(v, x, weighting{
+		name: n.Inputs[1], t: &weights.Constant{Tensor: scale}, shape: []int{v.shape[1]}, labels: []int{1},
+		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
+		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
+		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: fixed.LabelView([]int{1}, v.shape),
+	})
+}

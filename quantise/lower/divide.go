@@ -1,0 +1,189 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// lowerDiv lowers Div. Division by a constant is multiplication; by a function
+// of an earlier value, multiplication with the table of its reciprocal; by any
+// other computed value, a proved division with remainder.
+func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	if b == nil {
+		l.divByConstant(v, a, n.Inputs[1])
+		return
+	}
+	if a == nil {
+		t := l.fg.Consts[n.Inputs[0]]
+		if c, same := uniform(t); same && slices.Equal(b.shape, v.shape) {
+			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
+			return
+		}
+		a = l.constantValue(n.Inputs[0], t)
+	} else if base, fa, fb, ok := l.common(v, a, b); ok {
+		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, func(a, b float64) float64 { return a / b })}
+		return
+	}
+	switch {
+	case b.nonlinear():
+		ida := l.tightened(a)
+		l.mulReciprocal(v, a, b, fixed.FloorLog2(float64(l.Plan.Limit())/float64(l.Magnitude(ida)))-1)
+	case l.formatted(v) > 0 && l.fewDivisors(v, b):
+		l.mulReciprocal(v, a, b, fewBits)
+	default:
+		l.divComputed(v, a, b)
+	}
+}
+
+// fewBits are those of the reciprocals of a few divisors: the numerators have as many.
+const fewBits = 14
+
+// fewDivisors reports whether a value is many quotients by each of a few divisors, none
+// of which calibration found to be near 0 beside the others: then a table of reciprocals
+// costs less than divisions, and is as exact.
+func (l *lowering) fewDivisors(v, b *value) bool {
+	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && b.rng.Least > 0 && b.rng.Abs() <= 16*b.rng.Least && (b.rng.Min > 0 || b.rng.Max < 0)
+}
+
+// constantValue makes a constant an operand like a computed one.
+func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
+	values := t.Float64s()
+	r := Ranges(map[string][]float64{name: values})[name]
+	frac := 0
+	if r.Abs() > 0 {
+		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
+	}
+	id := l.Constant(name, t.Shape, values, frac)
+	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
+}
+
+func (l *lowering) divByConstant(v, a *value, name string) {
+	t, part := l.whole(name)
+	inverse := make([]float32, t.Len())
+	for i := range inverse {
+		if t.At(i) == 0 {
+			fixed.Refuse("division by the constant 0")
+		}
+		inverse[i] = float32(1 / t.At(i))
+	}
+	if _, same := uniform(t); same {
+		l.mulScalar(v, a, 1/t.At(0))
+		return
+	}
+	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse}, part)
+}
+
+// mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
+// finer than other activations, of up to 16 bits.
+func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
+	base, f := l.root(b)
+	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
+	// The calibrated range of the reciprocal.
+	if least := b.rng.Least; least > 0 {
+		r.rng = Range{Min: 1 / b.rng.Abs(), Max: 1 / least}
+	}
+	name := "reciprocal"
+	if b.fn != nil {
+		name = "1/" + b.fn.name
+	}
+	r.fn = &function{name: name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
+	r.id = l.tableFunction(r, max(min(bits, 16), 4))
+	v.acc = l.elementwise(v, a, r)
+}
+
+// divComputed lowers a/b with a proved remainder. A divisor of both signs is
+// split into sign and magnitude, each the value of a look-up.
+func (l *lowering) divComputed(v, a, b *value) {
+	bits := l.Plan.Bits
+	top := int64(1)<<bits - 1
+	// |b| by a look-up whose clamp keeps it away from zero.
+	id := l.tensor(b)
+	scale := func() int {
+		frac := l.Circuit.Tensors[id].Frac
+		if r := l.reachOf(b.rng); r > 0 {
+			frac = min(frac, fixed.FloorLog2(float64(top)/r))
+		}
+		return frac
+	}
+	frac := scale()
+	if e := l.View(id, nil, b.shape); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
+		id = l.narrowed(b, bits)
+		frac = scale()
+	}
+	tb := l.Circuit.Tensors[id]
+	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))))
+	magnitude := l.Witness("magnitude of "+b.name, b.shape, frac, lo, top)
+	divisor := l.View(id, nil, b.shape)
+	magnitudes := l.PiecewiseOf(fixed.Absolute, lo, top, l.TableFor(divisor, frac))
+	l.Clamped(magnitudes, fixed.Absolute, lo, top, true, true)
+	l.Lookup(divisor, frac, magnitudes, magnitude)
+	// The quotient's keys: as many as the model's table has, if the product
+	// with twice the divisor fits.
+	table := min(l.Plan.TableBits, 30-(bits+1))
+	fits := func(magnitude int64, shift int) bool {
+		num := float64(fixed.Pow2(shift+1)*float64(magnitude)) + float64(top)
+		return num < model.Bound && fixed.Pow2(shift)*float64(magnitude)/float64(lo)+2 <= fixed.Pow2(table-1)
+	}
+	numBits := bits
+	for !fits(int64(1)<<numBits, 0) {
+		if numBits--; numBits < 4 {
+			fixed.Refuse("the quotients' range cannot be held in 30 bits")
+		}
+	}
+	num := l.narrowed(a, numBits)
+	tn := l.Circuit.Tensors[num]
+	// The scale of the quotient: what its calibrated range asks for, if the
+	// bounds allow it.
+	want := 29 - model.Log2Ceil(int(l.Magnitude(num)))
+	if r := l.reachOf(v.rng); r > 0 {
+		want = min(want, max(0, fixed.FloorLog2(float64(top)/r)-(tn.Frac-frac)))
+	}
+	shift := want
+	for !fits(l.Magnitude(num), shift) {
+		shift--
+	}
+	limit := int64(fixed.Pow2(shift)*float64(l.Magnitude(num))/float64(lo)) + 1
+	l.Steps = append(l.Steps, fixed.StepNeed{StepReport: fixed.StepReport{
+		Node: l.StepName, Entries: l.Entries(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
+		Frac: tn.Frac - frac + shift, TableBits: table,
+	}, NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift)})
+
+	// What sign the divisor may have its bounds say: calibration may have missed some.
+	numExpr := l.View(num, fixed.BroadcastView(a.shape, v.shape), v.shape)
+	switch {
+	case tb.Max <= 0:
+		numExpr = numExpr.Times(-1)
+	case tb.Min < 0:
+		ida, la := l.Squeezed(num, v.shape)
+		if fixed.TableBits(tb.Min, tb.Max) <= l.Plan.TableBits {
+			s := l.Witness("sign of "+b.name, b.shape, 0, -1, 1)
+			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.Piecewise(fixed.Sign, -1, 1), s)
+			ids, ls := l.Squeezed(s, v.shape)
+			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
+			break
+		}
+		// Twice the numerator where the divisor is positive, less once.
+		most := numExpr.Abs()
+		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.View(id, nil, b.shape)), v.shape)
+		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2)
+		twice.Frac = numExpr.Frac
+		numExpr = twice.Plus(numExpr.Times(-1))
+		numExpr.Min, numExpr.Max = -most, most
+	}
+	den, labels := l.Squeezed(magnitude, v.shape)
+	qFrac := tn.Frac - frac + shift
+	out := l.Witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
+	keys := l.PiecewiseOf(fixed.Keep, -top-1, top, table)
+	q := l.Divide(fixed.Quotient{
+		Name: "quotient", Shape: v.shape, Num: numExpr, Shift: shift, Den: den, Labels: labels,
+		View: fixed.LabelView(labels, v.shape), Keys: keys, First: -int64(1) << (table - 1), Bits: table,
+		Out: out, Saturated: fixed.RowsBeyond(&l.Circuit.Tables[keys], fixed.Keep, -top-1, top, limit > top, limit > top),
+	})
+	l.Circuit.Tensors[q].Frac = qFrac
+	v.id, v.shaped = out, out
+}

@@ -1,0 +1,144 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerFinite, always[graph.Finite](Traits{}))
+	register(lowerClass, always[graph.Class](Traits{}))
+	register(lowerExtend, always[graph.Extend](Traits{}))
+}
+
+// classes are where an extended input has the codes of NaN, +∞ and −∞: tensors of 0 and 1,
+// or None of codes that it has not.
+type classes struct{ nan, pos, neg model.TensorID }
+
+// classesOf tests an extended input for its codes, once. The greatest integer is NaN, the
+// one before it +∞, the least one −∞.
+func (l *lowering) classesOf(v *value) classes {
+	if c, ok := l.classes[v.id]; ok {
+		return c
+	}
+	t := l.Circuit.Tensors[v.id]
+	x := l.View(v.id, nil, t.Shape)
+	c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
+	if l.classes[v.id] = c; t.Numbers == model.MaskingNumbers {
+		return c
+	}
+	c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
+	pos := l.View(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)), nil, t.Shape)
+	pos = pos.Plus(l.View(c.nan, nil, t.Shape).Times(-1))
+	pos.Min, pos.Max = 0, 1
+	c.pos = l.VirtualOf(v.name+", +Inf", pos)
+	l.classes[v.id] = c
+	return c
+}
+
+// lowerFinite takes the codes off an extended input: what is left of each is 0.
+func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
+	x := l.values[n.Inputs[0]]
+	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
+	e := l.View(x.id, nil, t.Shape)
+	for _, code := range []struct {
+		is model.TensorID
+		v  int64
+	}{{c.nan, t.Max}, {c.pos, t.Max - 1}, {c.neg, t.Min}} {
+		if code.is == model.None {
+			continue
+		}
+		is := l.View(code.is, nil, t.Shape).Times(-code.v)
+		is.Frac = e.Frac
+		e = e.Plus(is)
+	}
+	lo, hi := t.Finite()
+	e.Min, e.Max = min(lo, 0), max(hi, 0)
+	v.id = l.VirtualOf(v.name, e)
+}
+
+func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
+	c := l.classesOf(l.values[n.Inputs[0]])
+	v.id = map[graph.Class]model.TensorID{graph.ClassNaN: c.nan, graph.ClassPosInf: c.pos, graph.ClassNegInf: c.neg}[op]
+	if v.output { // under its own name
+		v.id = l.VirtualOf(v.name, l.View(v.id, nil, v.shape))
+	}
+}
+
+// lowerExtend makes an output with codes: they lie beyond all that the finite operand may
+// be, which is 0 where they are.
+func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
+	var e *fixed.Int
+	if x := l.values[n.Inputs[0]]; x != nil {
+		if e = l.operand(x); e.Abs() >= 1<<fixed.FormatBits || x.nonlinear() {
+			e = l.View(l.tensor(x), nil, v.shape)
+		}
+	} else {
+		e = l.View(l.constantOutput(n.Inputs[0], n.Inputs[0]), nil, v.shape)
+	}
+	lo, hi := min(e.Min, 0)-1, max(e.Max, 0)+2
+	for k, class := range op.Classes {
+		name := n.Inputs[1+k]
+		var is model.TensorID
+		if x := l.values[name]; x != nil {
+			is = l.tensor(x)
+		} else {
+			is = l.Constant(name, v.shape, l.fg.Consts[name].Float64s(), 0)
+		}
+		code := l.View(is, nil, v.shape).Times(map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}[class])
+		code.Frac = e.Frac
+		e = e.Plus(code)
+	}
+	e.Min, e.Max = lo, hi
+	v.id = l.TensorOf(v.name, e)
+	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers
+	if len(op.Classes) == 1 && op.Classes[0] == graph.ClassNegInf {
+		l.Circuit.Tensors[v.id].Numbers = model.MaskingNumbers
+	}
+}
+
+// constantOutput is the tensor, of a name, of a constant that is an output.
+func (l *lowering) constantOutput(of, name string) model.TensorID {
+	t := l.fg.Consts[of]
+	values := t.Float64s()
+	frac := 0
+	if top := magnitudeOf(values); top > 0 {
+		frac = min(fixed.FloorLog2(fixed.Pow2(24)/top), 24)
+	}
+	return l.Constant(name, t.Shape, values, frac)
+}
+
+// usefulReach is a magnitude beyond which nothing that reads an extended input tells its
+// numbers apart; 0 if there is none.
+func (l *lowering) usefulReach(name string) float64 {
+	reach := 0.0
+	for _, r := range l.uses.readers[name] {
+		if f, ok := r.Op.(graph.Finite); ok && f.Reach == 0 {
+			return 0
+		} else if ok {
+			reach = math.Max(reach, f.Reach)
+		}
+	}
+	return reach
+}
+
+// branches says whether thresholds are held against an extended input.
+func (l *lowering) branches(name string) bool {
+	if l.numbers(name) == graph.FiniteNumbers {
+		return false
+	}
+	for _, r := range l.uses.readers[name] {
+		if _, ok := r.Op.(graph.Finite); !ok {
+			continue
+		}
+		for _, r := range l.uses.readers[r.Output] {
+			if _, ok := r.Op.(graph.Exceeds); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// fineBits are the bits beside the sign that the high limb of a function's argument has
+// where its clamp table has at most two rows for an entry of the argument.
+const fineBits = 13
+
+// fineFunction makes the tensor of a function of a wide value x = 2^k·high + low, of which
+// no table can have all values. From one multiple of 2^k to the next it takes the function
+// for a straight line,
+//
+//	f(x) ≈ start(high) + slope(high)·low,
+//
+// with two look-ups of high and one product, which is then rounded to the function's
+// format. If the format has more than LimbedBits, it takes it for a parabola (bow). It returns
+// false if the argument is not wide, or if a table of NarrowBits is closer to the function, as
+// it may be where the function has poles or waves.
+func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
+	base := v.fn.base
+	if l.opts.Mode == modeW8A8 || l.formatted(base) <= fixed.NarrowBits || base.rng.Abs() == 0 || v.rng.Abs() == 0 {
+		return model.None, false
+	}
+	frac := l.fracFor(l.formatted(base), base.rng)
+	if base.id == model.None && base.acc != nil {
+		base.low = l.fineLow(base, frac)
+	}
+	if base.low == 0 {
+		base.low = fixed.LowBits(l.formatted(base))
+	}
+	bent := l.finestOf(v) && l.finestOf(base)
+	if !straighter(v.fn.curve, base.rng.Abs()*l.opts.Headroom, fixed.Pow2(base.low-frac), bent) {
+		base.low = 0
+		return model.None, false
+	}
+	id := l.raw(base)
+	if t := &l.Circuit.Tensors[id]; t.Max < 1<<fixed.NarrowBits && t.Min > -1<<fixed.NarrowBits {
+		return model.None, false // its accumulator had no more
+	}
+	p := l.SplitOf(id)
+	high := l.Circuit.Tensors[p.High]
+	from, to := keyDomain(high.Min, high.Max)
+	if to-from >= 1<<fixed.NarrowBits {
+		return model.None, false
+	}
+	out := l.fracFor(l.bitsOf(v), v.rng)
+	most := 2 * float64(v.rng.Abs()*l.opts.Headroom)
+	if bent {
+		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
+	}
+	c := piecesOf(v.fn.curve, from, to-from+1, fixed.Pow2(p.Bits-l.Circuit.Tensors[id].Frac), most, bent)
+	// As many bits below the result's as the slope's rounding needs, if there is room.
+	frac = out + p.Bits + 2
+	for float64(c.reach()*fixed.Pow2(frac)) >= model.Bound/2-fixed.Pow2(p.Bits) {
+		frac--
+	}
+	starts, slopes, bends := c.rounded(frac, p.Bits)
+	key := l.View(p.High, nil, high.Shape)
+	column := func(name string, frac int, values []int32, rows []model.Rows) model.TensorID {
+		id := l.Witness(v.name+", "+name, high.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
+		l.Saturates(fixed.United(rows))
+		l.LookupDirect(key, l.FuncTable(v.fn.name+", "+name, from, values), id)
+		return id
+	}
+	a, b := column("start", frac, starts, c.saturated), column("slope", frac, slopes, nil)
+	e := l.View(a, nil, high.Shape).Plus(l.Product(high.Shape, b, fixed.AllLabels(high.Shape), p.Low, fixed.AllLabels(high.Shape), 1))
+	if bent {
+		e = e.Plus(l.Product(high.Shape, column("bend", frac-p.Bits, bends, nil), fixed.AllLabels(high.Shape), l.bow(v, p), fixed.AllLabels(high.Shape), 1))
+	}
+	e.Shape, e.Frac = high.Shape, frac
+	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
+}
+
+// bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
+// to a straight line between two multiples of 2^k, makes a parabola.
+func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
+	n := int64(1) << p.Bits
+	rows := make([]int32, n)
+	for i := range n {
+		rows[i] = int32((4*i*(n-i) + n/2) / n)
+	}
+	shape := l.Circuit.Tensors[p.Low].Shape
+	id := l.Witness(v.name+", bow", shape, p.Bits, 0, n)
+	l.LookupDirect(l.View(p.Low, nil, shape), l.FuncTable("bow", 0, rows), id)
+	return id
+}
+
+// curvePieces are a function, cut at the multiples of a width: its values at the cuts, how far
+// it is from the straight line half way between two of them (nil if that is left out), and the
+// pieces in which it was clamped.
+type curvePieces struct {
+	start, bend []float64
+	saturated   []model.Rows
+}
+
+// piecesOf are n pieces of f from the given multiple of width on, within ±most.
+func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePieces {
+	c := curvePieces{start: make([]float64, n+1)}
+	at := func(x float64) (y float64, inside bool) {
+		y = f.at(x)
+		inside = !math.IsNaN(y) && math.Abs(y) <= most && (f.inside == nil || f.inside(x))
+		if y = math.Max(-most, math.Min(most, y)); math.IsNaN(y) {
+			y = 0
+		}
+		return y, inside
+	}
+	for i := range n + 1 {
+		y, inside := at(float64(from+i) * width)
+		if c.start[i] = y; !inside {
+			c.saturated = append(c.saturated, model.Rows{From: max(i-1, 0), To: min(i, n-1) + 1})
+		}
+	}
+	if !bent {
+		return c
+	}
+	c.bend = make([]float64, n)
+	for i := range c.bend {
+		if y, inside := at((float64(from+int64(i)) + 0.5) * width); inside {
+			c.bend[i] = y - float64((c.start[i]+c.start[i+1])/2)
+		}
+	}
+	return c
+}
+
+// reach is the greatest magnitude of what is summed for an entry.
+func (c *curvePieces) reach() float64 {
+	largest, steepest, bend := 0.0, 0.0, 0.0
+	for i, y := range c.start {
+		largest = math.Max(largest, math.Abs(y))
+		if i > 0 {
+			steepest = math.Max(steepest, math.Abs(y-c.start[i-1]))
+		}
+	}
+	for _, y := range c.bend {
+		bend = math.Max(bend, math.Abs(y))
+	}
+	return largest + steepest + bend
+}
+
+// rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the
+// slope in as many of them a step, and the bend in units of 2^k of them. Where there is a
+// bend, what rounding has made of slope and bend is taken from the start in the mean.
+func (c *curvePieces) rounded(frac, k int) (starts, slopes, bends []int32) {
+	n := len(c.start) - 1
+	starts, slopes, bends = make([]int32, n), make([]int32, n), make([]int32, len(c.bend))
+	for i := range starts {
+		y, slope := float64(c.start[i]*fixed.Pow2(frac)), float64((c.start[i+1]-c.start[i])*fixed.Pow2(frac-k))
+		slopes[i] = int32(math.Round(slope))
+		if c.bend != nil {
+			bend := float64(c.bend[i] * fixed.Pow2(frac-k))
+			bends[i] = int32(math.Round(bend))
+			y += float64((slope-float64(slopes[i]))*fixed.Pow2(k-1)) + float64(float64((bend-float64(bends[i]))*fixed.Pow2(k+1))/3)
+		}
+		starts[i] = int32(math.Round(y))
+	}
+	return starts, slopes, bends
+}
+
+// fineLow is the size of the low limb of a function's argument on a scale: the least
+// with which the clamp table of the high one has at most two rows for an entry.
+func (l *lowering) fineLow(base *value, frac int) int {
+	bits, e := l.formatted(base), base.acc
+	frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding)
+	k := max(bits-fineBits, 1)
+	for ; k < fixed.LowBits(bits); k++ {
+		if rows := fixed.TableBits(fixed.Keys(e, frac-k)); 1<<rows <= 2*l.Entries(e.Shape) && rows <= fixed.WideTable+1 {
+			break
+		}
+	}
+	return k
+}
+
+// straighter reports whether f is closer to straight lines between multiples of width,
+// or parabolas, than to what a table of 2^NarrowBits values on [−r, r] has, in the mean of squares.
+func straighter(f curve, r, width float64, bent bool) bool {
+	const samples = 1 << 12
+	half := float64(r * fixed.Pow2(-fixed.NarrowBits))
+	var lines, table float64
+	for i := range samples {
+		// No scale has these numbers, so that neither side is met where it is exact.
+		at := float64(r * (float64(float64(2*i+1)/samples) - 1) * 0.9990234)
+		left := float64(math.Floor(at/width) * width)
+		share := (at - left) / width
+		a, b, y := f.at(left), f.at(left+width), f.at(at)
+		off := a + float64(share*(b-a)) - y
+		if bent {
+			off += float64(float64(4*share*(1-share)) * (f.at(left+float64(width/2)) - float64((a+b)/2)))
+		}
+		slope := (f.at(at+half) - f.at(at-half)) / math.Sqrt(12)
+		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || f.inside != nil && !f.inside(at) {
+			return false
+		}
+		lines, table = lines+float64(off*off), table+float64(slope*slope)
+	}
+	return lines < table
+}

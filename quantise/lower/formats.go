@@ -1,0 +1,133 @@
+package lower
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// finestOf reports whether a value has a format of more than LimbedBits. Then its function is
+// taken for parabolas, a number that multiplies it has as many bits as limbs hold, and a
+// product of two limbs counts even if it is small.
+func (l *lowering) finestOf(v *value) bool { return l.formatted(v) > LimbedBits }
+
+// formatted returns the bits that the value's own format gives it; 0 if it has none.
+func (l *lowering) formatted(v *value) int { return l.opts.Formats[v.name].Bits }
+
+// bitsOf returns the bits that a value is to have.
+func (l *lowering) bitsOf(v *value) int {
+	if b := l.formatted(v); b > 0 {
+		return b
+	}
+	return l.Plan.Bits
+}
+
+// narrowBitsOf is bitsOf for values of which a table is made.
+func (l *lowering) narrowBitsOf(v *value) int { return min(l.bitsOf(v), fixed.NarrowBits) }
+
+// limitOf bounds the absolute value of an accumulator that the value is to be
+// rounded from.
+func (l *lowering) limitOf(v *value) int64 {
+	if l.formatted(v) > 0 || l.streamOf(v) {
+		return l.formatLimit()
+	}
+	return l.Plan.Limit()
+}
+
+// formatLimit is that of a value with a format: its table is its own.
+func (l *lowering) formatLimit() int64 { return model.Bound/2 - 1<<l.Plan.Shift() }
+
+// streams finds sums of wide format that feed other such sums, as the residual stream of a
+// transformer does. It returns the scale of each. Connected sums share one scale, so that no
+// sum is rounded, and each term only once, before it is added.
+func (l *lowering) streams() map[string]int {
+	root := map[string]string{}
+	var find func(name string) string
+	find = func(name string) string {
+		if root[name] != name {
+			root[name] = find(root[name])
+		}
+		return root[name]
+	}
+	frac := map[string]int{}
+	for _, n := range l.fg.Nodes {
+		f := l.opts.Formats[n.Output]
+		if !TraitsOf(n.Op).Sums || f.Bits <= fixed.NarrowBits {
+			continue
+		}
+		root[n.Output] = n.Output
+		frac[n.Output] = l.fracFor(f.Bits, l.ranges[n.Output])
+		for _, in := range n.Inputs {
+			if _, ok := root[in]; !ok {
+				continue
+			}
+			a, b := find(in), find(n.Output)
+			root[b] = a
+			frac[a] = min(frac[a], frac[b])
+		}
+	}
+	out := map[string]int{}
+	for name := range root {
+		out[name] = frac[find(name)]
+	}
+	return out
+}
+
+// fracFor is the finest scale on which a calibrated range, head-room included,
+// has the given bits; that of whole numbers if nothing is known of it.
+func (l *lowering) fracFor(bits int, r Range) int {
+	a := r.Abs() * l.opts.Headroom
+	if a == 0 {
+		return 0
+	}
+	return fixed.FloorLog2(float64(int64(1)<<bits-1) / a)
+}
+
+// sumOnScale lowers v = Σ terms on the scale of its stream: what is finer is
+// rounded first.
+func (l *lowering) sumOnScale(v *value, terms []term, frac int) *fixed.Int {
+	for i := range terms {
+		t := &terms[i]
+		if !t.e.Linear() || t.e.Frac > frac {
+			t.e = l.View(l.roundAt(t.v, t.e, frac), nil, t.e.Shape)
+		}
+	}
+	return l.align(terms, 0, v)
+}
+
+// roundFormat rounds e, which stands for a value with a format of its own, to the given bits.
+// It may take tables of any size that no other value has.
+func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fixed.Piecewise) model.TensorID {
+	frac := e.Frac
+	if rng.Abs() > 0 {
+		frac = l.fracFor(bits, rng)
+	}
+	if frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding); v.low > 0 && bits > fixed.NarrowBits && f == fixed.WholeLine && fixed.TableBits(fixed.Keys(e, frac)) > fixed.NarrowBits {
+		l.Reported(e, frac, bits)
+		return l.RoundSplit(v.name, e, frac, bits, v.low, f)
+	}
+	if bits <= fixed.NarrowBits && f == fixed.WholeLine && l.scored(v) {
+		if table := max(fixed.TableBits(fixed.Keys(e, frac)), fixed.FormatTable); table <= model.MaxTableBits {
+			l.Reported(e, frac, bits)
+			if frac <= fixed.LeastKey {
+				bits = max(bits, frac+sharedScores)
+			}
+			return l.RoundOnce(v.name, e, frac, bits, table, f)
+		}
+	}
+	return l.RoundOn(v.name, e, frac, bits, f)
+}
+
+// roundAt rounds e, which stands for v, to a scale on which it may be wide. It is
+// clamped at the next power of two beyond its calibrated range, head-room included,
+// if the static bound is wider.
+func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
+	if e.Frac-frac > fixed.MaxRounding || fixed.KeysAreZero(e, frac) {
+		return l.RoundTo(v.name, e, frac)
+	}
+	frac = min(frac, e.Frac)
+	bits := fixed.FormatBits
+	if r := l.reachOf(v.rng) * fixed.Pow2(frac); r > 0 {
+		bits = min(max(fixed.FloorLog2(r)+1, 4), bits)
+	}
+	return l.RoundOn(v.name, e, frac, bits, fixed.WholeLine)
+}

@@ -1,0 +1,94 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// exactly says whether a node gives what it reads, or sums and multiples of that,
+// without rounding it.
+func exactly(fg *graph.Graph, n *graph.Node) bool {
+	t := TraitsOf(n.Op)
+	if n.Op == graph.Mul && fg.Consts[n.Inputs[0]] == nil && fg.Consts[n.Inputs[1]] == nil {
+		return false
+	}
+	return t.linear || t.moves != computes && t.moves != pads
+}
+
+// integers says whether a value of the float graph has an integer type.
+func (l *lowering) integers(name string) bool {
+	dt := l.fg.DTypes[name]
+	return dt.Known() && !dt.IsFloat()
+}
+
+// discontinuous lists the values that something with jumps reads, as they are or in a sum.
+func discontinuous(fg *graph.Graph) map[string]bool {
+	discontinuous := map[string]bool{}
+	for _, n := range slices.Backward(fg.Nodes) {
+		if TraitsOf(n.Op).jumps || discontinuous[n.Output] && exactly(fg, n) {
+			for _, in := range n.Inputs {
+				discontinuous[in] = true
+			}
+		}
+	}
+	return discontinuous
+}
+
+// OnlyMoves reports whether a node only moves the entries of values.
+func OnlyMoves(n *graph.Node) bool { return TraitsOf(n.Op).moves != computes }
+
+// uses says how the values of a graph hang together.
+type uses struct {
+	by      map[string]*graph.Node // the node that computes a value
+	readers map[string][]reader    // in the order of the nodes
+	outputs map[string]int         // how many outputs of the graph a value is
+}
+
+// reader is a node and the number of the operand as which it reads a value.
+type reader struct {
+	*graph.Node
+	operand int
+}
+
+func usesOf(fg *graph.Graph) uses {
+	u := uses{map[string]*graph.Node{}, map[string][]reader{}, map[string]int{}}
+	for _, n := range fg.Nodes {
+		u.by[n.Output] = n
+		for i, in := range n.Inputs {
+			u.readers[in] = append(u.readers[in], reader{n, i})
+		}
+	}
+	for _, o := range fg.Outputs {
+		u.outputs[o]++
+	}
+	return u
+}
+
+// number is how often a value is read or given out.
+func (u *uses) number(name string) int { return len(u.readers[name]) + u.outputs[name] }
+
+// only is the one node that reads a value which is no output; nil if there is none.
+func (u *uses) only(name string) *graph.Node {
+	if u.number(name) != 1 || u.outputs[name] > 0 {
+		return nil
+	}
+	return u.readers[name][0].Node
+}
+
+// powers lists the values of which nothing is read but logarithms of powers, maybe moved.
+func powers(fg *graph.Graph) map[string]bool {
+	only := map[string]bool{}
+	other := map[string]bool{}
+	for _, name := range fg.Outputs {
+		other[name] = true
+	}
+	for _, n := range slices.Backward(fg.Nodes) {
+		_, log := n.Op.(graph.LogPower)
+		ok := log || OnlyMoves(n) && only[n.Output] && !other[n.Output]
+		for _, in := range n.Inputs {
+			only[in], other[in] = ok && !other[in], other[in] || !ok
+		}
+	}
+	return only
+}

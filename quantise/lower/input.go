@@ -1,0 +1,126 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// numbers are what an input may have.
+func (l *lowering) numbers(name string) graph.Numbers {
+	for _, in := range l.fg.Inputs {
+		if in.Name == name {
+			return in.Numbers
+		}
+	}
+	return graph.FiniteNumbers
+}
+
+// input adds the public tensor of a graph input. Values that calibration never
+// met below zero are taken to be non-negative if there are enough of them to
+// tell, which tightens every bound after. One whose features are scaled first has
+// a scale for each of them.
+func (l *lowering) input(v *value) model.TensorID {
+	if rows := l.fg.Rows(v.name); rows > 0 {
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
+	}
+	bits, finest := l.inputFormat(v)
+	r := l.reachOf(v.rng)
+	if r == 0 {
+		r = 1
+	}
+	switch {
+	case l.fg.DTypes[v.name] == graph.Bool || l.fg.Masks(v.name):
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
+	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
+		lo, hi := l.fg.DTypes[v.name].Bounds()
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
+	case l.integers(v.name): // whole numbers stay what they are
+		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, fixed.FormatBits)), 0
+	}
+	if l.branches(v.name) {
+		bits = max(bits, 26)
+	}
+	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
+		bits, r = max(bits, 26), min(r, reach)
+	}
+	frac := fixed.FloorLog2(float64(int64(1)<<bits-1) / r)
+	if frac > finest {
+		bits, frac = max(4, bits-(frac-finest)), finest
+	}
+	if splits := l.splits(v); splits != nil && !l.integers(v.name) {
+		id := l.public(splitInput(v, splits, r))
+		l.asked[id] = splits
+		return id
+	}
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
+	t.Min = -t.Max - 1
+	switch l.numbers(v.name) { // with codes beyond
+	case graph.AllNumbers:
+		t.Min, t.Max, t.Numbers = t.Min-1, t.Max+2, model.AllNumbers
+		return l.public(t)
+	case graph.MaskingNumbers:
+		t.Min, t.Numbers = t.Min-1, model.MaskingNumbers
+		return l.public(t)
+	}
+	if v.rng.Min >= 0 && l.Entries(v.shape) >= 64 {
+		t.Min = 0
+	}
+	if s := l.scalings[v.name]; s != nil {
+		t.Frac, t.Min = 0, -t.Max-1
+		for j := range s.mul {
+			t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].Abs()*l.opts.Headroom)))
+		}
+		for _, name := range s.names {
+			l.chains[name] = s
+		}
+	}
+	return l.public(t)
+}
+
+// public adds a graph input.
+func (l *lowering) public(t model.Tensor) model.TensorID {
+	t.Kind = model.Input
+	id := model.TensorID(len(l.Circuit.Tensors))
+	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
+	l.Circuit.Inputs = append(l.Circuit.Inputs, id)
+	return id
+}
+
+// coarsestKey is the scale on which a Softmax's scores are to be at least, as far as
+// tables go.
+const coarsestKey = 7
+
+// inputFormat returns the width of an input and its finest scale: wide where norms or
+// logarithms of powers alone read it, which take small rows beside large ones, or something
+// that has jumps does; what its keys take where Softmax does. Public values cost nothing.
+func (l *lowering) inputFormat(v *value) (bits, finest int) {
+	bits, finest = l.Plan.Bits, math.MaxInt
+	norms, softmaxes := 0, 0
+	for _, r := range l.uses.readers[v.name] {
+		switch t := TraitsOf(r.Op); {
+		case r.operand > 0:
+		case t.Norm:
+			norms++
+		case t.Softmax:
+			softmaxes++
+		}
+	}
+	switch {
+	case l.opts.Mode != "auto" || v.uses == 0:
+	case norms == v.uses || l.discontinuous[v.name] || l.powers[v.name]:
+		bits = 24
+	case norms+softmaxes == v.uses:
+		finest = fixed.FinestKey
+		if l.Entries(v.shape) > 64 { // worth a larger table
+			bits++
+			// Of scores far apart those near the maximum are what counts.
+			for r := l.reachOf(v.rng); bits < FirstBits && r >= fixed.Pow2(bits-coarsestKey); {
+				bits++
+			}
+		}
+	}
+	return max(bits, l.formatted(v)), finest
+}

@@ -1,0 +1,271 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// Length returns the symbol of the length of a text: the second axis of all inputs,
+// which are integers of shape [1, length], if the model leaves it open and nothing
+// else. Lists of integers of fixed length, such as positions of the text, may follow
+// the first. It is "" if there is none.
+func Length(fg *graph.Graph) string {
+	if fg.Rebind == nil || len(fg.Inputs) == 0 {
+		return ""
+	}
+	symbol := ""
+	for i, in := range fg.Inputs {
+		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() && (len(in.Symbols) == 0 || in.Symbols[0] == "") {
+			continue
+		}
+		if len(in.Symbols) != 2 || in.Symbols[0] != "" || in.Symbols[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && in.Symbols[1] != symbol {
+			return ""
+		}
+		symbol = in.Symbols[1]
+	}
+	return symbol
+}
+
+// A free length is tried with its bound, for which all numbers are chosen, and with
+// these sizes.
+var shortTexts = []int{2, 3}
+
+// usualLength is the length of a text for which tables are worth their rows.
+const usualLength = 32
+
+// quantiseLength quantises fg with a free length of up to opts.Length: it lowers the
+// model for that and for short texts, with the numbers of the former, and lifts what
+// comes out to a template. So static bounds hold for every length, and integers do not
+// depend on it: a prefix of a text gives what it gives within the text, as far as the
+// model looks back alone.
+func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) (*Result, error) {
+	bound := opts.Length
+	if memory.texts == nil || memory.texts.of != fg || memory.texts.list[0].size != bound {
+		var err error
+		if memory.texts, err = textsOf(fg, symbol, bound); err != nil {
+			return nil, err
+		}
+	}
+	list, whole := memory.texts.list, memory.texts.whole
+	if err := checkRanges(list[0].graph, ranges); err != nil {
+		return nil, err
+	}
+	var all []*lowering
+	for i, b := range list {
+		var err error
+		l := newLowering(b.graph, ranges, opts, memory)
+		if i == 0 {
+			l.free(&length{bound: bound, whole: whole, other: list[1].graph})
+			l, err = l.choose()
+		} else {
+			l.free(&length{bound: bound, whole: whole, other: list[0].graph, numbers: all[0].length.numbers, given: true})
+			l.Plan = all[0].Plan
+			err = l.run()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	var builds []model.Build
+	for i, l := range all {
+		builds = append(builds, model.Build{Sizes: []int{list[i].size}, Graph: l.Circuit})
+	}
+	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(symbol), Bound: bound}}, builds...)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all[1:] {
+		if err := sameFixed(all[0], l); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range []int{1, bound} {
+		if _, err := t.At(model.Instance{Sizes: []int{n}}); err != nil {
+			return nil, fmt.Errorf("of %d: %w", n, err)
+		}
+	}
+	return all[0].finish(t, model.Instance{Sizes: []int{min(bound, usualLength)}})
+}
+
+// texts are a model of texts for the bound of their length and for short ones, which
+// compute the same values, and the constants that differ, for the bound.
+type texts struct {
+	of    *graph.Graph
+	list  []bound
+	whole map[string]*graph.Tensor
+}
+
+func textsOf(fg *graph.Graph, symbol string, most int) (*texts, error) {
+	if most < 2 || most > fixed.LongestText {
+		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+	}
+	sizes := append([]int{most}, slices.DeleteFunc(slices.Clone(shortTexts), func(n int) bool { return n == most })...)
+	list, err := rebind(fg, symbol, sizes, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range list[1:] {
+		if err := sameNodes(list[0].graph, b.graph); err != nil {
+			return nil, err
+		}
+	}
+	whole, err := wholeConstants(list)
+	if err != nil {
+		return nil, err
+	}
+	return &texts{fg, list, whole}, nil
+}
+
+// length is what the lowering of a model with a free length knows of it.
+type length struct {
+	bound int
+	other *graph.Graph // the model for another length: what scales differs
+	// whole are the constants of which a text has as many entries as it is long, for
+	// the bound.
+	whole map[string]*graph.Tensor
+	// numbers are those that the lowering for the bound has found, in the order in
+	// which it has asked for them; others are given them.
+	numbers []int
+	given   bool
+	at      int
+}
+
+// free has a dimension of that length be free; nil: none is.
+func (l *lowering) free(f *length) {
+	if l.length = f; f != nil {
+		l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
+	}
+}
+
+// nextPass is what the next pass of the same lowering knows.
+func (f *length) nextPass() *length {
+	if f == nil {
+		return nil
+	}
+	return &length{bound: f.bound, other: f.other, whole: f.whole, numbers: f.numbers, given: f.given}
+}
+
+// number is n in the lowering for the bound, and in others what n was there.
+func (f *length) number(n int) int {
+	switch {
+	case !f.given:
+		f.numbers = append(f.numbers[:f.at], n)
+	case f.at < len(f.numbers):
+		n = f.numbers[f.at]
+	}
+	f.at++ // where passes differ, so do their circuits, which Lift finds
+	return n
+}
+
+// most is the largest number that n, a dimension or a product of some, is for any size
+// of a free length.
+func (l *lowering) most(n int) int {
+	if l.length == nil {
+		return n
+	}
+	return l.length.number(n)
+}
+
+// usual is the number of entries of a shape for a text of the usual length.
+func (f *length) usual(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		if d == f.bound {
+			d = min(d, usualLength)
+		}
+		n *= d
+	}
+	return n
+}
+
+// open reports whether an axis of a value has a free length.
+func (l *lowering) open(name string, axis int) bool {
+	if l.length == nil {
+		return false
+	}
+	other := l.length.other.Shapes[name]
+	return axis < len(other) && other[axis] != l.fg.Shapes[name][axis]
+}
+
+// whole returns a constant for the bound of a free length, and its shape in this
+// lowering, nil if it is the same.
+func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
+	t = l.fg.Consts[name]
+	if l.length != nil && l.length.whole[name] != nil {
+		return l.length.whole[name], t.Shape
+	}
+	return t, nil
+}
+
+// begun is the part of a tensor from its beginning on that has a shape.
+func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
+	t := l.Circuit.Tensors[id]
+	return l.Add(model.Tensor{Name: t.Name, Shape: part, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
+		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: fixed.IdentityGroups(len(part))}}}})
+}
+
+// wholeConstants returns the constants of the first graph whose shapes differ in
+// others, which must have the first of their entries along every axis.
+func wholeConstants(list []bound) (map[string]*graph.Tensor, error) {
+	whole := map[string]*graph.Tensor{}
+	for _, name := range slices.Sorted(maps.Keys(list[0].graph.Consts)) {
+		all := list[0].graph.Consts[name]
+		for _, b := range list[1:] {
+			part := b.graph.Consts[name]
+			if part == nil || slices.Equal(part.Shape, all.Shape) {
+				continue
+			}
+			if !begins(all, part) {
+				return nil, fmt.Errorf("the values of %q depend on it", name)
+			}
+			whole[name] = all
+		}
+	}
+	return whole, nil
+}
+
+// begins reports whether a constant is the part of another one, of as many axes, that
+// has the first of its entries along each.
+func begins(all, part *graph.Tensor) bool {
+	r := len(all.Shape)
+	if len(part.Shape) != r || all.DType.IsFloat() != part.DType.IsFloat() {
+		return false
+	}
+	for i, d := range part.Shape {
+		if d > all.Shape[i] {
+			return false
+		}
+	}
+	f, g := all.Floats(), part.Floats()
+	for at := range part.Len() {
+		from, stride, rest := 0, 1, at
+		for i := r - 1; i >= 0; i-- {
+			from += rest % part.Shape[i] * stride
+			rest /= part.Shape[i]
+			stride *= all.Shape[i]
+		}
+		if f != nil && f[from] != g[at] || all.I64 != nil && all.I64[from] != part.I64[at] {
+			return false
+		}
+	}
+	return true
+}
+
+var errNodes = errors.New("the model is made of other nodes")
+
+// sameNodes checks that two graphs compute the same values in the same order.
+func sameNodes(a, b *graph.Graph) error {
+	if !slices.EqualFunc(a.Nodes, b.Nodes, func(x, y *graph.Node) bool {
+		return x.Output == y.Output && x.Op.Kind() == y.Op.Kind() && slices.Equal(x.Inputs, y.Inputs)
+	}) {
+		return errNodes
+	}
+	return nil
+}

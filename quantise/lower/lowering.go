@@ -1,0 +1,306 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// lowering is one pass over a float graph.
+type lowering struct {
+	*fixed.Builder
+	fg     *graph.Graph
+	ranges map[string]Range
+	opts   Options
+	memory *Memory
+	length *length // nil if none is free
+	uses   uses    // of the graph's values
+
+	values map[string]*value
+	node   *graph.Node // being lowered
+	// weights are those of fixed tensors whose values follow from them, the circuit and
+	// the key.
+	weights map[model.TensorID]*weights.Constant
+	// roundeds are the constants among them that have one scale.
+	roundeds      map[roundedConstant]model.TensorID
+	stream        map[string]int                     // scales of sums (streams)
+	scalings      map[string]*scaling                // of inputs
+	chains        map[string]*scaling                // the same by the values of their chains
+	discontinuous map[string]bool                    // values that something with jumps reads
+	powers        map[string]bool                    // values that logarithms of powers alone read
+	asked         map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
+	classes       map[model.TensorID]classes         // of extended inputs
+
+	underprecise []string // values with a format for weights of which half the channels have few bits for all that
+	maxBits      int      // activation bits that leave the weights enough of the bound
+}
+
+// at says which node the steps that follow belong to, and returns the one before.
+func (l *lowering) at(n *graph.Node) (before *graph.Node) {
+	before = l.node
+	l.node, l.StepName = n, n.Name
+	return before
+}
+
+// value is a tensor of the float graph.
+type value struct {
+	name   string
+	node   *graph.Node // that computes it, for messages; nil for an input
+	shape  []int
+	rng    Range
+	uses   int
+	output bool
+
+	// acc is the value as an accumulator, not committed; nil for a value
+	// that is a function of an earlier one.
+	acc *fixed.Int
+	// fn says that the value is a function of another value, entry by entry
+	// (in row-major order: the shapes may differ).
+	fn     *function
+	affine *affine // if it is an affine function; acc is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
+
+	unreported bool // clamping it says nothing about the calibration
+	clipped    bool // the tensor has less than the value's range
+
+	// useful, if positive, is a magnitude beyond which the one function that
+	// reads the value is flat: precision is better spent below.
+	useful float64
+	// low, if positive, is the size of the low limb if the value is held in two.
+	low int
+
+	id     model.TensorID // the tensor, once one is needed; None before
+	shaped model.TensorID // the same in the value's shape
+	narrow map[int]model.TensorID
+}
+
+func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
+	l := &lowering{
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, memory: memory, uses: usesOf(fg),
+		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
+		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
+	}
+	l.OwnTables = len(opts.Formats) > 0
+	return l
+}
+
+// nextPass returns another pass over the same graph, with this plan.
+func (l *lowering) nextPass(p fixed.Plan) *lowering {
+	next := newLowering(l.fg, l.ranges, l.opts, l.memory)
+	next.Plan, next.Batch = p, l.Batch
+	next.free(l.length.nextPass())
+	return next
+}
+
+// run lowers every node and returns all refusals as one error.
+func (l *lowering) run() error {
+	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
+	for _, in := range l.fg.Inputs {
+		if s := l.scaling(in); s != nil {
+			l.scalings[in.Name] = s
+		}
+	}
+	for _, in := range l.fg.Inputs {
+		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
+		if model.Size(v.shape) == 0 {
+			v.id = l.empty(v)
+			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
+		} else {
+			v.id = l.input(v)
+		}
+		v.shaped = v.id
+		l.values[in.Name] = v
+	}
+	var errs []error
+	for _, n := range l.fg.Nodes {
+		l.at(n)
+		out := n.Output
+		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
+		ok, err := l.lower(n, v)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.coarser(n)))
+		}
+		if ok {
+			l.values[out] = v
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, o := range l.fg.Outputs {
+		id, err := l.outputTensor(o)
+		if err != nil {
+			return err
+		}
+		l.Circuit.Outputs = append(l.Circuit.Outputs, id)
+	}
+	l.MarkSaturated()
+	fixed.PrintableNames(l.Circuit)
+	return nil
+}
+
+// coarser says which formats may be at fault for a refusal of a node, in a model that has
+// some: those of the node and of what it reads, or else any.
+func (l *lowering) coarser(n *graph.Node) string {
+	if len(l.opts.Formats) == 0 || l.opts.Searched {
+		return ""
+	}
+	var own []string
+	for _, name := range slices.Concat([]string{n.Output}, n.Inputs) {
+		if f, ok := l.opts.Formats[name]; ok {
+			own = append(own, fmt.Sprintf("%q (%d bits, weights of %d)", name, f.Bits, f.Weights))
+		}
+	}
+	if own == nil {
+		return ": give values before it formats of fewer bits, or none"
+	}
+	return ": give formats of fewer bits, or none, to " + strings.Join(own, ", ")
+}
+
+// lower lowers one node. It reports false if it could not, with an error
+// unless that is because an input could not be lowered.
+func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
+	if model.Size(v.shape) == 0 {
+		v.id = l.empty(v)
+		v.shaped = v.id
+		return true, nil
+	}
+	for _, in := range n.Inputs {
+		if l.values[in] == nil && l.fg.Consts[in] == nil {
+			return false, nil
+		}
+	}
+	err = fixed.Try(func() {
+		switch s := l.chains[n.Output]; {
+		case s == nil:
+			operatorOf(n.Op).lower(l, n, v)
+		case n.Output == s.last:
+			l.scaledInput(v, s)
+		}
+	})
+	return err == nil, err
+}
+
+// empty adds the tensor of an input or output without entries.
+func (l *lowering) empty(v *value) model.TensorID {
+	id := model.TensorID(len(l.Circuit.Tensors))
+	l.Circuit.Tensors = append(l.Circuit.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
+	return id
+}
+
+func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
+	v := l.values[name]
+	if v == nil {
+		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
+	}
+	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
+	err = fixed.Try(func() { id = l.tensor(v) })
+	if err != nil {
+		err = fmt.Errorf("output %q: %w", name, err)
+	}
+	return id, err
+}
+
+// consumer returns the one node that reads the value; nil if there are more.
+func (l *lowering) consumer(v *value) *graph.Node {
+	if readers := l.uses.readers[v.name]; v.uses == 1 && len(readers) > 0 {
+		return readers[0].Node
+	}
+	return nil
+}
+
+// finish returns the model of the last pass, which has given the template, but for its
+// weights (Memory.Fill). in is the instance that runs at first.
+func (l *lowering) finish(t *model.Template, in model.Instance) (*Result, error) {
+	m := &Result{
+		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
+		Blocks: l.Blocks, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.opts.Formats, Underprecise: l.underprecise,
+	}
+	for _, n := range l.fg.Nodes {
+		m.StepNames[n.Output] = model.PrintableName(n.Name)
+	}
+	for _, s := range l.Steps {
+		m.Steps = append(m.Steps, s.StepReport)
+	}
+	var err error
+	if m.Graph, err = t.At(in); err != nil {
+		return nil, fmt.Errorf("quantised graph: %w", err)
+	}
+	m.Making = weights.NewRecipe(l.Circuit, l.FixedTensors, m.Weights)
+	return m, nil
+}
+
+// improved derives the plan of the final pass from what a pass with the
+// largest tables met.
+func (l *lowering) improved(p fixed.Plan) fixed.Plan {
+	opts := l.opts
+	bits := min(fixed.WantedBits, opts.ActBits-1, l.maxBits)
+	// need is the table size with which every step has its wanted bits.
+	need, entries := 0, 0
+	for _, s := range l.Steps {
+		need = max(need, s.NeedTable)
+		entries += s.Entries
+	}
+	need += bits - p.Bits
+	free := 0 // a table of this size is no more than the look-ups themselves
+	for 1<<(free+1) <= entries {
+		free++
+	}
+	n := min(need, max(fixed.CheapTable, free))
+	// Below that, lose precision, but not too much of it.
+	n = max(n, need-(bits-min(bits, fixed.EnoughBits)))
+	n = min(max(n, fixed.SmallTable, bits+1), opts.MaxTableBits)
+	// Use the room that is left.
+	for bits < min(opts.ActBits-1, l.maxBits, fixed.WantedBits+1) && need+1 <= n {
+		bits++
+		need++
+	}
+	return fixed.Plan{TableBits: n, Bits: bits}
+}
+
+// precise reports whether every step has enough bits.
+func (l *lowering) precise() bool {
+	for _, s := range l.Steps {
+		if s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) {
+			return false
+		}
+	}
+	return true
+}
+
+// choose chooses what all look-ups share and lowers the model with that. A first
+// pass with the largest tables shows how far static bounds and calibrated ranges
+// are apart, which fixes table size and precision; the next builds the circuit, and
+// one more does so without tables that have too few uses.
+func (l *lowering) choose() (*lowering, error) {
+	l.Plan = fixed.Plan{TableBits: l.opts.MaxTableBits, Bits: min(12, l.opts.ActBits-1)}
+	l.Draft = true
+	if err := l.run(); err != nil {
+		return nil, err
+	}
+	for p := l.improved(l.Plan); ; p.TableBits++ {
+		l = l.nextPass(p)
+		if err := l.run(); err != nil {
+			return nil, err
+		}
+		// Static bounds depend on the tables as well: a smaller one clamps less.
+		if l.precise() || p.TableBits == l.opts.MaxTableBits {
+			break
+		}
+	}
+	p, some := l.Plan.WithUses(l.Builder)
+	if !some {
+		return l, nil
+	}
+	l = l.nextPass(p)
+	return l, l.run()
+}

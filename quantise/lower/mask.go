@@ -1,0 +1,121 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// openMask is a constant mask whose last two axes have a free length: by formulas of
+// its diagonals, on which alone it depends then, as the masks of texts that look back do
+// and those of a window.
+func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
+	labels, kept := fixed.BroadcastLabels(part, shape)
+	least, most, ok := l.memory.diagonals(whole)
+	if r := len(kept); r != 2 || !ok {
+		fixed.Refuse("its mask %s of a free length is no band of diagonals", graph.Quote(name))
+	}
+	// Diagonal d has the entries (i, i + d).
+	upTo := func(d int) model.TensorID {
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtLeast, Offset: int64(-d)}, 0, 1)
+	}
+	n, m := whole.Shape[len(whole.Shape)-2], whole.Shape[len(whole.Shape)-1]
+	switch {
+	case most == m-1:
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-least)}, 0, 1), labels
+	case least == 1-n:
+		return upTo(most), labels
+	}
+	return l.Add(model.Tensor{Name: name, Shape: kept, Kind: model.Virtual, Max: 1,
+		Def: []model.Linear{{Coef: 1, Src: upTo(most)}, {Coef: -1, Src: upTo(least - 1)}}}), labels
+}
+
+// diagonals returns the first and the last of the diagonals that a matrix of zeros and
+// ones is 1 on; ok is false if these are not all in between, or none.
+func (w *Memory) diagonals(t *graph.Tensor) (least, most int, ok bool) {
+	if d, known := w.bands[t]; known {
+		return d.least, d.most, d.ok
+	}
+	r := len(t.Shape)
+	n, m := t.Shape[r-2], t.Shape[r-1]
+	least, most, ok = m, -n, n*m == t.Len()
+	for at, x := range t.I64[:min(n*m, t.Len())] {
+		if d := at%m - at/m; x != 0 {
+			least, most = min(least, d), max(most, d)
+		}
+	}
+	for at, x := range t.I64[:min(n*m, t.Len())] {
+		d := at%m - at/m
+		ok = ok && (x != 0) == (d >= least && d <= most)
+	}
+	ok = ok && least <= most
+	if w.bands == nil {
+		w.bands = map[*graph.Tensor]band{}
+	}
+	w.bands[t] = band{least, most, ok}
+	return least, most, ok
+}
+
+// band is what is known of the diagonals of a mask.
+type band struct {
+	least, most int
+	ok          bool
+}
+
+// softenMask replaces the huge negative entries with which models mask scores
+// before a Softmax by ones that are just far enough below the others, so that
+// they do not set the scale: 10 below the least score, e^−10 of its weight. It
+// returns the range that the masked scores v should have; below it they are
+// clamped, which says nothing.
+func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, bool) {
+	c := l.consumer(v)
+	if c == nil {
+		return Range{}, false
+	}
+	if _, ok := c.Op.(graph.Softmax); !ok {
+		return Range{}, false
+	}
+	const below = 10
+	widest := scores.Abs()
+	floor := float64(-2*widest) - below
+	changed := false
+	for i, x := range values {
+		if x < 4*floor {
+			values[i], changed = floor, true
+		}
+	}
+	if !changed {
+		return Range{}, false
+	}
+	v.unreported = true
+	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
+	return Range{Min: -widest, Max: widest}, true
+}
+
+// leavesSome reports whether a constant mask leaves an entry in each row of a text of any
+// length: it is 1 on the diagonal.
+func (l *lowering) leavesSome(name string) bool {
+	whole, part := l.whole(name)
+	if part == nil || len(whole.Shape) < 2 || whole.Shape[len(whole.Shape)-1] != whole.Shape[len(whole.Shape)-2] {
+		return false
+	}
+	least, most, ok := l.memory.diagonals(whole)
+	return ok && least <= 0 && most >= 0
+}
+
+// maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
+func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
+	if c, part := l.whole(name); part != nil {
+		return l.openMask(name, c, part, shape)
+	} else if c != nil {
+		labels, kept := fixed.BroadcastLabels(c.Shape, shape)
+		return l.Mask(name, kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	}
+	id := l.tensor(l.values[name])
+	if t := &l.Circuit.Tensors[id]; t.Frac != 0 || t.Min < 0 || t.Max > 1 {
+		fixed.Refuse("its mask %s may be other than 0 and 1", graph.Quote(name))
+	}
+	return l.Squeezed(id, shape)
+}

@@ -1,0 +1,140 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+func init() {
+	register(lowerGemm, func(op graph.Gemm) Traits {
+		return Traits{Product: gemmProduct, rows: !op.TransA, broadcasts: func(operand, _, _ int) bool { return operand == 2 }}
+	})
+	register(lowerMatMul, always[graph.MatMul](Traits{
+		Product: MatMulProduct, rows: true, broadcasts: func(_, axis, rank int) bool { return axis < rank-2 },
+	}))
+}
+
+// lowerGemm lowers alpha·A'·B' + beta·C.
+func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
+	la, lb := []int{0, 2}, []int{2, 1}
+	if op.TransA {
+		la = []int{2, 0}
+	}
+	if op.TransB {
+		lb = []int{1, 2}
+	}
+	alpha, beta := op.Alpha, op.Beta
+	var cName string
+	if len(n.Inputs) > 2 && beta != 0 {
+		cName = n.Inputs[2]
+	}
+	c := l.fg.Consts[cName]
+	fuse := c != nil && alpha == 1 && beta == 1
+	bias := ""
+	if fuse {
+		bias = cName
+	}
+	p := &value{name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && cName == bias && alpha == 1, id: model.None, shaped: model.None}
+	l.contract(p, n.Inputs[0], la, n.Inputs[1], lb, bias)
+	v.acc = p.acc
+	if alpha != 1 {
+		p.uses = 1
+		v.acc = l.scale(p, p.acc, alpha, v.rng)
+	}
+	if cName == "" || fuse {
+		return
+	}
+	sum := []term{{p, v.acc}}
+	if c == nil {
+		x := l.values[cName]
+		e := l.broadcast(x, v.shape)
+		if beta != 1 {
+			e = l.scale(x, e, beta, x.rng)
+		}
+		v.acc = l.align(append(sum, term{x, e}), 0, v)
+		return
+	}
+	values := c.Float64s()
+	for i := range values {
+		values[i] *= beta
+	}
+	v.acc = l.plusConstant(l.align(sum, magnitudeOf(values), v), cName, c.Shape, values, nil)
+}
+
+// lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
+func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
+	r := len(v.shape)
+	labels := func(name string, last ...int) []int {
+		rank := len(l.fg.Shapes[name])
+		out := make([]int, 0, rank)
+		for i := range rank - 2 {
+			out = append(out, r-rank+i)
+		}
+		return append(out, last...)
+	}
+	la := labels(n.Inputs[0], r-2, r)
+	lb := labels(n.Inputs[1], r, r-1)
+	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, "")
+}
+
+// contract lowers v = Σ a·b (+ a constant bias that broadcasts), with one label
+// an axis as in model.Product; axes that broadcast have the label of the
+// output's axis.
+func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bias string) {
+	va, vb := l.values[a], l.values[b]
+	k := 1 // contracted
+	for i, lab := range la {
+		if lab >= len(v.shape) {
+			k = l.fg.Shapes[a][i]
+		}
+	}
+	if va != nil && vb != nil {
+		k := l.most(k)
+		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
+		sum := func(ida, idb model.TensorID) *fixed.Int {
+			reach := int64(l.reach(ida, idb, c))
+			ida, la := l.DropBroadcast(ida, la, v.shape)
+			idb, lb := l.DropBroadcast(idb, lb, v.shape)
+			e := l.Product(v.shape, ida, la, idb, lb, k)
+			e.Min, e.Max = max(e.Min, -reach), min(e.Max, reach)
+			return e
+		}
+		if v.acc = l.productLimbs(v, va, vb, c, sum); v.acc == nil {
+			v.acc = sum(l.fitProduct(va, vb, c))
+		}
+		if bias != "" {
+			c := l.fg.Consts[bias]
+			values := c.Float64s()
+			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, magnitudeOf(values), v), bias, c.Shape, values, nil)
+		}
+		return
+	}
+	x, name, lw := va, b, lb
+	if va == nil {
+		x, name, lw = vb, a, la
+		la = lb
+	}
+	t := l.fg.Consts[name]
+	kept, shape := fixed.KeptLabels(t.Shape, lw, v.shape)
+	// The weights' channels: all their output axes. They are one block of the
+	// row-major index if the contracted axis is first or last; otherwise the
+	// leading axes are summed into it, which only loosens the bound.
+	at := slices.IndexFunc(lw, func(lab int) bool { return lab >= len(v.shape) })
+	channels, inner := model.Size(t.Shape[at+1:]), 1
+	if at == len(t.Shape)-1 {
+		channels, inner = t.Len()/k, k
+	}
+	w := weighting{
+		name: name, t: &weights.Constant{Tensor: t}, shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
+	}
+	if bias != "" {
+		c := l.fg.Consts[bias]
+		w.biasName, w.bias, w.biasShape, w.biasView = bias, c.Float64s(), c.Shape, fixed.BroadcastView(c.Shape, v.shape)
+	}
+	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
+}

@@ -1,0 +1,25 @@
+package lower
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// Memory is what passes over one float graph remember for those that follow: large weights,
+// columns and masks are not gone through again.
+type Memory struct {
+	weights weights.Store
+	columns fixed.ColumnCache
+	bands   map[*graph.Tensor]band // of masks
+	texts   *texts                 // of the graph that is quantised
+}
+
+// Fill gives a model its weights, unless it has them (weights.Store).
+func (m *Memory) Fill(of *Result) {
+	if of.Making.Done {
+		return
+	}
+	m.weights.Fill(of.Making)
+	m.columns.Next()
+}

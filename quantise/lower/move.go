@@ -1,0 +1,165 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerReshape[graph.Reshape], always[graph.Reshape](Traits{moves: rearranges}))
+	register(lowerReshape[graph.Identity], always[graph.Identity](Traits{moves: keeps}))
+	register(lowerReshape[graph.Convert], always[graph.Convert](Traits{moves: keeps}))
+	register(lowerTranspose, always[graph.Transpose](Traits{moves: rearranges}))
+	register(lowerExpand, always[graph.Expand](Traits{moves: rearranges}))
+	register(lowerSlice, always[graph.Slice](Traits{moves: selects}))
+	register(lowerGather, always[graph.Gather](Traits{moves: selects}))
+	register(lowerTile, always[graph.Tile](Traits{moves: selects}))
+	register(lowerPad, always[graph.Pad](Traits{moves: pads}))
+	register(lowerConcat, func(op graph.Concat) Traits {
+		return Traits{moves: joins, broadcasts: func(_, axis, _ int) bool { return axis != op.Axis }}
+	})
+}
+
+// lowerReshape lowers what keeps the entries in their order: nothing is
+// computed, and a value that no tensor holds yet stays so.
+func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x == nil { // a constant that is an output
+		v.id = l.constantOutput(n.Inputs[0], v.name)
+		return
+	}
+	if x.uses == 1 && x.id == model.None {
+		v.acc, v.fn = x.acc, x.fn
+		return
+	}
+	v.id = l.raw(x)
+}
+
+// view makes v a virtual tensor: one view of x.
+func (l *lowering) view(v, x *value, w *model.View) {
+	id := l.tensor(x)
+	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
+}
+
+func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
+	w := &model.View{}
+	for j, i := range op.Perm {
+		w.Groups = append(w.Groups, fixed.Axis(j, i))
+	}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
+	w := &model.View{}
+	for i := range v.shape {
+		w.Groups = append(w.Groups, model.Group{
+			Out: []int{i}, In: []int{i}, Base: op.Starts[i], Strides: []int{op.Steps[i]},
+		})
+	}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerGather(l *lowering, n *graph.Node, op graph.Gather, v *value) {
+	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	w.Groups[op.Axis] = model.Group{Out: []int{op.Axis}, In: []int{op.Axis}, Map: model.MapIndex, Index: op.Indices}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
+	x := l.values[n.Inputs[0]]
+	id := l.tensor(x)
+	value := op.Value
+	if math.IsInf(value, 0) || math.IsNaN(value) {
+		fixed.Refuse("padding with %g", value)
+	}
+	if most := fixed.Pow2(l.Plan.Bits + 3); math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
+		// The padding sets the scale.
+		id = l.RoundTo(x.name, l.View(id, nil, x.shape), fixed.FloorLog2(most/math.Abs(value)))
+	}
+	frac := l.Circuit.Tensors[id].Frac
+	fill := math.Round(value * fixed.Pow2(frac))
+	w := &model.View{Fill: int64(fill)}
+	for i := range v.shape {
+		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
+	}
+	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, frac)
+}
+
+// lowerConcat lowers Concat as the sum of its parts, each moved to its place.
+func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
+	axisAt := op.Axis
+	var terms []term
+	type part struct {
+		name string
+		view *model.View
+	}
+	var constants []part
+	at := 0
+	most := 0.0
+	for _, name := range n.Inputs {
+		shape := l.fg.Shapes[name]
+		w := &model.View{Groups: fixed.IdentityGroups(len(shape))}
+		for i := range shape {
+			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
+				w.Groups[i].Strides = []int{0}
+			}
+		}
+		w.Groups[axisAt].Base = -at
+		at += shape[axisAt]
+		if x := l.values[name]; x != nil {
+			terms = append(terms, term{x, l.View(l.tensor(x), w, v.shape)})
+			continue
+		}
+		constants = append(constants, part{name, w})
+		most = math.Max(most, magnitudeOf(l.fg.Consts[name].Float64s()))
+	}
+	e := l.align(terms, most, v)
+	// Entries come from one part each.
+	e.Min, e.Max = 0, 0
+	widen := func(lo, hi int64) { e.Min, e.Max = min(e.Min, lo), max(e.Max, hi) }
+	for i := range e.Acc.Linear {
+		t := &e.Acc.Linear[i]
+		s := &l.Circuit.Tensors[t.Src]
+		widen(s.Min*t.Coef, s.Max*t.Coef)
+	}
+	for _, c := range constants {
+		t := l.fg.Consts[c.name]
+		id := l.Constant(c.name, t.Shape, t.Float64s(), e.Frac)
+		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: c.view})
+		widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+	}
+	v.acc = e
+}
+
+func lowerExpand(l *lowering, n *graph.Node, op graph.Expand, v *value) {
+	x := l.values[n.Inputs[0]]
+	w := fixed.BroadcastView(x.shape, v.shape)
+	if w == nil {
+		lowerReshape(l, n, op, v)
+		return
+	}
+	l.view(v, x, w)
+}
+
+func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
+	x := l.values[n.Inputs[0]]
+	if slices.Equal(x.shape, v.shape) {
+		lowerReshape(l, n, op, v)
+		return
+	}
+	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	for i, d := range v.shape {
+		if d != x.shape[i] {
+			index := make([]int, d)
+			for j := range index {
+				index[j] = j % x.shape[i]
+			}
+			w.Groups[i] = model.Group{Out: []int{i}, In: []int{i}, Map: model.MapIndex, Index: index}
+		}
+	}
+	l.view(v, x, w)
+}

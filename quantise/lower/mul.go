@@ -1,0 +1,194 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// lowerMul lowers Mul: by a constant as a change of scale or a product with
+// weights, of two computed values as an element-wise product.
+func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case b == nil:
+		t, part := l.whole(n.Inputs[1])
+		l.mulConstant(v, a, n.Inputs[1], t, part)
+	case a == nil:
+		t, part := l.whole(n.Inputs[0])
+		l.mulConstant(v, b, n.Inputs[0], t, part)
+	default:
+		if base, fa, fb, ok := l.common(v, a, b); ok {
+			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, func(a, b float64) float64 { return a * b })}
+			return
+		}
+		v.acc = l.elementwise(v, a, b)
+	}
+}
+
+// mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
+func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
+	c, same := uniform(t)
+	// A mask is one number; of several, and of whole ones, labels are made of.
+	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+		fixed.Refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
+	}
+	if l.wholeMul(v, x, name, t) {
+		return
+	}
+	if same {
+		l.mulScalar(v, x, c)
+		return
+	}
+	if l.foldMul(v, x, name, t) {
+		return
+	}
+	shape := t.Shape
+	if part != nil {
+		shape = part
+	}
+	labels, kept := fixed.BroadcastLabels(shape, v.shape)
+	w := weighting{
+		name: name, t: &weights.Constant{Tensor: t}, shape: kept, labels: labels, channels: t.Len(), inner: 1, count: 1,
+		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.Squeezed(id, v.shape) },
+	}
+	if part != nil {
+		// One scale for what may be a number for every token and element.
+		w.channels, w.inner, w.shape, w.part = 1, t.Len(), nil, kept
+		for _, axis := range labels {
+			w.shape = append(w.shape, t.Shape[axis-len(v.shape)+len(t.Shape)])
+		}
+	}
+	l.weighted(v, x, w)
+}
+
+// wholeMul lowers v = x·t for whole numbers, such as the labels of classes, exactly:
+// what stands for one of them is no number close to it. It reports whether there is
+// room.
+func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
+	if t.DType.IsFloat() || !l.integers(v.name) || l.length != nil && l.length.whole[name] != nil {
+		return false
+	}
+	if c, same := uniform(t); same && (x.nonlinear() || math.Abs(c) < 2) {
+		return false // nothing is rounded there
+	}
+	lo, hi := t.At(0), t.At(0)
+	for _, y := range t.Float64s() {
+		lo, hi = math.Min(lo, y), math.Max(hi, y)
+	}
+	id := l.tensor(x)
+	if frac := l.Circuit.Tensors[id].Frac; frac > 0 || float64(l.Magnitude(id))*math.Max(hi, -lo) >= 1<<28 {
+		return false
+	}
+	if lo == hi {
+		if slices.Equal(x.shape, v.shape) {
+			l.setAffine(v, x, lo, 0)
+		}
+		v.acc = l.broadcast(x, v.shape).Times(int64(lo))
+		return true
+	}
+	labels, kept := fixed.BroadcastLabels(t.Shape, v.shape)
+	a, la := l.Squeezed(id, v.shape)
+	c := l.Fixed(name, kept, 0, int64(lo), int64(hi), func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(t.At(from + i))
+		}
+	})
+	v.acc = l.Product(v.shape, a, la, c, labels, 1)
+	return true
+}
+
+// leastMask is the least magnitude of what a mask adds (graph.Builder.Where).
+const leastMask = 1e4
+
+// truth reports whether a value is 0 or 1.
+func (l *lowering) truth(x *value) bool {
+	t := &l.Circuit.Tensors[l.tensor(x)]
+	return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
+}
+
+// mulScalar lowers v = x·c.
+func (l *lowering) mulScalar(v, x *value, c float64) {
+	same := model.Size(x.shape) == model.Size(v.shape)
+	if x.nonlinear() && same {
+		base, f := l.root(x)
+		v.fn = &function{name: "Mul", base: base, curve: f.then(func(y float64) float64 { return c * y })}
+		return
+	}
+	if !same {
+		v.acc = l.scale(x, l.broadcast(x, v.shape), c, v.rng)
+		return
+	}
+	l.setAffine(v, x, c, 0)
+	v.acc = l.scaleTo(v, x, l.operandFlat(x), c)
+}
+
+// scale returns e·c for a real number c. A power of two only changes the
+// scale; anything else becomes an integer coefficient with a precision of up to
+// 15 bits and at least 10, for which e is rounded first if there is no room.
+// e stands for the value x, and rng is the product's calibrated range.
+func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.Int {
+	if c == 0 {
+		return &fixed.Int{Shape: e.Shape, Frac: e.Frac}
+	}
+	const least, most = 1 << 9, 1 << 15
+	coef := func(s int) int64 { return int64(math.Round(c * fixed.Pow2(s))) }
+	s := fixed.FloorLog2(most / math.Abs(c))
+	if m := coef(s); m&(m-1) != 0 && -m&(-m-1) != 0 {
+		// Not finer than rounding makes use of, if that is fine enough.
+		if r := l.reachOf(rng); r > 0 {
+			usable := l.Plan.Shift() + fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1)/r) - e.Frac
+			for s > usable && math.Abs(float64(coef(s-1))) > least {
+				s--
+			}
+		}
+	}
+	for {
+		m, t := coef(s), s
+		for m&1 == 0 && m != 0 {
+			m, t = m/2, t-1
+		}
+		// What is as large as before needs no more room than that.
+		if same := m == 1 || m == -1; same && e.Abs() <= l.formatLimit() || l.Room(float64(e.Abs())*math.Abs(float64(m))) {
+			out := e.Times(m)
+			return &fixed.Int{Acc: out.Acc, Shape: out.Shape, Frac: e.Frac + t, Min: out.Min, Max: out.Max}
+		}
+		if m = coef(s - 1); m > -least && m < least {
+			break
+		}
+		s--
+	}
+	if e.Linear() && len(e.Acc.Linear) <= 1 && e.Abs() <= 1<<max(l.Plan.Bits, l.narrowBitsOf(x)) {
+		fixed.Refuse("no room to multiply by %g", c)
+	}
+	id := l.roundTerm(x, e)
+	return l.scale(x, l.View(id, nil, e.Shape), c, rng)
+}
+
+// scaleTo is scale for the value v: where that has the finest of formats, in limbs of e
+// with as many bits of the coefficient as they have room for.
+func (l *lowering) scaleTo(v, x *value, e *fixed.Int, c float64) *fixed.Int {
+	if m, _ := math.Frexp(math.Abs(c)); !l.finestOf(v) || c == 0 || m == 0.5 {
+		return l.scale(x, e, c, v.rng)
+	}
+	id := l.roundFormat(x, e, x.rng, l.formatted(v), fixed.WholeLine)
+	if l.Magnitude(id) < 1<<fixed.NarrowBits {
+		return l.scale(x, l.View(id, nil, e.Shape), c, v.rng)
+	}
+	p := l.SplitMoved(id)
+	s := fixed.FloorLog2(float64(model.Bound/4) / float64(max(l.Magnitude(p.High), 1<<p.Bits)) / math.Abs(c))
+	m := int64(math.Round(c * fixed.Pow2(s)))
+	times := func(limb model.TensorID) *fixed.Int {
+		e := l.View(limb, nil, e.Shape).Times(m)
+		e.Frac += s
+		return e
+	}
+	part := times(p.Low)
+	drop := max(l.carryShift(v, part.Frac, p.Bits), p.Bits)
+	carry := l.RoundCarry(v.name+", carry", part, part.Frac-drop)
+	return times(p.High).Plus(l.View(carry, nil, e.Shape).Times(1 << (drop - p.Bits)))
+}

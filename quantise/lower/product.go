@@ -1,0 +1,188 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// A product with a wide tensor x = 2^k·high + low takes two accumulators with the same
+// weights or the same computed factor w: A_high = Σ w·high and A_low = Σ w·low. A look-up rounds
+// the second one to a carry,
+//
+//	A_low + 2^(m−1) = 2^m·carry + rest,
+//
+// and the product is A_high + 2^(m−k)·carry, in units of 2^k of x's. It is off by at most
+// 2^(m−k−1) units, a small part of what rounding it drops.
+
+// productLimbs is a sum of products of two values in limbs of the second, for values whose
+// formats one accumulator does not hold. It is nil if one does, or if limbs are of no use. sum
+// makes the sum for two tensors.
+func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	one := c.count == 1 && l.formatted(v) > fixed.NarrowBits
+	if l.opts.Formats[v.name].Weights == 0 && !one {
+		return nil
+	}
+	ida, idb := l.tightened(a), l.tightened(b)
+	if l.reach(ida, idb, c) <= float64(c.limit) || l.Magnitude(idb) < 1<<8 {
+		return nil
+	}
+	bits := (model.Log2Ceil(int(l.Magnitude(idb))+1) + 1) / 2
+	if room := c.limit / int64(2*c.count); l.rowSum(ida, c)<<bits > c.limit/2 {
+		if one && l.finestOf(v) && l.wide(a) && l.wide(b) {
+			if e := l.entryLimbs(v, ida, idb, sum); e != nil {
+				return e
+			}
+		}
+		if l.wide(a) && l.wide(b) && l.opts.Formats[v.name].Weights > 0 {
+			if e := l.bothLimbs(v, ida, idb, c, sum); e != nil {
+				return e
+			}
+		}
+		if !one {
+			return nil
+		}
+		ida = l.narrowed(a, fixed.FloorLog2(float64(room))-bits)
+	}
+	p := l.SplitMoved(idb)
+	part, e := sum(ida, p.Low), sum(ida, p.High)
+	drop := max(l.carryShift(v, part.Frac, p.Bits), p.Bits)
+	carry := l.RoundCarry(v.name+", carry", part, part.Frac-drop)
+	return e.Plus(l.View(carry, nil, v.shape).Times(1 << (drop - p.Bits)))
+}
+
+// rowSum bounds the sum of the magnitudes of what a sum of products takes from its first
+// factor.
+func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
+	most := l.Magnitude(a) * int64(c.count)
+	if s, ok := l.RowSums[a]; ok && c.lastA {
+		return min(most, s)
+	}
+	return most
+}
+
+// bothLimbs is a sum of products of two wide values in limbs of both,
+//
+//	a·b = 2^(i+j)·Σ ah·bh + 2^j·Σ al·bh + 2^i·Σ ah·bl + Σ al·bl,
+//
+// in units of 2^(i+j). The second and the third sum are rounded to carries. A product in the last
+// sum is below one unit, and a quarter is taken for it. The result is nil if the sum of the
+// high limbs does not fit an accumulator.
+func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
+	reach := float64(c.count) * float64(l.Magnitude(pa.High)) * float64(l.Magnitude(pb.High))
+	if reach > float64(c.limit)/2 {
+		return nil
+	}
+	carry := func(what string, part *fixed.Int, bits int) *fixed.Int {
+		return l.View(l.RoundCarry(v.name+what, part, part.Frac-bits), nil, v.shape)
+	}
+	e := sum(pa.High, pb.High)
+	e = e.Plus(carry(", carry", sum(pa.Low, pb.High), pa.Bits)).Plus(carry(", other carry", sum(pa.High, pb.Low), pb.Bits))
+	return e.PlusConst(int64(c.count) / 4)
+}
+
+// entryLimbs is a product of two wide values entry by entry, in limbs of both,
+//
+//	a·b = 2^(i+j)·ah·bh + 2^i·ah·bl + 2^j·al·bh + al·bl,
+//
+// The last product is rounded to a carry to the two in the middle, and their sum to a carry to
+// the first. The result is as many bits finer than the first product as the value has use for,
+// and nil if it does not fit an accumulator.
+func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
+	less, more := min(pa.Bits, pb.Bits), max(pa.Bits, pb.Bits)
+	carry := func(what string, e *fixed.Int, bits int) *fixed.Int {
+		return l.View(l.RoundCarry(v.name+what, e, e.Frac-bits), nil, e.Shape)
+	}
+	in := func(e *fixed.Int, bits int) *fixed.Int { // in finer units
+		e = e.Times(1 << bits)
+		e.Frac += bits
+		return e
+	}
+	high, middle := sum(pa.High, pb.High), in(sum(pa.High, pb.Low), pa.Bits-less).Plus(in(sum(pa.Low, pb.High), pb.Bits-less))
+	if float64(high.Abs()) > float64(l.limitOf(v))/2 || middle.Abs() > model.Bound/4 {
+		return nil
+	}
+	finer := 0
+	if frac, ok := l.roundedFrac(v); ok {
+		finer = min(max(frac+2-high.Frac, 0), more-1)
+	}
+	for finer > 0 && float64(high.Abs())*fixed.Pow2(finer) > float64(l.limitOf(v))/2 {
+		finer--
+	}
+	middle = middle.Plus(carry(", low carry", sum(pa.Low, pb.Low), less))
+	return in(high, finer).Plus(carry(", carry", middle, more-finer))
+}
+
+// wide reports whether a value has more than NarrowBits.
+func (l *lowering) wide(v *value) bool {
+	_, stream := l.stream[v.name]
+	return stream || l.formatted(v) > fixed.NarrowBits
+}
+
+// elementwise is the product v of two computed values, with broadcasting: in limbs of
+// one if v is wide and they are.
+func (l *lowering) elementwise(v, a, b *value) *fixed.Int {
+	product := func(ida, idb model.TensorID) *fixed.Int {
+		ida, la := l.Squeezed(ida, v.shape)
+		idb, lb := l.Squeezed(idb, v.shape)
+		return l.Product(v.shape, ida, la, idb, lb, 1)
+	}
+	c := contraction{count: 1, limit: l.limitOf(v)}
+	if l.integers(v.name) { // which are not rounded afterwards
+		c.limit = max(c.limit, model.Bound/2)
+	}
+	if e := l.productLimbs(v, a, b, c, product); e != nil {
+		return e
+	}
+	return product(l.fitProduct(a, b, c))
+}
+
+// contraction tells what a product sums over: count entries, which are the
+// last axis of A or B if so marked; and how large it may be.
+type contraction struct {
+	count        int
+	lastA, lastB bool
+	limit        int64
+}
+
+// reach bounds a sum of products.
+func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
+	ma, mb := float64(l.Magnitude(a)), float64(l.Magnitude(b))
+	most := ma * mb * float64(c.count)
+	if s, ok := l.RowSums[a]; ok && c.lastA {
+		most = math.Min(most, float64(s)*mb)
+	}
+	if s, ok := l.RowSums[b]; ok && c.lastB {
+		most = math.Min(most, float64(s)*ma)
+	}
+	return most
+}
+
+// fitProduct returns tensors of a and b so that a sum of products fits the
+// accumulator, rounding the wider one as often as that takes.
+func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model.TensorID) {
+	ida, idb := l.tightened(a), l.tightened(b)
+	for {
+		over := l.reach(ida, idb, c) / float64(c.limit)
+		if over <= 1 {
+			return ida, idb
+		}
+		wide, v := &ida, a
+		if l.Magnitude(idb) > l.Magnitude(ida) {
+			wide, v = &idb, b
+		}
+		// Share the loss between the two.
+		loss := 1
+		for over > fixed.Pow2(2*loss) {
+			loss++
+		}
+		bits := model.Log2Ceil(int(l.Magnitude(*wide))) - loss
+		if bits < 4 {
+			fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
+		}
+		*wide = l.narrowed(v, bits)
+	}
+}

@@ -1,0 +1,116 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// held lists the tensors that hold values of the float graph.
+func (l *lowering) held() map[string]model.TensorID {
+	held := map[string]model.TensorID{}
+	for name, v := range l.values {
+		if v.id != model.None && !v.clipped {
+			held[name] = v.id
+		}
+	}
+	return held
+}
+
+// Lower is Quantise with what is known of the weights, which it does not make.
+func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (*Result, error) {
+	opts, err := opts.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
+		m, err := quantiseLength(fg, ranges, opts, memory, symbol)
+		if err != nil {
+			return nil, fmt.Errorf("dimension %q: %w", symbol, err)
+		}
+		return m, nil
+	}
+	var oneBatch error
+	if batch := Batch(fg); batch != "" {
+		m, err := quantiseFree(fg, ranges, opts, memory, batch)
+		if err == nil {
+			return m, nil
+		}
+		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+	}
+	if err := checkRanges(fg, ranges); err != nil {
+		return nil, err
+	}
+	l, err := newLowering(fg, ranges, opts, memory).choose()
+	if err != nil {
+		return nil, err
+	}
+	m, err := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
+	if err != nil {
+		return nil, err
+	}
+	m.OneBatch = oneBatch
+	return m, nil
+}
+
+// Values lists the names of the inputs of a float model, then of what its nodes
+// compute, in order.
+func Values(fg *graph.Graph) []string {
+	var names []string
+	for _, v := range fg.Inputs {
+		names = append(names, v.Name)
+	}
+	for _, n := range fg.Nodes {
+		names = append(names, n.Output)
+	}
+	return names
+}
+
+// checkRanges checks that every input and node has a range, and a finite one.
+func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
+	for _, in := range fg.Inputs {
+		if _, ok := ranges[in.Name]; !ok {
+			return fmt.Errorf("no calibrated range for input %q", in.Name)
+		}
+	}
+	for _, in := range fg.Inputs {
+		if ranges[in.Name].Abs() >= infinity {
+			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
+		}
+	}
+	for _, n := range fg.Nodes {
+		r, ok := ranges[n.Output]
+		if !ok {
+			return fmt.Errorf("no calibrated range for %q", n.Output)
+		}
+		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
+			return fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
+		}
+	}
+	return nil
+}
+
+// domain says where a function is defined, if that is not everywhere.
+func domain(op graph.Op) string {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Domain == (graph.Domain{}) {
+		return ""
+	}
+	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
+}
+
+func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }
+
+// Quantise is quantise with the weights.
+func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, error) {
+	memory := &Memory{}
+	r, err := Lower(fg, ranges, opts, memory)
+	if err != nil {
+		return nil, err
+	}
+	memory.Fill(r)
+	r.Making = nil
+	return r, nil
+}

@@ -1,0 +1,166 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerReduce, func(op graph.Reduce) Traits {
+		return Traits{Means: op.Func == graph.Mean, jumps: op.Func == graph.MaxOf}
+	})
+	register(lowerAveragePool, always[graph.AveragePool](Traits{}))
+}
+
+// lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
+// mean a division by the number of entries as in scale.
+func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
+	switch op.Func {
+	case graph.Sum, graph.Mean:
+	case graph.MaxOf:
+		lowerGreatest(l, n, op, v)
+		return
+	default:
+		fixed.Refuse("operator not supported")
+	}
+	x := l.values[n.Inputs[0]]
+	count := 1
+	w := &model.View{}
+	out := 0
+	for i, d := range x.shape {
+		if !slices.Contains(op.Axes, i) {
+			w.Groups = append(w.Groups, fixed.Axis(out, i))
+			out++
+			continue
+		}
+		count *= d
+		g := model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
+		if op.Keep {
+			g.Out, g.Strides = []int{out}, []int{0}
+			out++
+		}
+		w.Groups = append(w.Groups, g)
+	}
+	if open := l.openAxes(n.Inputs[0], op.Axes); len(open) > 0 {
+		l.lowerOpenReduce(v, x, w, op, open, count)
+		return
+	}
+	l.sum(v, x, w, count, op.Func == graph.Mean)
+}
+
+// lowerAveragePool lowers AveragePool: the sum of each window, divided by the
+// number of kernel positions.
+func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
+	w := &model.View{Groups: fixed.IdentityGroups(2)}
+	count := 1
+	for i, win := range windows(op.Window) {
+		w.Groups = append(w.Groups, win.Summed(2+i, 2+i))
+		count *= win.Taps
+	}
+	l.sum(v, l.values[n.Inputs[0]], w, count, true)
+}
+
+// summable returns the value's tensor, rounded until a sum of count entries is within room;
+// whole numbers are not rounded.
+func (l *lowering) summable(x *value, count int, room float64, whole bool) model.TensorID {
+	id := l.tensor(x)
+	for float64(l.Magnitude(id))*float64(count) > room {
+		if whole {
+			fixed.Refuse("a sum of %d whole numbers of up to %d does not fit in 30 bits", count, l.Magnitude(id))
+		}
+		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
+		if bits < 4 {
+			fixed.Refuse("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
+		}
+		id = l.narrowed(x, bits)
+	}
+	return id
+}
+
+// sum lowers v = the summing view w of x, of count entries each, divided by
+// count for a mean.
+func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
+	id := l.summable(x, count, float64(l.Plan.Limit()), l.integers(v.name))
+	e := l.View(id, w, v.shape)
+	all := l.Term(&e.Acc.Linear[0], v.shape)
+	e.Min, e.Max = all.Min, all.Max
+	if mean {
+		// The sum is a tensor of its own if there is no room to scale it.
+		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
+		e = l.scaleTo(v, s, e, 1/float64(count))
+	}
+	v.acc = e
+}
+
+// openSum is the sum of a value along axes of which the given one has a free length:
+// every summed entry of the view w.
+func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
+	id = l.summable(x, count, room, false)
+	t := l.Circuit.Tensors[id]
+	e = l.View(id, w, shape)
+	e.Min, e.Max = min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count))
+	return id, e
+}
+
+// meanGuard is the number of bits that a mean along a free length has beyond those of
+// its entries, if there is room.
+const meanGuard = 4
+
+// openMean lowers v, the mean of x along axes of which the given one has a free length.
+// The number of entries c·n is not the key's to say, so that the sum is divided by it as
+// by a computed value: it is c times the sum of as many ones as the text has tokens.
+//
+// The quotient is the rounded mean, which has the range of the entries.
+func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
+	id, e := l.openSum(x, w, v.shape, count, model.Bound>>3)
+	t := l.Circuit.Tensors[id]
+	shift := 0
+	for shift < meanGuard && float64(e.Abs())*fixed.Pow2(shift+3) < model.Bound && fixed.TableBits(t.Min<<(shift+1), t.Max<<(shift+1)) <= fixed.WideTable {
+		shift++
+	}
+	n := x.shape[axis]
+	each := int64(count / l.most(n)) // of an index of the axis
+	ones := l.Formula("ones", []int{n}, 0, &model.Formula{Kind: model.Progression, Offset: 1}, 1, 1)
+	den := l.Add(model.Tensor{Name: "number of entries", Shape: []int{}, Kind: model.Virtual, Min: 1, Max: int64(count), Def: []model.Linear{{
+		Coef: each, Src: ones, View: &model.View{Groups: []model.Group{{In: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}},
+	}}})
+	by := func(c int64) model.Linear {
+		return model.Linear{Coef: c, Src: den, View: fixed.LabelView(nil, v.shape)}
+	}
+	num := e.Times(2 << shift).Plus(&fixed.Int{Acc: model.Acc{Linear: []model.Linear{by(1)}}, Min: 1, Max: int64(count)})
+	double := l.Add(model.Tensor{Name: "divisor", Shape: v.shape, Kind: model.Virtual, Min: 2, Max: 2 * int64(count), Def: []model.Linear{by(2)}})
+
+	lo := t.Min << shift
+	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
+	if bits > model.MaxTableBits {
+		fixed.Refuse("means of %d bits are too wide to look up", bits)
+	}
+	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
+	q := l.Witness(v.name, v.shape, t.Frac+shift, lo, hi)
+	l.Division(num.Acc, double, q, 2*int64(count)-1)
+	l.Lookup(&fixed.Int{Shape: v.shape, Acc: model.Acc{Const: -lo, Linear: []model.Linear{{Coef: 1, Src: q}}}, Max: hi - lo}, 0, l.RangeTable(bits), model.None)
+	v.id, v.shaped = q, q
+}
+
+// openAxes returns the axes of a value, among those given, that have a free length.
+func (l *lowering) openAxes(name string, axes []int) []int {
+	return slices.DeleteFunc(slices.Clone(axes), func(i int) bool { return !l.open(name, i) })
+}
+
+// lowerOpenReduce lowers a sum or a mean along axes of which some, the given ones, have
+// a free length.
+func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, axes []int, count int) {
+	count = l.most(count)
+	if op.Func == graph.Mean {
+		if len(axes) > 1 {
+			fixed.Refuse("a mean along several axes of free length: take it along one after the other")
+		}
+		l.openMean(v, x, w, axes[0], count)
+		return
+	}
+	_, v.acc = l.openSum(x, w, v.shape, count, math.Min(float64(l.Plan.Limit()), model.Bound/2))
+}

@@ -1,0 +1,341 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerScalar, func(op graph.Scalar) Traits {
+		return Traits{PerEntry: true, linear: op.Func == graph.Neg, jumps: wholes(op)}
+	})
+}
+
+// wholes reports whether a function rounds to whole numbers.
+func wholes(s graph.Scalar) bool {
+	return s.Func == graph.Floor || s.Func == graph.Ceil || s.Func == graph.Round || s.Func == graph.Trunc
+}
+
+// lowerScalar lowers the functions of one number.
+func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	switch {
+	case op.Func == graph.Neg:
+		l.mulScalar(v, l.values[n.Inputs[0]], -1)
+	case wholes(op):
+		lowerWhole(l, n, op, v)
+	case op.Func.Jumps:
+		fixed.Refuse("operator not supported")
+	default:
+		lowerFunction(l, n, op, v)
+	}
+}
+
+// function says that a value is curve(base), entry by entry. With bounds set
+// it is that piecewise function of base, which needs no committed column.
+type function struct {
+	name string
+	base *value
+	curve
+	piecewise *fixed.Piecewise
+}
+
+// affine says that a value is mul·of + add, entry by entry.
+type affine struct {
+	of       *value
+	mul, add float64
+}
+
+// root returns the value that x is best seen as a function of, and the
+// function: x itself unless x is wanted for nothing else.
+func (l *lowering) root(x *value) (*value, curve) {
+	if x.uses == 1 && x.id == model.None {
+		if x.fn != nil {
+			return x.fn.base, x.fn.curve
+		}
+		if a := x.affine; a != nil {
+			return a.of, curve{at: func(t float64) float64 { return float64(a.mul*t) + a.add }}
+		}
+	}
+	return x, curve{at: func(t float64) float64 { return t }}
+}
+
+// nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
+func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
+
+// lowerFunction makes the value a function of the node's first input.
+func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	l.apply(v, l.values[n.Inputs[0]], op.Kind(), curveOf(op), boundsOf(op))
+}
+
+// apply makes v the function f of x; b is set if that is piecewise.
+func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
+	base, inner := l.root(x)
+	// Only directly on a value is it piecewise: a scaled input moves the ends.
+	if base != x && (b == nil || x.fn != nil) {
+		v.fn = &function{name: name, base: base, curve: inner.into(f)}
+		return
+	}
+	v.fn = &function{name: name, base: x, curve: f, piecewise: b}
+}
+
+// clampFunction makes the tensor of a piecewise function: one look-up that
+// rounds the base's accumulator as well.
+func (l *lowering) clampFunction(v *value) model.TensorID {
+	base, b := v.fn.base, *v.fn.piecewise
+	e := l.operandFlat(base)
+	// Bounds that the argument's scale cannot express need a table.
+	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit > 0 && limit*fixed.Pow2(e.Frac) < 32 {
+		return l.tableFunction(v, l.narrowBitsOf(v))
+	}
+	if e.Frac <= 0 { // whole numbers stay what they are
+		if fixed.TableBits(e.Min, e.Max) <= fixed.WideTable {
+			return l.RoundOn(v.name, e, e.Frac, fixed.FormatBits, b)
+		}
+		if lo, hi := b.At(e.Frac); b.Kind == fixed.Keep && lo > -model.Bound/2 && hi < model.Bound/2 && e.Abs() < model.Bound/2 {
+			return l.Exact(v.name, l.ClampWhole(v.name, e, lo, hi))
+		}
+	}
+	r := l.piecewiseRange(v.rng, base.rng, b)
+	rng := Range{Min: -r, Max: r}
+	return l.roundValue(v, e, rng, l.formatted(v), l.Plan.Bits, b)
+}
+
+// piecewiseRange is the magnitude that sets the scale of a piecewise function's
+// result, from the calibrated ranges of result and argument.
+func (l *lowering) piecewiseRange(result, argument Range, b fixed.Piecewise) float64 {
+	// One sample may have missed the larger values: what goes in says more.
+	r := math.Max(result.Abs(), argument.Abs()/4)
+	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit <= 2*r*l.opts.Headroom {
+		r = limit / l.opts.Headroom // values beyond cannot occur
+	}
+	return r
+}
+
+// fusedEntries is the number of entries from which a table over the
+// accumulator's whole range, 2^16 rows at most, beats clamping first.
+const fusedEntries = 1 << 14
+
+// tableFunction makes the tensor of a function with a committed column, with
+// results of at most the given bits.
+func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
+	if base := v.fn.base; base.uses == 1 && base.id == model.None {
+		base.useful = flatBeyond(v.fn.at, base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom) / l.opts.Headroom
+	}
+	e, frac := l.tableInput(v.fn.base)
+	lo, hi := keyDomain(fixed.Keys(e, frac))
+	// The real values, and the scale they need.
+	real := make([]float64, hi-lo+1)
+	undefined := make([]bool, len(real))
+	unit := fixed.Pow2(-frac)
+	parallel.For(len(real), 1<<10, func(from, to int) {
+		for i := from; i < to; i++ {
+			x := float64(lo+int64(i)) * unit
+			y := v.fn.at(x)
+			undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
+			if math.IsNaN(y) {
+				y = 0
+			}
+			real[i] = y
+		}
+	})
+	most, finite := 0.0, 0.0
+	for _, y := range real {
+		size := math.Abs(y)
+		if most = max(most, size); size <= math.MaxFloat64 {
+			finite = max(finite, size)
+		}
+	}
+	if r := l.reachOf(v.rng); r > 0 && !(most <= 2*r) {
+		most = r
+	} else if most = finite; r == 0 && finite > model.Bound {
+		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", finite)
+	}
+	top := int64(1)<<bits - 1
+	out := 0
+	if most > 0 {
+		out = min(fixed.FloorLog2(float64(top)/most), 100)
+	}
+	values := make([]int32, len(real))
+	var saturated []model.Rows
+	scale := fixed.Pow2(out)
+	for i, y := range real {
+		y = math.Round(y * scale)
+		if undefined[i] || math.Abs(y) > float64(top) {
+			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
+				saturated[n-1].To++
+			} else {
+				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+			}
+		}
+		values[i] = int32(max(-float64(top), min(float64(top), y)))
+	}
+	least, greatest := values[0], values[0]
+	for _, y := range values {
+		least, greatest = min(least, y), max(greatest, y)
+	}
+	id := l.Witness(v.name, e.Shape, out, int64(least), int64(greatest))
+	l.Saturates(fixed.United(saturated))
+	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, values), id)
+	return id
+}
+
+// keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
+// steps with the same scales share a table although their bounds differ.
+func keyDomain(lo, hi int64) (int64, int64) {
+	n := int64(1)
+	for hi >= n || -lo > n {
+		n *= 2
+	}
+	if lo >= 0 {
+		return 0, n - 1
+	}
+	return -n, n - 1
+}
+
+// flatBeyond returns the smallest r/2^i such that f hardly changes between that
+// and r, on either side, in relation to how much it changes at all; 0 if it changes
+// far more than its results, of magnitude most, have any use for: between poles,
+// say, where samples tell nothing.
+func flatBeyond(f func(float64) float64, r, most float64) float64 {
+	samples := 64
+	spread := func(from, to float64) float64 {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for i := range samples + 1 {
+			y := f(from + float64((to-from)*float64(i))/float64(samples))
+			lo, hi = math.Min(lo, y), math.Max(hi, y)
+		}
+		return hi - lo
+	}
+	whole := spread(-r, r)
+	if !(whole > 0) || whole > 4*most {
+		return 0
+	}
+	t := r
+	for t > r/1024 && spread(t/2, r) < whole/(1<<14) && spread(-r, -t/2) < whole/(1<<14) {
+		t /= 2
+	}
+	// A function that goes up and down may do so between the samples.
+	samples = 1 << 12
+	if t < r && max(spread(t, r), spread(-r, -t)) > whole/(1<<12) {
+		return r
+	}
+	return t
+}
+
+// tableInput returns the accumulator that a function's table is looked up
+// with, and the scale of the keys: at most 2^16 of them.
+func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
+	if base.id == model.None && base.acc != nil && base.uses == 1 &&
+		l.Entries(base.shape) >= fusedEntries && base.rng.Abs() > 0 {
+		e := base.acc
+		frac := min(e.Frac, fixed.FloorLog2(float64(int64(1)<<l.narrowBitsOf(base)-1)/(base.rng.Abs()*l.opts.Headroom)))
+		bits := min(16, 30-l.Plan.Shift())
+		if l.formatted(base) > 0 {
+			bits = 16
+		}
+		for loss := range 2 {
+			if lo, hi := keyDomain(fixed.Keys(e, frac-loss)); hi-lo < 1<<bits {
+				return e, frac - loss
+			}
+		}
+	}
+	id := l.raw(base)
+	t := l.Circuit.Tensors[id]
+	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
+		e := l.View(id, nil, t.Shape)
+		id = l.roundValue(base, e, base.rng, 15, l.Plan.Bits, fixed.WholeLine)
+	}
+	return l.View(id, nil, t.Shape), l.Circuit.Tensors[id].Frac
+}
+
+// lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
+// the operand, unless that is a function of another value, whose table then has the
+// whole numbers.
+func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x.nonlinear() {
+		lowerFunction(l, n, op, v)
+		return
+	}
+	e := l.operandFlat(x)
+	if e.Frac <= 0 { // whole already
+		v.acc = e
+		return
+	}
+	switch op.Func {
+	case graph.Floor:
+		v.acc, _ = l.Floor(v.name, e)
+	case graph.Ceil:
+		down, _ := l.Floor(v.name, e.Times(-1))
+		v.acc = down.Times(-1)
+	case graph.Trunc:
+		v.acc = l.Trunc(v.name, e)
+	case graph.Round:
+		v.acc = l.Round2even(v.name, e)
+	default:
+		fixed.Refuse("%s is no way to round to whole numbers", op.Func.Name)
+	}
+}
+
+// boundsOf returns the clamp that a function is, or nil.
+func boundsOf(s graph.Scalar) *fixed.Piecewise {
+	if s.Func.Clamp == nil {
+		return nil
+	}
+	c := s.Func.Clamp(s.Params)
+	b := &fixed.Piecewise{Kind: fixed.Keep, Lo: c.Lo, Hi: c.Hi}
+	if c.Abs {
+		b.Kind = fixed.Absolute
+	}
+	return b
+}
+
+// curve is a real function of one number, as a table has it.
+type curve struct {
+	// at has a value on the whole line, or NaN, for which the table has 0.
+	at func(float64) float64
+	// inside says whether at is defined at x and nothing stands in for it; nil
+	// where that is so unless at is NaN.
+	inside func(x float64) bool
+}
+
+// curveOf is the function of an operator.
+func curveOf(s graph.Scalar) curve {
+	f, d := s.Of(), s.Func.Domain
+	switch {
+	case d == graph.Domain{}:
+		return curve{at: f}
+	case d.Beyond == graph.Hold:
+		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains}
+	}
+	return curve{f, d.Contains}
+}
+
+// then is g(f(x)) for a g that is defined everywhere.
+func (f curve) then(g func(float64) float64) curve {
+	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside}
+}
+
+// into is g(f(x)).
+func (f curve) into(g curve) curve {
+	out := f.then(g.at)
+	if g.inside != nil {
+		out.inside = func(x float64) bool { return (f.inside == nil || f.inside(x)) && g.inside(f.at(x)) }
+	}
+	return out
+}
+
+// both is op(f(x), g(x)).
+func both(f, g curve, op func(a, b float64) float64) curve {
+	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }}
+	if f.inside != nil || g.inside != nil {
+		out.inside = func(x float64) bool {
+			return (f.inside == nil || f.inside(x)) && (g.inside == nil || g.inside(x))
+		}
+	}
+	return out
+}

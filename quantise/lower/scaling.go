@@ -1,0 +1,128 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// A scaling is a chain of sums and products with constants along the last axis that
+// alone reads an input, as models of tables begin with: entry j of its end is
+// mul[j]·x[j] + add[j]. Where the input has a format of its own, every feature has a
+// scale, which suits what the chain makes of it: features may differ in size by more
+// than integers hold.
+type scaling struct {
+	input    string
+	mul, add []float64
+	names    []string // of the values of the chain
+	last     string   // the end
+}
+
+// scaling returns that of an input, or nil.
+func (l *lowering) scaling(in graph.Input) *scaling {
+	if l.opts.Formats[in.Name].Bits == 0 || len(in.Shape) == 0 {
+		return nil
+	}
+	n := in.Shape[len(in.Shape)-1]
+	s := &scaling{input: in.Name, last: in.Name, mul: make([]float64, n), add: make([]float64, n)}
+	for j := range s.mul {
+		s.mul[j] = 1
+	}
+	for {
+		node := l.uses.only(s.last)
+		if node == nil || !s.extend(l.fg, node) {
+			break
+		}
+		s.last = node.Output
+		s.names = append(s.names, s.last)
+	}
+	if len(s.names) == 0 {
+		return nil
+	}
+	for _, m := range s.mul {
+		if m == 0 {
+			return nil
+		}
+	}
+	return s
+}
+
+// extend adds a node to the end of the chain, if it can be part of it.
+func (s *scaling) extend(fg *graph.Graph, n *graph.Node) bool {
+	op, ok := n.Op.(graph.Arithmetic)
+	if !ok || !slices.Equal(fg.Shapes[n.Output], fg.Shapes[s.last]) {
+		return false
+	}
+	first := n.Inputs[0] == s.last
+	other := n.Inputs[1]
+	if !first {
+		other = n.Inputs[0]
+	}
+	t := fg.Consts[other]
+	if t == nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
+		return false
+	}
+	c := t.Float64s()
+	at := func(j int) float64 { return c[j%len(c)] }
+	if op == graph.Div {
+		for _, x := range c {
+			if !first || x == 0 {
+				return false
+			}
+		}
+	}
+	for j := range s.mul {
+		switch op {
+		case graph.Add:
+			s.add[j] += at(j)
+		case graph.Sub:
+			s.add[j] -= at(j)
+			if !first {
+				s.mul[j], s.add[j] = -s.mul[j], -s.add[j]
+			}
+		case graph.Mul: // of numbers alone: nothing to fuse
+			s.mul[j], s.add[j] = s.mul[j]*at(j), s.add[j]*at(j)
+		case graph.Div:
+			s.mul[j], s.add[j] = s.mul[j]/at(j), s.add[j]/at(j)
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// reach is the largest magnitude of feature j for which the end of the chain is
+// within ±result, or that of the whole input if that is less.
+func (s *scaling) reach(j int, input, result float64) float64 {
+	if result == 0 {
+		return input
+	}
+	return math.Min(input, (result+math.Abs(s.add[j]))/math.Abs(s.mul[j]))
+}
+
+// scaledInput lowers the end of a chain: the features, each in its unit, times
+// weights for these units.
+func (l *lowering) scaledInput(v *value, s *scaling) {
+	x := l.values[s.input]
+	in := l.Circuit.Tensors[x.id]
+	scales := &graph.Tensor{Shape: []int{len(s.mul)}, DType: graph.Float, F32: make([]float32, len(s.mul))}
+	for j, m := range s.mul {
+		scales.F32[j] = float32(m * fixed.Pow2(-in.Fracs[j]))
+	}
+	last := len(v.shape) - 1
+	labels := make([]int, len(v.shape))
+	for i := range labels {
+		labels[i] = i
+	}
+	l.weighted(v, x, weighting{
+		name: s.last + ", scales", t: &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}, shape: scales.Shape, labels: []int{last},
+		channels: len(s.mul), inner: 1, count: 1, out: v.shape,
+		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
+		biasName: s.last + ", shifts", bias: s.add, biasShape: scales.Shape, biasView: fixed.LabelView([]int{last}, v.shape),
+	})
+}

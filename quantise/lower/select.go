@@ -1,0 +1,116 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerPRelu, always[graph.PRelu](Traits{}))
+	register(lowerWhere, always[graph.Where](Traits{broadcasts: allBroadcast}))
+}
+
+// lowerPRelu lowers relu(x) + slope·(x − relu(x)).
+func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
+	x, slope := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
+	if x == nil || slope == nil {
+		fixed.Refuse("only a computed input with a constant slope is supported")
+	}
+	if c, same := uniform(slope); same {
+		l.apply(v, x, n.Op.Kind(), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
+		return
+	}
+	id := l.narrowed(x, l.narrowBitsOf(x))
+	t := l.Circuit.Tensors[id]
+	relu := l.Witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
+	l.Lookup(l.View(id, nil, x.shape), t.Frac, l.ReluTable(l.Magnitude(id)), relu)
+	neg := l.Add(model.Tensor{
+		Name: "negative part", Shape: x.shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: 0,
+		Def: []model.Linear{{Coef: 1, Src: id}, {Coef: -1, Src: relu}},
+	})
+	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
+	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
+	l.mulConstant(below, part, n.Inputs[1], slope, nil)
+	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}
+	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
+}
+
+// lowerWhere lowers Where with a constant condition: each branch is masked by
+// a constant of zeros and ones.
+func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
+	cond := l.fg.Consts[n.Inputs[0]]
+	if cond == nil {
+		fixed.Refuse("only a constant condition is supported")
+	}
+	mask := cond.Float64s() // of 0 and 1
+	var terms []term
+	type branch struct {
+		name   string
+		t      *graph.Tensor
+		mask   []float64
+		values []float64
+	}
+	var constants []branch
+	rng := v.rng
+	for i, name := range n.Inputs[1:] {
+		m := make([]float64, len(mask))
+		for j, c := range mask {
+			m[j] = c
+			if i == 1 {
+				m[j] = 1 - c
+			}
+		}
+		x := l.values[name]
+		if x == nil {
+			constants = append(constants, branch{name, l.fg.Consts[name], m, l.fg.Consts[name].Float64s()})
+			continue
+		}
+		labels, kept := fixed.BroadcastLabels(cond.Shape, v.shape)
+		mid, labels := l.Mask("mask", kept, labels, func(i int) bool { return m[i] != 0 })
+		id, lx := l.Squeezed(l.tensor(x), v.shape)
+		e := l.Product(v.shape, id, lx, mid, labels, 1)
+		terms = append(terms, term{x, e})
+	}
+	if len(terms) == 0 {
+		fixed.Refuse("both branches are constant")
+	}
+	most := 0.0
+	for _, b := range constants {
+		if r, ok := l.softenMask(v, b.values, terms[0].v.rng); ok {
+			rng = r
+		}
+		most = math.Max(most, magnitudeOf(b.values))
+	}
+	v.rng = rng
+	e := l.align(terms, most, v)
+	for _, b := range constants {
+		// mask·constant over the shape that both broadcast to.
+		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
+		values := make([]float64, model.Size(shape))
+		for i := range values {
+			values[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * b.values[broadcastIndex(i, shape, b.t.Shape)]
+		}
+		e = l.refine(v, e, values, most, rng)
+		e = l.plusConstant(e, b.name, shape, values, nil)
+	}
+	v.acc = e
+}
+
+// broadcastIndex is the index into a tensor of shape in that entry i of a
+// tensor of shape out reads.
+func broadcastIndex(i int, out, in []int) int {
+	at, stride := 0, 1
+	for j := len(out) - 1; j >= 0; j-- {
+		if k := j - len(out) + len(in); k >= 0 {
+			if in[k] > 1 {
+				at += i % out[j] * stride
+			}
+			stride *= in[k]
+		}
+		i /= out[j]
+	}
+	return at
+}

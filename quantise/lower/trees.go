@@ -1,0 +1,241 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerExceeds, always[graph.Exceeds](Traits{jumps: true}))
+	register(lowerForest, always[graph.Forest](Traits{}))
+}
+
+// splits returns, by feature, the thresholds that a value of rows of features is
+// compared with, if nothing else is done with it; nil otherwise.
+func (l *lowering) splits(v *value) [][]graph.Split {
+	if len(v.shape) != 2 {
+		return nil
+	}
+	by, reads := make([][]graph.Split, v.shape[1]), 0
+	for _, r := range l.uses.readers[v.name] {
+		if op, ok := r.Op.(graph.Exceeds); ok {
+			reads++
+			for _, s := range op.Splits {
+				by[s.Feature] = append(by[s.Feature], s)
+			}
+		}
+	}
+	if reads == 0 || reads != v.uses {
+		return nil
+	}
+	return by
+}
+
+// splitInput is an input that is compared with thresholds and read by nothing else.
+// Every feature has a scale of its own, which all its thresholds are on: what is
+// clamped compares as it did. It is as fine as floats are at the least of the
+// thresholds, or as 28 bits allow; beyond that the features reach as far as r, the
+// input's reach by calibration.
+func splitInput(v *value, splits [][]graph.Split, r float64) model.Tensor {
+	t := model.Tensor{Name: v.name, Shape: v.shape, Max: 1<<fixed.FormatBits - 1, Min: -1 << fixed.FormatBits}
+	for _, list := range splits {
+		least, most := math.Inf(1), 0.0
+		for _, s := range list {
+			// One that no number of interest is beyond sets no scale.
+			if a := math.Abs(float64(s.Value)); a > 0 && a < math.MaxFloat32/4 {
+				least, most = math.Min(least, a), math.Max(most, a)
+			}
+		}
+		scale := func(reach float64) int { return fixed.FloorLog2(float64(t.Max) / reach) }
+		frac := scale(r)
+		if most > 0 {
+			frac = max(frac, 23-fixed.FloorLog2(least)) // the floats' own
+			frac = min(frac, scale(most*(1+1.0/1024)))
+		}
+		t.Fracs = append(t.Fracs, frac)
+	}
+	return t
+}
+
+// above returns the whole number T that a feature of a tensor exceeds where it
+// satisfies a split.
+//
+// A float threshold is rounded as the features are, so that what equals it still does.
+// Where features are whole numbers T is what tells them apart.
+func above(t *model.Tensor, s graph.Split, whole bool) int64 {
+	at := float64(s.Value) * fixed.Pow2(t.FracAt(s.Feature))
+	switch {
+	case whole && s.OrEqual:
+		at = math.Ceil(at)
+	case whole:
+		at = math.Floor(at)
+	default:
+		at = math.Round(at)
+	}
+	if s.OrEqual {
+		at--
+	}
+	// Beyond the features' ends the answer is the same.
+	return int64(math.Max(float64(t.Min-1), math.Min(float64(t.Max), at)))
+}
+
+// misjudged counts the entries of an input that rounding has moved across a threshold
+// that they are compared with.
+func misjudged(t *model.Tensor, splits [][]graph.Split, real []float64, ints []int32) int {
+	n := 0
+	for i, x := range real {
+		for _, s := range splits[i%len(splits)] {
+			if s.Holds(x) != (int64(ints[i]) > above(t, s, false)) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// lowerExceeds lowers comparisons of features with thresholds: tests of x − T − 1 ≥ 0
+// for whole numbers T, exact for the integers that the features are.
+func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
+	x := l.values[n.Inputs[0]]
+	id := l.tensor(x)
+	t := l.Circuit.Tensors[id]
+	limits, features := make([]int32, len(op.Splits)), make([]int, len(op.Splits))
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	for i, s := range op.Splits {
+		features[i] = s.Feature
+		at := above(&t, s, l.integers(x.name))
+		limits[i] = int32(at)
+		lo, hi = min(lo, at), max(hi, at)
+	}
+	thresholds := l.Fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, func(dst []int32, from int) { copy(dst, limits[from:]) })
+	e := &fixed.Int{Shape: v.shape, Min: t.Min - hi - 1, Max: t.Max - lo - 1}
+	if e.Abs() >= model.Bound {
+		fixed.Refuse("features of up to %d cannot be compared with thresholds of up to %d", max(-t.Min, t.Max), max(-lo, hi))
+	}
+	e.Acc.Const = -1
+	e.Acc.Linear = []model.Linear{
+		{Coef: 1, Src: id, View: fixed.ColumnView(features)},
+		{Coef: -1, Src: thresholds, View: fixed.LabelView([]int{1}, v.shape)},
+	}
+	v.id = l.NotNegative(v.name, e)
+	v.shaped = v.id
+}
+
+// forestBits bounds the sums of all leaves' weights. So the sums of rows, and
+// differences of two of them, are compared exactly.
+const forestBits = 28
+
+// lowerForest lowers the sum of the leaves that rows end in.
+//
+// A row is in a leaf if all the bits on its path that have to be 1 are, and none of
+// those that have to be 0: if the sum of the former, less that of the latter, less the
+// number of the former is 0. That sum is a few views of the bits, one for each place on
+// a path, so nothing but one look-up for each leaf says where a row ends. The weights
+// are whole numbers on one scale and their sums exact.
+func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
+	bits := l.tensor(l.values[n.Inputs[0]])
+	t := l.Circuit.Tensors[bits]
+	over, under := op.Paths()
+	in := &fixed.Int{Shape: []int{v.shape[0], len(over)}}
+	views := func(coef int64, paths [][]int) {
+		for place := 0; ; place++ {
+			index, any := make([]int, len(paths)), false
+			for i, p := range paths {
+				if index[i] = -1; place < len(p) {
+					index[i], any = p[place], true
+				}
+			}
+			if !any {
+				return
+			}
+			in.Acc.Linear = append(in.Acc.Linear, model.Linear{Coef: coef, Src: bits, View: fixed.ColumnView(index)})
+			in.Min += min(coef*t.Min, coef*t.Max, 0)
+			in.Max += max(coef*t.Min, coef*t.Max, 0)
+		}
+	}
+	views(1, over)
+	views(-1, under)
+	counts, most := make([]int32, len(over)), int32(0)
+	for i, p := range over {
+		counts[i] = int32(len(p))
+		most = max(most, counts[i])
+	}
+	if most > 0 {
+		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), func(dst []int32, from int) { copy(dst, counts[from:]) })
+		in.Acc.Linear = append(in.Acc.Linear, model.Linear{Coef: -1, Src: number, View: fixed.LabelView([]int{1}, in.Shape)})
+		in.Min -= int64(most)
+	}
+	leaves := l.Witness(v.name+", leaves", in.Shape, 0, 0, 1)
+	l.LookupDirect(in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), leaves)
+	w := l.leafWeights(op, n.Inputs[1], v)
+	e := &fixed.Int{Shape: v.shape, Frac: l.Circuit.Tensors[w.id].Frac, Min: w.min, Max: w.max}
+	e.Acc.Products = []model.Product{{Coef: 1, A: leaves, B: w.id, LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}}
+	v.id = l.Exact(v.name, e)
+	v.shaped = v.id
+}
+
+// leastForestTable is the least size of the table that finds leaves: forests share it.
+const leastForestTable = 6
+
+// leafWeights are the weights of a forest's leaves as a fixed tensor, and the least and
+// greatest sum that a row can have.
+type leafWeights struct {
+	id       model.TensorID
+	min, max int64
+}
+
+// leafWeights rounds the weights to the finest scale on which the sum of all leaves has
+// forestBits. What the sums begin with goes to the leaves of the first tree, of which
+// every row is in one.
+func (l *lowering) leafWeights(op graph.Forest, name string, v *value) leafWeights {
+	t := l.fg.Consts[name]
+	leaves, targets := t.Shape[0], t.Shape[1]
+	tree := make([]int, leaves) // of each leaf
+	trees := op.Trees(leaves)
+	for i, list := range trees {
+		for _, leaf := range list {
+			tree[leaf] = i
+		}
+	}
+	base := func(leaf, target int) float64 {
+		if op.Base == nil || tree[leaf] != 0 {
+			return 0
+		}
+		return op.Base[target]
+	}
+	most := 0.0
+	for j := range targets {
+		sum := 0.0
+		for i := range leaves {
+			sum += math.Abs(t.At(i*targets+j)) + math.Abs(base(i, j))
+		}
+		most = math.Max(most, sum)
+	}
+	frac := 0
+	if most > 0 {
+		frac = min(fixed.FloorLog2((fixed.Pow2(forestBits)-float64(2*leaves))/most), 100)
+	}
+	whole := make([]int32, leaves*targets)
+	var lo, hi int64
+	for i := range leaves {
+		for j := range targets {
+			x := math.Round(t.At(i*targets+j)*fixed.Pow2(frac)) + math.Round(base(i, j)*fixed.Pow2(frac))
+			whole[i*targets+j] = int32(x)
+			lo, hi = min(lo, int64(x)), max(hi, int64(x))
+		}
+	}
+	w := leafWeights{id: l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, func(dst []int32, from int) { copy(dst, whole[from:]) })}
+	for j := range targets {
+		var least, greatest int64 // whatever leaves it may end in: what a certificate shows
+		for i := range leaves {
+			x := int64(whole[i*targets+j])
+			least, greatest = least+min(x, 0), greatest+max(x, 0)
+		}
+		w.min, w.max = min(w.min, least), max(w.max, greatest)
+	}
+	return w
+}

@@ -1,0 +1,222 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// operand returns the value for an accumulator to include, in its shape: its own accumulator if
+// nothing else reads it, its tensor otherwise.
+func (l *lowering) operand(v *value) *fixed.Int {
+	if v.id == model.None && v.acc != nil && v.uses == 1 && slices.Equal(v.acc.Shape, v.shape) {
+		return v.acc
+	}
+	id := l.tensor(v)
+	return l.View(id, nil, v.shape)
+}
+
+// operandFlat is operand for readers that work entry by entry and do not mind the shape.
+func (l *lowering) operandFlat(v *value) *fixed.Int {
+	if v.id == model.None && v.acc != nil && v.uses == 1 {
+		return v.acc
+	}
+	id := l.raw(v)
+	return l.View(id, nil, l.Circuit.Tensors[id].Shape)
+}
+
+// tensor returns a tensor with the value's entries, in its shape.
+func (l *lowering) tensor(v *value) model.TensorID {
+	if v.shaped != model.None {
+		return v.shaped
+	}
+	id := l.raw(v)
+	if have := l.Circuit.Tensors[id].Shape; !slices.Equal(have, v.shape) {
+		id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: fixed.ReshapeView(have, v.shape)}}, l.Circuit.Tensors[id].Frac)
+	}
+	v.shaped = id
+	return id
+}
+
+// raw returns a tensor with the value's entries in row-major order; its shape
+// may be another one.
+func (l *lowering) raw(v *value) model.TensorID {
+	if v.id != model.None {
+		return v.id
+	}
+	if v.node != nil { // steps belong to the node they compute
+		defer l.at(l.at(v.node))
+	}
+	switch {
+	case v.fn != nil && v.fn.piecewise != nil:
+		v.id = l.clampFunction(v)
+	case v.fn != nil:
+		var fine bool
+		if v.id, fine = l.fineFunction(v); !fine {
+			v.id = l.tableFunction(v, l.narrowBitsOf(v))
+		}
+	default:
+		v.id = l.commit(v)
+	}
+	return v.id
+}
+
+// commit makes a tensor of the value's accumulator: as it is where nothing has to be rounded,
+// and a rounded and clamped one otherwise.
+func (l *lowering) commit(v *value) model.TensorID {
+	e := v.acc
+	if id, ok := l.unrounded(v, e); ok {
+		return id
+	}
+	if v.node != nil && l.integers(v.name) && e.Frac <= 0 {
+		return l.roundAt(v, e, 0)
+	}
+	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.Clamps)
+	bits, clipped := min(l.Plan.Bits, room), v.unreported || rng != v.rng
+	if r := float64(e.Abs()) * fixed.Pow2(-e.Frac) / l.opts.Headroom; e.Norm > 0 && r < rng.Abs() {
+		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
+	}
+	if l.residual(v) {
+		bits = max(bits, min(bits+2, l.opts.ActBits-1, l.Plan.TableBits-2))
+	}
+	var id model.TensorID
+	if v.final() {
+		id = l.roundFormat(v, e, rng, max(l.formatted(v), OutputBits), fixed.WholeLine)
+	} else {
+		id = l.roundValue(v, e, rng, min(l.formatted(v), room), bits, fixed.WholeLine)
+	}
+	l.RowNorm(id, e)
+	if clipped {
+		v.clipped = true
+		l.Clamps = l.Clamps[:clamps] // clamping where the function is flat loses nothing
+	}
+	return id
+}
+
+// final reports whether a value is an output of the model that nothing reads.
+func (v *value) final() bool { return v.output && v.uses == 1 }
+
+// unrounded makes a tensor of the value's accumulator as it is, if that may be: of a sum of
+// views that is narrow, or read by what takes any width; of an output; of whole numbers within
+// their calibrated range.
+func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool) {
+	views := e.Views() && len(e.Acc.Linear) > 0
+	if t := e.Acc.Linear; views && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
+		return t[0].Src, true
+	}
+	if views {
+		// Terms of sums may be wider than operands of products.
+		c := l.consumer(v)
+		summed := c != nil && TraitsOf(c.Op).Sums && e.Abs() < 1<<24
+		_, stream := l.stream[v.name]
+		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.Abs() < 1<<28
+		if v.final() || summed || stream || exact || e.Abs() < 1<<min(l.bitsOf(v)+3, fixed.NarrowBits) {
+			return l.VirtualOf(v.name, e), true
+		}
+	}
+	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	if v.final() && !l.rounds(v, e) || whole {
+		return l.Exact(v.name, e), true
+	}
+	return model.None, false
+}
+
+// roundValue rounds e, which stands for v, to own bits if v has a format, and to the shared ones
+// otherwise.
+func (l *lowering) roundValue(v *value, e *fixed.Int, rng Range, own, shared int, f fixed.Piecewise) model.TensorID {
+	if l.formatted(v) > 0 {
+		return l.roundFormat(v, e, rng, own, f)
+	}
+	return l.Round(v.name, e, l.reachOf(rng), shared, f)
+}
+
+// Outputs of the model of many entries are rounded to OutputBits: a proof has them, a
+// byte for every seven bits, and an entry's two or three look-ups take the prover far
+// less time than a byte is worth (package soundness).
+const (
+	ManyOutputs = 1 << 16
+	OutputBits  = 14
+)
+
+// rounds reports whether an output is rounded, rather than given as it is.
+func (l *lowering) rounds(v *value, e *fixed.Int) bool {
+	return l.Entries(e.Shape) >= ManyOutputs && e.Abs() >= 1<<(OutputBits+7) && v.rng.Abs() > 0
+}
+
+// reachOf is the largest magnitude of a calibrated range, head-room included.
+func (l *lowering) reachOf(r Range) float64 { return float64(r.Abs() * l.opts.Headroom) }
+
+// residual reports whether the value is a sum that only sums read, as the
+// residual stream of a transformer is: its rounding errors add up from layer
+// to layer, and being no operand of products it may be wide.
+func (l *lowering) residual(v *value) bool {
+	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
+		return false
+	}
+	for _, r := range l.uses.readers[v.name] {
+		if t := TraitsOf(r.Op); !t.Sums && !t.Means {
+			return false
+		}
+	}
+	return true
+}
+
+// usefulRange is the value's calibrated range, reduced towards what is useful
+// of it as far as the finer keys fit the tables.
+func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
+	half := int64(1) << (max(l.Plan.TableBits, l.formatted(v)+2) - 1)
+	r := v.rng.Abs()
+	if v.useful <= 0 || r == 0 {
+		return v.rng
+	}
+	fits := func(r float64) bool {
+		frac := fixed.FloorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r)
+		lo, hi := fixed.Keys(e, min(frac, e.Frac))
+		return lo >= -half && hi < half
+	}
+	changed := false
+	for r/2 >= v.useful && fits(r/2*l.opts.Headroom) {
+		r, changed = r/2, true
+	}
+	if !changed {
+		return v.rng
+	}
+	return Range{Min: -r, Max: r}
+}
+
+// narrowed returns the value's tensor in its shape with at most the given
+// bits, rounding once more if it has more.
+func (l *lowering) narrowed(v *value, bits int) model.TensorID {
+	id := l.tensor(v)
+	t := &l.Circuit.Tensors[id]
+	if max(-t.Min, t.Max) <= 1<<bits {
+		return id
+	}
+	if n, ok := v.narrow[bits]; ok {
+		return n
+	}
+	e := l.View(id, nil, v.shape)
+	n := l.roundValue(v, e, v.rng, bits, bits, fixed.WholeLine)
+	if v.narrow == nil {
+		v.narrow = map[int]model.TensorID{}
+	}
+	v.narrow[bits] = n
+	return n
+}
+
+// tightened returns the value's tensor for a product with another computed
+// one, clamped to its calibrated range if its static bound is far wider: the
+// product's static bound would multiply the two excesses.
+func (l *lowering) tightened(v *value) model.TensorID {
+	id := l.tensor(v)
+	t := l.Circuit.Tensors[id]
+	r := l.reachOf(v.rng) * fixed.Pow2(t.Frac)
+	bits := l.narrowBitsOf(v)
+	if t.Kind != model.Virtual || float64(l.Magnitude(id)) <= 4*math.Max(r, fixed.Pow2(bits)) {
+		return id
+	}
+	return l.narrowed(v, bits)
+}

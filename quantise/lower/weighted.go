@@ -1,0 +1,321 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// ScaledBy are the channels with weights times 2^frac.
+func (l *lowering) scaledBy(c *weights.Channels, frac int) *weights.Scaled {
+	return c.ScaledBy(frac, l.opts.WeightBits)
+}
+
+// weighting is a product of a computed value with constant weights.
+type weighting struct {
+	name   string // of the constant
+	t      *weights.Constant
+	shape  []int // of the fixed tensor, row-major the same entries
+	part   []int // of the beginning of it that is meant, if not nil (lowering.begun)
+	labels []int
+	// The output channel of weight i is i/inner mod channels; an output entry
+	// sums over count weights of one channel.
+	channels, inner, count int
+	rows                   bool  // that are a row of the value each, along its last axis
+	out                    []int // index space
+	// operand turns the value's tensor into the other factor.
+	operand func(id model.TensorID) (model.TensorID, []int)
+	// bias is added; its entries are wired to the output by biasView.
+	biasName  string
+	bias      []float64
+	biasShape []int
+	biasView  *model.View
+}
+
+// Bits of weights and activations that products aim at: one activation gives
+// way to the weights below minWeightBits, all of the model's below
+// goodWeightBits.
+const (
+	minWeightBits  = 8
+	goodWeightBits = 10
+	// usualWeightBits are those that products of values with a format have, if there
+	// is room.
+	usualWeightBits = 12
+	// mostLimbed are those of the largest value whose limbs weights multiply as they are in any case.
+	mostLimbed = LimbedBits + 2
+)
+
+// weighted lowers v = x·weights + bias as an accumulator with the finest
+// weights that the static bound allows.
+func (l *lowering) weighted(v, x *value, w weighting) {
+	stats := l.statsOf(w)
+	most, bias := stats.Most, magnitudeOf(w.bias)
+	id := l.tensor(x)
+	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
+		// As floats would have it, the sum is the bias.
+		bid := l.Constant(w.biasName, w.biasShape, w.bias, fixed.FloorLog2(fixed.Pow2(24)/bias))
+		v.acc = l.View(bid, w.biasView, w.out)
+		return
+	}
+	// Room for what comes next is a wish, room for the bias is not.
+	extra := bias + l.upcoming(v)
+	frac, bits := l.weightFrac(v, id, stats, w, most, extra)
+	if bits < minWeightBits && extra > bias {
+		extra = bias
+		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+	}
+	if l.inLimbs(v, x, id, bits) {
+		if l.crowds(v, x, id, w, stats) {
+			id = l.narrowed(x, LimbedBits)
+			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+		}
+		if l.weightedLimbs(v, id, w, stats, bits) {
+			return
+		}
+	}
+	xbits := model.Log2Ceil(int(l.Magnitude(id)))
+	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
+		// With plenty of bits for the two, activations have what they want; of
+		// few, half each, since the rounding errors of both weigh the same.
+		total := xbits + bits
+		if total >= fixed.WantedBits+goodWeightBits {
+			l.maxBits = min(l.maxBits, total-goodWeightBits)
+		} else {
+			l.maxBits = min(l.maxBits, max((total+2)/2, fixed.LeastBits))
+		}
+	}
+	coarser := func() {
+		e := l.View(id, nil, x.shape)
+		id = l.RoundTo(x.name, e, e.Frac-(minWeightBits-bits))
+		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+	}
+	if bits < minWeightBits && most > 0 {
+		if x.rng.Abs() == 0 {
+			coarser() // calibration tells nothing about its scale
+		} else if bits >= 0 && xbits > bits+1 {
+			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
+			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+		}
+		// The bias is what takes the bits: what is tiny beside it may become zero.
+		for n := 0; bits < 2 && n < 8; n++ {
+			coarser()
+		}
+	}
+	if most > 0 && bits < 2 {
+		fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+	}
+	t := l.Circuit.Tensors[id]
+	e := &fixed.Int{Shape: w.out, Frac: t.Frac + frac}
+	bounds := l.boundsOf(id, w)
+	// Channels with larger weights keep WeightBits significant bits.
+	scaled := l.scaledBy(stats, frac)
+	down, up := scaled.Reach(bounds)
+	if d, u := scaled.ReachOfAll(bounds); bounds.Norm == 0 && math.Max(d, u)+float64(extra*fixed.Pow2(e.Frac))+1 <= float64(l.limitOf(v)) {
+		up, down = u, d
+	}
+	if math.Max(up, down) >= model.Bound || scaled.Rounded().Size >= model.Bound {
+		fixed.Refuse("the accumulator does not fit in 30 bits")
+	}
+	e.Min, e.Max = -int64(math.Ceil(down)), int64(math.Ceil(up))
+	wid := w.fixed(l, frac)
+	other, labels := w.operand(id)
+	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
+	if len(w.bias) > 0 {
+		bid := l.Constant(w.biasName, w.biasShape, w.bias, e.Frac)
+		e = e.Plus(l.View(bid, w.biasView, w.out))
+	}
+	v.acc = e
+}
+
+// boundsOf returns what is known of the entries of an operand.
+func (l *lowering) boundsOf(id model.TensorID, w weighting) weights.OperandBounds {
+	t := l.Circuit.Tensors[id]
+	b := weights.OperandBounds{Lo: math.Min(float64(t.Min), -1), Hi: math.Max(float64(t.Max), 1), Count: w.count}
+	if t.Min >= 0 {
+		b.Lo = 0
+	}
+	if w.rows {
+		b.Norm = l.RowNorms[id]
+	}
+	return b
+}
+
+// weightFrac chooses the scale of weights that meet the tensor: the finest for
+// which every channel's accumulator, with extra (real) room for what is added
+// to it, can be rounded, but not finer than rounding with the model's common
+// shift makes use of if that leaves enough bits. It returns the bits of the
+// largest weight as well.
+func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channels, w weighting, most, extra float64) (frac, bits int) {
+	t := &l.Circuit.Tensors[id]
+	if most == 0 {
+		return 0, 0
+	}
+	bounds := l.boundsOf(id, w)
+	limit := float64(l.limitOf(v))
+	fits := func(frac int) bool {
+		return l.scaledBy(stats, frac).Bound(bounds)+float64(extra*fixed.Pow2(t.Frac+frac))+1 <= limit
+	}
+	frac = 29 - fixed.FloorLog2(most)
+	for !fits(frac) {
+		frac--
+		if frac < -fixed.FloorLog2(most)-2 {
+			break
+		}
+	}
+	bits = fixed.FloorLog2(most*fixed.Pow2(frac)) + 1
+	if useful, ok := l.usefulFrac(v); ok {
+		least := minWeightBits + 1
+		if l.roundedItself(v) {
+			least = usualWeightBits
+		}
+		if spare := frac - (useful - t.Frac); spare > 0 {
+			spare = max(0, min(spare, bits-least))
+			frac, bits = frac-spare, bits-spare
+		}
+	}
+	return frac, bits
+}
+
+// usefulFrac is the finest scale of an accumulator that rounding to the value makes
+// use of, in one look-up of the remainder; false where that is all there is.
+func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
+	shift := l.Plan.Shift()
+	if l.roundedItself(v) {
+		shift = fixed.MostShift
+	}
+	frac, ok = l.roundedFrac(v)
+	return frac + shift, ok
+}
+
+// roundedFrac is the scale that an accumulator of the value will be rounded to;
+// false if none is known.
+func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
+	if l.streamOf(v) {
+		return l.stream[l.consumer(v).Output], true
+	}
+	r := l.finest(v) * l.opts.Headroom
+	if r == 0 || v.output && v.uses == 1 {
+		return 0, false
+	}
+	return fixed.FloorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomAfter(v))-1) / r), true
+}
+
+// roundedItself reports whether a value is rounded to a format of its own, or to its
+// stream's, and not as a part of a sum.
+func (l *lowering) roundedItself(v *value) bool {
+	c := l.consumer(v)
+	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !TraitsOf(c.Op).Sums)
+}
+
+// streamOf reports whether the value is rounded to the scale of a stream, to be
+// added to it.
+func (l *lowering) streamOf(v *value) bool {
+	c := l.consumer(v)
+	if c == nil || l.fg.Consts[c.Inputs[0]] != nil || len(c.Inputs) > 1 && l.fg.Consts[c.Inputs[1]] != nil {
+		return false
+	}
+	_, ok := l.stream[c.Output]
+	return ok
+}
+
+// finest is the magnitude that sets the scale on which the value will be
+// rounded: its own, or that of a piecewise function that is fused with the
+// rounding.
+func (l *lowering) finest(v *value) float64 {
+	c := l.consumer(v)
+	if c == nil {
+		return v.rng.Abs()
+	}
+	s, ok := c.Op.(graph.Scalar)
+	if !ok || s.Func.Clamp == nil || s.Func.Clamp(s.Params).Abs {
+		return v.rng.Abs()
+	}
+	return l.piecewiseRange(l.ranges[c.Output], v.rng, *boundsOf(s))
+}
+
+// upcoming is the real magnitude of what the value's one consumer adds to it:
+// room for that avoids a rounding in between. What is added to a stream is rounded
+// before, so that what the stream holds takes no room.
+func (l *lowering) upcoming(v *value) float64 {
+	c := l.consumer(v)
+	if c == nil || !TraitsOf(c.Op).Sums || l.streamOf(v) {
+		return 0
+	}
+	for _, in := range c.Inputs {
+		if t := l.fg.Consts[in]; t != nil {
+			m := magnitudeOf(t.Float64s())
+			if m > 1e3*v.rng.Abs() {
+				return 0 // a mask
+			}
+			return m
+		}
+		if in != v.name {
+			return float64(l.ranges[in].Abs()*l.opts.Headroom) * 2
+		}
+	}
+	return 0
+}
+
+// roundedConstant is a constant with all its entries rounded to one scale.
+type roundedConstant struct {
+	t    *graph.Tensor
+	frac int
+}
+
+// rounded adds a constant times 2^frac, rounded to integers within ±reach, of which the
+// largest has the magnitude most. It is one tensor for all that use it so, such as
+// embeddings that are the output layer as well.
+func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac int, reach, most int64) model.TensorID {
+	key := roundedConstant{w.Tensor, frac}
+	if id, ok := l.roundeds[key]; ok && slices.Equal(l.Circuit.Tensors[id].Shape, shape) {
+		return id
+	}
+	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, []int{0}, w.Len()))
+	l.weights[id] = w
+	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
+	l.roundeds[key] = id
+	return id
+}
+
+// uniform returns the value that all entries of a constant have.
+func uniform(t *graph.Tensor) (float64, bool) {
+	x := t.At(0)
+	for i := 1; i < t.Len(); i++ {
+		if t.At(i) != x {
+			return 0, false
+		}
+	}
+	return x, true
+}
+
+// statsOf are the statistics of the channels of weights: of those that are part of a
+// larger constant, by which values are multiplied entry by entry, the greatest of all.
+func (l *lowering) statsOf(w weighting) *weights.Channels {
+	if w.part == nil {
+		return l.memory.weights.Of(w.name, w.t, w.channels, w.inner)
+	}
+	return l.memory.weights.OfAll(w.name, w.t)
+}
+
+// fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
+// channel c.
+func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
+	r := l.scaledBy(l.statsOf(*w), frac).Rounded()
+	reach := int64(r.Size)
+	if w.t.Factors == nil && w.part == nil && r.Whole {
+		return l.rounded(w.name, w.t, w.shape, frac, reach, r.Most)
+	}
+	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, r.Exponents, w.inner))
+	l.weights[id] = w.t
+	// The exponents follow from the weights, the scale and the options.
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(r.Exponents), " of ", l.opts.WeightBits), r.Most)
+	if w.part != nil {
+		return l.begun(id, w.part)
+	}
+	return id
+}

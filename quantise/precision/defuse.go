@@ -1,0 +1,112 @@
+package precision
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// defUse answers questions about how the values of a float graph hang together.
+type defUse struct {
+	fg      *graph.Graph
+	by      map[string]*graph.Node
+	readers map[string][]*graph.Node
+}
+
+func newDefUse(fg *graph.Graph) *defUse {
+	a := &defUse{fg, map[string]*graph.Node{}, map[string][]*graph.Node{}}
+	for _, n := range fg.Nodes {
+		a.by[n.Output] = n
+		for i, in := range n.Inputs {
+			if slices.Index(n.Inputs, in) == i {
+				a.readers[in] = append(a.readers[in], n)
+			}
+		}
+	}
+	return a
+}
+
+// computed reports whether a value is no constant.
+func (a *defUse) computed(name string) bool { return a.fg.Consts[name] == nil }
+
+// unmoved returns the value whose entries a value has, through moves of one value.
+func (a *defUse) unmoved(name string) string {
+	for n := a.by[name]; n != nil && lower.OnlyMoves(n) && len(n.Inputs) == 1; n = a.by[name] {
+		name = n.Inputs[0]
+	}
+	return name
+}
+
+// residual reports whether a node is a sum of two values and one of such sums, as a
+// residual stream is a chain of them.
+func (a *defUse) residual(n *graph.Node) bool {
+	sum := func(n *graph.Node) bool {
+		return n != nil && lower.TraitsOf(n.Op).Sums && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+	}
+	return sum(n) && (sum(a.by[n.Inputs[0]]) || sum(a.by[n.Inputs[1]]) || slices.ContainsFunc(a.readers[n.Output], sum))
+}
+
+// ofTwo reports whether a product of two values is no function of one.
+func (a *defUse) ofTwo(n *graph.Node) bool {
+	return a.computed(n.Inputs[0]) && a.computed(n.Inputs[1]) && a.argument(n.Inputs[0]) != a.argument(n.Inputs[1])
+}
+
+// argument returns the value that a value is a function of, entry by entry; itself
+// if there is none.
+func (a *defUse) argument(name string) string {
+	n := a.by[name]
+	if n == nil {
+		return name
+	}
+	if !lower.TraitsOf(n.Op).PerEntry {
+		return name
+	}
+	computed := slices.DeleteFunc(slices.Clone(n.Inputs), func(in string) bool { return !a.computed(in) })
+	if len(computed) == 2 && a.argument(computed[0]) != a.argument(computed[1]) {
+		return name
+	}
+	return a.argument(computed[0])
+}
+
+// weighs returns the value that a node multiplies by constant weights, a whole row
+// at a time; "" if it does not.
+func (a *defUse) weighs(n *graph.Node) string {
+	if lower.TraitsOf(n.Op).Product == lower.NoProduct {
+		return ""
+	}
+	switch x, y := n.Inputs[0], n.Inputs[1]; {
+	case a.computed(x) && !a.computed(y):
+		return x
+	case a.computed(y) && !a.computed(x):
+		return y
+	}
+	return ""
+}
+
+// weighed reports whether weights multiply a value, maybe moved.
+func (a *defUse) weighed(name string) bool {
+	return slices.ContainsFunc(a.readers[name], func(n *graph.Node) bool {
+		return a.weighs(n) == name || lower.OnlyMoves(n) && a.weighed(n.Output)
+	})
+}
+
+// attends reports whether a node multiplies two computed matrices.
+func (a *defUse) attends(n *graph.Node) bool {
+	return lower.TraitsOf(n.Op).Product == lower.MatMulProduct && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+}
+
+// scores reports whether a node makes the scores of attention.
+func (a *defUse) scores(n *graph.Node) bool {
+	if !a.attends(n) {
+		return false
+	}
+	x := a.by[a.unmoved(n.Inputs[0])]
+	return x == nil || !lower.IsSoftmax(x.Op)
+}
+
+// softened reports whether a value is what a Softmax takes, and nothing else reads it.
+func (a *defUse) softened(name string) bool {
+	list := a.readers[name]
+	return len(list) == 1 && lower.IsSoftmax(list[0].Op) && list[0].Inputs[0] == name
+}

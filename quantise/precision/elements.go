@@ -1,0 +1,121 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// Where the batch is free, a key is for batches of any size. So the formats depend only on the
+// elements of all samples, in their order: neither on how samples are cut into batches nor on the
+// size of a run. Look-ups, tables and products are counted for one element, as lowering does.
+// Formats are judged with the first MostSamples elements, one by one, or with many more as one
+// batch where that takes little work and memory.
+const (
+	elementWork    = 1 << 28 // products of numbers in a run
+	elementEntries = 1 << 26 // of tensors
+)
+
+// errOneBatch says that a model does not leave its batch free.
+var errOneBatch = errors.New("the circuit is for one size of the batch")
+
+// chooseFree is Choose for a model whose batch is free: errOneBatch if it is not.
+func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
+	pair, err := lower.Pair(fg)
+	if err != nil {
+		return nil, nil, errOneBatch
+	}
+	open := *pair
+	open.Rebind = fg.Rebind
+	s := &search{ctx: ctx, fg: &open, ranges: ranges, opts: opts, free: true, judged: true}
+	defer s.arena.Close()
+	first, err := s.make(opts.Formats)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return nil, nil, errOneBatch // or no model at all, of which the other search tells
+	}
+	s.runs--
+	if s.samples, err = elements(fg, batch, samples, first); err != nil {
+		return nil, nil, err
+	}
+	m, c, err := s.choose()
+	if err != nil {
+		return nil, nil, err
+	}
+	if m, err = m.At(model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}}); err != nil {
+		return nil, nil, errOneBatch // the run is beyond the circuit's bound
+	}
+	return m, c, nil
+}
+
+// judged is how many elements of so many products and entries formats are judged with.
+func judged(products float64, entries int) int {
+	return max(1, min(MostSamples, int(sampleWork/products)), min(int(elementWork/products), elementEntries/entries))
+}
+
+// perElement is the number of entries that tensors have for each element of the batch, at
+// least 1, of a model of one.
+func perElement(m *lower.Result) (int, error) {
+	two, err := m.Circuit.At(model.Instance{Sizes: []int{2}})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range m.Circuit.Graph.Tensors { // an instance has counts of its chunks besides
+		n += model.Size(two.Tensors[i].Shape) - model.Size(m.Graph.Tensors[i].Shape)
+	}
+	return max(n, 1), nil
+}
+
+// elements returns the first elements of samples, as many as formats of a model are judged
+// with, of which one element is given: as one batch, or one by one if they are few.
+func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result) ([]Sample, error) {
+	length := func(i int) int { return model.Size(fg.Inputs[i].Shape) / fg.Inputs[i].Shape[0] }
+	all := 0
+	for _, s := range samples {
+		all += len(s.Inputs[0]) / length(0)
+	}
+	entries, err := perElement(one)
+	if err != nil {
+		return nil, err
+	}
+	n := min(all, judged(products(one), entries))
+	size := 1
+	if n > MostSamples {
+		size = n
+	}
+	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
+		return samples[:n/size], nil // with what the float model makes of them
+	}
+	g, err := fg.Rebind(map[string]int{batch: size})
+	if err != nil {
+		return nil, err
+	}
+	cut := make([]Sample, n/size)
+	for k := range cut {
+		cut[k] = Sample{Graph: g, Inputs: make([][]float64, len(fg.Inputs))}
+		for i := range fg.Inputs {
+			cut[k].Inputs[i] = part(samples, i, k*size*length(i), (k+1)*size*length(i))
+		}
+	}
+	return cut, nil
+}
+
+// part returns the numbers [from, to) of an input of all samples, end to end.
+func part(samples []Sample, input, from, to int) []float64 {
+	var out []float64
+	for _, s := range samples {
+		x := s.Inputs[input]
+		if lo, hi := max(from, 0), min(to, len(x)); lo < hi {
+			out = append(out, x[lo:hi]...)
+		}
+		from, to = from-len(x), to-len(x)
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package precision
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// An entered error is what a value's own rounding, and that of its weights, add to
+// an integer run: the difference between its integers and what the float operators
+// make of the integers before.
+type entered struct {
+	// relative is its root mean square in units of that of the row it is in.
+	relative float64
+	// round is the same for the scale that the value is rounded to.
+	round float64
+}
+
+// localErrors finds where the errors of an integer run enter: for every value of fg
+// that a tensor of the model holds. fg is of the size of the run.
+func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
+	last, images := map[string]int{}, hasImages(fg)
+	for i, n := range fg.Nodes {
+		for _, in := range n.Inputs {
+			last[in] = i
+		}
+	}
+	// Values are compared some at a time, on all cores.
+	var pairs []comparison
+	values, errors, sums := map[string][]float64{}, map[string]entered{}, w.Final()
+	for _, in := range fg.Inputs {
+		values[in.Name] = m.Dequantise(m.Held[in.Name], w.Tensor(m.Held[in.Name]))
+	}
+	for i, n := range fg.Nodes {
+		want, err := fg.RunNode(n, values)
+		if err != nil {
+			return nil, err
+		}
+		values[n.Output] = want
+		if id, ok := m.Held[n.Output]; ok {
+			got := m.Dequantise(id, sums.Tensor(id))
+			pairs = append(pairs, comparison{n.Output, got, want, rowOf(fg.Shapes[n.Output], images), fixed.Pow2(-m.Graph.Tensors[id].Frac)})
+			values[n.Output] = got
+		}
+		if len(pairs) == comparedAtOnce || i == len(fg.Nodes)-1 {
+			compareAll(errors, pairs)
+			pairs = pairs[:0]
+		}
+		for _, in := range slices.Concat(n.Inputs, []string{n.Output}) {
+			if last[in] <= i {
+				delete(values, in)
+			}
+		}
+	}
+	return errors, nil
+}
+
+// comparison is of the values that a tensor holds, and those that it should.
+type comparison struct {
+	name      string
+	got, want []float64
+	row       int
+	unit      float64
+}
+
+// comparedAtOnce is how many values wait to be compared together.
+const comparedAtOnce = 32
+
+func compareAll(errors map[string]entered, pairs []comparison) {
+	list := make([]entered, len(pairs))
+	parallel.For(len(pairs), 1, func(lo, hi int) {
+		for i, p := range pairs[lo:hi] {
+			list[lo+i] = enteredError(p.got, p.want, p.row, p.unit)
+		}
+	})
+	for i, p := range pairs {
+		errors[p.name] = list[i]
+	}
+	clear(pairs)
+}
+
+// hasImages says whether there are convolutions.
+func hasImages(fg *graph.Graph) bool {
+	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { return lower.TraitsOf(n.Op).Product == lower.ConvProduct })
+}
+
+// rowOf is the number of entries of a value that are one vector: those of the last
+// axis, or, where there are convolutions, of a whole image.
+func rowOf(shape []int, images bool) int {
+	switch {
+	case len(shape) == 0:
+		return 1
+	case images && len(shape) == 4:
+		return model.Size(shape[1:])
+	}
+	return shape[len(shape)-1]
+}
+
+// enteredError compares rows. Rows that are small beside the others count in part:
+// what reads them all hardly notices.
+func enteredError(got, want []float64, row int, unit float64) entered {
+	if len(want) == 0 {
+		return entered{}
+	}
+	total := 0.0
+	for _, x := range want {
+		if x-x == 0 {
+			total += float64(x * x)
+		}
+	}
+	floor := total / float64(len(want)) * float64(row) * smallRow * smallRow
+	var sum, rounds float64
+	for at := 0; at < len(want); at += row {
+		var e, s float64
+		for i := at; i < at+row; i++ {
+			if want[i]-want[i] != 0 || got[i]-got[i] != 0 { // of which codes say whether they are right
+				continue
+			}
+			e += float64((got[i] - want[i]) * (got[i] - want[i]))
+			s += float64(want[i] * want[i])
+		}
+		if s = math.Max(s, floor); s > 0 {
+			sum += e / s
+			rounds += float64(unit * unit / 12 * float64(row) / s)
+		}
+	}
+	rows := float64(len(want) / row)
+	return entered{math.Sqrt(sum / rows), math.Sqrt(rounds / rows)}
+}
+
+// smallRow is the least size of a row that counts in full, in units of the root
+// mean square of all.
+const smallRow = 1.0 / 64
+
+// inputError is the error with which an input is rounded.
+func (s *search) inputError(a *attempt, name string) float64 {
+	id := a.model.Held[name]
+	for i, in := range s.samples[0].Graph.Inputs {
+		if in.Name == name {
+			x := s.samples[0].Inputs[i]
+			row := 1
+			if n := len(in.Shape); n > 0 {
+				row = in.Shape[n-1]
+			}
+			return columnError(&a.model.Graph.Tensors[id], x, row)
+		}
+	}
+	return 0
+}
+
+// columnError is the largest error with which the features of an input, of which
+// there are row, are rounded: the root mean square of a feature's, in units of its
+// own, and at most 1.
+func columnError(t *model.Tensor, x []float64, row int) float64 {
+	most := 0.0
+	for j := range row {
+		var e, s float64
+		for i := j; i < len(x); i += row {
+			if x[i]-x[i] != 0 { // which a code stands for
+				continue
+			}
+			unit := fixed.Pow2(-t.FracAt(i))
+			d := float64(math.Round(x[i]/unit)*unit) - x[i]
+			e, s = e+float64(d*d), s+float64(x[i]*x[i])
+		}
+		if s > 0 {
+			most = math.Max(most, math.Min(1, math.Sqrt(e/s)))
+		}
+	}
+	return most
+}
+
+// segments lists, for each value that a tensor holds, those before it that none
+// holds and that it is computed from.
+func segments(fg *graph.Graph, m *lower.Result) map[string][]string {
+	open := map[string][]string{}
+	for _, n := range fg.Nodes {
+		var list []string
+		for _, in := range n.Inputs {
+			if _, held := m.Held[in]; !held && fg.Consts[in] == nil {
+				list = append(append(list, in), open[in]...)
+			}
+		}
+		if len(list) > 0 {
+			slices.Sort(list)
+			open[n.Output] = slices.Compact(list)
+		}
+	}
+	return open
+}

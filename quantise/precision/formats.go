@@ -1,0 +1,149 @@
+package precision
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// A group is the values of nodes that are alike, as those of a model's layers are.
+type group struct {
+	names   []string
+	product bool // with constant weights
+	sum     bool
+
+	matrices bool // a product of two computed ones
+}
+
+// alike groups the graph's values: by operator, shapes, and the operators around.
+func alike(fg *graph.Graph) []group {
+	readers := map[string][]*graph.Node{}
+	kinds := map[string]string{}
+	for _, n := range fg.Nodes {
+		for _, in := range n.Inputs {
+			readers[in] = append(readers[in], n)
+		}
+		kinds[n.Output] = n.Op.Kind()
+	}
+	index := map[string]int{}
+	var groups []group
+	add := func(key, name string, product, sum bool) {
+		i, ok := index[key]
+		if !ok {
+			i = len(groups)
+			index[key] = i
+			groups = append(groups, group{product: product, sum: sum})
+		}
+		groups[i].names = append(groups[i].names, name)
+	}
+	for _, in := range fg.Inputs {
+		add("input "+in.Name, in.Name, false, false)
+	}
+	a := newDefUse(fg)
+	for _, n := range fg.Nodes {
+		if a.residual(n) { // their precision is of use together
+			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
+			continue
+		}
+		key := fmt.Sprintf("%s %v", n.Op.Kind(), fg.Shapes[n.Output])
+		for _, in := range n.Inputs {
+			key += fmt.Sprintf(" (%s %v", kinds[in], fg.Shapes[in])
+			if fg.Consts[in] != nil {
+				key += " constant"
+			}
+			key += ")"
+		}
+		for _, r := range readers[n.Output] {
+			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
+		}
+		add(key, n.Output, hasWeights(a, n), lower.TraitsOf(n.Op).Sums)
+		if a.attends(n) {
+			groups[index[key]].matrices = true
+		}
+	}
+	return groups
+}
+
+// hasWeights reports whether a node multiplies a value by constants.
+func hasWeights(a *defUse, n *graph.Node) bool {
+	return a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+}
+
+// The sizes that a search tries one after the other. More than 20 bits are of use to sums alone:
+// the limbs of a factor take bits from the weights.
+var (
+	bitSteps    = []int{lower.FirstBits, 20, 26}
+	weightSteps = []int{10, 13, 15}
+)
+
+// next is the next larger format of the values of a group; the same if there is none.
+func (g *group) next(f lower.Format, weights bool) lower.Format {
+	step := func(x *int, steps []int, most int) {
+		for _, s := range steps {
+			if s > *x && s <= most {
+				*x = s
+				return
+			}
+		}
+	}
+	switch {
+	case weights:
+		step(&f.Weights, weightSteps, lower.FormatWeights)
+	case g.sum:
+		step(&f.Bits, bitSteps, fixed.FormatBits)
+	default:
+		step(&f.Bits, bitSteps, lower.LimbedBits)
+	}
+	return f
+}
+
+// widest are the formats of the mode "exact": the largest that one limb holds, more where
+// transformers need it, and the widest weights that a search tries.
+func widest(fg *graph.Graph) lower.Formats {
+	f, wide := lower.Formats{}, transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
+	for _, g := range alike(fg) {
+		for _, name := range g.names {
+			w := lower.Format{Bits: max(bitSteps[0], wide[name].Bits)}
+			if g.product {
+				w.Weights = weightSteps[len(weightSteps)-1]
+			}
+			f[name] = w
+		}
+	}
+	return f
+}
+
+// allOf gives all values at least one format; weights to those that are products with
+// some.
+func allOf(groups []group, format lower.Format, least lower.Formats) lower.Formats {
+	f := lower.Formats{}
+	for _, g := range groups {
+		for _, name := range g.names {
+			f[name] = lower.Format{Bits: max(format.Bits, least[name].Bits), Weights: least[name].Weights}
+			if g.product || g.matrices && format.Bits > fixed.NarrowBits {
+				f[name] = lower.Format{Bits: f[name].Bits, Weights: max(format.Weights, f[name].Weights)}
+			}
+		}
+	}
+	return f
+}
+
+// needs are those of the values of the graph, as far as ranges and the first sample tell.
+func (s *search) needs() needs { return needs{s.productBits, s.attention} }
+
+// productError is the error that rounding a product of two values may have, in units of the
+// norm of a row. In such products a few large entries leave few bits for the others.
+const productError = 1.0 / 256
+
+// productBits is how many bits such a product needs for that error on the first sample, but at
+// most LimbedBits, beside which the weights keep enough bits.
+func (s *search) productBits(name string) int {
+	r := s.ranges[name].Abs() * s.opts.Headroom
+	if r == 0 || s.float[0].rounds[name] == 0 {
+		return productBits
+	}
+	frac := fixed.FloorLog2(s.float[0].rounds[name]/productError) + 1
+	return min(max(fixed.FloorLog2(r)+1+frac, productBits), lower.LimbedBits)
+}

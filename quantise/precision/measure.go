@@ -1,0 +1,321 @@
+package precision
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// Accuracy compares a quantised output with the float one.
+type Accuracy struct {
+	MaxError float64 // largest absolute difference
+	Range    float64 // of the float output: from its least value, or 0, to its greatest, or 0
+	Relative float64 // MaxError/Range; 0 if both are 0
+	Cosine   float64 // of the angle between the two; 1 if both are zero
+}
+
+// Compare returns the accuracy of got against want, which are of one length.
+func Compare(got, want []float64) Accuracy {
+	var a Accuracy
+	var dot, gg, ww, lo, hi float64
+	for i, w := range want {
+		if w-w != 0 || got[i]-got[i] != 0 { // NaN, or infinite: right or altogether wrong
+			if got[i] != w && !(got[i] != got[i] && w != w) {
+				a.MaxError = math.Inf(1)
+			}
+			continue
+		}
+		a.MaxError = math.Max(a.MaxError, math.Abs(got[i]-w))
+		lo, hi = math.Min(lo, w), math.Max(hi, w)
+		// The conversions forbid fused multiply-adds.
+		dot, gg, ww = dot+float64(got[i]*w), gg+float64(got[i]*got[i]), ww+float64(w*w)
+	}
+	a.Range = hi - lo
+	switch {
+	case a.MaxError == 0:
+	case a.Range == 0:
+		a.Relative = math.Inf(1)
+	case math.IsInf(a.MaxError, 1):
+		a.Relative = math.Inf(1)
+	default:
+		a.Relative = a.MaxError / a.Range
+	}
+	switch {
+	case gg == 0 && ww == 0:
+		a.Cosine = 1
+	case gg > 0 && ww > 0:
+		a.Cosine = dot / math.Sqrt(gg*ww)
+	}
+	return a
+}
+
+// An output with at least vocabulary entries along its last axis is taken for logits over a
+// vocabulary, unless none is negative, as it may be a distribution then. Logits are judged by the
+// divergence of the distributions, with targetKL as the target.
+const (
+	vocabulary = 4096
+	targetKL   = 4e-4
+)
+
+// narrowKL is the part of the target below which a divergence has to stay when formats are made
+// narrower. A few rows of text make up most of a divergence, so that other text may well have
+// twice as much.
+const narrowKL = 0.5
+
+// A Sample is an input that formats are judged with: the float graph in its size,
+// its values, and what the float model makes of them, if that is known.
+type Sample struct {
+	Graph  *graph.Graph
+	Inputs [][]float64
+	Float  *FloatRun
+}
+
+// MostSamples is how many samples formats are judged with: the first ones.
+const MostSamples = 4
+
+// FloatRun is what is needed of a run of the float model: its outputs, and of each value
+// the error of rounding it to whole numbers.
+type FloatRun struct {
+	graph   *graph.Graph
+	images  bool
+	mu      sync.Mutex
+	outputs [][]float64
+	rounds  map[string]float64 // in units of a value's rows
+}
+
+// NewFloatRun returns the run of a graph, to which Add adds the values.
+func NewFloatRun(g *graph.Graph) *FloatRun {
+	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: make(map[string]float64, len(g.Nodes))}
+}
+
+// Add adds a value of the run (graph.VisitFloat). It may be called concurrently.
+func (r *FloatRun) Add(name string, values []float64) {
+	round := enteredError(values, values, rowOf(r.graph.Shapes[name], r.images), 1).round
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rounds[name] = round
+	for i, output := range r.graph.Outputs {
+		if output == name {
+			r.outputs[i] = values
+		}
+	}
+}
+
+// sampleRun is what an attempt's model has computed of a sample: the values of the float
+// graph that tensors hold.
+type sampleRun struct {
+	of      *attempt
+	at      *lower.Result
+	witness *forward.Witness
+	memory  *arena.Arena // of the values; nil if there are none
+}
+
+// cost is about what a look-up costs, for each entry that is looked up and for each
+// row of a table.
+func cost(m *lower.Result) int {
+	total := 0
+	for i := range m.Graph.Steps {
+		if s := &m.Graph.Steps[i]; s.Kind == model.StepLookup {
+			total += model.Size(s.Shape)
+		}
+	}
+	for i := range m.Graph.Tables {
+		total += 1 << m.Graph.Tables[i].Bits
+	}
+	return total
+}
+
+// forget gives the memory of the last run back.
+func (s *search) forget() {
+	s.last.memory.Close()
+	s.last = sampleRun{}
+}
+
+// judge decides how many samples models of this size are judged with, and runs the float model
+// on those that it has not been run on.
+func (s *search) judge(m *lower.Result) error {
+	if !s.judged {
+		s.judged = true
+		n := max(1, min(MostSamples, int(sampleWork/products(m))))
+		s.samples = s.samples[:min(n, len(s.samples))]
+	}
+	return s.runFloat(len(s.samples))
+}
+
+// measure gives a model its weights and runs it on the samples. It stops once the error exceeds
+// most.
+func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (*attempt, error) {
+	if err := s.judge(m); err != nil {
+		return nil, err
+	}
+	s.forget()
+	s.memory.Fill(m)
+	a := &attempt{formats: f, model: m}
+	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
+	for n := range s.samples {
+		i := n
+		if !math.IsInf(most, 1) { // the hardest first
+			i = (s.worst + n) % len(s.samples)
+		}
+		sample := s.samples[i]
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		s.forget()
+		var err error
+		if s.last, err = s.run(m, sample.Inputs); err != nil {
+			return nil, err
+		}
+		at := s.last.at
+		for j, got := range at.Outputs(s.last.witness) {
+			want := s.float[i].outputs[j]
+			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (lower.Target / s.opts.Target); e > a.error {
+				a.error, s.worst = e, i
+			}
+			for k, x := range want {
+				if x-x != 0 || got[k]-got[k] != 0 {
+					continue
+				}
+				off[j] += float64((got[k] - x) * (got[k] - x))
+				size[j] += float64(x * x)
+			}
+		}
+		if a.error > most {
+			return a, nil
+		}
+	}
+	if len(s.samples) == 1 {
+		s.last.of = a
+	}
+	for j, x := range size {
+		if x > 0 {
+			a.spread += off[j] / x
+		}
+	}
+	a.spread = math.Sqrt(a.spread)
+	return a, nil
+}
+
+// run executes a model in the size of the inputs.
+func (s *search) run(m *lower.Result, inputs [][]float64) (r sampleRun, err error) {
+	at, ints, err := sized(m, inputs)
+	if err != nil {
+		return r, err
+	}
+	r = sampleRun{at: at, memory: s.arena.Sub()}
+	held := slices.Collect(maps.Values(at.Held))
+	if r.witness, err = forward.RunPart(s.ctx, at.Graph, at.Weights, ints, held, r.memory); err != nil {
+		r.memory.Close()
+	}
+	return r, err
+}
+
+// sized returns the model in the size of the inputs, and their integers.
+func sized(m *lower.Result, inputs [][]float64) (*lower.Result, [][]int32, error) {
+	lens := make([]int, len(inputs))
+	for i := range inputs {
+		lens[i] = len(inputs[i])
+	}
+	in, err := m.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !slices.Equal(in.Sizes, m.Graph.Instance.Sizes) {
+		if m, err = m.At(in); err != nil {
+			return nil, nil, err
+		}
+	}
+	ints, _, err := m.QuantiseInput(inputs)
+	return m, ints, err
+}
+
+// runFloat runs the float model on those of the first n samples for which that was not done.
+func (s *search) runFloat(n int) error {
+	for i := len(s.float); i < n; i++ {
+		sample := s.samples[i]
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		run := sample.Float
+		if run == nil {
+			run = NewFloatRun(sample.Graph)
+			if err := sample.Graph.VisitFloat(sample.Inputs, run.Add); err != nil {
+				return err
+			}
+		}
+		s.float = append(s.float, run)
+	}
+	return nil
+}
+
+// outputError is the error of an output such that Target is what is aimed at by default.
+func outputError(got, want []float64, shape []int) float64 {
+	if isLogits(want, shape) {
+		return Divergence(got, want, shape[len(shape)-1]) / targetKL * lower.Target
+	}
+	return Compare(got, want).Relative
+}
+
+// logits reports whether a sample's output is judged by divergence.
+func (s *search) logits() bool {
+	for j, name := range s.fg.Outputs {
+		if len(s.float) > 0 && isLogits(s.float[0].outputs[j], s.fg.Shapes[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLogits(values []float64, shape []int) bool {
+	n := len(shape)
+	return n > 0 && shape[n-1] >= vocabulary && slices.Min(values) < 0
+}
+
+// Divergence is the mean over rows of the Kullback–Leibler divergence, in nats, of
+// the distributions whose logits are the rows: of got from want.
+func Divergence(got, want []float64, row int) float64 {
+	total := 0.0
+	for at := 0; at < len(want); at += row {
+		g, w := got[at:at+row], want[at:at+row]
+		lg, lw := logSum(g), logSum(w)
+		for i := range w {
+			total += float64(elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg)))
+		}
+	}
+	return total / float64(len(want)/row)
+}
+
+// logSum is log Σ exp(x).
+func logSum(x []float64) float64 {
+	most, sum := slices.Max(x), 0.0
+	for _, v := range x {
+		sum += elementary.Exp(v - most)
+	}
+	return most + elementary.Log(sum)
+}
+
+// products is the number of products of numbers in a run, at least 1.
+func products(m *lower.Result) float64 {
+	all := 1.0
+	for i := range m.Graph.Steps {
+		step := &m.Graph.Steps[i]
+		for j := range step.Acc.Products {
+			p := &step.Acc.Products[j]
+			c := model.NewContraction(p, m.Graph.Tensors[p.A].Shape, m.Graph.Tensors[p.B].Shape, step.Shape)
+			n := float64(model.Size(step.Shape))
+			for _, l := range c.Sum {
+				n *= float64(l.Dim)
+			}
+			all += n
+		}
+	}
+	return all
+}

@@ -1,0 +1,235 @@
+package precision
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// Bits that values of a transformer need, by what they are: measured on language
+// models whose largest activations are hundreds of times the others.
+const (
+	scoreBits    = 15 // of what goes into a Softmax
+	factorBits   = 12 // of what attention multiplies
+	turnedBits   = 13 // of what that is made of, such as what positions turn
+	hiddenBits   = 14 // of other values: the layers between
+	normBits     = 15 // of normalised rows, 2^−10 up to 1024 elements; and of what attention gives
+	productBits  = 18 // of products of two values that weights multiply, or more
+	sumBits      = 26 // of the sums that norms read and sums add to
+	usualWeights = 13 // of the weights that multiply wide products
+)
+
+// needs are the bits of values that do not follow from their roles: of products of two values
+// that weights multiply, and of the scores of attention.
+type needs struct {
+	product   func(name string) int
+	attention func(a *defUse, n *graph.Node) attentionFormat
+}
+
+// priorNeeds are those of values of which nothing is known.
+var priorNeeds = needs{
+	product:   func(string) int { return productBits },
+	attention: func(*defUse, *graph.Node) attentionFormat { return priorAttention },
+}
+
+// transformerPrior returns formats that suit transformers; none if the graph has no norms. From
+// one step of more precision on, all weights have usualWeights. Each further step gives values
+// and weights one bit more.
+func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
+	more := max(0, steps-1)
+	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
+		op, ok := n.Op.(graph.Norm)
+		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents) // of a magnitude
+	})
+	if !norms {
+		return nil
+	}
+	a, f := newDefUse(fg), lower.Formats{}
+	for _, in := range fg.Inputs {
+		f[in.Name] = lower.Format{Bits: hiddenBits + more}
+		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { t := lower.TraitsOf(n.Op); return !t.Sums && !t.Means }) {
+			f[in.Name] = lower.Format{Bits: fixed.FormatBits - 4} // public values cost nothing
+		}
+	}
+	for _, n := range fg.Nodes {
+		bits := hiddenBits
+		switch t := lower.TraitsOf(n.Op); {
+		case t.Softmax:
+			continue
+		case t.Norm:
+			bits = normBits
+		case a.residual(n):
+			bits = sumBits
+		case n.Op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output):
+			bits = is.product(n.Output)
+		}
+		f[n.Output] = lower.Format{Bits: bits + more}
+	}
+	for _, n := range fg.Nodes {
+		if a.attends(n) {
+			a.attention(f, n, more, is)
+		}
+	}
+	for _, n := range fg.Nodes {
+		x := a.unmoved(a.weighs(n))
+		if by := a.by[x]; by != nil && (steps > 0 || f[x].Bits > fixed.NarrowBits || a.attends(by)) {
+			f[n.Output] = lower.Format{Bits: f[n.Output].Bits, Weights: usualWeights + more}
+		}
+	}
+	return f
+}
+
+// attention sets the formats around a product of two computed matrices: of its
+// factors and of what these are made of, back to products with weights, and of the
+// result until it is a function's argument or weights multiply it.
+func (a *defUse) attention(f lower.Formats, n *graph.Node, more int, is needs) {
+	scores := a.scores(n)
+	bits := attentionFormat{normBits, factorBits, factorBits}
+	if scores {
+		bits = is.attention(a, n)
+	}
+	seen := map[string]bool{}
+	a.back(f, n.Inputs[0], bits.a+more, more, seen)
+	a.back(f, n.Inputs[1], bits.b+more, more, seen)
+	a.ahead(f, n.Output, bits.scores+more)
+	if scores {
+		f[n.Output] = lower.Format{Bits: bits.scores + more, Weights: factorBits + more}
+	}
+}
+
+// back sets the format of a factor and of what it is made of.
+func (a *defUse) back(f lower.Formats, name string, bits, more int, seen map[string]bool) {
+	n := a.by[name]
+	if _, ok := f[name]; !ok || n == nil || seen[name] || a.residual(n) {
+		return
+	}
+	seen[name] = true
+	switch t := lower.TraitsOf(n.Op); {
+	case t.Norm:
+		return
+	case t.Product != lower.NoProduct:
+		if a.weighs(n) != "" {
+			f[name] = lower.Format{Bits: bits}
+		}
+		return
+	}
+	f[name] = lower.Format{Bits: bits}
+	if !lower.OnlyMoves(n) {
+		bits = turnedBits + more
+	}
+	for _, in := range n.Inputs {
+		if a.computed(in) {
+			a.back(f, in, bits, more, seen)
+		}
+	}
+}
+
+// ahead sets the format of a product and of what is made of it alone.
+func (a *defUse) ahead(f lower.Formats, name string, bits int) {
+	f[name] = lower.Format{Bits: bits}
+	for _, n := range a.readers[name] {
+		byConstant := lower.TraitsOf(n.Op).PerEntry && len(n.Inputs) == 2 && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		if lower.OnlyMoves(n) || byConstant {
+			a.ahead(f, n.Output, bits)
+		}
+	}
+}
+
+// attentionFormat are the bits of scores of attention and of the two factors.
+type attentionFormat struct{ scores, a, b int }
+
+// priorAttention suits scores of any number.
+var priorAttention = attentionFormat{scoreBits, factorBits, factorBits}
+
+// factorsOf are the bits of the factors of a sum of so many products, of at most factorBits
+// each, for which one accumulator holds it; false if they are too few. The second may have
+// one more: the keys of attention have fewer entries than the queries.
+func factorsOf(count int) (a, b int, ok bool) {
+	a, b = factorBits, factorBits
+	const limit = model.Bound/2 - 1<<fixed.MostShift
+	for int64(count)*(1<<a-1)*(1<<b-1) > limit {
+		if a == b {
+			a--
+		} else {
+			b--
+		}
+	}
+	return a, b, a >= leastFactors
+}
+
+// attention returns the formats of scores and their factors. In a large model of texts, a score is
+// a sum that one accumulator holds, rounded by one look-up to the finest scale that its table
+// has: one more table is little beside those that there are. In a small model texts are mostly
+// short, and the search finds what the scores need.
+func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
+	shape := s.fg.Shapes[n.Inputs[0]]
+	count := shape[len(shape)-1]
+	fa, fb, ok := factorsOf(count)
+	if !s.large || s.opts.Length == 0 || lower.Length(s.fg) == "" || !ok || !a.softened(n.Output) {
+		return priorAttention
+	}
+	f := attentionFormat{scoreBits, fa, fb}
+	room := lower.ScoreTable - 1 - model.Log2Ceil(count) // of a score's scale
+	for i, bits := range []int{fa, fb} {
+		r := s.ranges[n.Inputs[i]].Abs() * s.opts.Headroom
+		if r == 0 {
+			return f
+		}
+		room -= bits - fixed.FloorLog2((fixed.Pow2(bits)-1)/r)
+	}
+	room = max(room, min(lower.LeastScore, room+model.MaxTableBits-lower.ScoreTable))
+	r := s.ranges[n.Output].Abs() * s.opts.Headroom
+	if room < lower.LeastScore || r == 0 {
+		return f
+	}
+	f.scores = min(max(fixed.FloorLog2(r*fixed.Pow2(room))+1, 4), scoreBits)
+	return f
+}
+
+// Formats of models that take the logarithm of a power, as models of sounds do. Small powers count
+// as much as large ones, so values before the logarithm have as many bits as products with limbs
+// leave, and weights in two parts. Values after it are like those of any other model.
+const (
+	spectrumBits  = 24
+	spectrumAfter = 15
+)
+
+// spectral are the formats that such models begin with; none for others.
+func spectral(fg *graph.Graph, groups []group) lower.Formats {
+	before := map[string]bool{} // values that a logarithm depends on
+	for i := len(fg.Nodes) - 1; i >= 0; i-- {
+		n := fg.Nodes[i]
+		_, log := n.Op.(graph.LogPower)
+		if log || before[n.Output] {
+			for _, in := range n.Inputs {
+				before[in] = true
+			}
+		}
+	}
+	if len(before) == 0 {
+		return nil
+	}
+	f := lower.Formats{}
+	for _, g := range groups {
+		for _, name := range g.names {
+			v := lower.Format{Bits: spectrumAfter}
+			if before[name] {
+				v.Bits = spectrumBits
+			}
+			if g.product {
+				v.Weights = spectrumAfter
+				if before[name] {
+					v.Weights = lower.FormatWeights
+				}
+			}
+			f[name] = v
+		}
+	}
+	return f
+}
+
+// leastFactors is the least size of factors in one accumulator; limbs do for fewer.
+const leastFactors = 11

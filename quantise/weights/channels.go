@@ -1,0 +1,207 @@
+package weights
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// Channels are the statistics of all output channels of weights. Models have tens of
+// thousands of them for each matrix, and passes ask the same of them again and again: so
+// answers are kept.
+type Channels struct {
+	list      []channelStats
+	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
+	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
+	scaled    map[weightScale]*Scaled
+}
+
+// weightScale is the scale of weights, and the bits of their mantissas.
+type weightScale struct{ frac, bits int }
+
+// Scaled are channels whose weights are times 2^frac.
+type Scaled struct {
+	of *Channels
+	weightScale
+	reaches, all map[OperandBounds]twoReaches // of the channel that reaches farthest; of all together
+	rounding     *rounding                    // nil: not known yet
+}
+
+type twoReaches struct{ down, up float64 }
+
+// rounding is how scaled weights become integers.
+type rounding struct {
+	Exponents []int   // the number of low bits that are zero, by channel
+	Size      float64 // what no weight is beyond
+	Most      int64   // the largest magnitude
+	Whole     bool    // all exponents are 0
+}
+
+func newChannels(list []channelStats) *Channels {
+	c := &Channels{list: list, scaled: map[weightScale]*Scaled{}}
+	for i := range list {
+		c.Most = math.Max(c.Most, list[i].max)
+		c.Sum = math.Max(c.Sum, list[i].pos+list[i].neg)
+	}
+	return c
+}
+
+// MedianOf is the median of the channels' largest weights, of those that are not 0. There
+// is one.
+func (c *Channels) MedianOf() float64 {
+	if c.median == 0 {
+		var list []float64
+		for i := range c.list {
+			if c.list[i].max > 0 {
+				list = append(list, c.list[i].max)
+			}
+		}
+		slices.Sort(list)
+		c.median = list[len(list)/2]
+	}
+	return c.median
+}
+
+// exponent is the number of low bits of a channel's weights that are zero.
+func (s weightScale) exponent(c *channelStats) int {
+	if c.max == 0 {
+		return 0
+	}
+	return max(0, fixed.FloorLog2(c.max*fixed.Pow2(s.frac))+2-s.bits)
+}
+
+// Reach is the greatest reach of a channel.
+func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
+	r, ok := s.reaches[x]
+	if !ok {
+		var mu sync.Mutex
+		parallel.For(len(s.of.list), 1<<9, func(lo, hi int) {
+			var part twoReaches
+			for i := range s.of.list[lo:hi] {
+				c := &s.of.list[lo+i]
+				d, u := c.reach(s.frac, s.exponent(c), x)
+				part = twoReaches{math.Max(part.down, d), math.Max(part.up, u)}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r = twoReaches{math.Max(r.down, part.down), math.Max(r.up, part.up)}
+		})
+		s.reaches[x] = r
+	}
+	return r.down, r.up
+}
+
+// Bound is the larger of the two.
+func (s *Scaled) Bound(x OperandBounds) float64 { return math.Max(s.Reach(x)) }
+
+// ReachOfAll is reach for the greatest sums of all channels.
+func (s *Scaled) ReachOfAll(x OperandBounds) (down, up float64) {
+	r, ok := s.all[x]
+	if !ok {
+		r.down, r.up = reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x)
+		s.all[x] = r
+	}
+	return r.down, r.up
+}
+
+// Rounded is how the weights become integers.
+func (s *Scaled) Rounded() *rounding {
+	if s.rounding == nil {
+		r := &rounding{Exponents: make([]int, len(s.of.list)), Whole: true}
+		for i := range s.of.list {
+			c := &s.of.list[i]
+			e := s.exponent(c)
+			r.Exponents[i], r.Whole = e, r.Whole && e == 0
+			r.Size = math.Max(r.Size, float64(c.max*fixed.Pow2(s.frac))+fixed.Pow2(e))
+			r.Most = max(r.Most, RoundedTo(c.max, s.frac, e))
+		}
+		s.rounding = r
+	}
+	return s.rounding
+}
+
+// channelStats describes the weights that one output entry sums over: the sums of
+// the positive ones and of the magnitudes of the negative ones, the largest
+// magnitude, and the sum of the squares.
+type channelStats struct{ pos, neg, max, squares float64 }
+
+// add takes in a channel's weights. Signs are as good as random, so there are no
+// branches on them: x + |x| is twice x or 0, and sums of doubled numbers are doubled sums,
+// to the last bit. Finite numbers are in the order of their bits but for the sign.
+func (c *channelStats) add(weights []float32) {
+	pos, neg, squares, most := 2*c.pos, 2*c.neg, c.squares, uint32(0)
+	for _, w := range weights {
+		bits := math.Float32bits(w) &^ (1 << 31)
+		x, size := float64(w), float64(math.Float32frombits(bits))
+		pos += size + x
+		neg += size - x
+		most = max(most, bits)
+		squares += float64(x * x)
+	}
+	*c = channelStats{pos / 2, neg / 2, math.Max(c.max, float64(math.Float32frombits(most))), squares}
+}
+
+// OperandBounds are what is known of the entries x that are multiplied with
+// weights: lo ≤ x ≤ hi, or x = 0, and the Euclidean norm of those that one output
+// entry sums over (0: unknown).
+type OperandBounds struct {
+	Lo, Hi, Norm float64
+	Count        int // of the entries that are summed
+}
+
+// reach bounds Σ x·w from below and above, over the channel's weights times
+// 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
+// and Schwarz where that is less.
+func (c channelStats) reach(frac, exponent int, x OperandBounds) (down, up float64) {
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
+	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
+	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
+	up, down = c.sums(lo, hi)
+	up, down = float64(up*s)+slack, float64(down*s)+slack
+	if x.Norm > 0 {
+		// More than rounding can have made of a sum of floats.
+		most := (float64(math.Sqrt(c.squares)*s) + float64(half*math.Sqrt(float64(x.Count)))) * x.Norm * (1 + 1e-6)
+		up, down = math.Min(up, most), math.Min(down, most)
+	}
+	return down, up
+}
+
+// ReachOfAll is reach for the greatest sums of all channels: of positive weights, of
+// negative ones, and of both. It is what a certificate says (package bounds), and hardly
+// more than the greatest reach of one channel.
+func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds) (down, up float64) {
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
+	var pos, neg, both float64
+	for c, s := range stats {
+		scale, slack := fixed.Pow2(frac), float64(float64(x.Count)*fixed.Pow2(exponents[c])/2)
+		pos = math.Max(pos, float64(s.pos*scale)+slack)
+		neg = math.Max(neg, float64(s.neg*scale)+slack)
+		both = math.Max(both, float64((s.pos+s.neg)*scale)+slack)
+	}
+	// The greatest sum of the two, of which the first counts more.
+	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
+	if hi >= lo {
+		return most(neg, hi, pos, lo), most(pos, hi, neg, lo)
+	}
+	return most(pos, lo, neg, hi), most(neg, lo, pos, hi)
+}
+
+// sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
+// here, conversions keep compilers from fusing a product with a sum.)
+func (c channelStats) sums(lo, hi float64) (up, down float64) {
+	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
+}
+
+// ScaledBy are the channels with weights times 2^frac and mantissas of that many bits.
+func (c *Channels) ScaledBy(frac, bits int) *Scaled {
+	scale := weightScale{frac, bits}
+	s := c.scaled[scale]
+	if s == nil {
+		s = &Scaled{of: c, weightScale: scale, reaches: map[OperandBounds]twoReaches{}, all: map[OperandBounds]twoReaches{}}
+		c.scaled[scale] = s
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package weights
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// What channels together say is what each says alone, asked for once or again, at every
+// scale and for every operand.
+func TestChannels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	list := make([]channelStats, 3000)
+	for i := range list {
+		row := make([]float32, 7)
+		for j := range row {
+			row[j] = float32(rng.NormFloat64() * math.Exp(rng.NormFloat64()))
+		}
+		if i%10 > 0 { // others are zero
+			list[i].add(row)
+		}
+	}
+	c := newChannels(list)
+	var largest []float64
+	var most, sum float64
+	for _, s := range list {
+		most, sum = math.Max(most, s.max), math.Max(sum, s.pos+s.neg)
+		if s.max > 0 {
+			largest = append(largest, s.max)
+		}
+	}
+	slices.Sort(largest)
+	if c.Most != most || c.Sum != sum || c.MedianOf() != largest[len(largest)/2] || c.MedianOf() != largest[len(largest)/2] {
+		t.Errorf("largest %g, sum %g, median %g", c.Most, c.Sum, c.MedianOf())
+	}
+	operands := []OperandBounds{{Lo: -5, Hi: 3, Count: 7}, {Lo: 0, Hi: 3, Count: 7}, {Lo: -5, Hi: 3, Norm: 2, Count: 7}}
+	for _, bits := range []int{8, 16} {
+		for range 2 {
+			for _, frac := range []int{4, 11} {
+				scaled := c.ScaledBy(frac, bits)
+				want := rounding{Whole: true}
+				for i := range list {
+					s, e := &list[i], 0
+					if s.max > 0 {
+						e = max(0, fixed.FloorLog2(s.max*fixed.Pow2(frac))+2-bits)
+					}
+					want.Exponents, want.Whole = append(want.Exponents, e), want.Whole && e == 0
+					want.Size = math.Max(want.Size, s.max*fixed.Pow2(frac)+fixed.Pow2(e))
+					want.Most = max(want.Most, RoundedTo(s.max, frac, e))
+				}
+				r := scaled.Rounded()
+				if !slices.Equal(r.Exponents, want.Exponents) || r.Size != want.Size || r.Most != want.Most || r.Whole != want.Whole {
+					t.Errorf("%d bits, scale %d: %v, %v, %v", bits, frac, r.Size, r.Most, r.Whole)
+				}
+				for _, x := range operands {
+					var down, up float64
+					for i := range list {
+						d, u := list[i].reach(frac, want.Exponents[i], x)
+						down, up = math.Max(down, d), math.Max(up, u)
+					}
+					if d, u := scaled.Reach(x); d != down || u != up || scaled.Bound(x) != math.Max(down, up) {
+						t.Errorf("%d bits, scale %d, %+v: reach %g and %g, not %g and %g", bits, frac, x, d, u, down, up)
+					}
+					down, up = reachOfAll(list, frac, want.Exponents, x)
+					if d, u := scaled.ReachOfAll(x); d != down || u != up {
+						t.Errorf("%d bits, scale %d, %+v: reach of all %g and %g, not %g and %g", bits, frac, x, d, u, down, up)
+					}
+				}
+			}
+		}
+	}
+}

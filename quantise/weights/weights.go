@@ -1,0 +1,102 @@
+package weights
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// sameTensor reports whether two constants have the same elements.
+func sameTensor(a, b *graph.Tensor) bool {
+	if a == b {
+		return true
+	}
+	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Floats(), b.Floats()) && slices.Equal(a.I64, b.I64)
+}
+
+// ChannelSums are Σ_k add[k]·w(k, c) for every channel c of a matrix: of entries stride
+// apart, side by side if stride is the number of channels.
+func ChannelSums(w *Constant, add []float64, channels, stride int) []float64 {
+	sums := make([]float64, channels)
+	parallel.For(channels, max(1, 1<<14/len(add)), func(lo, hi int) {
+		var buffer []float32
+		if stride == 1 {
+			for c := lo; c < hi; c++ {
+				for k, x := range w.part(c*len(add), len(add), &buffer) {
+					sums[c] += float64(float64(x) * add[k])
+				}
+			}
+			return
+		}
+		for k, a := range add {
+			for i, x := range w.part(k*stride+lo, hi-lo, &buffer) {
+				sums[lo+i] += float64(float64(x) * a)
+			}
+		}
+	})
+	return sums
+}
+
+// Constant are a constant of the float graph, maybe times factors: entry i times
+// factors[i/stride mod len(factors)].
+type Constant struct {
+	*graph.Tensor
+	By      string // the factors' constant, or what else tells weights of one name apart
+	Factors []float64
+	Stride  int
+}
+
+// Same reports whether both are the same numbers.
+func (c *Constant) Same(o *Constant) bool {
+	return sameTensor(c.Tensor, o.Tensor) && c.Stride == o.Stride && slices.Equal(c.Factors, o.Factors)
+}
+
+// part returns n weights from index at on, in a buffer if they are not the
+// constant's floats. (Integer constants beyond 2^24 are rounded, which is far finer
+// than their quantisation.)
+func (c *Constant) part(at, n int, buffer *[]float32) []float32 {
+	if c.F32 != nil && c.Factors == nil {
+		return c.F32[at : at+n]
+	}
+	if cap(*buffer) < n {
+		*buffer = make([]float32, n)
+	}
+	b := (*buffer)[:n]
+	if c.I64 == nil {
+		c.Read(b, at)
+	} else {
+		for i := range b {
+			b[i] = float32(c.At(at + i))
+		}
+	}
+	if c.Factors == nil {
+		return b
+	}
+	// Divisions are dear: none for an entry.
+	j, left := at/c.Stride%len(c.Factors), c.Stride-at%c.Stride
+	for rest := b; len(rest) > 0; {
+		if c.Stride == 1 {
+			f := c.Factors[j:]
+			n := min(len(f), len(rest))
+			for i, x := range rest[:n] {
+				rest[i] = float32(float64(x) * f[i])
+			}
+			rest, j = rest[n:], 0
+			continue
+		}
+		n, f := min(left, len(rest)), c.Factors[j]
+		for i, x := range rest[:n] {
+			rest[i] = float32(float64(x) * f)
+		}
+		rest, left = rest[n:], c.Stride
+		if j++; j == len(c.Factors) {
+			j = 0
+		}
+	}
+	return b
+}
+
+// buffers are for floats that are read to be rounded or summed.
+var buffers = sync.Pool{New: func() any { return new([]float32) }}
