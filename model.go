@@ -448,7 +448,10 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 		if have == 0 && want == 0 { // in any number of samples
 			continue
 		}
-		if want == 0 || have == 0 || have%want != 0 || n != 0 && have != n*want {
+		if have == 0 {
+			return nil, fmt.Errorf("array %d is empty: the model takes %s", i, signature(specs))
+		}
+		if want == 0 || have%want != 0 || n != 0 && have != n*want {
 			return nil, fmt.Errorf("array %d has %d elements, which is not %s: the model takes %s",
 				i, have, times(n, want), signature(specs))
 		}

@@ -499,6 +499,9 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, samples, err)
 		}
 	}
+	if _, err := m.Samples(Arrays{{Values: []float64{}}, {Values: b}}); err == nil || !strings.Contains(err.Error(), "array 0 is empty") {
+		t.Errorf("an empty array: %v", err)
+	}
 	for name, in := range map[string]Arrays{
 		"too few arrays":    {{Values: a}},
 		"not a multiple":    {{Values: a[:3]}, {Values: b}},

@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 		"infinite constant": {func(b *Builder) Value { return b.Mul(x, b.Apply(Reciprocal, b.Number(0))) }, "NaN or infinite"},
 		"sine of an infinity": {func(b *Builder) Value {
 			return b.Apply(Sin, b.ExtendedInput("z", Float, AllNumbers, []int{2}))
-		}, "Sin of such numbers is not supported"},
+		}, `input "z" is given NaN or infinite numbers, and Sin of such numbers is not supported`},
 		"softmax of NaN": {func(b *Builder) Value {
 			return b.Softmax(b.ExtendedInput("z", Float, AllNumbers, []int{2}), 0)
 		}, "NaN or +∞"},

@@ -341,6 +341,10 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 		return b.foldExtended(kind, op, operands)
 	case f == nil:
 		at := slices.IndexFunc(operands, func(v Value) bool { return v.v.pair })
+		if name := operands[at].v.name; slices.ContainsFunc(b.inputs, func(in *value) bool { return in.name == name }) {
+			return b.failf(kind, "input %s is given NaN or infinite numbers, and %s of such numbers is not supported: replace them as the model was trained to expect",
+				Quote(name), op.Kind())
+		}
 		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), op.Kind())
 	}
 	in := make([]operandType, len(operands))

@@ -141,6 +141,11 @@ func readFile(path string) (Inputs, error) {
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
+		f, err := regular.Open(path) // a file that is missing, or a folder, is the greater mistake
+		if err != nil {
+			return nil, err
+		}
+		f.Close()
 		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png and .jpg files", path)
 	}
 	data, err := regular.Read(path, maxInputFile)

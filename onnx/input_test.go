@@ -115,6 +115,7 @@ func TestReadInputs(t *testing.T) {
 		{"a.npy", npy("<f4", false, "(3,)", float32Bytes(1, 2)), nil, nil, "needs 12"},
 		{"a.npy", npy("<f4", false, "(4294967296, 4294967296)", nil), nil, nil, "large"},
 		{"a.npy", npy(">f4", false, "(1,)", float32Bytes(1)), nil, nil, ">f4"},
+		{"a.npy", npy("|O", false, "(1,)", nil), nil, nil, "array of Python objects"},
 		{"a.npy", npy("|O8", false, "(1,)", nil), nil, nil, "not understood"},
 		{"a.npy", npy("<f4", false, "(1,)", float32Bytes(float32(math.Inf(1)))), [][]int{{1}}, [][]float64{{math.Inf(1)}}, ""},
 		{"a.npy", npy("<f4", false, "(0,)", nil), [][]int{{0}}, [][]float64{{}}, ""},
@@ -157,8 +158,13 @@ func TestReadInputs(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ReadInputs(filepath.Join(t.TempDir(), "none.json")); err == nil {
-		t.Error("read a file that is not there")
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none.json"): "none.json: no such file", filepath.Join(dir, "none"): "none: no such file", dir: "a folder",
+	} {
+		if _, err := ReadInputs(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
 	}
 }
 

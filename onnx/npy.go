@@ -45,6 +45,9 @@ func parseNPY(data []byte) (Inputs, error) {
 	if n > len(rest) {
 		return nil, errors.New("NumPy array is truncated")
 	}
+	if bytes.Contains(rest[:n], []byte("'|O'")) {
+		return nil, errors.New("an array of Python objects, and a model takes numbers: save it as numbers, such as with a.astype(np.float32)")
+	}
 	m := npyHeader.FindSubmatch(rest[:n])
 	if m == nil {
 		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(string(rest[:n])))

@@ -13,7 +13,7 @@ import (
 )
 
 // What a run may differ from the float model by before it is warned about, unless --max-error says otherwise
-// (docs/quantisation.md, "When a run is warned about").
+// (docs/quantisation.md, "Accuracy and saturation").
 const (
 	usualBar    = 0.01 // of the range of an output, also for a label that is not the float model's
 	usualKL     = 0.01 // nats, in the mean over the positions of a language model's logits

@@ -36,7 +36,8 @@ verifies its own proof, and writes proof and verification key. Settings may
 also come from PROVE_MODEL_* variables and from prove-model.yaml.
 
 An output that is off by more than 1 % of its range from the float model's, or has
-another label, is warned about; logits of a language model where next tokens differ.
+another label, is warned about. Logits of a language model are judged by the next
+tokens that they make likely (docs/quantisation.md).
 With --max-error nothing is proved of a run that is off by more.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
