@@ -59,8 +59,8 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s takes %.2f GB of memory at least, and the limit is %.2f GB", what, gb(e.Least), gb(e.Limit))
 }
 
-// runnable refuses to run a float model whose values take more memory than the process may
-// have, or than there is.
+// runnable returns an error if running the float model would take more memory than the limit
+// of the process (LimitMemory) or than the system has free.
 func runnable(g *graph.Graph) error {
 	elements, n := g.Peak()
 	if n == nil {
@@ -76,7 +76,8 @@ func runnable(g *graph.Graph) error {
 	return nil
 }
 
-// publishable refuses a graph whose inputs and outputs have more entries than a proof may.
+// publishable returns an error if the model's inputs and outputs, which a proof contains, together
+// have more entries than a proof may have (plan.MaxPublic).
 func publishable(g *graph.Graph) error {
 	n := 0
 	for _, in := range g.Inputs {
@@ -90,10 +91,10 @@ func publishable(g *graph.Graph) error {
 	return nil
 }
 
-// gb are the units of settings.
+// gb converts bytes to GB of 2^30 bytes, the unit of settings such as --memory-gb.
 func gb(bytes int64) float64 { return float64(bytes) / (1 << 30) }
 
-// within says if an estimate is beyond the limit of the process.
+// within returns a *MemoryError if the work takes more memory than the limit of the process.
 func (e *Estimate) within() error {
 	if limit := arena.Bounded(); limit > 0 && e.Least > limit {
 		return &MemoryError{Limit: limit, Least: e.Least}
@@ -101,8 +102,9 @@ func (e *Estimate) within() error {
 	return nil
 }
 
-// bounded limits the process's memory, until release, to its weights and the budget of a proof, if
-// the proof would take more than the budget. A limit that is set already stays instead.
+// bounded sets a limit of the process's memory (LimitMemory) until release: the weights and
+// MemoryBudget together. It sets none if the proof takes less than the budget anyway, or if a limit
+// is set already. A budget below the least that a proof takes is raised to that, with a warning.
 func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
 	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil

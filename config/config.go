@@ -116,7 +116,7 @@ type Config struct {
 	// chunks at once on the processor, in [1, 64]
 	CPUWorkers int `mapstructure:"cpu-workers" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
 	// memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb" group:"experts" range:"0.01..4096" unset:"ok" usage:"memory in {GB} that a proof may take beside the weights: what does not fit is in files, and on a GPU made again (default: no bound, and chunks are proved at once as far as 8 GB allow)"`
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb" group:"experts" range:"0.01..4096" unset:"ok" usage:"memory in {GB} that a proof may take beside the weights: what does not fit is in files, and on a GPU recomputed (default: no bound, and chunks are proved at once as far as 8 GB allow)"`
 	// memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
 	MemoryGB float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
 	// 0: all cores

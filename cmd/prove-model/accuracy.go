@@ -12,12 +12,12 @@ import (
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
-// What a run may differ from the float model by before it is warned about, unless --max-error says otherwise
+// A run that differs from the float model by more than these is a poor copy, and warned about, unless --max-error is given
 // (docs/quantisation.md, "Accuracy and saturation").
 const (
 	usualBar    = 0.01 // of the range of an output, also for a label that is not the float model's
 	usualKL     = 0.01 // nats, in the mean over the positions of a language model's logits
-	usualRegret = 0.5  // logits, of a token that is likeliest here and not in the float model
+	usualRegret = 0.5  // how far the float model has our likeliest token behind its own, in logits
 )
 
 // Values of fidelity.JudgedBy.

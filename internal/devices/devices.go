@@ -1,4 +1,5 @@
-// Package devices is where proofs are made: on GPUs and the processor, with what is said of those that fail and of memory.
+// Package devices opens GPUs and runs forward passes and proofs on them. When a GPU fails or is short of memory, another GPU or
+// the processor does the work, and a warning says so, or, if GPUs are required, an error.
 package devices
 
 import (
@@ -18,23 +19,24 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Log is told, as fmt.Printf is, of what did not end the work.
+// Log prints a warning about something that did not end the work. Its parameters are those of fmt.Printf.
 type Log func(format string, args ...any)
 
-// Set are the GPUs that work is done on as far as that goes, with the processor for the rest; the zero Set is the processor
-// alone. Proofs that are made on one Set at the same time share its scheduler.
+// A Set is some GPUs and the processor, which does what the GPUs do not. The zero Set has no GPU. Proofs that are made at the
+// same time on one Set share its scheduler.
 type Set struct {
 	gpus     []*gpu // none: the processor alone
 	required bool
 	track    bool
-	// threshold is the least size of a step of a proof that goes to a GPU; forward, of a
-	// tensor that a step of the forward pass computes or multiplies, with which all of it
-	// goes there, −1 for where it is worth it.
-	threshold, forward int
+	// threshold is a number of entries: a step of a proof over fewer is done on the processor.
+	threshold int
+	// forward is a number of entries too: the forward pass runs on a GPU if one of its steps
+	// computes or multiplies a tensor of at least so many. −1 has cuda.Worth decide.
+	forward int
 
 	mu       sync.Mutex
 	schedule *schedule.Scheduler // of the GPUs, then the CPU; nil until wanted
-	noted    map[string]bool     // what has been warned of
+	noted    map[string]bool     // warnings that are given once, and have been (once)
 }
 
 // gpu is one of a Set.
@@ -42,8 +44,8 @@ type gpu struct {
 	name    string
 	number  int // among those of the Set
 	machine *cuda.Machine
-	// Bytes of the GPU's memory that were free when it was opened, and of a piece of streamed
-	// weights; 0 if the driver does not tell.
+	// free is how many bytes of the GPU's memory were free when it was opened; 0 if the driver does
+	// not tell. Weights that do not fit are uploaded piece bytes at a time.
 	free, piece int
 	streams     int
 	budget      int64 // of a proof beside the weights, in bytes; 0 for none
@@ -52,13 +54,14 @@ type gpu struct {
 	lost bool
 }
 
-// Found is a GPU to open.
+// Found is a GPU of this machine that has not been opened yet.
 type Found struct {
 	Name string
 	Open func() (kernels.Device, error)
 }
 
-// Find lists the GPUs with these numbers; of nil the first, or all.
+// Find lists the GPUs with these numbers, as the driver counts. If numbers is nil it lists the first GPU, or with every all of
+// them. The list is empty if the machine has none.
 func Find(numbers []int, every bool) ([]Found, error) {
 	all, err := nvrtc.Devices()
 	if err != nil || len(all) == 0 {
@@ -88,8 +91,9 @@ type Options struct {
 	MemoryBudget int64 // of a proof on each GPU beside the weights, in bytes; 0: no bound
 }
 
-// Open opens what was found, unless finding failed with an error, and loads kernels, as load says. A GPU that cannot be used is
-// left out with a warning; where there is none, the Set is the processor.
+// Open takes the results of Find, its error included, opens the GPUs and loads their kernels. load is called to do the latter:
+// it calls f, and may report that as a phase of its own. A GPU that cannot be used is left out with a warning. If none is left,
+// the Set has none, with a warning as well. With Options.Required both are errors.
 func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx context.Context, f func() error) error, warn Log) (*Set, error) {
 	d := &Set{required: o.Required, track: o.CheckMemory, threshold: backend.DefaultThreshold, forward: -1}
 	if o.Threshold > 0 {
@@ -136,7 +140,7 @@ func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx
 	return d, nil
 }
 
-// open opens a GPU.
+// open opens a GPU, loads its kernels, and limits the memory for weights to half of what is free until Reserve knows better.
 func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (*gpu, error) {
 	dev, err := f.Open()
 	if err == nil {
@@ -223,7 +227,8 @@ func (g *gpu) settle(p *plan.Plan, runs int) *cuda.Need {
 	return g.machine.Settle(p, int64(g.free), g.budget, runs)
 }
 
-// once says whether something is said for the first time.
+// once reports whether it is called for the first time with this text. Warnings that would come again at each step are given
+// only then.
 func (d *Set) once(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,26 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// A Field is a line of a table: a field of messages that are values of T.
+// A Field describes one field of a type of messages: its number and name, its type on the wire, and which
+// part of T, the structure that holds such a message in Go, its value is in. A Message is a list of Fields.
 type Field[T any] struct{ field }
 
-// field is a Field without its type. Its functions take a *T.
+// field is a Field without its type parameter: t is a *T in each of its functions.
 type field struct {
 	FieldSpec
 	tag    uint64
-	rivals uint64 // numbers of the other members of its oneof, as far as they come before
+	rivals uint64 // a bit for the number of each member of its oneof that comes before this one
 	// append appends the field, or nothing for a default value.
 	append func(b []byte, t any) []byte
-	// read takes the value of a field that is there: the number, or the bytes, of which there
-	// are so many. It is nil if list is not.
+	// read stores the value of a field that is present: v is the number if it is one, and otherwise
+	// body is the content and v its length. A field has either read or list.
 	read func(d *decoder, t any, v uint64, body []byte)
-	// list takes the elements of a list of messages at the beginning of b and returns what follows.
+	// list stores a list of messages, whose elements follow each other from the beginning of b, and
+	// returns the bytes after the last.
 	list func(d *decoder, t any, b []byte) []byte
 	// absent is called where the field is not there; nil if there is nothing to do.
 	absent func(d *decoder, t any)
 }
 
-// Wire types of protobuf. There are others, which no field has.
+// The wire types of protobuf that our fields use.
 const (
 	wireVarint = 0
 	wireBytes  = 2
@@ -39,13 +41,13 @@ func newField(spec FieldSpec) *field {
 	return &field{FieldSpec: spec, tag: uint64(spec.Number)<<3 | typ}
 }
 
-// AppendHead appends the tag and the length of a field of n bytes, which are to follow.
+// AppendHead appends the tag and the length of a field whose content is n bytes. The caller appends those.
 func (f *field) AppendHead(b []byte, n int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, f.tag), uint64(n))
 }
 
-// Needed returns the field as one that may not be absent: a message must be there, and what is
-// read from a number or from bytes must be right for the default value as well.
+// Needed returns the field with a check where it is absent. An absent message is then an error, and an
+// absent number or absent bytes are stored and checked as if 0 or no bytes were there.
 func (f Field[T]) Needed() Field[T] {
 	f.need()
 	return f
@@ -72,7 +74,7 @@ func OneOf[T any](name string, fields ...Field[T]) []Field[T] {
 	return fields
 }
 
-// Num is a number.
+// Num is a field that holds a number, the one that at points to.
 func Num[T any, V integer](number int, name string, of Number, at func(*T) *V) Field[T] {
 	f, n := numField(number, name, of)
 	f.append = func(b []byte, t any) []byte { return n.append(b, int64(*at(t.(*T)))) }
