@@ -71,9 +71,10 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	return r, nil
 }
 
-// Worth says whether a forward pass takes less time on a device than on a processor of
-// many cores, launches and all, if look-up trees of as many leaves as threshold are built
-// on the device, which wants what was looked up there. Only speed depends on it.
+// Worth estimates whether a forward pass takes less time on a GPU than on a processor of many
+// cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: if
+// there are so many look-ups, then a pass on the processor has to upload what was looked up. Only
+// speed depends on the answer.
 func Worth(g *model.Graph, threshold int) bool {
 	const (
 		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
