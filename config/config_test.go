@@ -168,7 +168,8 @@ func TestRefusals(t *testing.T) {
 		"unknown key":     {yaml: "thread: 3\n", want: `unknown "thread" (did you mean "threads"?)`},
 		"nested key":      {yaml: "prover:\n  threads: 3\n", want: `unknown "prover"`},
 		"not yaml":        {yaml: "threads: [3\n", want: "settings file"},
-		"wrong type":      {yaml: "threads: many\n", want: "threads"},
+		"wrong type":      {yaml: "threads: many\n", want: `prove-model.yaml: threads "many": want a whole number from 0 to`},
+		"wrong truth":     {yaml: "quiet: perhaps\n", want: `quiet "perhaps": want true or false`},
 		"mode":            {args: []string{"--mode=int4"}, want: "auto or w8a8 or exact"},
 		"soundness":       {args: []string{"--soundness=none"}, want: "unique or johnson"},
 		"gpu":             {args: []string{"--gpu=maybe"}, want: "auto or require or off"},
@@ -199,6 +200,26 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A value of the wrong type is refused with the variable or the flag that has it, and what it may be.
+func TestWrongValues(t *testing.T) {
+	t.Setenv("PROVE_MODEL_MAX_ERROR", "5x")
+	want := `environment variable PROVE_MODEL_MAX_ERROR "5x": want a number from 0 to`
+	if _, err := load(t, ""); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags, "threads", "max-error")
+	flags.Int("runs", 1, "")
+	for arg, want := range map[string]string{
+		"--threads=two": `--threads "two": want a whole number from 0 to`, "--max-error=1e400": `--max-error "1e400": want a number from 0 to`,
+		"--runs=x": "--runs", "--nonsense": "unknown flag",
+	} {
+		if err := FlagError(flags.Parse([]string{arg})); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
 	}
 }
 

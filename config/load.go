@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"sort"
 	"strings"
@@ -48,9 +49,42 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 	errs := []error{checkEnvironment(os.Environ()), readFile(v, flags)}
 	var c Config
 	if err := v.Unmarshal(&c); err != nil {
-		return nil, errors.Join(append(errs, fmt.Errorf("settings: %w", err))...)
+		return nil, errors.Join(append(errs, wrongValues(v, flags, err))...)
 	}
 	return &c, errors.Join(append(errs, c.validate())...)
+}
+
+// wrongValues says which variable, or key of the settings file, has a value that is not of its setting's type. err, of
+// decoding all of them, is returned if none has.
+func wrongValues(v *viper.Viper, flags *pflag.FlagSet, err error) error {
+	var wrong []error
+	for i := range settings {
+		s := &settings[i]
+		if mapstructure.WeakDecode(v.Get(s.name), reflect.New(s.typ).Interface()) == nil {
+			continue
+		}
+		from := fmt.Sprintf("settings file %s: %s", settingsFile(flags), s.name)
+		variable := envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+		if _, ok := os.LookupEnv(variable); ok {
+			from = "environment variable " + variable
+		}
+		wrong = append(wrong, s.wrong(from, fmt.Sprint(v.Get(s.name))))
+	}
+	if len(wrong) == 0 {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return errors.Join(wrong...)
+}
+
+// FlagError is an error of parsing flags, for people who do not know Go: it says what the flag of a setting takes.
+func FlagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		if s := find(wrong.GetFlag().Name); s != nil && wrong.GetFlag().Annotations[ours] != nil {
+			return s.wrong("--"+s.name, wrong.GetValue())
+		}
+	}
+	return err
 }
 
 // others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and

@@ -13,6 +13,7 @@ import (
 // setting is a field of Config, as its tags describe it.
 type setting struct {
 	field                    int
+	typ                      reflect.Type
 	name, group, usage, bare string
 	min, max                 float64 // of a number, unless both are 0
 	words                    []string
@@ -28,7 +29,7 @@ func describe(t reflect.Type) []setting {
 	for i := range all {
 		tag := t.Field(i).Tag
 		s := setting{
-			field: i, name: tag.Get("mapstructure"), group: tag.Get("group"), bare: tag.Get("bare"),
+			field: i, typ: t.Field(i).Type, name: tag.Get("mapstructure"), group: tag.Get("group"), bare: tag.Get("bare"),
 			usage: strings.NewReplacer("{", "`", "}", "`").Replace(tag.Get("usage")),
 			file:  tag.Get("file"), words: strings.Fields(tag.Get("oneof")), unset: tag.Get("unset") == "ok",
 		}
@@ -63,6 +64,25 @@ func (s *setting) add(fs *pflag.FlagSet, d *Config) {
 	default:
 		panic(fmt.Sprintf("config: no flag for the type %T of %s", v, s.name))
 	}
+}
+
+// wrong is the error for a value, given in the place that from names, that is not of the setting's type.
+func (s *setting) wrong(from, value string) error {
+	want := "text"
+	switch s.typ.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.Slice:
+		want = "a list of texts"
+	}
+	if s.min != s.max {
+		want += fmt.Sprintf(" from %v to %v", s.min, s.max)
+	}
+	return fmt.Errorf("%s %q: want %s", from, value, want)
 }
 
 // validate refuses a value out of the setting's range.

@@ -93,7 +93,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
+		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")
 	})
 	root.SetUsageFunc(usage)
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
