@@ -22,6 +22,9 @@ func (f *fileGraph) fix(given Inputs) error {
 		if v.table != nil || v.pictures != nil {
 			return fmt.Errorf("input %s is to be fixed: give it as .npy, .json or .pb", graph.Quote(v.Name))
 		}
+		if err := v.takeShape(f.inputs[at]); err != nil {
+			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
+		}
 		t, err := v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		if err != nil {
 			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
@@ -31,6 +34,39 @@ func (f *fileGraph) fix(given Inputs) error {
 		}
 		f.fixed[v.Name] = t
 		f.inputs = slices.Delete(f.inputs, at, at+1)
+	}
+	return nil
+}
+
+// takeShape returns an error if the shape is not the one that the file declares: unlike an input of a run, what is fixed is
+// no batch of samples. Values without a shape get the declared one, if it is known and has as many.
+func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) error {
+	if declared.GetType().GetTensorType().GetShape() == nil {
+		return nil
+	}
+	dims, err := declaredDims(declared, nil)
+	if err != nil {
+		return err
+	}
+	want, known, fits := make([]int, len(dims)), true, len(in.Shape) == len(dims)
+	names := make([]string, len(dims))
+	for axis, d := range dims {
+		want[axis], names[axis] = max(d.size, 0), fmt.Sprint(max(d.size, 0))
+		if d.size == 0 {
+			known, names[axis] = false, graph.Quote(d.symbol)
+		}
+		fits = fits && (d.size == 0 || in.Shape[axis] == want[axis])
+	}
+	if in.Shape == nil {
+		if known && graph.Size(want) == len(in.Values) {
+			in.Shape = want
+			return nil
+		}
+		in.Shape = []int{len(in.Values)}
+		fits = len(dims) == 1 && (dims[0].size == 0 || want[0] == len(in.Values))
+	}
+	if !fits {
+		return fmt.Errorf("the array has shape %v, and the model declares %v", in.Shape, names)
 	}
 	return nil
 }
