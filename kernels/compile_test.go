@@ -4,14 +4,14 @@ package kernels
 
 import (
 	"context"
-	"flag"
+	stdflag "flag"
 	"os"
 	"testing"
 
 	"github.com/prove-model/prove-model/nvrtc"
 )
 
-var full = flag.Bool("full", false, "compile every group for every generation of devices, not for one of them; make full does")
+var full = stdflag.Bool("full", false, "compile every group for every generation of devices, not for one of them; make full does")
 
 // Every group compiles for every generation of devices, or without -full for one, the next group for
 // the next one, without a warning. What has not changed since an earlier run comes from the cache, with its log.
