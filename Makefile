@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python torch web webtest shots readme clean
+.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python torch web webtest shots readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,13 +26,16 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz forced hostile models nodetests pyverify samekey ## what CI runs after the tests
+check: lint race fuzz full forced hostile models nodetests pyverify samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
 
 fuzz: ## every fuzz target for a few seconds
 	scripts/fuzz.sh
+
+full: ## the tests of many like cases with all of them (make test tries a few of each kind)
+	scripts/full.sh
 
 forced: ## the tests in which a prover changes a witness, with as many changes as there is time for
 	$(GO) test ./prover/prover -run Forced -forced 150 -timeout 1h

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -17,7 +18,10 @@ import (
 // folder is where the cases are.
 const folder = "../../testdata/golden"
 
-var update = flag.Bool("update", false, "make the keys and proofs of testdata/golden anew from its circuits")
+var (
+	update = flag.Bool("update", false, "make the keys and proofs of testdata/golden anew from its circuits")
+	full   = flag.Bool("full", false, "prove without assembly on two processors as well, and with AVX2 where there is more; make full does")
+)
 
 func cases(t *testing.T) []*Case {
 	t.Helper()
@@ -55,16 +59,21 @@ func TestGolden(t *testing.T) {
 }
 
 // TestGoldenWithoutAssembly runs TestGolden in a process that takes plain Go,
-// which is chosen when a process starts.
+// which is chosen when a process starts, on one processor; with -full on two as well, and in a process
+// that takes AVX2.
 func TestGoldenWithoutAssembly(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, level := range []string{"off", "avx2"} {
-		cmd := exec.Command(self, "-test.run=^TestGolden$")
+	levels, run := []string{"off"}, "^TestGolden$/./^1$"
+	if *full {
+		levels, run = append(levels, "avx2"), "^TestGolden$"
+	}
+	for _, level := range levels {
+		cmd := exec.Command(self, "-test.v", "-test.run="+run)
 		cmd.Env = append(os.Environ(), "PROVE_MODEL_ASM="+level)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestGolden/")) {
 			t.Errorf("PROVE_MODEL_ASM=%s: %v\n%s", level, err, out)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"math"
 	"runtime"
 	"strings"
@@ -50,6 +51,8 @@ func TestKeyRoundTrip(t *testing.T) {
 	})
 }
 
+var full = flag.Bool("full", false, "change every byte of a key in three ways, not in two of them; make full does")
+
 // Every changed byte must be refused or change the model commitment.
 func TestKeyEveryByteMatters(t *testing.T) {
 	everyByteMatters(t, sampleKey())
@@ -61,9 +64,13 @@ func TestKeyEveryByteMatters(t *testing.T) {
 func everyByteMatters(t *testing.T, k *Key) {
 	t.Helper()
 	b := encode(t, k)
-	refused := 0
+	refused, tried := 0, 0
 	for i := range b {
-		for _, x := range []byte{1, 0x80, 0xff} {
+		for way, x := range []byte{1, 0x80, 0xff} {
+			if !*full && way != 0 && way != 1+i%2 { // the lowest bit of a word always
+				continue
+			}
+			tried++
 			c := bytes.Clone(b)
 			c[i] ^= x
 			got, err := DecodeKey(c)
@@ -82,8 +89,8 @@ func everyByteMatters(t *testing.T, k *Key) {
 			}
 		}
 	}
-	if refused < len(b) {
-		t.Errorf("only %d of %d changes refused", refused, 3*len(b))
+	if 3*refused < tried {
+		t.Errorf("only %d of %d changes refused", refused, tried)
 	}
 	for n := range b {
 		got, err := DecodeKey(b[:n])

@@ -56,6 +56,14 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 	return buf.Bytes(), nil
 }
 
+// faults is the number of moments at which a device fails in turn.
+func faults() int {
+	if *full {
+		return 24
+	}
+	return 6
+}
+
 // TestFallback lets a device fail at one of its passes after the other, once or
 // from then on: the proof has the same bytes, and there is one warning. Where a
 // device is required there is an error instead.
@@ -66,7 +74,7 @@ func TestFallback(t *testing.T) {
 	if _, err := Prove(context.Background(), f.key, f.b.g.Instance, f.tree, f.run(t), &want, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, threshold := range []int{0, 150, 1 << 10, 1 << 30} {
+	for i, threshold := range []int{0, 150, 1 << 10, 1 << 30} {
 		sound := &conformance.Faults{}
 		got, err := f.withDevice(t, sound, backend.Policy{Threshold: threshold})
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
@@ -75,16 +83,18 @@ func TestFallback(t *testing.T) {
 		if (threshold == 1<<30) != (sound.Calls == 0) {
 			t.Errorf("threshold %d: %d calls", threshold, sound.Calls)
 		}
-		// Some in every kind of step: package backend tests the first passes of each.
-		stride := sound.Calls/24 + 1
-		for bad := 1; bad <= sound.Calls; bad += stride {
+		// Some in every kind of step, others with every threshold: package backend tests the
+		// first passes of each.
+		stride := sound.Calls/faults() + 1
+		for k := 0; 1+i*stride/4+k*stride <= sound.Calls; k++ {
+			bad := 1 + i*stride/4 + k*stride
 			warned := 0
 			policy := backend.Policy{Threshold: threshold, Warn: func(err error) {
 				if warned++; !errors.Is(err, conformance.ErrLost) {
 					t.Errorf("warned of %v", err)
 				}
 			}}
-			got, err := f.withDevice(t, &conformance.Faults{Bad: bad, ForGood: bad/stride%2 == 0}, policy)
+			got, err := f.withDevice(t, &conformance.Faults{Bad: bad, ForGood: k%2 == 1}, policy)
 			if err != nil || !bytes.Equal(got, want.Bytes()) {
 				t.Fatalf("threshold %d, fault at %d: another proof, or %v", threshold, bad, err)
 			}
@@ -103,7 +113,7 @@ func TestRequiredDevice(t *testing.T) {
 	if _, err := f.withDevice(t, sound, backend.Policy{}); err != nil {
 		t.Fatal(err)
 	}
-	for bad := 1; bad <= sound.Calls; bad += sound.Calls/24 + 1 {
+	for bad := 1; bad <= sound.Calls; bad += sound.Calls/faults() + 1 {
 		if _, err := f.withDevice(t, &conformance.Faults{Bad: bad}, backend.Policy{}); !errors.Is(err, conformance.ErrLost) {
 			t.Errorf("fault at %d: %v", bad, err)
 		}

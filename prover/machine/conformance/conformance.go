@@ -33,7 +33,8 @@ func Run(t *testing.T, open Open, parts ...string) {
 		{"tables", tables},
 		{"sums", sums},
 		{"fractions", fractions},
-		{"openings", openings},
+		{"openings", func(t *testing.T, open Open) { openings(t, open, 0, 2) }},
+		{"other openings", func(t *testing.T, open Open) { openings(t, open, 2, 4) }},
 		{"cancelled", cancelled},
 	} {
 		if len(parts) == 0 || slices.Contains(parts, test.name) {

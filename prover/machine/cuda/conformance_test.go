@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
+var full = flag.Bool("full", false, "try all openings on every machine, not half of them where a machine fails or rows are packed in pieces; make full does")
+
+// openings are the parts of the suite that have openings, or if not all are wanted the one that
+// does some in advance, too.
+func openings(all bool) []string {
+	if all {
+		return []string{"openings", "other openings"}
+	}
+	return []string{"openings"}
+}
+
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
 // stay on the device, small tables of an opening too, and with tensors that have no room
 // there, where the CPU does what cannot be done in pieces; with rows packed in pieces, too.
@@ -31,7 +43,7 @@ func TestConformance(t *testing.T) {
 			if strings.HasSuffix(name, "in pieces") {
 				machine.PackInPieces(true)
 				machine.Limit(limit, 1<<11)
-				only = []string{"openings"}
+				only = openings(*full)
 			}
 			if limit == 0 {
 				machine.small = 0
@@ -103,7 +115,7 @@ func conformsAsTeam(t *testing.T, d kernels.Device, count int, name string, faul
 				t.Error(err)
 			}
 		}}, g, w), &saw}
-	}, "openings")
+	}, openings(*full || fault == nil)...)
 	for i, m := range machines {
 		m.Close()
 		streams[i].Drain()

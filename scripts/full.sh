@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Tests of many cases that are alike, of which `make test` tries a few of each kind, with
+# all of them. What needs NVRTC is skipped where there is none, except when CI=true.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+
+"$go" test -timeout 1h -run 'ValuesAgain|Fallback|RequiredDevice|Lanes|DeadFields|ForgedCodes|ForgedUndefined' ./prover/prover -full
+"$go" test -timeout 1h -run 'Conformance' ./prover/machine/cuda -full
+"$go" test -timeout 1h -run 'KeyEveryByteMatters' ./prover/proof -full
+"$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
+"$go" test -timeout 1h -run 'OperatorsInEveryMode' . -full
+"$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
+
+. scripts/cuda-env.sh
+if ! cuda_env || ! cuda_nvrtc; then
+	echo "full: compiling kernels SKIPPED" >&2
+	[ "${CI:-}" != true ]
+	exit
+fi
+"$go" test -timeout 1h -tags cuda -run '^TestCompile$' ./kernels -full
