@@ -13,7 +13,7 @@ import (
 
 // DefaultThreshold is the size, in entries of the tables concerned, from which
 // on a step is worth a device.
-const DefaultThreshold = 1 << 14
+const DefaultThreshold = 1 << 11
 
 // Fallback runs large steps on a device and the others on the CPU. When the
 // device fails, the pass in hand is done on the CPU, after those that led to it
