@@ -13,8 +13,7 @@ help: ## this list
 build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insists on, support for GPUs
 	scripts/build.sh $(BIN)
 
-test: ## all tests
-	$(GO) vet ./...
+test: ## all tests (make lint vets)
 	$(GO) test ./...
 	scripts/test-cuda.sh
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
@@ -33,8 +34,10 @@ func Run(t *testing.T, open Open, parts ...string) {
 		{"tables", tables},
 		{"sums", sums},
 		{"fractions", fractions},
-		{"openings", func(t *testing.T, open Open) { openings(t, open, 0, 2) }},
-		{"other openings", func(t *testing.T, open Open) { openings(t, open, 2, 4) }},
+		{"openings, poseidon2", func(t *testing.T, open Open) { openings(t, open, hash.Poseidon2, 0, 2) }},
+		{"openings, blake3", func(t *testing.T, open Open) { openings(t, open, hash.Blake3, 0, 2) }},
+		{"other openings, poseidon2", func(t *testing.T, open Open) { openings(t, open, hash.Poseidon2, 2, 4) }},
+		{"other openings, blake3", func(t *testing.T, open Open) { openings(t, open, hash.Blake3, 2, 4) }},
 		{"cancelled", cancelled},
 	} {
 		if len(parts) == 0 || slices.Contains(parts, test.name) {

@@ -19,15 +19,18 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-var full = flag.Bool("full", false, "try all openings on every machine, not half of them where a machine fails or rows are packed in pieces; make full does")
+var full = flag.Bool("full", false, "try all openings on every machine, not a quarter of them where a machine fails or rows are packed in pieces; make full does")
 
 // openings are the parts of the suite that have openings, or if not all are wanted the one that
-// does some in advance, too.
-func openings(all bool) []string {
-	if all {
-		return []string{"openings", "other openings"}
+// does some in advance, too, with either hash suite.
+func openings(all, blake3 bool) []string {
+	switch {
+	case all:
+		return []string{"openings, poseidon2", "openings, blake3", "other openings, poseidon2", "other openings, blake3"}
+	case blake3:
+		return []string{"openings, blake3"}
 	}
-	return []string{"openings"}
+	return []string{"openings, poseidon2"}
 }
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
@@ -43,7 +46,7 @@ func TestConformance(t *testing.T) {
 			if strings.HasSuffix(name, "in pieces") {
 				machine.PackInPieces(true)
 				machine.Limit(limit, 1<<11)
-				only = openings(*full)
+				only = openings(*full, limit > 0)
 			}
 			if limit == 0 {
 				machine.small = 0
@@ -115,7 +118,7 @@ func conformsAsTeam(t *testing.T, d kernels.Device, count int, name string, faul
 				t.Error(err)
 			}
 		}}, g, w), &saw}
-	}, openings(*full || fault == nil)...)
+	}, openings(*full || fault == nil, len(name)%2 == 0)...)
 	for i, m := range machines {
 		m.Close()
 		streams[i].Drain()

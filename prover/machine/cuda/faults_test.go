@@ -21,7 +21,7 @@ import (
 // meet theirs, at other places.
 func TestAllocationFails(t *testing.T) {
 	under := devicetest.Open(t)
-	for part, c := range map[string]struct{ every, cases, least int }{"sums": {60, 5, 5}, "fractions": {36, 3, 5}, "openings": {140, 4, 8}} {
+	for part, c := range map[string]struct{ every, cases, least int }{"sums": {60, 5, 5}, "fractions": {36, 3, 5}, "openings, poseidon2": {140, 4, 8}} {
 		failed := 0
 		for i := range c.cases {
 			first := i * c.every / c.cases
