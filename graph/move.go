@@ -123,9 +123,10 @@ func (b *Builder) Whole(x Value, to DType) Value {
 }
 
 // InType brings integers that arithmetic made into the range of their type, as a
-// processor does: those of at most 16 bits, and constants, modulo 2 to the bits of the
-// type. Longer ones are as they are, and a run in which one leaves the type is refused
-// by the name of the node that made it (see [Node.Within]).
+// processor does: those of at most 8 bits, and constants, modulo 2 to the bits of the
+// type. Longer ones are as they are, since a circuit may hold them on a coarser scale than
+// that of whole numbers; a run in which one leaves the type is refused by the name of the
+// node that made it (see [Node.Within]).
 func (b *Builder) InType(x Value) Value {
 	if !b.valid(x) || b.DType(x).IsFloat() {
 		return x
@@ -141,7 +142,7 @@ func (b *Builder) InType(x Value) Value {
 		return b.made("InType", &Tensor{Shape: t.Shape, DType: to, I64: apply(t.I64, func(v int64) int64 {
 			return ((v-lo)%size+size)%size + lo
 		})})
-	case to.Bits() <= 16:
+	case to.Bits() <= 8:
 		return b.emit(Convert{to}, b.wrap(x, to))
 	default:
 		b.Within(x)
@@ -149,10 +150,10 @@ func (b *Builder) InType(x Value) Value {
 	return x
 }
 
-// Within has runs refused in which x, integers of 32 or 64 bits that the current node
+// Within has runs refused in which x, integers of 16, 32 or 64 bits that the current node
 // computes, leaves its type (see [Node.Within]).
 func (b *Builder) Within(x Value) {
-	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > 16 {
+	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > 8 {
 		x.v.node.within = true
 	}
 }

@@ -153,7 +153,7 @@ func within(values []float64, dt DType) error {
 	}
 	for i, v := range values {
 		if v < lo || v > hi {
-			return fmt.Errorf("element %d of its result is %.0f: integers of type %v wrap there, or are not exact, which is supported for 8 and 16 bits alone", i, v, dt)
+			return fmt.Errorf("element %d of its result is %.0f: integers of type %v wrap there, or are not exact, which is supported for 8 bits alone", i, v, dt)
 		}
 	}
 	return nil
