@@ -106,7 +106,7 @@ func TestOneLargeNumber(t *testing.T) {
 				took := time.Since(begin)
 				runtime.ReadMemStats(&after)
 				// All memory that was ever asked for is much more than what is held at a time.
-				if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 800 || took > 10*time.Second {
+				if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 800 || took > patience() {
 					t.Errorf("%s, %s is %d: %d MB, %v: %.200v", filepath.Base(path), what, n, made, took.Round(time.Millisecond), err)
 				}
 			})
@@ -156,7 +156,7 @@ func TestSmallModelsThatAskForMuch(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "of this size") && !strings.Contains(err.Error(), "too large") {
 			t.Errorf("%s: %.300v", name, err)
 		}
-		if took := time.Since(begin); took > 10*time.Second {
+		if took := time.Since(begin); took > patience() {
 			t.Errorf("%s: %v", name, took)
 		}
 	}
@@ -199,4 +199,14 @@ func resizes(n int) []*onnxpb.NodeProto {
 		last = small
 	}
 	return append(nodes, testNode("Relu", one(last), one("y")))
+}
+
+// patience is what a file that asks for much may take until it is refused, on a machine that
+// does other work as well; with -short, as the race detector runs, ten times as much.
+// internal/hostile measures processor time.
+func patience() time.Duration {
+	if testing.Short() {
+		return 100 * time.Second
+	}
+	return 10 * time.Second
 }
