@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
 // accumulate computes a step's accumulator and checks it against the bound. The
@@ -14,7 +15,7 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
 		p := &s.Acc.Products[i]
-		einsum(acc, s.Shape, p.Coef, e.factor(p.A, p.LabelsA), e.factor(p.B, p.LabelsB))
+		einsum(acc, s.Shape, p.Coef, e.factor(p.A, p.LabelsA, e.operand), e.factor(p.B, p.LabelsB, e.operand))
 	}
 	return acc, checkBound(acc)
 }
@@ -45,16 +46,16 @@ func (e *executor) linear(s *model.Step) []int64 {
 
 // factor returns a tensor as an operand of a product. A virtual tensor that only
 // moves entries, such as the windows of a convolution, is read from its source
-// without a copy.
-func (e *executor) factor(id model.TensorID, labels []int) operand {
+// without a copy. values returns a tensor's values.
+func (e *executor) factor(id model.TensorID, labels []int, values func(model.TensorID) ints.Ints) operand {
 	t := &e.graph.Tensors[id]
 	if l := moved(t); t.Kind == model.Virtual && e.cache[id] == nil && l != nil {
-		src := e.operand(l.Src)
+		src := values(l.Src)
 		if data, axes, ok := l.View.Offsets(src, e.graph.Tensors[l.Src].Shape, t.Shape); ok {
 			return operand{data, axes, t.Shape, labels}
 		}
 	}
-	return dense(e.operand(id), t.Shape, labels)
+	return dense(values(id), t.Shape, labels)
 }
 
 // checkBound reports the first entry that is not within ±2^30.

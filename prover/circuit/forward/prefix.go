@@ -87,6 +87,7 @@ func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: newExecutor(w),
 		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{}, laid: map[productOf]*contraction{},
+		wholes: map[model.TensorID]*wholeRows{}, set: make([][]int, len(own)),
 	}
 }
 

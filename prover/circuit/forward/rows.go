@@ -24,7 +24,11 @@ type Rows struct {
 	at   []int               // by input: the row that changes
 	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
 	laid map[productOf]*contraction
-	room [3][]int32 // for a row's results
+	// wholes has virtual tensors of which products read all rows, such as the keys of an
+	// attention. set lists, for each input, the rows that have been set since the beginning.
+	wholes map[model.TensorID]*wholeRows
+	set    [][]int
+	room   [3][]int32 // for a row's results
 	// begun says for each input which rows have been set or were known. If it is not nil,
 	// nothing has been computed from other rows, and keys of look-ups are kept.
 	begun [][]bool
@@ -101,6 +105,7 @@ func (r *Rows) put(input, at int, values []int32) error {
 	}
 	put(r.inputs[input], t.Shape, axis, at, values)
 	r.at[input] = at
+	r.set[input] = append(r.set[input], at)
 	if r.begun != nil {
 		r.begun[input][at] = true
 	}
@@ -236,10 +241,37 @@ func (r *Rows) add(acc []int64, l *model.Linear, shape []int, axis, at int) {
 func (r *Rows) part(id model.TensorID, labels []int, axis, at int) operand {
 	a := slices.Index(labels, axis)
 	if a < 0 {
-		return r.factor(id, labels)
+		return r.factor(id, labels, r.all)
 	}
 	shape := r.g.Tensors[id].Shape
 	return dense(r.read(id, a, at), cutShape(shape, a), labels)
+}
+
+// wholeRows is a virtual tensor of which the rows in a prefix of Rows.set are up to date.
+type wholeRows struct {
+	values ints.Int32s
+	done   int
+}
+
+// all returns the values of a tensor. Those of a virtual tensor whose rows change one at a
+// time are kept, and only the rows that have been set since are computed again.
+func (r *Rows) all(id model.TensorID) ints.Ints {
+	t, c := &r.g.Tensors[id], r.of(id)
+	axis := single(c)
+	if t.Kind != model.Virtual || axis < 0 {
+		return r.operand(id)
+	}
+	set := r.set[c.input]
+	w := r.wholes[id]
+	if w == nil {
+		w = &wholeRows{slices.Clone(ints.All(r.eval(id, r.cache))), len(set)}
+		r.wholes[id] = w
+	}
+	for _, at := range set[w.done:] {
+		put(w.values, t.Shape, axis, at, ints.All(r.virtual(t, axis, at)))
+	}
+	w.done = len(set)
+	return w.values
 }
 
 // read returns a row of a tensor, as a tensor whose axis has length 1.
