@@ -36,36 +36,66 @@ func (h *ColumnHasher) Reset(rows int) { h.begin(4 * rows) }
 // AbsorbRows takes the next rows, each with a word for every column: RowsAtOnce of them or a multiple, but for the last.
 // Another number, or more than were announced, is a programmer's error and panics.
 func (h *ColumnHasher) AbsorbRows(rows [][]uint32) {
-	first := h.blocks
-	h.take(4 * len(rows))
 	for _, row := range rows {
 		if len(row) != h.columns {
 			panic("blake3: a row of the wrong length")
 		}
 	}
+	absorb := h.Next(len(rows))
+	if len(rows) == 0 {
+		absorb(0, nil)
+		return
+	}
 	parallel.For(len(h.states), columnsGrain, func(lo, hi int) {
-		var padded [blockWords][]uint32 // the rows of a block that is not full, in columns or in rows
-		var zeros [lanes]uint32
-		var tail [blockWords][lanes]uint32
-		for g := lo; g < hi; g++ {
-			at := g * lanes
-			n := min(lanes, h.columns-at)
-			for i := 0; i < len(rows) || i == 0 && h.length == 0; i += blockWords {
-				block, offset := rows[i:min(i+blockWords, len(rows))], at
-				if n < lanes || len(block) < blockWords {
-					for k := range padded {
-						padded[k] = zeros[:]
-						if k < len(block) {
-							copy(tail[k][:], block[k][at:at+n])
-							padded[k] = tail[k][:]
-						}
-					}
-					block, offset = padded[:], 0
-				}
-				h.compress(g, first+i/blockWords, (*[blockWords][]uint32)(block), offset)
-			}
+		from, to := lo*lanes, min(hi*lanes, h.columns)
+		part := make([][]uint32, len(rows))
+		for i, row := range rows {
+			part[i] = row[from:to]
 		}
+		absorb(from, part)
 	})
+}
+
+// Next announces the next n rows, as many as AbsorbRows may take, and returns what absorbs them: a range of columns a call,
+// from a multiple of 16 to another or to the last column. The calls together have every column once. They may be at the
+// same time. Of no rows there is one call, for all columns.
+func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]uint32)) {
+	first := h.blocks
+	h.take(4 * n)
+	return func(from int, rows [][]uint32) {
+		columns := h.columns - from
+		if n > 0 {
+			columns = len(rows[0])
+		}
+		if len(rows) != n || from%lanes != 0 || columns%lanes != 0 && from+columns != h.columns {
+			panic("blake3: other rows than announced, or a range of columns that cuts a block")
+		}
+		h.absorb(first, from, columns, rows)
+	}
+}
+
+// absorb takes blocks from number first on of a range of columns.
+func (h *ColumnHasher) absorb(first, from, columns int, rows [][]uint32) {
+	var padded [blockWords][]uint32 // the rows of a block that is not full, in columns or in rows
+	var zeros [lanes]uint32
+	var tail [blockWords][lanes]uint32
+	for at := 0; at < columns; at += lanes {
+		n := min(lanes, columns-at)
+		for i := 0; i < len(rows) || i == 0 && h.length == 0; i += blockWords {
+			block, offset := rows[i:min(i+blockWords, len(rows))], at
+			if n < lanes || len(block) < blockWords {
+				for k := range padded {
+					padded[k] = zeros[:]
+					if k < len(block) {
+						copy(tail[k][:], block[k][at:at+n])
+						padded[k] = tail[k][:]
+					}
+				}
+				block, offset = padded[:], 0
+			}
+			h.compress((from+at)/lanes, first+i/blockWords, (*[blockWords][]uint32)(block), offset)
+		}
+	}
 }
 
 // Sum sets dst to the digests of the columns, once all rows have been absorbed.

@@ -47,7 +47,7 @@ func ScaleVec(dst, a []M31, s M31) {
 	scaleVecGeneric(dst[n:], a[n:], s)
 }
 
-// FromInt32Vec sets dst[i] = src[i] mod p. Both have one length.
+// FromInt32Vec sets dst[i] = src[i] mod p. Both have one length, and may be the same memory.
 func FromInt32Vec(dst []M31, src []int32) {
 	mustMatch(len(dst), len(src))
 	n := fromInt32VecFast(dst, src)

@@ -24,8 +24,17 @@ type blake3Columns struct{ *blake3.ColumnHasher }
 
 // AbsorbRows implements Columns: elements of F are words of 32 bits.
 func (h blake3Columns) AbsorbRows(rows [][]field.M31) {
-	h.ColumnHasher.AbsorbRows(*(*[][]uint32)(unsafe.Pointer(&rows)))
+	h.ColumnHasher.AbsorbRows(words(rows))
 }
+
+// Next implements Columns.
+func (h blake3Columns) Next(n int) func(int, [][]field.M31) {
+	absorb := h.ColumnHasher.Next(n)
+	return func(from int, rows [][]field.M31) { absorb(from, words(rows)) }
+}
+
+// words views elements of F as words.
+func words(rows [][]field.M31) [][]uint32 { return *(*[][]uint32)(unsafe.Pointer(&rows)) }
 
 func (h blake3Columns) Sum(dst []Digest) { h.ColumnHasher.Sum(ofBlake3(dst)) }
 

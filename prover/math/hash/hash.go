@@ -103,6 +103,10 @@ type Columns interface {
 	Reset(rows int)
 	// AbsorbRows takes the next rows, each with an element for every column: RowsAtOnce of them or a multiple, but for the last.
 	AbsorbRows(rows [][]field.M31)
+	// Next announces the next n rows, as many as AbsorbRows may take, and returns what absorbs them: a range of columns a call,
+	// from a multiple of 16 to another or to the last column. The calls together have every column once. They may be at the
+	// same time, each on its own goroutine.
+	Next(n int) (absorb func(from int, rows [][]field.M31))
 	// Sum sets dst to the digests once all rows have been absorbed. It is called once.
 	Sum(dst []Digest)
 }

@@ -3,6 +3,7 @@ package hash
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -55,6 +56,55 @@ func columns(h Columns, rows [][]field.M31) []Digest {
 	d := make([]Digest, len(rows[0]))
 	h.Sum(d)
 	return d
+}
+
+// TestColumnsInParts: ranges of columns, in any order and at the same time, give the digests of whole rows; ranges that
+// cut a vector of sixteen, and other rows than announced, are programmer's errors.
+func TestColumnsInParts(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite Suite) {
+		const width = 5*16 + 3
+		height := 2*suite.RowsAtOnce() + 5
+		rows := random(rand.New(rand.NewPCG(3, 4)), height, width)
+		want := columns(suite.NewColumns(width, height), rows)
+		h := suite.NewColumns(width, height)
+		for first := 0; first < height; {
+			n := min(suite.RowsAtOnce(), height-first)
+			absorb := h.Next(n)
+			part := func(from, to int) [][]field.M31 {
+				list := make([][]field.M31, n)
+				for i := range list {
+					list[i] = rows[first+i][from:to]
+				}
+				return list
+			}
+			var wait sync.WaitGroup
+			for _, r := range [][2]int{{64, width}, {0, 16}, {16, 64}} {
+				wait.Go(func() { absorb(r[0], part(r[0], r[1])) })
+			}
+			wait.Wait()
+			for name, f := range map[string]func(){
+				"from the middle": func() { absorb(8, part(8, 16)) },
+				"to the middle":   func() { absorb(0, part(0, 8)) },
+				"another number":  func() { absorb(0, part(0, 16)[1:]) },
+			} {
+				if n > 1 && !panics(f) {
+					t.Errorf("%s: no panic", name)
+				}
+			}
+			first += n
+		}
+		got := make([]Digest, width)
+		h.Sum(got)
+		if !slices.Equal(got, want) {
+			t.Error("other digests than of whole rows")
+		}
+	})
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
 }
 
 // TestUsesAreApart: what is hashed for one use is never what it is for another.

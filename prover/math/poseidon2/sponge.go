@@ -98,29 +98,55 @@ func (h *ColumnHasher) AbsorbRows(rows [][]field.M31) {
 			panic("poseidon2: a row of the wrong length")
 		}
 	}
-	if len(rows) > h.rows-h.absorbed {
+	absorb := h.Next(len(rows))
+	parallel.For(len(h.groups), absorbGrain, func(lo, hi int) {
+		from, to := lo*lanes, min(hi*lanes, h.columns)
+		part := make([][]field.M31, len(rows))
+		for i, row := range rows {
+			part[i] = row[from:to]
+		}
+		absorb(from, part)
+	})
+}
+
+// Next announces the next n rows and returns what absorbs them: a range of
+// columns a call, from a multiple of 16 to another or to the last column. The
+// calls together have every column once. They may be at the same time.
+func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]field.M31)) {
+	if n > h.rows-h.absorbed {
 		panic("poseidon2: more rows than announced")
 	}
 	start := h.absorbed
-	h.absorbed += len(rows)
-	parallel.For(len(h.groups), absorbGrain, func(lo, hi int) {
-		for g := lo; g < hi; g++ {
-			b := &h.groups[g]
-			from := g * lanes
-			to := min(from+lanes, h.columns)
-			for i, row := range rows {
-				n := start + i + 1
-				if to == from+lanes { // one vector
-					b[(n-1)%Rate] = [lanes]field.M31(row[from:])
-				} else {
-					copy(b[(n-1)%Rate][:], row[from:to])
-				}
-				if n%Rate == 0 || n == h.rows {
-					b.permute()
-				}
+	h.absorbed += n
+	return func(from int, rows [][]field.M31) {
+		if n == 0 {
+			return
+		}
+		columns := len(rows[0])
+		if len(rows) != n || from%lanes != 0 || columns%lanes != 0 && from+columns != h.columns {
+			panic("poseidon2: other rows than announced, or a range of columns that cuts a group")
+		}
+		h.absorb(start, from, columns, rows)
+	}
+}
+
+// absorb takes rows from number start on of a range of columns.
+func (h *ColumnHasher) absorb(start, from, columns int, rows [][]field.M31) {
+	for at := 0; at < columns; at += lanes {
+		b := &h.groups[(from+at)/lanes]
+		to := min(at+lanes, columns)
+		for i, row := range rows {
+			n := start + i + 1
+			if to == at+lanes { // one vector
+				b[(n-1)%Rate] = [lanes]field.M31(row[at:])
+			} else {
+				copy(b[(n-1)%Rate][:], row[at:to])
+			}
+			if n%Rate == 0 || n == h.rows {
+				b.permute()
 			}
 		}
-	})
+	}
 }
 
 // Sum sets dst to the digests of the columns. len(dst) is the number of

@@ -3,6 +3,7 @@ package whir
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
@@ -21,8 +22,8 @@ type Tree struct {
 }
 
 // Commit commits to the rows of src, as many as the layout has. It panics on a
-// layout that is none. Memory is that of some rows and their codewords (hash.Suite.RowsAtOnce), at most 128 bytes a column
-// and the tree. The error is that of the context.
+// layout that is none. Memory is twice that of some rows of 4 bytes a value (hash.Suite.RowsAtOnce), at most 128 bytes a
+// column and the tree. The error is that of the context.
 func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	if err := l.check(); err != nil {
 		panic(err.Error())
@@ -32,7 +33,7 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	}
 	columns := 1 << l.LogDomain()
 	leaves := l.Hash.NewLeaves(columns, len(l.Groups))
-	words := newWordRoom(min(l.Rows(), l.Hash.RowsAtOnce()), 1<<l.RowVars, columns)
+	words := newWordRoom(min(l.Rows(), l.Hash.RowsAtOnce()), l.RowVars, l.LogDomain())
 	hasher := l.Hash.NewColumns(columns, 0)
 	digests := make([]hash.Digest, columns)
 	first := 0
@@ -48,16 +49,30 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	return &Tree{l, localNodes{merkle.New(l.Hash, leaves.Sum())}}, nil
 }
 
-// wordRoom is room for some rows and their codewords.
+// wordRoom is room for some rows, and for what is made of them at a time.
 type wordRoom struct {
-	values        [][]int32
-	coeffs, words [][]field.M31
+	blocks        code.Blocks
+	rowVars       int
+	values        [][]int32     // in the memory of coeffs
+	coeffs, words [][]field.M31 // words are of some parts of codewords at a time, before the last layers (code.Blocks)
+	parts         int           // so many
 }
 
-func newWordRoom(rows, values, columns int) *wordRoom {
-	r := &wordRoom{make([][]int32, rows), make([][]field.M31, rows), make([][]field.M31, rows)}
+// cachedVars is log2 of the longest row of which codewords are made as a whole: there are too few blocks
+// of these for many cores, and a shared cache has them. Of rows of up to four times that length all parts
+// are made at a time.
+const cachedVars = 14
+
+func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
+	r := &wordRoom{blocks: code.NewBlocks(rowVars, logDomain), rowVars: rowVars}
+	r.parts = r.blocks.Parts()
+	if rowVars > cachedVars+2 {
+		r.parts = 1
+	}
+	r.values, r.coeffs, r.words = make([][]int32, rows), make([][]field.M31, rows), make([][]field.M31, rows)
 	for i := range rows {
-		r.values[i], r.coeffs[i], r.words[i] = make([]int32, values), make([]field.M31, values), make([]field.M31, columns)
+		r.coeffs[i], r.words[i] = make([]field.M31, 1<<rowVars), make([]field.M31, r.parts<<rowVars)
+		r.values[i] = unsafe.Slice((*int32)(unsafe.Pointer(&r.coeffs[i][0])), 1<<rowVars)
 	}
 	return r
 }
@@ -69,17 +84,49 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first, n 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch := r.words[:min(len(r.words), n-done)]
-		parallel.For(len(batch), 1, func(lo, hi int) {
+		batch := min(len(r.words), n-done)
+		parallel.For(batch, 1, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				src.FillRow(first+done+i, 0, r.values[i])
 				field.FromInt32Vec(r.coeffs[i], r.values[i])
-				code.Encode(batch[i], r.coeffs[i])
+				if r.rowVars <= cachedVars {
+					code.Encode(r.words[i], r.coeffs[i])
+				}
 			}
 		})
-		hasher.AbsorbRows(batch)
+		if r.rowVars <= cachedVars {
+			hasher.AbsorbRows(r.words[:batch])
+		} else {
+			r.hashLong(hasher.Next(batch), batch)
+		}
 	}
 	return nil
+}
+
+// hashLong is the rest for n rows that are long. Blocks of neighbouring positions are hashed as soon as
+// they are made, from the cache: whole codewords are never in memory.
+func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
+	size, count := r.blocks.Len(), r.blocks.Count()
+	for part := 0; part < r.blocks.Parts(); part += r.parts {
+		parallel.For(n*r.parts, 1, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				row, k := i/r.parts, i%r.parts
+				r.blocks.Upper(r.words[row][k<<r.rowVars:(k+1)<<r.rowVars], r.coeffs[row], part+k)
+			}
+		})
+		parallel.For(count*r.parts, 1, func(lo, hi int) {
+			room, last := make([]field.M31, n*size), make([][]field.M31, n)
+			for i := range last {
+				last[i] = room[i*size : (i+1)*size]
+			}
+			for k := lo; k < hi; k++ {
+				for i, block := range last {
+					r.blocks.Lower(block, r.words[i][k*size:(k+1)*size], part+k/count, k%count)
+				}
+				absorb((part*count+k)*size, last)
+			}
+		})
+	}
 }
 
 // NewTree returns the commitment with the given nodes to rows of that layout: what
