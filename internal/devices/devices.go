@@ -321,7 +321,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 		if first == nil || !f.worth(g) {
 			return nil, nil
 		}
-		on := &cuda.Forward{Host: f.threshold, Homes: []*cuda.Machine{first.machine}}
+		on := &cuda.Forward{Host: f.threshold, Homes: []*cuda.Context{first.machine.Context}}
 		if len(f.homes) > 0 {
 			on.Homes = nil
 		}
@@ -329,15 +329,15 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 			if !f.gpus[home].works() {
 				home = first.number
 			}
-			on.Homes = append(on.Homes, f.gpus[home].machine)
+			on.Homes = append(on.Homes, f.gpus[home].machine.Context)
 		}
 		kept, err := on.Run(ctx, g, weights, inputs)
-		var failed *cuda.MachineError
+		var failed *cuda.ContextError
 		if err == nil || ctx.Err() != nil || f.required || !errors.As(err, &failed) {
 			return kept, err
 		}
 		for _, x := range f.gpus {
-			if x.machine == failed.Machine {
+			if x.machine.Context == failed.On {
 				f.policy(x, f.warn).Warn(err)
 			}
 		}

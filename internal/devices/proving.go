@@ -56,7 +56,7 @@ func (d *Set) Stats() []Stats {
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
 			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
-			y.Recomputed = d.gpus[i].machine.MadeAgain()
+			y.Recomputed = d.gpus[i].machine.Mode().Recomputed()
 		}
 		all = append(all, y)
 	}
@@ -144,16 +144,16 @@ const shared = 64
 
 // team lists the GPUs that help one GPU commit.
 func (d *Set) team(on *gpu, warn Log) *cuda.Team {
-	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.MachineError) {
+	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.ContextError) {
 		for _, g := range d.gpus {
-			if g.machine == failed.Machine {
+			if g.machine.Context == failed.On {
 				d.fail(g, warn, failed)
 			}
 		}
 	}}
 	for _, g := range d.gpus {
 		if g != on && g.works() {
-			t.Others = append(t.Others, g.machine)
+			t.Others = append(t.Others, g.machine.Context)
 		}
 	}
 	return t

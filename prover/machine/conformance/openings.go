@@ -215,3 +215,15 @@ func openings(t *testing.T, open Open, suite hash.Suite, from, to int) {
 		}
 	}
 }
+
+// Openings names the parts of the suite that have openings, or if not all are wanted the one that also has an
+// opening that begins before its claims are known, with either hash suite.
+func Openings(all, blake3 bool) []string {
+	switch {
+	case all:
+		return []string{"openings, poseidon2", "openings, blake3", "other openings, poseidon2", "other openings, blake3"}
+	case blake3:
+		return []string{"openings, blake3"}
+	}
+	return []string{"openings, poseidon2"}
+}

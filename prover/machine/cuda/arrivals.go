@@ -54,7 +54,7 @@ type arrival struct {
 
 // arrivals are the tensors on their way to one machine.
 type arrivals struct {
-	b          *Backend
+	b          *Stream
 	up, across kernels.Device // queues: of uploads, and of copies from other machines
 	list       []*arrival     // as they come
 	of         map[model.TensorID]*arrival
@@ -68,11 +68,11 @@ const shipPiece = 64 << 20
 // shipTo has the fixed tensors come that the groups of a commitment read and that none of the
 // machines has, in pieces of so many bytes. Those are given by backends, and the groups by the number
 // of the backend. What cannot come this way is left to who wants it. The caller ends it.
-func shipTo(ctx context.Context, c *backend.Commitment, machines []*Backend, of []int, piece int) *shipments {
+func shipTo(ctx context.Context, c *backend.Commitment, machines []*Stream, of []int, piece int) *shipments {
 	s := &shipments{}
 	ctx, s.cancel = context.WithCancel(ctx)
 	for _, b := range machines {
-		s.all = append(s.all, b.newArrivals())
+		s.all = append(s.all, newArrivals(b))
 	}
 	if len(of) > 1 { // of one group nothing comes while others are hashed
 		s.list(c, of, piece)
@@ -89,7 +89,7 @@ func shipTo(ctx context.Context, c *backend.Commitment, machines []*Backend, of 
 
 // newArrivals returns those of a machine, nothing so far, without queues if it has none beside those
 // of lanes.
-func (b *Backend) newArrivals() *arrivals {
+func newArrivals(b *Stream) *arrivals {
 	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
 	up, err := kernels.LaneOf(b.m.dev, b.m.lanes)
 	if err != nil || kernels.Base(up) == kernels.Base(b.m.dev) {
@@ -291,9 +291,9 @@ func (s *shipments) end(give bool) {
 	}
 }
 
-// wait has what is enqueued on the machine's own queue from now on done after what a group reads
+// Wait has what is enqueued on the machine's own queue from now on done after what a group reads
 // has come.
-func (a *arrivals) wait(c *backend.Commitment, group int) {
+func (a *arrivals) Wait(c *backend.Commitment, group int) {
 	if a.waited(c, group) {
 		check(kernels.After(a.b.dev, a.up))
 		check(kernels.After(a.b.dev, a.across))
@@ -309,8 +309,8 @@ func (a *arrivals) waited(c *backend.Commitment, group int) bool {
 	return len(pieces) > 0
 }
 
-// have says whether what a group reads need not be waited for.
-func (a *arrivals) have(c *backend.Commitment, group int) bool {
+// Have says whether what a group reads need not be waited for.
+func (a *arrivals) Have(c *backend.Commitment, group int) bool {
 	for _, there := range a.awaited(c, group) {
 		select {
 		case <-there:
@@ -335,8 +335,8 @@ func (a *arrivals) awaited(c *backend.Commitment, group int) []chan struct{} {
 	return pieces
 }
 
-// find returns a tensor that is on its way, as far as has been waited for, or one that is there.
-func (a *arrivals) find(id model.TensorID) (*Tensor, error) {
+// Find returns a tensor that is on its way, as far as has been waited for, or one that is there.
+func (a *arrivals) Find(id model.TensorID) (*Tensor, error) {
 	if x := a.of[id]; x != nil && !x.failed.Load() {
 		return x.tensor, nil
 	}

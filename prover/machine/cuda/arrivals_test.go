@@ -89,7 +89,7 @@ func TestArrivals(t *testing.T) {
 		}})
 	}
 	for number, x := range tests {
-		var machines []*Backend
+		var machines []*Stream
 		var streams []*devicetest.Streams
 		for i := range x.machines {
 			s := devicetest.NewStreams(d, 1<<20, func(op string, n int) error {
@@ -98,12 +98,12 @@ func TestArrivals(t *testing.T) {
 				}
 				return nil
 			})
-			m := NewMachine(s)
+			m := NewContext(s)
 			m.SetLanes(x.lanes)
 			if i == x.machines-1 {
 				m.Limit(x.limit, 1<<12)
 			}
-			streams, machines = append(streams, s), append(machines, m.Backend(fixed.g, fixed))
+			streams, machines = append(streams, s), append(machines, NewStream(m, fixed.g, fixed))
 		}
 		of := make([]int, len(c.Groups))
 		for i := range of {
@@ -117,9 +117,9 @@ func TestArrivals(t *testing.T) {
 				a.waited(c, group)
 				continue
 			}
-			a.wait(c, group)
+			a.Wait(c, group)
 			eachFixed(fixed.g, c, group, func(id model.TensorID, entries int) {
-				there, err := a.find(id)
+				there, err := a.Find(id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -158,27 +158,27 @@ func TestArrivals(t *testing.T) {
 			b.Close()
 			b.m.Close()
 			streams[i].Drain()
-			if b.m.Traffic().Live != 0 || streams[i].Live() != 0 || b.m.bytes != 0 || len(b.m.coming) > 0 {
-				t.Errorf("%d: %d bytes are left on device %d, %d taken for tensors", number, streams[i].Live(), i, b.m.bytes)
+			if b.m.Traffic().Live != 0 || streams[i].Live() != 0 || b.m.reserved() != 0 {
+				t.Errorf("%d: %d bytes are left on device %d, %d taken for tensors", number, streams[i].Live(), i, b.m.reserved())
 			}
 		}
 	}
 	// Nothing comes for one group, without a queue for it, or after the end.
-	m := NewMachine(devicetest.NewStreams(d, 1<<20, nil))
-	b := m.Backend(fixed.g, fixed)
+	m := NewContext(devicetest.NewStreams(d, 1<<20, nil))
+	b := NewStream(m, fixed.g, fixed)
 	one := *c
 	one.Groups, one.Parts = c.Groups[:1], c.Parts[:1]
-	s := shipTo(t.Context(), &one, []*Backend{b}, []int{0}, 40)
+	s := shipTo(t.Context(), &one, []*Stream{b}, []int{0}, 40)
 	s.end(false)
-	direct := NewMachine(struct{ kernels.Device }{d}).Backend(fixed.g, fixed) // which hides what lanes there are
-	s2 := shipTo(t.Context(), c, []*Backend{direct}, make([]int, len(c.Groups)), 40)
+	direct := NewStream(NewContext(struct{ kernels.Device }{d}), fixed.g, fixed) // which hides what lanes there are
+	s2 := shipTo(t.Context(), c, []*Stream{direct}, make([]int, len(c.Groups)), 40)
 	s2.end(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s3 := shipTo(ctx, c, []*Backend{b}, make([]int, len(c.Groups)), 40)
-	s3.all[0].wait(c, 0)
+	s3 := shipTo(ctx, c, []*Stream{b}, make([]int, len(c.Groups)), 40)
+	s3.all[0].Wait(c, 0)
 	s3.end(true)
-	if n := len(s.all[0].list) + len(s2.all[0].list) + len(m.resident); n > 0 {
+	if n := len(s.all[0].list) + len(s2.all[0].list) + m.reserved(); n > 0 {
 		t.Errorf("%d tensors came", n)
 	}
 	b.Close()
@@ -218,10 +218,10 @@ func TestManyArrivals(t *testing.T) {
 	}
 	for count := 2; count < 5; count++ {
 		for range 5 {
-			var machines []*Backend
+			var machines []*Stream
 			for range count {
-				m := NewMachine(devicetest.NewStreams(d, 1<<24, nil))
-				machines = append(machines, m.Backend(fixed.g, fixed))
+				m := NewContext(devicetest.NewStreams(d, 1<<24, nil))
+				machines = append(machines, NewStream(m, fixed.g, fixed))
 			}
 			of := make([]int, len(c.Groups))
 			for i := range of {
@@ -257,22 +257,14 @@ func TestManyArrivals(t *testing.T) {
 	}
 }
 
-// TestNextGroup: the group that is hashed next is the first that need not be waited for, if there is one
-// and no stretch has an order of its own.
-func TestNextGroup(t *testing.T) {
+// TestHave: a group need not wait once the last chunks that it reads have come.
+func TestHave(t *testing.T) {
 	there, away := make(chan struct{}), make(chan struct{})
 	close(there)
-	h := &groupHasher{arrivals: &arrivals{pieces: map[int][]chan struct{}{0: {away}, 1: {there, away}, 2: {there}, 3: {}, 4: {away}}}}
-	for _, c := range []struct {
-		groups []int
-		want   int
-	}{{[]int{0, 1, 2, 3}, 2}, {[]int{0, 3, 4}, 1}, {[]int{4, 1}, 0}, {[]int{2}, 0}} {
-		if got := h.next(c.groups); got != c.want {
-			t.Errorf("of %v the next one is %d, want %d", c.groups, got, c.want)
+	a := &arrivals{pieces: map[int][]chan struct{}{0: {away}, 1: {there, away}, 2: {there}, 3: {}}}
+	for group, want := range []bool{false, false, true, true} {
+		if got := a.Have(nil, group); got != want {
+			t.Errorf("group %d: %v", group, got)
 		}
-	}
-	h.stretches = [][]int{{0, 1, 2, 3}}
-	if got := h.next([]int{0, 1, 2, 3}); got != 0 {
-		t.Errorf("of a stretch the next one is %d", got)
 	}
 }

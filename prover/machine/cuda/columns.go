@@ -13,12 +13,12 @@ import (
 
 // RowSums implements backend.Backend. Lists that several jobs have in common are there once, all
 // sums are made in one launch, and all results come back at once.
-func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
+func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
 	return pass(ctx, func() [][]field.QM31 {
 		if len(jobs) == 0 {
 			return nil
 		}
-		a := newScope(b.dev)
+		a := newScope(b.s.dev)
 		defer a.close()
 		places, lists := rowSumsLists(jobs)
 		at := newCopy(a, lists)
@@ -27,7 +27,7 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		for i := range jobs {
 			check(ctx.Err())
 			job := &jobs[i]
-			keys, outs := b.columns(job.Step)
+			keys, outs := b.s.columns(job.Step)
 			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, places[i])}
 			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
 			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
@@ -111,9 +111,9 @@ func rowSumsRoom(columns, parts int) int {
 
 // ColumnSums implements backend.Backend. It is a step's last pass, as package join
 // has it, so that its keys are given back.
-func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
+func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
 	return pass(ctx, func() [][]field.QM31 {
-		a := newScope(b.dev)
+		a := newScope(b.s.dev)
 		defer a.close()
 		if len(jobs) == 0 {
 			return nil
@@ -142,8 +142,8 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		for i := range jobs {
 			check(ctx.Err())
 			job, rows := &jobs[i], len(jobs[i].Weights)
-			sizes[i] = model.Size(b.g.Steps[job.Step].Shape) / job.Rows
-			keys, outs := b.columns(job.Step)
+			sizes[i] = model.Size(b.s.g.Steps[job.Step].Shape) / job.Rows
+			keys, outs := b.s.columns(job.Step)
 			own := kernels.At[field.QM31](at, places[i])
 			plus[i] = keys.offset()
 			check(list.Add(keys.Integers, outs, rows, sizes[i], own, kernels.At[field.QM31](own, rows)))
@@ -159,7 +159,7 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 					results[i][k] = results[i][k].Add(w)
 				}
 			}
-			b.dropKeys(jobs[i].Step)
+			b.s.dropKeys(jobs[i].Step)
 		}
 		return results
 	})

@@ -1,37 +1,18 @@
 package cuda
 
 import (
-	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
-	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 var full = flag.Bool("full", false, "try all openings on every machine, not a quarter of them where a machine fails or rows are packed in pieces; make full does")
-
-// openings are the parts of the suite that have openings, or if not all are wanted the one that
-// does some in advance, too, with either hash suite.
-func openings(all, blake3 bool) []string {
-	switch {
-	case all:
-		return []string{"openings, poseidon2", "openings, blake3", "other openings, poseidon2", "other openings, blake3"}
-	case blake3:
-		return []string{"openings, blake3"}
-	}
-	return []string{"openings, poseidon2"}
-}
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
 // stay on the device, small tables of an opening too, and with tensors that have no room
@@ -44,9 +25,9 @@ func TestConformance(t *testing.T) {
 			machine.Limit(limit, defaultPiece>>limit)
 			var only []string
 			if strings.HasSuffix(name, "in pieces") {
-				machine.PackInPieces(true)
+				machine.SetMode(Mode{Rows: true})
 				machine.Limit(limit, 1<<11)
-				only = openings(*full, limit > 0)
+				only = conformance.Openings(*full, limit > 0)
 			}
 			if limit == 0 {
 				machine.small = 0
@@ -64,137 +45,4 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestConformanceTeam: the same with several machines, each with its own queue and memory, of
-// which one may fail at any moment: its part is done by the first. Where their number is a power of
-// two rows move between them, and all have parts of the tables.
-func TestConformanceTeam(t *testing.T) {
-	d := devicetest.Open(t)
-	lost := errors.New("lost")
-	var armed atomic.Bool
-	for name, c := range map[string]struct {
-		counts []int
-		fault  func(op string, n int) error
-	}{
-		"sound": {[]int{3, 4}, nil},
-		// Each opening meets the fault at another moment.
-		"now and then":            {[]int{4}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
-		"now and then, in pieces": {[]int{3}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
-		"in a round":              {[]int{2}, func(string, int) error { return when(armed.CompareAndSwap(true, false), lost) }},
-		"before a gathering":      {[]int{4}, func(string, int) error { return when(armed.CompareAndSwap(true, false), lost) }},
-		"no memory":               {[]int{3}, func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) }},
-	} {
-		for _, count := range c.counts {
-			t.Run(fmt.Sprintf("%s, %d", name, count), func(t *testing.T) { conformsAsTeam(t, d, count, name, c.fault, lost, &armed) })
-		}
-	}
-}
-
-// conformsAsTeam is TestConformanceTeam of so many machines, the last of which has the fault.
-func conformsAsTeam(t *testing.T, d kernels.Device, count int, name string, fault func(op string, n int) error, lost error, armed *atomic.Bool) {
-	inPieces := strings.HasSuffix(name, "in pieces")
-	var streams []*devicetest.Streams
-	var machines []*Machine
-	for i := range count {
-		f := fault
-		if i < count-1 {
-			f = nil
-		}
-		s := devicetest.NewStreams(d, 1<<30, f)
-		m := NewMachine(s)
-		m.small, m.moving = 0, 1<<20 // few rows are many bytes for what they fold to
-		if inPieces {
-			m.PackInPieces(true)
-			m.Limit(0, 1<<11)
-		}
-		streams, machines = append(streams, s), append(machines, m)
-	}
-	told, memory := 0, fault != nil && errors.Is(fault("alloc", 41), devicetest.ErrInjected)
-	saw := splits{armed: armed, inRound: name == "in a round", inBind: name == "before a gathering"}
-	conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
-		return opens{machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
-			if told++; err.Machine != machines[count-1] || !errors.Is(err, lost) {
-				t.Error(err)
-			}
-		}}, g, w), &saw}
-	}, openings(*full || fault == nil, len(name)%2 == 0)...)
-	for i, m := range machines {
-		m.Close()
-		streams[i].Drain()
-		if x := m.Traffic(); x.Live != 0 || streams[i].Live() != 0 || x.Uploaded == 0 {
-			t.Errorf("machine %d: %+v", i, x)
-		}
-	}
-	if (told > 0) != (fault != nil && !memory) {
-		t.Errorf("told of %d machines", told)
-	}
-	// Of three one fails, and then there are two. Others fail before that.
-	if dealt := saw.rounds > 0; dealt != (!inPieces && count != 3) && !strings.HasPrefix(name, "n") {
-		t.Errorf("tables were split: %+v", &saw)
-	}
-	if (saw.inRound || saw.inBind) && saw.lost == 0 {
-		t.Errorf("no machine failed while tables were split: %+v", &saw)
-	}
-}
-
-// opens is a backend that counts openings in which tables were split, and those of which another
-// machine failed then.
-type opens struct {
-	*Backend
-	saw *splits
-}
-
-type splits struct {
-	armed           *atomic.Bool // makes the next operation of the last machine fail
-	inRound, inBind bool         // where that is done
-	rounds, lost    int
-}
-
-func (b opens) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	p, err := b.Backend.Opening(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return opened{p.(*opening), b.saw}, nil
-}
-
-type opened struct {
-	*opening
-	saw *splits
-}
-
-func (o opened) Round(ctx context.Context) (whir.Sums, error) {
-	split := o.split != nil
-	if split {
-		o.saw.rounds++
-		o.saw.armed.Store(o.saw.inRound)
-	}
-	s, err := o.opening.Round(ctx)
-	o.after(split)
-	return s, err
-}
-
-func (o opened) Bind(ctx context.Context, r field.QM31) error {
-	split := o.split != nil
-	if split {
-		o.saw.armed.Store(o.saw.inBind)
-	}
-	err := o.opening.Bind(ctx, r)
-	o.after(split)
-	return err
-}
-
-// after notes whether a machine has failed in a call that began with tables that were split.
-func (o opened) after(split bool) {
-	if split && len(o.rows.others) == 0 {
-		o.saw.lost++
-	}
-}
-
-func when(now bool, err error) error {
-	if now {
-		return err
-	}
-	return nil
 }

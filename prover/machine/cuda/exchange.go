@@ -152,14 +152,14 @@ func (r *sharedRows) move(s shares, to int, x, y *rows, at kernels.Ptr) kernels.
 	return at
 }
 
-// told is check for an error of machine x, or of y, from which it reads: a MachineError for that of
+// told is check for an error of machine x, or of y, from which it reads: a ContextError for that of
 // another one than the first.
 func (r *sharedRows) told(x, y *rows, err error) {
 	if errors.As(err, new(*kernels.SourceError)) {
 		x = y
 	}
 	if err != nil && x != r.rows {
-		err = &MachineError{x.b.m, err}
+		err = &ContextError{x.b.m, err}
 	}
 	check(err)
 }

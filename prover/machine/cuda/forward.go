@@ -17,7 +17,7 @@ import (
 // and all values stay there.
 type Forward struct {
 	// Homes are the machines of the chunks, the last one also that of chunks beyond.
-	Homes []*Machine
+	Homes []*Context
 	// Host is the number of entries up to which tensors are brought to the host as well,
 	// all at once when the run is over: what the processor proves.
 	Host int
@@ -25,27 +25,11 @@ type Forward struct {
 
 var (
 	_ forward.Machine = (*Forward)(nil)
-	_ forward.Machine = (*Machine)(nil)
 )
 
-// MachineError is an error of one of the machines of a Forward.
-type MachineError struct {
-	Machine *Machine
-	Err     error
-}
-
-func (e *MachineError) Error() string { return e.Err.Error() }
-
-func (e *MachineError) Unwrap() error { return e.Err }
-
-// Run implements forward.Machine on this machine alone.
-func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	return (&Forward{Homes: []*Machine{m}}).Run(ctx, g, weights, inputs)
-}
-
-// Run implements forward.Machine. An error is the context's, or a MachineError.
+// Run implements forward.Machine. An error is the context's, or a ContextError.
 func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	homes := make([]*Machine, g.Chunks)
+	homes := make([]*Context, g.Chunks)
 	for i := range homes {
 		homes[i] = f.Homes[min(i, len(f.Homes)-1)]
 	}
@@ -113,11 +97,11 @@ const mostPrograms = 4
 
 // takeProgram returns the program of a circuit, which the first of its machines may
 // remember, for a run.
-func takeProgram(g *model.Graph, weights model.Weights, homes []*Machine, host int) (*program, error) {
-	m := homes[0]
-	m.programs.Lock()
-	defer m.programs.Unlock()
-	list := &m.programs.list
+func takeProgram(g *model.Graph, weights model.Weights, homes []*Context, host int) (*program, error) {
+	known := programsOf(homes[0])
+	known.Lock()
+	defer known.Unlock()
+	list := &known.list
 	for i := len(*list) - 1; i >= 0; i-- {
 		p := (*list)[i]
 		switch {
@@ -138,16 +122,32 @@ func takeProgram(g *model.Graph, weights model.Weights, homes []*Machine, host i
 	return p, nil
 }
 
-// programs are those of a machine.
+// programs are those that a machine remembers.
 type programs struct {
 	sync.Mutex
 	list []*program
 }
 
+func programsOf(m *Context) *programs {
+	return m.cached(func() Closer { return &programs{} }).(*programs)
+}
+
+// Close implements Closer. Programs of runs that are not closed are freed when these are.
+func (p *programs) Close() {
+	p.Lock()
+	defer p.Unlock()
+	for _, x := range p.list {
+		if x.users == 0 {
+			x.free()
+		}
+	}
+	p.list = nil
+}
+
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
 	for _, part := range p.parts {
-		if part.age != part.m.generation() || part.mode.forward() != part.m.mode().forward() {
+		if part.age != part.m.generation() || part.mode.Forward() != part.m.Mode().Forward() {
 			return false
 		}
 	}
@@ -161,11 +161,11 @@ func (p *program) current(weights model.Weights) bool {
 
 // leave says that a run with the program is over.
 func (p *program) leave() {
-	m := p.homes[0]
-	m.programs.Lock()
-	defer m.programs.Unlock()
+	known := programsOf(p.homes[0])
+	known.Lock()
+	defer known.Unlock()
 	p.users--
-	if p.users == 0 && !slices.Contains(m.programs.list, p) { // the machine was closed
+	if p.users == 0 && !slices.Contains(known.list, p) { // the machine was closed
 		p.free()
 	}
 }
@@ -206,17 +206,17 @@ func (r *Run) work(p *part) *work {
 func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error) {
 	for _, p := range r.parts {
 		if err := r.begin(p, inputs); err != nil {
-			return false, &MachineError{p.m, err}
+			return false, &ContextError{p.m, err}
 		}
 	}
 	for _, op := range r.ops {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := op.do(r); errors.As(err, new(*MachineError)) {
+		if err := op.do(r); errors.As(err, new(*ContextError)) {
 			return false, err
 		} else if err != nil {
-			return false, &MachineError{op.on.m, err}
+			return false, &ContextError{op.on.m, err}
 		}
 	}
 	ok = true
@@ -225,7 +225,7 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error
 		size := p.small
 		m.host = make([]byte, size)
 		if err := p.m.dev.Download(m.host, m.small); err != nil {
-			return false, &MachineError{p.m, err}
+			return false, &ContextError{p.m, err}
 		}
 		ok = ok && m.host[0] == 0
 		p.m.dev.Free(m.acc)
@@ -266,7 +266,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 }
 
 // find returns where a tensor, or what else a slot has, lies on a machine, if it is kept.
-func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
+func (r *Run) find(m *Context, s func(*part) (slot, bool)) *Tensor {
 	p := r.part(m)
 	if p == nil {
 		return nil

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -334,17 +335,14 @@ func TestForward(t *testing.T) {
 			}
 			on = [2]kernels.Device{x, y}
 		}
-		a, b := NewMachine(on[0]), NewMachine(on[1])
+		a, b := NewContext(on[0]), NewContext(on[1])
 		if seed%5 == 0 {
 			a.Limit(1, 64)
 		}
-		a.KeepKeys(seed%4 < 2)
-		b.KeepKeys(seed%4%3 == 0)
-		a.KeepValues(seed%7 > 2)
-		b.KeepValues(seed%7 > 2)
-		a.KeepStretches(int(seed % 3))
+		a.SetMode(Mode{Keys: seed%4 >= 2, Values: seed%7 <= 2, Kept: int(seed % 3)})
+		b.SetMode(Mode{Keys: seed%4%3 != 0, Values: seed%7 <= 2})
 		c := newCircuit(seed)
-		f := &Forward{Homes: []*Machine{a, b, a}, Host: int(seed % 40)}
+		f := &Forward{Homes: []*Context{a, b, a}, Host: int(seed % 40)}
 		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.inputs)
 		got, err := forward.RunOn(context.Background(), f, c.g, c.w, c.inputs)
 		if wantErr != nil || err != nil {
@@ -355,14 +353,14 @@ func TestForward(t *testing.T) {
 		} else {
 			if run, ok := got.Kept().(*Run); ok {
 				taken++
-				for i, m := range []*Machine{a, b} {
+				for i, m := range []*Context{a, b} {
 					// Nothing but small tensors has come to the host.
 					if p := run.part(m); p != nil && seed%3 < 2 && m.Traffic().Downloaded != int64(p.small) {
 						t.Errorf("seed %d, machine %d: %d bytes came to the host, of %d", seed, i, m.Traffic().Downloaded, p.small)
 					}
 					copied += int(m.Traffic().Copied)
 				}
-				k, made := bringAll(t, seed, c, run, []*Machine{a, b}, want)
+				k, made := bringAll(t, seed, c, run, []*Context{a, b}, want)
 				kept, again = kept+k, again+made
 			} else if !leaves32Bits(c, want) {
 				t.Errorf("seed %d: the devices did not take it", seed)
@@ -410,7 +408,7 @@ func TestForwardChain(t *testing.T) {
 	f := &Forward{}
 	for i := range steps {
 		if i < len(devices) {
-			f.Homes = append(f.Homes, NewMachine(devices[i]))
+			f.Homes = append(f.Homes, NewContext(devices[i]))
 		} else {
 			f.Homes = append(f.Homes, f.Homes[i-len(devices)])
 		}
@@ -450,7 +448,7 @@ func TestForwardChain(t *testing.T) {
 
 // bringAll compares what comes from another machine, or is made again, with what was computed
 // on the CPU.
-func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Machine, want *forward.Witness) (kept, again int) {
+func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Context, want *forward.Witness) (kept, again int) {
 	t.Helper()
 	for _, m := range machines {
 		look := func(what string, id int, x *Tensor, err error, want []int32) {
@@ -587,5 +585,86 @@ func TestWorth(t *testing.T) {
 		if got := Worth(c.g, 1<<14); got != c.want {
 			t.Errorf("%d steps of %v: %v", len(c.g.Steps), c.g.Tensors[0].Shape, got)
 		}
+	}
+}
+
+// TestForwardPieces runs matrix products whose weights have no room: in pieces where these are
+// ranges of one matrix's rows, and else as a whole that is gone afterwards. With room they
+// stay.
+func TestForwardPieces(t *testing.T) {
+	d := devicetest.NewFaulty(devicetest.Open(t), -1)
+	defer func(a, b int) { mostByTerms, fewTerms = a, b }(mostByTerms, fewTerms)
+	mostByTerms, fewTerms = 0, 1
+	rng := rand.New(rand.NewPCG(7, 8))
+	random := func(n int) []int32 {
+		v := make([]int32, n)
+		for i := range v {
+			v[i] = rng.Int32N(256) - 128
+		}
+		return v
+	}
+	const in, out = 21, 11
+	for _, c := range []struct {
+		name            string
+		x, w, y         []int // shapes
+		labelsX, labels []int
+		cut             bool // the weights go through in pieces
+	}{
+		{"by output", []int{3, in}, []int{out, in}, []int{3, out}, []int{0, 2}, []int{1, 2}, true},
+		{"by output, one row", []int{1, in}, []int{out, in}, []int{1, out}, []int{0, 2}, []int{1, 2}, true},
+		{"by input", []int{3, in}, []int{in, out}, []int{3, out}, []int{0, 2}, []int{2, 1}, true},
+		{"by input, one row", []int{1, in}, []int{in, out}, []int{1, out}, []int{0, 2}, []int{2, 1}, true},
+		{"a matrix for each of two", []int{2, 3, in}, []int{2, out, in}, []int{2, 3, out}, []int{0, 1, 3}, []int{0, 2, 3}, false},
+		{"inputs of two axes, apart", []int{3, 7, 3}, []int{3, out, 7}, []int{3, out}, []int{0, 2, 3}, []int{3, 1, 2}, false},
+	} {
+		g := &model.Graph{Chunks: 1, Inputs: []model.TensorID{0},
+			Tensors: []model.Tensor{{Shape: c.x, Kind: model.Input, Min: -128, Max: 127}, {Shape: c.w, Kind: model.Fixed},
+				{Shape: c.y, Kind: model.Witness}, {Shape: []int{1 << 14}, Kind: model.Witness}},
+			Tables: []model.Table{{Name: "range", Bits: 14, Min: -1 << 13}},
+			Mults:  []model.Mult{{Tensor: 3}},
+			Steps: []model.Step{{Kind: model.StepLookup, Shape: c.y, Shift: 8, Lo: 2, Out: model.None,
+				Acc: model.Acc{Products: []model.Product{{Coef: 1, A: 0, B: 1, LabelsA: c.labelsX, LabelsB: c.labels}}}}},
+		}
+		w, inputs := model.Weights{nil, ints.Of(random(model.Size(c.w))), nil, nil}, [][]int32{random(model.Size(c.x))}
+		want, err := forward.Run(context.Background(), g, w, inputs)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		run := func(m *Context, how string) {
+			t.Helper()
+			got, err := forward.RunOn(context.Background(), &Forward{Homes: []*Context{m}}, g, w, inputs)
+			if err != nil {
+				t.Fatal(c.name, how, err)
+			}
+			if got.Kept() == nil || !slices.Equal(got.StepKeys(0), want.Keys[0]) || !slices.Equal(got.Tensor(2), want.Values[2]) || !slices.Equal(got.Tensor(3), want.Values[3]) {
+				t.Errorf("%s, %s: another result", c.name, how)
+			}
+		}
+		most := 0 // with pieces of a row
+		for piece := 1; piece < 36*model.Size(c.w); piece *= 9 {
+			m := NewContext(d)
+			m.Limit(1, piece)
+			d.ResetPeak()
+			run(m, fmt.Sprintf("pieces of %d bytes", piece))
+			if m.known(w[1]) != nil {
+				t.Errorf("%s: weights without room are there", c.name)
+			}
+			if most == 0 {
+				most = d.Peak()
+			}
+			if whole := piece > 4*model.Size(c.w); whole && c.cut != (d.Peak() > most+model.Size(c.w)/2) {
+				t.Errorf("%s: %d bytes at once with pieces of a row, and %d without", c.name, most, d.Peak())
+			}
+			m.Close()
+		}
+		m := NewContext(d)
+		run(m, "with room")
+		if m.known(w[1]) == nil {
+			t.Errorf("%s: the weights have room, and were not kept", c.name)
+		}
+		m.Close()
+	}
+	if d.Live() != 0 {
+		t.Errorf("%d bytes are left on the device", d.Live())
 	}
 }

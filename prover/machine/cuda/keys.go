@@ -15,13 +15,6 @@ import (
 // there. A run keeps the others where there is room (Machine.KeepKeys); elsewhere the lane
 // that wants them makes them again, from the run's values.
 
-// KeepKeys says whether forward passes keep the keys of look-ups beside their values, as
-// they do if nothing is said. Keys that are not kept are made again when a chunk is proved:
-// that takes time, and no memory between. It is for passes, and estimates, that begin later.
-func (m *Machine) KeepKeys(keep bool) {
-	m.setMode(func(x *mode) { x.drops = !keep })
-}
-
 // keyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
 // is one.
 func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool) {
@@ -78,6 +71,9 @@ func ofKeys(step int) func(*part) (slot, bool) {
 		return k.slot, ok && k.again == nil
 	}
 }
+
+// keptKeys returns the keys of a step that the run has on a machine, less a constant, nil if it does not keep them.
+func (r *Run) keptKeys(m *Context, step int) *Tensor { return r.find(m, ofKeys(step)) }
 
 // ranOn returns the part where a look-up step was run.
 func (r *Run) ranOn(step int) *part {
@@ -150,7 +146,7 @@ func (r *Run) withKeys(p *part, step int, f func(t *Tensor) error) error {
 // bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
 // made there, or copied from another machine. It returns nil if none can give them. in returns
 // the memory of a stretch.
-func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int, in func(stretch int) (kernels.Ptr, error)) (t *Tensor, err error) {
+func (r *Run) bringKeys(dev kernels.Device, m *Context, step int, in func(stretch int) (kernels.Ptr, error)) (t *Tensor, err error) {
 	p := r.ranOn(step)
 	if p == nil {
 		return nil, nil
@@ -329,7 +325,7 @@ func (k *keyColumn) offset() field.M31 { return field.FromInt64(k.plus) }
 
 // columns returns the keys and outs of a look-up step, outs at address 0 if it has
 // none. The keys stay on the device until they are dropped.
-func (b *Backend) columns(step int) (keys keyColumn, outs kernels.Integers) {
+func (b *Stream) columns(step int) (keys keyColumn, outs kernels.Integers) {
 	if id, plus, ok := keyTensor(b.g, step); ok {
 		keys = keyColumn{b.tensor(id).integers(), plus}
 	} else {
@@ -354,9 +350,9 @@ type stepKeys struct {
 
 // loadKeys returns the keys of a step. Those that a run has left here are counted as if
 // they were the lane's, so that what it takes does not depend on where they come from.
-func (b *Backend) loadKeys(step int) *stepKeys {
+func (b *Stream) loadKeys(step int) *stepKeys {
 	if b.run != nil {
-		if t := b.run.find(b.m, ofKeys(step)); t != nil {
+		if t := b.run.keptKeys(b.m, step); t != nil {
 			b.dev.book(t.Len * t.Width)
 			return &stepKeys{t, true}
 		}
@@ -372,7 +368,7 @@ func (b *Backend) loadKeys(step int) *stepKeys {
 }
 
 // dropKeys gives the keys of a step back, if they are there.
-func (b *Backend) dropKeys(step int) {
+func (b *Stream) dropKeys(step int) {
 	if t, ok := b.keys[step]; ok {
 		if t.lent {
 			b.dev.book(-t.Len * t.Width)

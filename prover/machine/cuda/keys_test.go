@@ -111,7 +111,7 @@ func TestKeys(t *testing.T) {
 	}
 	leaves := plan.NewLeaves(g, steps, mults)
 	leaves.Alpha, leaves.Beta = random(), random()
-	prove := func(b backend.Backend) (top any, rows, columns [][]field.QM31) {
+	prove := func(b passes) (top any, rows, columns [][]field.QM31) {
 		tree, err := b.Fractions(t.Context(), leaves)
 		if err != nil {
 			t.Fatal(err)
@@ -141,27 +141,26 @@ func TestKeys(t *testing.T) {
 		{"no run", false, true, false, true, 0}, {"values made again", true, false, true, true, 1}, {"values made again, alone", true, false, true, false, 1},
 	} {
 		var streams []*devicetest.Streams
-		var machines []*Machine
+		var machines []*Context
 		for range 2 {
 			s := devicetest.NewStreams(d, 1<<30, nil)
 			if !c.reach {
 				s.Alone()
 			}
-			m := NewMachine(s)
+			m := NewContext(s)
 			m.SetLanes(2)
-			m.KeepKeys(c.keep)
-			m.KeepValues(c.values)
+			m.SetMode(Mode{Keys: !c.keep, Values: !c.values})
 			streams, machines = append(streams, s), append(machines, m)
 		}
 		wit := want
 		if c.run {
-			if wit, err = forward.RunOn(t.Context(), machines[0], g, w, inputs); err != nil {
+			if wit, err = forward.RunOn(t.Context(), &Forward{Homes: machines[:1]}, g, w, inputs); err != nil {
 				t.Fatal(err)
 			}
 			run := wit.Kept().(*Run)
 			kept := 0
 			for i := range g.Steps {
-				if run.find(machines[0], ofKeys(i)) != nil {
+				if run.keptKeys(machines[0], i) != nil {
 					kept++
 				}
 			}
@@ -180,12 +179,12 @@ func TestKeys(t *testing.T) {
 			}
 		}
 		for k, m := range machines {
-			on := m.Backend(g, wit)
+			on := NewStream(m, g, wit)
 			lane, err := on.Lane(1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			top, rows, columns := prove(lane)
+			top, rows, columns := prove(NewPasses(lane))
 			if !reflect.DeepEqual(top, wantTop) {
 				t.Errorf("%s, machine %d: fractions %v, want %v", c.name, k, top, wantTop)
 			}

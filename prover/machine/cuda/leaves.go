@@ -12,12 +12,12 @@ import (
 )
 
 // Fractions implements backend.Backend.
-func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree, err error) {
+func (b *Passes) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree, err error) {
 	vars := logup.NumVars(l.Size)
 	if vars < minTreeVars {
 		return b.Backend.Fractions(ctx, l)
 	}
-	a := newScope(b.dev)
+	a := newScope(b.s.dev)
 	defer func() {
 		if err != nil {
 			a.close()
@@ -25,14 +25,14 @@ func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree
 	}()
 	return pass(ctx, func() logup.Tree {
 		nums, dens := b.leaves(ctx, a, l)
-		return newTree(a, b.mailbox(), nums, dens, l.Size)
+		return newTree(a, b.s.mailbox(), nums, dens, l.Size)
 	})
 }
 
 // leaves returns numerators and denominators, made in one launch.
-func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums, dens kernels.Ptr) {
+func (b *Passes) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums, dens kernels.Ptr) {
 	nums, dens = newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
-	own := newScope(b.dev)
+	own := newScope(b.s.dev)
 	defer own.close()
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	// What the jobs point to: places of blocks, and pieces of tables.
@@ -46,7 +46,7 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 	pieces := make([]int, len(l.Tables))
 	for i := range l.Tables {
 		pieces[i] = len(words)
-		if t := &b.g.Tables[l.Tables[i].Table]; t.Kind == model.TablePiecewise {
+		if t := &b.s.g.Tables[l.Tables[i].Table]; t.Kind == model.TablePiecewise {
 			words = append(words, kernels.TablePieces(t)...)
 		}
 	}
@@ -58,24 +58,24 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 	for i := range l.Steps {
 		check(ctx.Err())
 		s := &l.Steps[i]
-		keys, outs := b.columns(s.Step)
+		keys, outs := b.s.columns(s.Step)
 		// Keys that are a tensor lack a constant.
 		own := base(s.Table).Sub(field.FromM31(keys.offset()))
-		check(jobs.Step(keys.Integers, outs, kernels.At[uint64](at, places), b.g.Steps[s.Step].Shape, own))
+		check(jobs.Step(keys.Integers, outs, kernels.At[uint64](at, places), b.s.g.Steps[s.Step].Shape, own))
 		places += len(s.Blocks)
 	}
 	for i := range l.Tables {
-		lt, t := &l.Tables[i], &b.g.Tables[l.Tables[i].Table]
+		lt, t := &l.Tables[i], &b.s.g.Tables[l.Tables[i].Table]
 		var values kernels.Integers
 		if t.Kind == model.TableFunc {
 			values = b.column(own, t.Values)
 		}
-		jobs.Table(t, b.tensor(lt.Mult).integers(), values, kernels.At[uint64](at, pieces[i]), lt.Block.Offset, base(lt.Table))
+		jobs.Table(t, b.s.tensor(lt.Mult).integers(), values, kernels.At[uint64](at, pieces[i]), lt.Block.Offset, base(lt.Table))
 	}
-	check(kernels.LogUpLeaves(b.dev, nums, dens, &jobs, newCopy(own, jobs.Jobs), l.Beta.Neg()))
+	check(kernels.LogUpLeaves(b.s.dev, nums, dens, &jobs, newCopy(own, jobs.Jobs), l.Beta.Neg()))
 	for i := range l.Steps {
 		if s := &l.Steps[i]; !s.IsCut() {
-			b.dropKeys(s.Step)
+			b.s.dropKeys(s.Step)
 		}
 	}
 	return nums, dens
@@ -83,10 +83,10 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 
 // column returns the values of a table, for as long as the scope if there is no room for
 // them beside the other fixed tensors.
-func (b *Backend) column(own *scope, id model.TensorID) kernels.Integers {
-	t, err := b.find(id)
+func (b *Passes) column(own *scope, id model.TensorID) kernels.Integers {
+	t, err := b.s.find(id)
 	if errors.Is(err, kernels.ErrMemory) {
-		t, err = NewTensor(own, b.w.Fixed(id))
+		t, err = NewTensor(own, b.s.w.Fixed(id))
 	}
 	check(err)
 	return t.integers()

@@ -44,3 +44,17 @@ func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
 	l.mu.Unlock()
 	d.Free(p)
 }
+
+// Peak returns the most bytes that were allocated at once.
+func (l *ledger) Peak() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.peak
+}
+
+// Live returns the bytes that are allocated.
+func (l *ledger) Live() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes
+}

@@ -20,7 +20,7 @@ const minTreeVars = 4
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
-	sums
+	results
 	a        *scope      // of its memory
 	n, vars  int         // leaves, and the variables of a power of two of them
 	leafNum  kernels.Ptr // M31
@@ -43,7 +43,7 @@ type tree struct {
 // scope over.
 func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
 	vars := logup.NumVars(n)
-	t := &tree{sums: sums{a, box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t := &tree{results: results{a, box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
 	t.num, t.den = newArray[field.QM31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
 	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
 	heap := 2 << t.upperLayer()

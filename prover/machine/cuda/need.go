@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -35,15 +34,15 @@ func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
 // Need estimates what proofs of a graph need. The result must not be changed.
 func (m *Machine) Need(p *plan.Plan) *Need {
-	return m.needIn(p, m.mode())
+	return m.needIn(p, m.Mode())
 }
 
 // needIn is Need in a mode.
-func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
+func (m *Machine) needIn(p *plan.Plan, how Mode) *Need {
 	base := how
-	base.kept = 0
+	base.Kept = 0
 	n := m.needs.wholeOf(p, base, func() *Need { return m.estimate(p, base) })
-	if !how.stretches || how.kept == 0 {
+	if !how.Values || how.Kept == 0 {
 		return n
 	}
 	more := *n
@@ -53,13 +52,13 @@ func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
 
 // keptNeed is what values of kept stretches take, of these values of all, beside what they would
 // if none were kept.
-func keptNeed(stretches []int64, how mode) int64 {
+func keptNeed(stretches []int64, how Mode) int64 {
 	var kept int64
-	for _, n := range stretches[:min(how.kept, len(stretches))] {
+	for _, n := range stretches[:min(how.Kept, len(stretches))] {
 		kept += n
 	}
-	again := stretches[min(how.kept, len(stretches)):]
-	return kept + mostTogether(again, how.together()) - mostTogether(stretches, how.together())
+	again := stretches[min(how.Kept, len(stretches)):]
+	return kept + mostTogether(again, how.Together()) - mostTogether(stretches, how.Together())
 }
 
 // Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces, KeepValues): the
@@ -71,12 +70,12 @@ func keptNeed(stretches []int64, how mode) int64 {
 // once (KeepStretches): each saves a part of the forward pass for every time that values are
 // wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
-	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
+	modes := []Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
 	if m.sharing == 1 { // several GPUs have parts of a run each
-		modes = append(modes, mode{drops: true, pieces: true, stretches: true, ahead: true}, mode{drops: true, pieces: true, stretches: true})
+		modes = append(modes, Mode{Keys: true, Rows: true, Values: true, Ahead: true}, Mode{Keys: true, Rows: true, Values: true})
 	}
 	for i := range modes {
-		modes[i].tables = beside / 2 // the rest is for what they are made of
+		modes[i].Tables = beside / 2 // the rest is for what they are made of
 	}
 	for ; runs > 0; runs-- {
 		for _, how := range modes {
@@ -84,8 +83,8 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 			if !n.fits(runs, all, beside) {
 				continue
 			}
-			if how.stretches {
-				how.kept = m.mostKept(p, n, how, runs, all, beside)
+			if how.Values {
+				how.Kept = m.mostKept(p, n, how, runs, all, beside)
 				n = m.needIn(p, how)
 			}
 			return m.settled(n, how, beside)
@@ -103,12 +102,12 @@ func (n *Need) fits(runs int, all, beside int64) bool {
 }
 
 // settled notes what Settle has chosen.
-func (m *Machine) settled(n *Need, how mode, beside int64) *Need {
-	m.setMode(func(x *mode) { *x = how })
+func (m *Machine) settled(n *Need, how Mode, beside int64) *Need {
 	if beside > 0 {
 		beside = max(1, beside-n.Witness-n.Trees)
 	}
-	m.spare.Store(beside)
+	m.SetMode(how)
+	m.SetSpare(beside)
 	return n
 }
 
@@ -120,10 +119,10 @@ const lanesBesideKept = 4
 // mostKept returns how many stretches may keep their values where so many runs fit of which none
 // do, and a proof needs n then: with room for chunks at once, of which the scheduler books four
 // fifths.
-func (m *Machine) mostKept(p *plan.Plan, n *Need, how mode, runs int, all, beside int64) int {
+func (m *Machine) mostKept(p *plan.Plan, n *Need, how Mode, runs int, all, beside int64) int {
 	stretches := stretchNeeds(p.Graph)
 	chunks := int64(min(m.lanes, lanesBesideKept)) * max(n.LookUps, n.Sums) / 4 * 5
-	for how.kept = len(stretches); how.kept > 0; how.kept-- {
+	for how.Kept = len(stretches); how.Kept > 0; how.Kept-- {
 		more := *n
 		more.Witness += keptNeed(stretches, how)
 		more.LookUps = max(more.LookUps, chunks)
@@ -131,7 +130,7 @@ func (m *Machine) mostKept(p *plan.Plan, n *Need, how mode, runs int, all, besid
 			break
 		}
 	}
-	return how.kept
+	return how.Kept
 }
 
 // fixedNeed is Need.Fixed.
@@ -145,11 +144,7 @@ func fixedNeed(g *model.Graph) int64 {
 	return n
 }
 
-func tensorNeed(t *model.Tensor) int64 {
-	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
-}
-
-func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
+func (m *Machine) estimate(p *plan.Plan, how Mode) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
 		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
@@ -161,14 +156,14 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 		s := &p.Graph.Steps[i]
 		own, all := productsNeed(p.Graph, s)
 		sums, planes = max(sums, own), max(planes, all-own)
-		if s.Kind == model.StepLookup && !how.forward().drops {
+		if s.Kind == model.StepLookup && !how.Forward().Keys {
 			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
 	n.Forward = sums + planes
-	if how.stretches { // one at a time, or two, and what products of one take
+	if how.Values { // one at a time, or two, and what products of one take
 		stretches := stretchNeeds(p.Graph)
-		n.Witness += mostTogether(stretches, how.together()) + n.Forward
+		n.Witness += mostTogether(stretches, how.Together()) + n.Forward
 		for _, inner := range stretches {
 			n.Witness -= inner
 		}
@@ -244,25 +239,11 @@ func keysNeed(g *model.Graph, step int) int64 {
 
 const digestBytes = hash.DigestBytes
 
-// widthOfRange returns the bytes of the narrowest type for a range.
-func widthOfRange(lo, hi int64) int {
-	switch {
-	case lo == 0 && hi == 0: // not stated
-		return 4
-	case lo >= math.MinInt8 && hi <= math.MaxInt8:
-		return 1
-	case lo >= math.MinInt16 && hi <= math.MaxInt16:
-		return 2
-	default:
-		return 4
-	}
-}
-
 // lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
 // denominator in K for each leaf, and the keys of steps in several blocks; beside them
 // two heaps of K for the layers above, or before that the keys of the other steps, and
 // what makes those again that are not kept.
-func lookUpsNeed(g *model.Graph, f *plan.Fork, how mode) int64 {
+func lookUpsNeed(g *model.Graph, f *plan.Fork, how Mode) int64 {
 	l := &f.Leaves
 	if l.Size == 0 {
 		return 0
@@ -278,7 +259,7 @@ func lookUpsNeed(g *model.Graph, f *plan.Fork, how mode) int64 {
 		} else {
 			others += keys
 		}
-		if keys > 0 && how.forward().drops {
+		if keys > 0 && how.Forward().Keys {
 			_, bytes := productsNeed(g, &g.Steps[s.Step])
 			made = max(made, bytes)
 		}
@@ -347,7 +328,7 @@ type pendingRow struct{ at, bytes int }
 // openNeed is that of Open: rows that must be packed, or a piece of them, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
-func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
+func openNeed(p *plan.Plan, piece, machines int, how Mode) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, stretch, all, columns, later, weights int64
@@ -365,7 +346,7 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 			planes += row.width
 		}
 		count += len(rows)
-		if how.stretches && !s.Fixed {
+		if how.Values && !s.Fixed {
 			stretch = max(stretch, stretchRows(t, p.Graph, numbers, shift))
 			rows, size = nil, 0
 		}
@@ -411,8 +392,8 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	}
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, how.tableRoom(int(all)), machines)
-	if how.pieces {
+	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, tableRoom(how, int(all)), machines)
+	if how.Rows {
 		packed = 0
 		places := make([]int64, n)
 		for _, row := range pending {
@@ -467,20 +448,13 @@ func stretchRows(t *packer, g *model.Graph, numbers []uint64, shift int) int64 {
 	return slices.Max(bytes)
 }
 
-// expectedStacks describes a commitment's stacks with tensors of the widths that their
-// ranges need.
-func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
-	var stacks []*deviceStack
-	for i, part := range c.Parts {
-		if i > 0 && part.Stack == c.Parts[i-1].Stack {
-			stacks = append(stacks, stacks[i-1])
-			continue
-		}
-		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*Tensor, error) {
-			return &Tensor{Ptr: rowAlignment, Width: widthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
-		})
-		check(err) // there is none
-		stacks = append(stacks, &deviceStack{hostStack: *h})
+// Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
+// proved while the values of its stretch are there, as those of so many that follow each other
+// may be together.
+func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
+	how := m.Mode()
+	if !how.Values || !inOrder(p.Graph) {
+		return nil, 0
 	}
-	return stacks
+	return newStretches(p.Graph).of, how.Together()
 }

@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 
-	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
@@ -13,7 +12,7 @@ import (
 )
 
 // Opening implements backend.Backend.
-func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	if p := b.prepared; p != nil {
 		b.prepared = nil
 		<-p.done
@@ -27,8 +26,8 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 	return b.opening(ctx, o)
 }
 
-func (b *Backend) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	a := newScope(b.dev)
+func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	a := newScope(b.s.dev)
 	made := false
 	defer func() {
 		if !made { // for an error, or a panic
@@ -52,12 +51,12 @@ type prepared struct {
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
 // whose values are made again, wait for the claims.
-func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) {
-	if how := b.m.mode(); b.prepared != nil || how.pieces || how.stretches {
+func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
+	if how := b.s.m.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return
 	}
-	for _, m := range append([]*Machine{b.m}, b.team.Others...) {
-		need, spare := beside+packedMost(&o, 1+len(b.team.Others)), m.spare.Load()
+	for _, m := range append([]*Context{b.s.m}, b.team.Others...) {
+		need, spare := beside+packedMost(&o, 1+len(b.team.Others)), m.Spare()
 		if int64(m.free()) < need || spare > 0 && spare < need {
 			return
 		}
@@ -83,7 +82,7 @@ func packedMost(o *backend.Opening, machines int) int64 {
 }
 
 // unprepare gives back what has been prepared.
-func (b *Backend) unprepare() {
+func (b *Leader) unprepare() {
 	if p := b.prepared; p != nil {
 		b.prepared = nil
 		if <-p.done; p.passes != nil {
@@ -228,30 +227,4 @@ func (o *opening) Close() {
 	}
 	o.rows.release()
 	o.a.close()
-}
-
-// search looks for nonces on the device.
-type search struct {
-	a           *scope
-	state, best kernels.Ptr
-}
-
-func newSearch(a *scope) search {
-	return search{a, newArray[uint32](a, len(hash.Work{}.State)), newArray[uint64](a, 1)}
-}
-
-// smallest is a transcript.NonceSearch.
-func (s search) smallest(ctx context.Context, work *hash.Work) uint64 {
-	check(kernels.UploadSlice(s.a, s.state, work.State[:]))
-	check(kernels.UploadSlice(s.a, s.best, []uint64{field.P}))
-	// Twice as many as it takes on average are enough six times in seven.
-	batch := uint64(min(max(2<<work.Bits, 1<<10), 1<<22))
-	for first := uint64(0); first < field.P; first += batch {
-		check(ctx.Err())
-		check(kernels.SearchNonce(s.a, work, s.best, s.state, first, batch))
-		if nonce := fetch[uint64](s.a, s.best, 1)[0]; nonce < field.P {
-			return nonce
-		}
-	}
-	return field.P
 }

@@ -19,30 +19,32 @@ func TestPrepare(t *testing.T) {
 	for name, c := range map[string]struct {
 		memory, other, spare int
 		beside               int64
-		how                  mode
+		how                  Mode
 		want                 bool
 	}{
-		"room":           {1 << 16, 0, 0, 1000, mode{}, true},
-		"no room":        {1000 + int(packed) - 1, 0, 0, 1000, mode{}, false},
-		"just room":      {1000 + int(packed), 0, 0, 1000, mode{}, true},
-		"not on another": {1 << 16, 500, 0, 1000, mode{}, false},
-		"bound":          {1 << 16, 0, 1000 + int(packed) - 1, 1000, mode{}, false},
-		"within":         {1 << 16, 0, 1000 + int(packed), 1000, mode{}, true},
-		"in pieces":      {1 << 16, 0, 0, 1000, mode{pieces: true}, false},
-		"stretches":      {1 << 16, 0, 0, 1000, mode{drops: true, stretches: true}, false},
+		"room":           {1 << 16, 0, 0, 1000, Mode{}, true},
+		"no room":        {1000 + int(packed) - 1, 0, 0, 1000, Mode{}, false},
+		"just room":      {1000 + int(packed), 0, 0, 1000, Mode{}, true},
+		"not on another": {1 << 16, 500, 0, 1000, Mode{}, false},
+		"bound":          {1 << 16, 0, 1000 + int(packed) - 1, 1000, Mode{}, false},
+		"within":         {1 << 16, 0, 1000 + int(packed), 1000, Mode{}, true},
+		"in pieces":      {1 << 16, 0, 0, 1000, Mode{Rows: true}, false},
+		"stretches":      {1 << 16, 0, 0, 1000, Mode{Keys: true, Values: true}, false},
 	} {
-		m := NewMachine(devicetest.NewStreams(d, c.memory, nil))
-		m.setMode(func(x *mode) { *x = c.how })
-		m.spare.Store(int64(c.spare))
+		m := NewContext(devicetest.NewStreams(d, c.memory, nil))
+		m.SetMode(c.how)
+		m.SetSpare(int64(c.spare))
 		team := &Team{}
 		if c.other > 0 {
-			team.Others = []*Machine{NewMachine(devicetest.NewStreams(d, c.other, nil))}
+			team.Others = []*Context{NewContext(devicetest.NewStreams(d, c.other, nil))}
 		}
-		b := m.BackendWith(team, &model.Graph{}, nil)
+		s := NewStream(m, &model.Graph{}, nil)
+		b := NewLeader(s, team)
 		if b.Prepare(t.Context(), o, c.beside); (b.prepared != nil) != c.want {
 			t.Errorf("%s: prepared %v", name, b.prepared != nil)
 		}
 		b.Close() // the opening has no levels: what it fails with is dropped
+		s.Close()
 		if n := m.Traffic().Live; n != 0 {
 			t.Errorf("%s: %d bytes are left", name, n)
 		}

@@ -26,12 +26,12 @@ type deviceStack struct {
 }
 
 // newPacker returns one for rows of these groups, in their order.
-func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packer {
-	return b.newPackerOf(a, c, groups, b.find)
+func newPacker(b *Stream, a *scope, c backend.Commitment, groups []int) *packer {
+	return newPackerOf(b, a, c, groups, b.find)
 }
 
 // newPackerOf is newPacker with tensors that find returns.
-func (b *Backend) newPackerOf(a *scope, c backend.Commitment, groups []int, find func(model.TensorID) (*Tensor, error)) *packer {
+func newPackerOf(b *Stream, a *scope, c backend.Commitment, groups []int, find func(model.TensorID) (*Tensor, error)) *packer {
 	p := &packer{a: a, c: c, stacks: make([]*deviceStack, len(c.Groups))}
 	for from := 0; from < len(groups); {
 		// Groups behind each other, of one stack.
@@ -42,7 +42,7 @@ func (b *Backend) newPackerOf(a *scope, c backend.Commitment, groups []int, find
 		begin := uint64(c.Parts[first].First) << c.RowVars
 		last := groups[to-1]
 		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
-		s, err := b.newDeviceStack(a, c.Parts[first].Stack, begin, end, find)
+		s, err := newDeviceStack(b, a, c.Parts[first].Stack, begin, end, find)
 		if errors.Is(err, kernels.ErrMemory) {
 			return &packer{a: a, c: c, host: cpu.NewRows(b.g, b.w, c)}
 		}
@@ -56,7 +56,7 @@ func (b *Backend) newPackerOf(a *scope, c backend.Commitment, groups []int, find
 
 // newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
 // returns the error of a tensor that cannot be had.
-func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*deviceStack, error) {
+func newDeviceStack(b *Stream, a *scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*deviceStack, error) {
 	h, err := newHostStack(b.g, s, begin, end, find)
 	if err != nil {
 		return nil, err
@@ -179,4 +179,22 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 		p.host.FillRow(first+i, 0, row)
 		check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
 	}
+}
+
+// expectedStacks describes a commitment's stacks with tensors of the widths that their
+// ranges need.
+func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
+	var stacks []*deviceStack
+	for i, part := range c.Parts {
+		if i > 0 && part.Stack == c.Parts[i-1].Stack {
+			stacks = append(stacks, stacks[i-1])
+			continue
+		}
+		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*Tensor, error) {
+			return &Tensor{Ptr: rowAlignment, Width: widthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
+		})
+		check(err) // there is none
+		stacks = append(stacks, &deviceStack{hostStack: *h})
+	}
+	return stacks
 }

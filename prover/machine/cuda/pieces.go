@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -16,37 +15,28 @@ import (
 // A tensor that there is no room for goes through the device in pieces: ranges
 // of its first axis, one after the other.
 
-// defaultPiece is the size of a piece, in bytes, where no other is set.
-const defaultPiece = 1 << 28
-
-// pieceRows returns how many indexes of the first axis make a piece of at most
-// so many bytes, a power of two.
-func pieceRows(rowBytes, piece int) int {
-	return 1 << (bits.Len(uint(max(piece/rowBytes, 1))) - 1)
-}
-
 // restrict restricts a tensor of the graph, in pieces if there is no room for
 // it as a whole.
-func (b *Backend) restrict(r backend.Restriction) table {
-	shape := b.g.Tensors[r.Tensor].Shape
-	t, err := b.find(r.Tensor)
+func (b *Passes) restrict(r backend.Restriction) table {
+	shape := b.s.g.Tensors[r.Tensor].Shape
+	t, err := b.s.find(r.Tensor)
 	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
-		return restrictPieces(b.dev, shape, backend.Values(b.g, b.w, r.Tensor), b.m.piece, r)
+		return restrictPieces(b.s.dev, shape, backend.Values(b.s.g, b.s.w, r.Tensor), b.s.m.piece, r)
 	}
 	check(err)
-	return restrict(b.dev, shape, t.integers(), r)
+	return restrict(b.s.dev, shape, t.integers(), r)
 }
 
 // evalPieces is the evaluation of a tensor for which there is no room.
-func (b *Backend) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
+func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 	bound, point := make([][]field.QM31, len(shape)), x.Point
 	for a, d := range shape {
 		v := model.Log2Ceil(d)
 		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
 	}
 	t := b.restrict(backend.Restriction{Tensor: x.Tensor, Bound: bound})
-	defer b.dev.Free(t.at)
-	return fetch[field.QM31](b.dev, t.at, 1)[0]
+	defer b.s.dev.Free(t.at)
+	return fetch[field.QM31](b.s.dev, t.at, 1)[0]
 }
 
 // restrictPieces is restrict for values in the host's memory.

@@ -16,7 +16,7 @@ import (
 type program struct {
 	g       *model.Graph
 	weights model.Weights
-	homes   []*Machine // by chunk
+	homes   []*Context // by chunk
 	host    int        // entries from which on a tensor is the device's alone
 	parts   []*part
 	ops     []op
@@ -28,9 +28,9 @@ type program struct {
 
 // part is what a program does, and keeps, on one machine.
 type part struct {
-	m       *Machine
+	m       *Context
 	age     int // of the machine's weights when it was made
-	mode    mode
+	mode    Mode
 	records kernels.Records
 	code    kernels.Ptr // the records on the device
 
@@ -95,7 +95,7 @@ var mostByTerms, fewTerms = 1 << 20, 16
 // compiler makes a program.
 type compiler struct {
 	*program
-	machines []*Machine // of the parts
+	machines []*Context // of the parts
 	schedule *schedule  // of what comes before the step in hand, nil if nothing does
 	reads    []read     // of that step
 	sums     int        // the most accumulators of a step
@@ -103,7 +103,7 @@ type compiler struct {
 	used     int        // memory of the stretch so far
 }
 
-func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) (p *program, err error) {
+func compile(g *model.Graph, weights model.Weights, homes []*Context, host int) (p *program, err error) {
 	c := &compiler{program: &program{g: g, weights: weights, homes: homes, host: host}}
 	defer func() {
 		if err != nil {
@@ -114,13 +114,13 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	for _, m := range homes {
 		if c.part(m) == nil {
 			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.generation(), mode: m.mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
+			c.parts = append(c.parts, &part{m: m, age: m.generation(), mode: m.Mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
 				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
 	}
 	c.counts()
-	if p := c.parts[0]; p.mode.stretches && len(c.parts) == 1 && inOrder(g) {
-		c.stretches = newStretches(g).keep(p.mode.kept)
+	if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && inOrder(g) {
+		c.stretches = newStretches(g).keep(p.mode.Kept)
 		c.again = make([][]launch, c.stretches.n)
 	}
 	for i := range g.Steps {
@@ -145,7 +145,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	c.flush()
 	for _, p := range c.parts {
 		if p.code, err = kernels.NewSlice(p.m.dev, p.records.Words()); err != nil {
-			return nil, &MachineError{p.m, err}
+			return nil, &ContextError{p.m, err}
 		}
 	}
 	return c.program, nil
@@ -159,7 +159,7 @@ func (p *program) free() {
 	}
 }
 
-func (p *program) part(m *Machine) *part {
+func (p *program) part(m *Context) *part {
 	for _, x := range p.parts {
 		if x.m == m {
 			return x
@@ -310,7 +310,7 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		}
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && (!p.mode.drops && c.stretches == nil || x.N < c.host) {
+	if _, _, ok := keyTensor(c.g, i); !ok && (!p.mode.Keys && c.stretches == nil || x.N < c.host) {
 		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
 	}
 	switch {
@@ -474,7 +474,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 			return x.integers()
 		}
 		if !errors.Is(err, kernels.ErrMemory) {
-			check(&MachineError{p.m, err})
+			check(&ContextError{p.m, err})
 		}
 		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
 	case model.ByFormula:
@@ -511,7 +511,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 			err = kernels.CopyFrom(p.m.dev, r.bases(p).Resolve(here.At), from.m.dev, r.bases(from).Resolve(there.At), n*there.Width)
 		}
 		if errors.As(err, new(*kernels.SourceError)) {
-			return &MachineError{from.m, err}
+			return &ContextError{from.m, err}
 		}
 		return err
 	})

@@ -14,10 +14,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
 )
 
+// passes are those that are compared.
+type passes interface {
+	Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error)
+	Download(ctx context.Context, t backend.Table) ([]field.QM31, error)
+	Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error)
+	Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, error)
+	RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error)
+	ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error)
+}
+
 // restricted is a restriction's table.
-func restricted(t fataler, b backend.Backend, r backend.Restriction) []field.QM31 {
+func restricted(t fataler, b passes, r backend.Restriction) []field.QM31 {
 	table, err := b.Restrict(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +41,7 @@ func restricted(t fataler, b backend.Backend, r backend.Restriction) []field.QM3
 }
 
 // evaluated is the evaluation of tensor 0.
-func evaluated(t fataler, b backend.Backend, point []field.QM31) field.QM31 {
+func evaluated(t fataler, b passes, point []field.QM31) field.QM31 {
 	v, err := b.Eval(context.Background(), []backend.Evaluation{{Point: point}})
 	if err != nil {
 		t.Fatal(err)
@@ -72,10 +83,11 @@ func TestRestrict(t *testing.T) {
 			data[i] = int32(rng.Uint32()) >> (32 - bits)
 		}
 		g := &model.Graph{Tensors: []model.Tensor{{Kind: model.Witness, Shape: shape}}}
-		machine := NewMachine(dev)
+		machine := NewContext(dev)
 		defer machine.Close()
-		b, want := machine.Backend(g, values{data}), cpu.New(g, values{data})
-		defer b.Close()
+		stream := NewStream(machine, g, values{data})
+		defer stream.Close()
+		b, want := NewPasses(stream), cpu.New(g, values{data})
 		if !slices.Equal(restricted(t, b, r), restricted(t, want, r)) {
 			t.Fatalf("shape %v, keep %v, %d bits: the tables differ", shape, r.Keep, bits)
 		}

@@ -13,12 +13,6 @@ import (
 // all that the products with claims there and the fold to there take, are packed, read and
 // dropped.
 
-// PackInPieces says whether openings pack rows some at a time, for each pass, and not once for
-// all of them as they do if nothing is said. It is for openings, and estimates, that begin later.
-func (m *Machine) PackInPieces(pieces bool) {
-	m.setMode(func(x *mode) { x.pieces = pieces })
-}
-
 // pending says that a row is packed when a pass wants it.
 func (r byteRow) pending() bool { return r.at == 0 && r.width > 0 }
 
@@ -95,7 +89,7 @@ func (r *rows) withStretch(t *placed, groups []int, f func(p *packer)) {
 	a := newScope(r.a)
 	defer a.close()
 	defer r.b.leaveStretches()
-	f(r.b.newPacker(a, t.c, groups)) // the values are the device's
+	f(newPacker(r.b, a, t.c, groups)) // the values are the device's
 }
 
 // byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for

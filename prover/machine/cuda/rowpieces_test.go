@@ -32,11 +32,12 @@ func TestRowPieces(t *testing.T) {
 	for name, limit := range map[string]int{"on the device": 0, "on the host": 4} {
 		var want [][]byte // by row
 		for _, pieces := range []bool{false, true} {
-			m := NewMachine(d)
+			m := NewContext(d)
 			m.Limit(limit, piece)
-			m.PackInPieces(pieces)
-			b := m.Backend(w.g, w)
-			r := b.loadRows(t.Context(), newScope(b.dev), o).rows
+			m.SetMode(Mode{Rows: pieces})
+			b := NewStream(m, w.g, w)
+			r := newRows(b, newScope(b.dev), &o)
+			r.load(&o, [][]int{make([]int, len(c.TableRows(r.rowVars-c.RowVars)))}, 0)
 			bytesOf := func(x byteRow) []byte {
 				if x.width == 0 {
 					return nil

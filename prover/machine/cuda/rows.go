@@ -11,7 +11,7 @@ import (
 
 // rows are the rows of all trees on the device, those that are not another's.
 type rows struct {
-	b       *Backend
+	b       *Stream
 	a       *scope
 	packed  *scope // the rows that are not in their tensors
 	rowVars int
@@ -39,7 +39,7 @@ type placed struct {
 type rowRun struct{ first, n int }
 
 // newRows returns the rows of an opening on a device, without any.
-func (b *Backend) newRows(a *scope, o *backend.Opening) *rows {
+func newRows(b *Stream, a *scope, o *backend.Opening) *rows {
 	first := o.Params.Levels[0]
 	return &rows{b: b, a: a, packed: newScope(a), rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars)}
 }
@@ -47,7 +47,7 @@ func (b *Backend) newRows(a *scope, o *backend.Opening) *rows {
 // load packs the rows of a home that are not on the device as rows already, or leaves them
 // pending. homes are those of every tree's table rows.
 func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
-	inPieces := r.b.m.mode().pieces
+	inPieces := r.b.m.Mode().Rows
 	for i, c := range o.Commitments {
 		t := placed{shift: r.rowVars - c.RowVars, firstRow: o.RowOffsets[i]}
 		var own []uint64
@@ -74,7 +74,7 @@ func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 		t.numbers = own
 		groups := groupsWith(&c, own, t.shift)
 		if t.stretches = r.b.stretchesOf(&c, groups); t.stretches == nil {
-			t.packer = r.b.newPacker(r.packed, c, groups)
+			t.packer = newPacker(r.b, r.packed, c, groups)
 		} else {
 			t.packer = &packer{c: c}
 		}
@@ -238,7 +238,7 @@ func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 	}
 	out := newArray[field.M31](a, len(positions)*total)
 	check(kernels.FinishProducts(a, out, sums, len(positions), total, newCopy(a, ones), newCopy(a, constants)))
-	return split(fetch[field.M31](a, out, len(positions)*total), total)
+	return slices.Collect(slices.Chunk(fetch[field.M31](a, out, len(positions)*total), total))
 }
 
 // sumOfWeights returns the sum of the weights of evaluation at z of a row of 2^vars values.
@@ -280,13 +280,4 @@ func (t *placed) eachRows(r *rows, f func(rows []byteRow, pitch int)) {
 			some(p, numbers[from:to])
 		})
 	}
-}
-
-// split cuts a slice into pieces of n elements.
-func split(v []field.M31, n int) [][]field.M31 {
-	pieces := make([][]field.M31, len(v)/n)
-	for i := range pieces {
-		pieces[i] = v[i*n : (i+1)*n : (i+1)*n]
-	}
-	return pieces
 }

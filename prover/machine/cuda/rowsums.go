@@ -43,9 +43,6 @@ type hostPair struct{ whir.Pair }
 func (p *hostPair) round() whir.Sums  { return p.Round() }
 func (p *hostPair) bind(r field.QM31) { p.Bind(r) }
 
-// smallPair is the most entries that a table of a hostPair begins with.
-const smallPair = 1 << 13
-
 // close gives the tables back.
 func (s *rowSums) close() { s.a.close() }
 
@@ -53,29 +50,6 @@ func (s *rowSums) bind(r field.QM31) {
 	s.pair.bind(r)
 	s.point = append(s.point, r)
 	s.vars--
-}
-
-// chooseVars returns v, and the claims as they are taken.
-func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
-	planes, count := 0, 0
-	for _, x := range append([]*rows{r.rows}, r.others...) {
-		for _, row := range x.at {
-			planes += row.width
-			if row.width > 0 {
-				count++
-			}
-		}
-	}
-	list := claimsOf(q)
-	c := joinRows(list, r.rowVars)
-	how := r.b.m.mode()
-	room := how.tableRoom(planes * r.pitch)
-	if how.tables == 0 {
-		room = max(room, r.free/freeShare)
-	}
-	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
-	c.byPlace(len(r.at) >> vars)
-	return vars, c
 }
 
 // meanWidth returns how many planes rows have on average, 1 if there are none.
@@ -134,10 +108,10 @@ const leastVars = 4
 
 // tableRoom is what tables over K may take beside rows of so many bytes, whatever else a
 // device has to hold, within the bound that there is on them.
-func (m mode) tableRoom(bytes int) int {
+func tableRoom(m Mode, bytes int) int {
 	room := bytes/4 + tableBytes
-	if m.tables > 0 {
-		room = min(room, int(m.tables))
+	if m.Tables > 0 {
+		room = min(room, int(m.Tables))
 	}
 	return room
 }

@@ -98,7 +98,7 @@ func TestSumVars(t *testing.T) {
 		{layer(4096, 8), 4096, 12, 12}, // no tables at all
 		{layer(512, 320), 1 << 16, 7, 16},
 	} {
-		room := mode{}.tableRoom(c.rows << 18)
+		room := tableRoom(Mode{}, c.rows<<18)
 		v := sumVars(c.parts, rowTable{c.rows, 18, 1}, room, 1)
 		if v < c.min || v > c.max {
 			t.Errorf("%d parts, %d rows: %d variables, want %d to %d", len(c.parts), c.rows, v, c.min, c.max)

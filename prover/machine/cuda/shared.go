@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -17,6 +17,7 @@ import (
 // the first one are tables of K.
 type sharedRows struct {
 	*rows
+	leader *Leader
 	o      backend.Opening
 	others []*rows
 	shares shares // of the places of long rows, once they are dealt
@@ -25,8 +26,8 @@ type sharedRows struct {
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
 // as rows already.
-func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sharedRows {
-	r := &sharedRows{rows: b.newRows(a, &o), o: o}
+func (b *Leader) loadRows(ctx context.Context, a *scope, o backend.Opening) *sharedRows {
+	r := &sharedRows{rows: newRows(b.s, a, &o), leader: b, o: o}
 	domain := 0
 	for _, l := range o.Params.Levels[1:] {
 		domain = max(domain, l.LogDomain())
@@ -35,7 +36,7 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 	homes, used := b.dealRows(&o)
 	mates, numbers := b.mates(used)
 	for _, mate := range mates {
-		r.others = append(r.others, mate.newRows(newScope(mate.dev), &o))
+		r.others = append(r.others, newRows(mate, newScope(mate.dev), &o))
 	}
 	loaded := false
 	defer func() {
@@ -56,7 +57,7 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 
 // dealRows returns the home of every table row of every tree, as dealGroups numbers them: that
 // of the first group that it has a row of. used says which homes there are.
-func (b *Backend) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool) {
+func (b *Leader) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool) {
 	used = map[int]bool{}
 	for i := range o.Commitments {
 		c := &o.Commitments[i]
@@ -79,7 +80,7 @@ func (b *Backend) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool
 
 // together is that of b, for the rows of all machines.
 func (r *sharedRows) together(ctx context.Context, own func(), other func(i int, x *rows)) {
-	mates := make([]*Backend, len(r.others))
+	mates := make([]*Stream, len(r.others))
 	for i, x := range r.others {
 		mates[i] = x.b
 	}
@@ -93,27 +94,11 @@ func withAll[R any](r *sharedRows, f func() R) R {
 	if failed == nil {
 		return v
 	}
-	if !r.b.drop(failed) {
+	if !r.leader.drop(failed) {
 		check(failed)
 	}
 	r.takeBack()
 	return f()
-}
-
-// attempt returns what f returns, or the MachineError with which it gives up.
-func attempt[R any](f func() R) (v R, failed *MachineError) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case failure:
-			if !errors.As(p.err, &failed) {
-				panic(p)
-			}
-		default:
-			panic(p)
-		}
-	}()
-	return f(), nil
 }
 
 // takeBack loads the rows of all machines here.
@@ -202,6 +187,29 @@ func (r *sharedRows) done(a *scope, tables []sumOf) {
 	for i, x := range r.others {
 		x.a.Free(tables[i].at)
 	}
+}
+
+// chooseVars returns v, and the claims as they are taken.
+func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
+	planes, count := 0, 0
+	for _, x := range append([]*rows{r.rows}, r.others...) {
+		for _, row := range x.at {
+			planes += row.width
+			if row.width > 0 {
+				count++
+			}
+		}
+	}
+	list := claimsOf(q)
+	c := joinRows(list, r.rowVars)
+	how := r.b.m.Mode()
+	room := tableRoom(how, planes*r.pitch)
+	if how.Tables == 0 {
+		room = max(room, r.free/freeShare)
+	}
+	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
+	c.byPlace(len(r.at) >> vars)
+	return vars, c
 }
 
 // begin computes the dots.
@@ -293,7 +301,7 @@ func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) 
 		parts := make([][][]field.M31, len(all))
 		r.together(ctx, func() { parts[0] = r.rows.columns(tree, positions) }, func(i int, x *rows) { parts[i+1] = x.columns(tree, positions) })
 		total := r.trees[tree].c.Rows()
-		values := split(make([]field.M31, total*len(positions)), total)
+		values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
 		parallel.For(len(positions), 1, func(from, to int) {
 			for k := from; k < to; k++ {
 				for i, x := range all {

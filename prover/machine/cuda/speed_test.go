@@ -60,7 +60,7 @@ func TestSpeedSumcheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	to := sums{dev, box}
+	to := results{dev, box}
 	const vars, runs = 22, 200
 	values := randomVec(rand.New(rand.NewPCG(1, 2)), 1<<vars)
 	from := newCopy(dev, values)

@@ -52,7 +52,7 @@ func (s *splitTables) attempt(f func()) {
 	if failed == nil {
 		return
 	}
-	if !s.r.b.drop(failed) {
+	if !s.r.leader.drop(failed) {
 		check(failed)
 	}
 	s.r.takeBack()

@@ -7,7 +7,6 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
-	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // Values of a run that are not kept. Chunks that follow each other are a stretch. What steps of
@@ -159,39 +158,6 @@ func inOrder(g *model.Graph) bool {
 	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
 }
 
-// KeepValues says whether forward passes keep all values, as they do if nothing is said.
-// Otherwise stretches of the circuit are run again for theirs, and no keys are kept. It is for
-// passes, and estimates, that begin later.
-func (m *Machine) KeepValues(keep bool) {
-	m.setMode(func(x *mode) { x.stretches = !keep })
-}
-
-// KeepStretches says of how many stretches values are kept where others' are made again: the
-// first ones. It is for passes, and estimates, that begin later.
-func (m *Machine) KeepStretches(n int) {
-	m.setMode(func(x *mode) { x.kept = n })
-}
-
-// MakeAhead says whether values of a stretch are made while chunks of the one before are
-// proved, so that lanes need not wait for each other: there are two at a time then. It is for
-// proofs, and estimates, that begin later.
-func (m *Machine) MakeAhead(ahead bool) {
-	m.setMode(func(x *mode) { x.ahead = ahead })
-}
-
-// together is how many stretches have values on the device at once.
-func (m mode) together() int {
-	if m.ahead {
-		return 2
-	}
-	return 1
-}
-
-// forward is what a program depends on.
-func (m mode) forward() mode {
-	return mode{drops: m.drops || m.stretches, stretches: m.stretches, kept: m.kept}
-}
-
 // madeStretch are the values of a stretch that have been made again.
 type madeStretch struct {
 	at    kernels.Ptr
@@ -293,61 +259,61 @@ func (r *Run) with(p *part, s *slot, f func(t *Tensor) error) error {
 // ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
 // is not kept is there until the backend leaves its stretch. It gives up if there is no room for
 // that: the host's values, for which there might be, would be those of a run there.
-func (b *Backend) ofRun(of func(*part) (slot, bool)) *Tensor {
-	p := b.run.part(b.m)
+func (s *Stream) ofRun(of func(*part) (slot, bool)) *Tensor {
+	p := s.run.part(s.m)
 	if p == nil {
 		return nil
 	}
-	s, ok := of(p)
+	x, ok := of(p)
 	if !ok {
 		return nil
 	}
-	if s.kept() {
-		return b.run.tensorAt(p, &s, 0)
+	if x.kept() {
+		return s.run.tensorAt(p, &x, 0)
 	}
-	again, err := b.stretch(s.stretch)
+	again, err := s.stretch(x.stretch)
 	check(err)
-	return b.run.tensorAt(p, &s, again)
+	return s.run.tensorAt(p, &x, again)
 }
 
 // stretch returns the memory of a stretch, which the backend has entered.
-func (b *Backend) stretch(k int) (kernels.Ptr, error) {
-	if at, ok := b.in[k]; ok {
+func (s *Stream) stretch(k int) (kernels.Ptr, error) {
+	if at, ok := s.in[k]; ok {
 		return at, nil
 	}
-	at, err := b.run.enter(b.dev.Device, b.run.part(b.m), k)
-	if err == nil && b.run.stretches != nil {
-		b.in[k] = at
+	at, err := s.run.enter(s.dev.Device, s.run.part(s.m), k)
+	if err == nil && s.run.stretches != nil {
+		s.in[k] = at
 	}
 	return at, err
 }
 
 // leaveStretches leaves those that the backend has entered, once what it has enqueued is done.
-func (b *Backend) leaveStretches() {
-	if len(b.in) == 0 {
+func (s *Stream) leaveStretches() {
+	if len(s.in) == 0 {
 		return
 	}
-	_ = b.dev.Sync() // an error is told by the next operation
-	for k := range b.in {
-		b.run.leaveStretch(k)
+	_ = s.dev.Sync() // an error is told by the next operation
+	for k := range s.in {
+		s.run.leaveStretch(k)
 	}
-	clear(b.in)
+	clear(s.in)
 }
 
 // stretchesOf divides groups of a commitment by the stretches that make their values again, and
 // returns nil if they are kept.
-func (b *Backend) stretchesOf(c *backend.Commitment, groups []int) [][]int {
-	if b.run == nil || b.run.stretches == nil || b.run.part(b.m) == nil {
+func (s *Stream) stretchesOf(c *backend.Commitment, groups []int) [][]int {
+	if s.run == nil || s.run.stretches == nil || s.run.part(s.m) == nil {
 		return nil
 	}
 	var all [][]int
 	last := -1
 	for _, i := range groups {
-		t := &b.g.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+		t := &s.g.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
 		if t.Kind != model.Witness {
 			return nil
 		}
-		if k := b.run.stretches.of[t.Chunk]; k != last {
+		if k := s.run.stretches.of[t.Chunk]; k != last {
 			all, last = append(all, nil), k
 		}
 		all[len(all)-1] = append(all[len(all)-1], i)
@@ -355,13 +321,7 @@ func (b *Backend) stretchesOf(c *backend.Commitment, groups []int) [][]int {
 	return all
 }
 
-// Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
-// proved while the values of its stretch are there, as those of so many that follow each other
-// may be together.
-func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
-	how := m.mode()
-	if !how.stretches || !inOrder(p.Graph) {
-		return nil, 0
-	}
-	return newStretches(p.Graph).of, how.together()
+// tensorNeed is what a tensor takes in the narrowest type that holds its range.
+func tensorNeed(t *model.Tensor) int64 {
+	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
 }

@@ -84,10 +84,10 @@ func TestStretches(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := devicetest.NewStreams(devicetest.Open(t), 1<<30, nil)
-	m := NewMachine(d)
+	m := NewContext(d)
 	m.SetLanes(3)
-	m.KeepValues(false)
-	wit, err := forward.RunOn(t.Context(), m, g, w, inputs)
+	m.SetMode(Mode{Values: true})
+	wit, err := forward.RunOn(t.Context(), &Forward{Homes: []*Context{m}}, g, w, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,14 +105,14 @@ func TestStretches(t *testing.T) {
 		}
 	}
 	// Two lanes in two stretches at once.
-	on := m.Backend(g, wit)
-	var lanes []*Backend
+	on := NewStream(m, g, wit)
+	var lanes []*Stream
 	for k := range 2 {
 		l, err := on.Lane(k + 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lanes = append(lanes, l.(*Backend))
+		lanes = append(lanes, l)
 	}
 	for _, id := range []model.TensorID{3, model.TensorID(len(g.Tensors) - 4), 2, model.TensorID(len(g.Tensors) - 3)} {
 		for _, b := range lanes {

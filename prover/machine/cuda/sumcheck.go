@@ -23,7 +23,7 @@ var threeFrom, threeMost = 1 << 17, 8
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
-	sums
+	results
 	a      *scope // of its memory, the tables included
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
@@ -51,7 +51,7 @@ const mostPoints = 1 << 12
 // newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
 func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
-	b := &batch{sums: sums{a, box}, a: a, insts: insts}
+	b := &batch{results: results{a, box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.rounds = insts[b.order[0]].vars
 	return b

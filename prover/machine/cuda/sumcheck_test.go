@@ -19,18 +19,18 @@ import (
 func newDevice(t testing.TB) kernels.Device {
 	s := newScope(devicetest.Open(t))
 	t.Cleanup(func() {
-		if len(s.live) > 0 {
-			t.Errorf("%d allocations were not freed", len(s.live))
+		if s.Live() > 0 {
+			t.Errorf("%d bytes were not freed", s.Live())
 		}
 	})
 	return s
 }
 
 // newSums returns what brings sums from such a device, a few at once through its mailbox.
-func newSums(t testing.TB) sums { return newSumsOn(t, newDevice(t), 64) }
+func newSums(t testing.TB) results { return newSumsOn(t, newDevice(t), 64) }
 
 // newSumsOn is newSums of a device, with a mailbox of so many words.
-func newSumsOn(t testing.TB, dev kernels.Device, words int) sums {
+func newSumsOn(t testing.TB, dev kernels.Device, words int) results {
 	box, err := dev.NewMailbox(words)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func newSumsOn(t testing.TB, dev kernels.Device, words int) sums {
 			t.Error(err)
 		}
 	})
-	return sums{dev, box}
+	return results{dev, box}
 }
 
 func randomQM31(rng *rand.Rand) field.QM31 {

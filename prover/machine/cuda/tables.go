@@ -14,7 +14,7 @@ import (
 
 // tables are the tables f and q of whir.Passes.
 type tables struct {
-	b    *Backend
+	b    *Stream
 	a    *scope
 	code *encoder
 	f, q kernels.Ptr
@@ -24,7 +24,7 @@ type tables struct {
 
 // round returns the sums of the next round.
 func (t *tables) round() whir.Sums {
-	words := sums{t.a, t.b.mailbox()}.read(2*kernels.SumWords, func(p kernels.Post) error {
+	words := results{t.a, t.b.mailbox()}.read(2*kernels.SumWords, func(p kernels.Post) error {
 		if len(t.r) == 0 {
 			return kernels.PairRound(t.a, t.f, t.q, t.n, p)
 		}
@@ -111,7 +111,7 @@ func (t *tables) commit(suite hash.Suite, l soundness.Level) *foldedRow {
 	r := &foldedRow{a: t.a, rows: n, domain: l.LogDomain(), words: t.code.words(n, l.LogDomain())}
 	t.code.encode(r.words, values, n, l.RowVars, r.domain)
 	groups := suite.Groups(n)
-	r.nodes = t.b.newNodes(suite, r.domain, func(leaves kernels.Ptr) {
+	r.nodes = newNodes(t.b, suite, r.domain, func(leaves kernels.Ptr) {
 		h, words := &leafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
 		for _, n := range groups {
 			check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
@@ -142,5 +142,5 @@ func (r *foldedRow) columns(positions []uint64) [][]field.M31 {
 	defer a.close()
 	leaves := newArray[field.M31](a, r.rows*len(positions))
 	check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, newCopy(a, positions), len(positions)))
-	return split(fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows)
+	return slices.Collect(slices.Chunk(fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows))
 }

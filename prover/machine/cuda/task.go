@@ -30,7 +30,7 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // keys that fit into fewer bytes than their table's range. Weights for which there is
 // no room as a whole take a piece more.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
-	key := taskKey{f, threshold, m.mode()}
+	key := taskKey{f, threshold, m.Mode()}
 	bytes, ok := m.needs.task(p, key)
 	if !ok {
 		if bytes, err = m.follow(p, key); err != nil {
@@ -139,7 +139,7 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	}
 	n := model.Size(t.g.Steps[s.Step].Shape)
 	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
-	if t.mode.forward().drops && t.worth(n) {
+	if t.mode.Forward().Keys && t.worth(n) {
 		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
 	}
 }
@@ -243,7 +243,7 @@ func (t *follower) find(n int) {
 			}
 		}
 	}
-	evaluate(sums{t.dev, t.box}, evals)
+	evaluate(results{t.dev, t.box}, evals)
 	first := len(t.tables)
 	for ; t.node < n; t.node++ {
 		if node := &t.f.Nodes[t.node]; node.Kind == plan.SumValue {
@@ -327,7 +327,7 @@ func (t *follower) inner(first int) {
 		t.upload(&pair[1])
 		insts = append(insts, sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.sums[i].Eq))})
 	}
-	inner(sums{t.dev, t.box}, insts)
+	inner(results{t.dev, t.box}, insts)
 }
 
 // upload puts a table on the device if it is not there.

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
@@ -18,30 +17,6 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
-
-// manyFixed are fixed tensors of all widths, as a graph and as a witness.
-type manyFixed struct {
-	g *model.Graph
-	w model.Weights
-}
-
-func (m manyFixed) Fixed(id model.TensorID) ints.Ints { return m.w[id] }
-func (manyFixed) Tensor(model.TensorID) []int32       { panic("there is none") }
-func (manyFixed) StepKeys(int) []int32                { panic("there are none") }
-
-func newManyFixed(rng *rand.Rand, shapes ...[]int) manyFixed {
-	m := manyFixed{g: &model.Graph{}}
-	for i, shape := range shapes {
-		bits := []int{8, 16, 31}[i%3]
-		m.g.Tensors = append(m.g.Tensors, model.Tensor{Kind: model.Fixed, Shape: shape, Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1})
-		v := make([]int32, model.Size(shape))
-		for j := range v {
-			v[j] = int32(rng.Uint32()) >> (32 - bits)
-		}
-		m.w = append(m.w, ints.Of(v))
-	}
-	return m
-}
 
 // TestTeam: a commitment of many groups has the digests of the CPU's, whatever machines
 // share it, of whatever memory and however they fail, and nothing is left on any of them.
@@ -134,8 +109,8 @@ func TestTeam(t *testing.T) {
 			streams, machines = append(streams, s), append(machines, m)
 		}
 		told := 0
-		team := &Team{Others: machines[1:], Lost: func(err *MachineError) {
-			if told++; err.Machine != machines[len(machines)-1] || !errors.Is(err, lost) {
+		team := &Team{Others: contexts(machines[1:]), Lost: func(err *ContextError) {
+			if told++; err.On != machines[len(machines)-1].Context || !errors.Is(err, lost) {
 				t.Errorf("%s: told of %v", c2.name, err)
 			}
 		}}
@@ -184,7 +159,7 @@ func TestTeam(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a, other := NewMachine(devicetest.NewStreams(d, large, nil)), NewMachine(devicetest.NewStreams(d, large, nil))
-	b := a.BackendWith(&Team{Others: []*Machine{other}}, m.g, m)
+	b := a.BackendWith(&Team{Others: []*Context{other.Context}}, m.g, m)
 	if _, err := b.Commit(ctx, c); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
@@ -214,7 +189,7 @@ func TestTeamOfGPUs(t *testing.T) {
 	defer b.Close()
 	defer a.Close()
 	var roots []hash.Digest
-	for _, team := range []*Team{{}, {}, {Others: []*Machine{b}}, {Others: []*Machine{b}}} {
+	for _, team := range []*Team{{}, {}, {Others: []*Context{b.Context}}, {Others: []*Context{b.Context}}} {
 		x := a.BackendWith(team, m.g, m)
 		began := time.Now()
 		tree, err := x.Commit(t.Context(), c)
@@ -235,33 +210,10 @@ func TestTeamOfGPUs(t *testing.T) {
 	}
 }
 
-// TestPeers: a fixed tensor that one machine has the other copies, and what has gone there
-// through its queue is what it reads.
-func TestPeers(t *testing.T) {
-	d := devicetest.Open(t)
-	on := []*devicetest.Streams{devicetest.NewStreams(d, 1<<20, nil), devicetest.NewStreams(d, 1<<20, nil)}
-	for _, lanes := range []int{1, 2} {
-		a, b := NewMachine(on[0]), NewMachine(on[1])
-		a.SetLanes(lanes)
-		values := ints.Int16s{1, -2, 300, 4}
-		if _, err := a.Resident(values); err != nil {
-			t.Fatal(err)
-		}
-		x, err := b.residentOn(b.dev, values, []*Machine{b, a})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]int16, 4)
-		if err := kernels.DownloadSlice(b.dev, got, x.Ptr); err != nil || !slices.Equal(got, values) {
-			t.Errorf("%d lanes: %v, %v", lanes, got, err)
-		}
-		if x := b.Traffic(); x.Uploaded != 0 || x.Copied != 8 {
-			t.Errorf("%d lanes: %+v", lanes, x)
-		}
-		a.Close()
-		b.Close()
-		if err := errors.Join(a.Drain(0), b.Drain(0)); err != nil || a.Traffic().Live+b.Traffic().Live != 0 {
-			t.Error("memory is left", err)
-		}
+func contexts(machines []*Machine) []*Context {
+	var all []*Context
+	for _, m := range machines {
+		all = append(all, m.Context)
 	}
+	return all
 }

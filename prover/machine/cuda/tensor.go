@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"errors"
+	"math"
+	"math/bits"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -121,3 +123,28 @@ func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) e
 	}
 	return nil
 }
+
+// widthOfRange returns the bytes of the narrowest type for a range.
+func widthOfRange(lo, hi int64) int {
+	switch {
+	case lo == 0 && hi == 0: // not stated
+		return 4
+	case lo >= math.MinInt8 && hi <= math.MaxInt8:
+		return 1
+	case lo >= math.MinInt16 && hi <= math.MaxInt16:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// defaultPiece is the size of a piece, in bytes, where no other is set.
+const defaultPiece = 1 << 28
+
+// pieceRows returns how many indexes of the first axis make a piece of at most
+// so many bytes, a power of two.
+func pieceRows(rowBytes, piece int) int {
+	return 1 << (bits.Len(uint(max(piece/rowBytes, 1))) - 1)
+}
+
+func (t *Tensor) integers() kernels.Integers { return kernels.Integers{At: t.Ptr, Width: t.Width} }

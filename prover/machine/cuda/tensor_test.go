@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestTensorPanic(t *testing.T) {
 
 func TestResident(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
-	m := NewMachine(d)
+	m := NewContext(d)
 	values := ints.Int16s{1, 2, 3, 4}
 	a, err := m.Resident(values)
 	if err != nil {
@@ -112,5 +113,36 @@ func TestResident(t *testing.T) {
 	m.Close()
 	if d.Live() != 0 {
 		t.Errorf("%d bytes left", d.Live())
+	}
+}
+
+// TestPeers: a fixed tensor that one machine has the other copies, and what has gone there
+// through its queue is what it reads.
+func TestPeers(t *testing.T) {
+	d := devicetest.Open(t)
+	on := []*devicetest.Streams{devicetest.NewStreams(d, 1<<20, nil), devicetest.NewStreams(d, 1<<20, nil)}
+	for _, lanes := range []int{1, 2} {
+		a, b := NewContext(on[0]), NewContext(on[1])
+		a.SetLanes(lanes)
+		values := ints.Int16s{1, -2, 300, 4}
+		if _, err := a.Resident(values); err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.residentOn(b.dev, values, []*Context{b, a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]int16, 4)
+		if err := kernels.DownloadSlice(b.dev, got, x.Ptr); err != nil || !slices.Equal(got, values) {
+			t.Errorf("%d lanes: %v, %v", lanes, got, err)
+		}
+		if x := b.Traffic(); x.Uploaded != 0 || x.Copied != 8 {
+			t.Errorf("%d lanes: %+v", lanes, x)
+		}
+		a.Close()
+		b.Close()
+		if err := errors.Join(a.Drain(0), b.Drain(0)); err != nil || a.Traffic().Live+b.Traffic().Live != 0 {
+			t.Error("memory is left", err)
+		}
 	}
 }

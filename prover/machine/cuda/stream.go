@@ -1,0 +1,149 @@
+package cuda
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A Stream is a stream of a device with the witness of one proof. Through it passes find tensors and the
+// keys of look-ups. It is for one goroutine at a time.
+type Stream struct {
+	m   *Context
+	g   *model.Graph
+	w   backend.Witness
+	dev *scope
+	run *Run // that has made the witness, if that was on devices
+
+	values *tensorSet // of all streams
+	isLane bool       // the values are another stream's
+	keys   map[int]*stepKeys
+	in     map[int]kernels.Ptr // segments of the run that are read, and their memory
+	box    kernels.Mailbox     // nil until wanted
+	closed bool
+}
+
+// tensorSet are the tensors of one witness on a device that are not fixed, for all streams. A tensor comes when
+// a stream first wants it, from the device where a run has left it or from the host. It stays until the first
+// stream is closed: then all that reads it has been waited for.
+type tensorSet struct {
+	peers   []*Context // which may have fixed tensors
+	mu      sync.Mutex
+	tensors map[model.TensorID]*value
+}
+
+type value struct {
+	mu sync.Mutex // while it is on its way
+	t  *Tensor
+}
+
+// NewStream returns the first stream of a device for a witness of g. Fixed tensors may be copied from peers.
+func NewStream(m *Context, g *model.Graph, w backend.Witness, peers ...*Context) *Stream {
+	return newStream(m, g, w, m.dev, &tensorSet{peers: slices.Clone(peers), tensors: map[model.TensorID]*value{}}, false)
+}
+
+func newStream(m *Context, g *model.Graph, w backend.Witness, dev kernels.Device, v *tensorSet, isLane bool) *Stream {
+	return &Stream{m: m, g: g, w: w, dev: newScope(dev), run: keptOf(w), values: v, isLane: isLane, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
+}
+
+// Lane returns stream n of the device for the same witness, which is closed before s is.
+func (s *Stream) Lane(n int) (*Stream, error) {
+	dev, err := kernels.LaneOf(s.m.dev, n)
+	if err != nil {
+		return nil, err
+	}
+	return newStream(s.m, s.g, s.w, dev, s.values, true), nil
+}
+
+// DeviceWitness is a witness that has tensors on the device already.
+type DeviceWitness interface {
+	backend.Witness
+	// DeviceTensor returns a tensor, or nil for one that is not there. It stays
+	// the witness's own.
+	DeviceTensor(id model.TensorID) *Tensor
+}
+
+// tensor is find, and gives up after an error.
+func (s *Stream) tensor(id model.TensorID) *Tensor {
+	t, err := s.find(id)
+	check(err)
+	return t
+}
+
+// find returns a tensor of any kind on the device: fixed tensors those of the context, others uploaded once for all
+// streams. Where there is no room for it, the error wraps kernels.ErrMemory.
+func (s *Stream) find(id model.TensorID) (*Tensor, error) {
+	if w, ok := s.w.(DeviceWitness); ok {
+		if t := w.DeviceTensor(id); t != nil {
+			return t, nil
+		}
+	}
+	if s.run != nil {
+		if t := s.ofRun(ofTensor(id)); t != nil {
+			return t, nil
+		}
+	}
+	if s.g.Tensors[id].Kind == model.Fixed {
+		return s.m.residentOn(s.dev.Device, s.w.Fixed(id), s.values.peers)
+	}
+	return s.bring(id)
+}
+
+// bring returns a tensor that is not fixed, and brings it where no stream has before.
+func (s *Stream) bring(id model.TensorID) (*Tensor, error) {
+	s.values.mu.Lock()
+	v := s.values.tensors[id]
+	if v == nil {
+		v = &value{}
+		s.values.tensors[id] = v
+	}
+	s.values.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.t != nil {
+		return v.t, nil
+	}
+	var err error
+	if s.run != nil {
+		v.t, err = s.run.bring(s.dev.Device, ofTensor(id))
+	}
+	if v.t == nil && err == nil {
+		v.t, err = s.m.newTensor(s.dev.Device, backend.Values(s.g, s.w, id))
+	}
+	return v.t, err
+}
+
+// mailbox returns the stream's mailbox.
+func (s *Stream) mailbox() kernels.Mailbox {
+	if s.box == nil {
+		var err error
+		s.box, err = s.m.takeBox(s.dev.Device)
+		check(err)
+	}
+	return s.box
+}
+
+// results brings what launches leave in the stream's mailbox.
+func (s *Stream) results() results { return results{s.dev, s.mailbox()} }
+
+// Close frees what is the stream's, and with the first stream the tensors of all. No other may be at work then.
+func (s *Stream) Close() {
+	s.closed = true
+	s.dev.close()
+	s.leaveStretches()
+	if !s.isLane {
+		for _, v := range s.values.tensors {
+			if v.t != nil {
+				v.t.Free(s.m.dev)
+			}
+		}
+		clear(s.values.tensors)
+	}
+	if s.box != nil {
+		s.m.giveBox(s.dev.Device, s.box)
+		s.box = nil
+	}
+}
