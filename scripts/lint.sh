@@ -54,6 +54,22 @@ if [ -n "$above" ]; then
 	echo "$above" >&2
 	exit 1
 fi
+# So with the rooms of the GPU backend; sums and open do not import each other.
+above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./prover/machine/cuda/... | awk '
+	function room(p) {
+		if (p ~ /\/cuda\/device$/) return 1
+		if (p ~ /\/cuda\/run$/) return 2
+		if (p ~ /\/cuda\/(sums|open)$/) return 3
+		if (p ~ /\/cuda\/peers$/) return 4
+		if (p ~ /\/machine\/cuda$/) return 5
+		return 0
+	}
+	room($2) > room($1) || room($2) == 3 && room($1) == 3')
+if [ -n "$above" ]; then
+	echo "lint: these packages import a room of the GPU backend beside or above their own:" >&2
+	echo "$above" >&2
+	exit 1
+fi
 # What makes keys must give the same bits on every architecture: no compiler may
 # fuse a product of floats with a sum. (A conversion of the product forbids it;
 # internal/elementary, which fuses on purpose, has a test of its own.)

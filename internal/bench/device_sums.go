@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -141,7 +142,7 @@ func logupKernels(b *deviceBench) {
 }
 
 // operands is a witness of int8 matrices that are on the device.
-type operands []*cuda.Tensor
+type operands []*device.Tensor
 
 // Fixed implements backend.Witness.
 func (operands) Fixed(model.TensorID) ints.Ints { panic("bench: the operands are on the device") }
@@ -153,7 +154,7 @@ func (operands) Tensor(model.TensorID) []int32 { panic("bench: the operands are 
 func (operands) StepKeys(int) []int32 { panic("bench: products have no look-ups") }
 
 // DeviceTensor implements cuda.DeviceWitness.
-func (o operands) DeviceTensor(id model.TensorID) *cuda.Tensor { return o[id] }
+func (o operands) DeviceTensor(id model.TensorID) *device.Tensor { return o[id] }
 
 // sumcheckSteps are whole sumchecks and one whole product, transcript included.
 func sumcheckSteps(b *deviceBench) {

@@ -71,7 +71,7 @@ func TestDeviceMLP(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := cuda.NewMachine(gpu)
-	m.Limit(0, 1<<30) // pieces as large as the command's
+	m.Piece = 1 << 30 // pieces as large as the command's
 	need := m.Need(p)
 	memory, err := gpu.Memory()
 	if err != nil {

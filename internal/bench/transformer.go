@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -68,7 +69,7 @@ type products struct {
 	list    []matrix
 	tokens  int
 	graph   *model.Graph
-	tensors []*cuda.Tensor
+	tensors []*device.Tensor
 }
 
 // Fixed implements backend.Witness: everything is on the device.
@@ -85,7 +86,7 @@ func (p *products) Tensor(id model.TensorID) []int32 { return ints.All(p.Fixed(i
 func (p *products) StepKeys(int) []int32 { panic("bench: products have no look-ups") }
 
 // DeviceTensor implements cuda.DeviceWitness.
-func (p *products) DeviceTensor(id model.TensorID) *cuda.Tensor { return p.tensors[id] }
+func (p *products) DeviceTensor(id model.TensorID) *device.Tensor { return p.tensors[id] }
 
 func (p *products) free() {
 	for _, t := range p.tensors {
@@ -167,7 +168,7 @@ func (p *products) generate() error {
 			if err != nil {
 				return err
 			}
-			p.tensors = append(p.tensors, &cuda.Tensor{Ptr: ptr, Len: model.Size(s.shape), Width: 1})
+			p.tensors = append(p.tensors, &device.Tensor{Ptr: ptr, Len: model.Size(s.shape), Width: 1})
 			p.graph.Tensors = append(p.graph.Tensors, model.Tensor{Name: m.name, Kind: s.kind, Shape: s.shape, Min: -128, Max: 127})
 			if err := kernels.Random(p.dev, ptr, words, uint64(2*i)); err != nil {
 				return err

@@ -13,6 +13,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -31,7 +33,7 @@ type Set struct {
 	// threshold is a number of entries: a step of a proof over fewer is done on the processor.
 	threshold int
 	// forward is a number of entries too: the forward pass runs on a GPU if one of its steps
-	// computes or multiplies a tensor of at least so many. −1 has cuda.Worth decide.
+	// computes or multiplies a tensor of at least so many. −1 has run.Worth decide.
 	forward int
 
 	mu       sync.Mutex
@@ -101,7 +103,7 @@ func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx
 	}
 	defer func() {
 		for _, g := range d.gpus {
-			g.machine.SetSharing(len(d.gpus))
+			g.machine.Sharing = len(d.gpus)
 		}
 	}()
 	var errs []error
@@ -153,11 +155,11 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 	if o.CheckMemory {
 		g.streams = 1
 	}
-	g.machine.SetLanes(g.streams)
+	g.machine.Streams = g.streams
 	var ok bool
 	if g.free, ok = available(dev); ok {
 		g.piece = min(g.free, int(Share{Memory: o.MemoryBudget}.bytes())) / 8
-		g.machine.Limit(g.free/2, g.piece)
+		g.machine.MaxResident, g.machine.Piece = g.free/2, g.piece
 	}
 	return g, nil
 }
@@ -216,7 +218,7 @@ func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	}
 	for _, g := range d.gpus {
 		if g.free > 0 {
-			g.machine.Limit(max(1, g.free-int(g.settle(p, runs).Working())), g.piece)
+			g.machine.MaxResident, g.machine.Piece = max(1, g.free-int(g.settle(p, runs).Working())), g.piece
 		}
 	}
 }
@@ -321,7 +323,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 		if first == nil || !f.worth(g) {
 			return nil, nil
 		}
-		on := &cuda.Forward{Host: f.threshold, Homes: []*cuda.Context{first.machine.Context}}
+		on := &run.Forward{Host: f.threshold, Homes: []*device.Context{first.machine.Context}}
 		if len(f.homes) > 0 {
 			on.Homes = nil
 		}
@@ -332,7 +334,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 			on.Homes = append(on.Homes, f.gpus[home].machine.Context)
 		}
 		kept, err := on.Run(ctx, g, weights, inputs)
-		var failed *cuda.ContextError
+		var failed *device.Error
 		if err == nil || ctx.Err() != nil || f.required || !errors.As(err, &failed) {
 			return kept, err
 		}
@@ -376,7 +378,7 @@ func largest(g *model.Graph) int {
 // worth says whether a forward pass goes to a GPU.
 func (d *Set) worth(g *model.Graph) bool {
 	if d.forward < 0 {
-		return cuda.Worth(g, d.threshold)
+		return run.Worth(g, d.threshold)
 	}
 	return largest(g) >= d.forward
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
-	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -143,8 +144,8 @@ func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) 
 const shared = 64
 
 // team lists the GPUs that help one GPU commit.
-func (d *Set) team(on *gpu, warn Log) *cuda.Team {
-	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.ContextError) {
+func (d *Set) team(on *gpu, warn Log) *peers.Group {
+	t := &peers.Group{Least: shared * d.threshold, Lost: func(failed *device.Error) {
 		for _, g := range d.gpus {
 			if g.machine.Context == failed.On {
 				d.fail(g, warn, failed)

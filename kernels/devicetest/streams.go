@@ -273,6 +273,9 @@ func (s *Streams) Free(p kernels.Ptr) {
 		return
 	}
 	s.on.mu.Lock()
+	if _, ok := s.on.sizes[p]; !ok {
+		panic(fmt.Sprintf("devicetest: memory at %#x is freed twice, or is another device's", p))
+	}
 	s.on.live -= s.on.sizes[p]
 	delete(s.on.sizes, p)
 	s.on.mu.Unlock()

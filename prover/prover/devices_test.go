@@ -20,6 +20,9 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
+	cudarun "github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -90,10 +93,8 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		if c.gpus != nil {
 			m = cuda.NewMachine(c.gpus[i])
 		}
-		m.SetLanes(c.lanes)
-		m.KeepKeys(!c.drops)
-		m.KeepValues(!c.again)
-		m.MakeAhead(c.ahead)
+		m.Streams = c.lanes
+		m.SetMode(device.Mode{Keys: c.drops, Values: c.again, Ahead: c.ahead})
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
 			if err != nil {
@@ -104,10 +105,10 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
 		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Stretches: m.Stretches, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
-			team := &cuda.Team{}
+			team := &peers.Group{}
 			for _, x := range machines {
 				if x != m {
-					team.Others = append(team.Others, x)
+					team.Others = append(team.Others, x.Context)
 				}
 			}
 			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: warn, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
@@ -137,13 +138,13 @@ func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *p
 	for _, id := range b.g.Inputs {
 		inputs = append(inputs, wit.Tensor(id))
 	}
-	on := &cuda.Forward{}
+	on := &cudarun.Forward{}
 	for _, home := range l.Homes(p) {
-		on.Homes = append(on.Homes, machines[home])
+		on.Homes = append(on.Homes, machines[home].Context)
 	}
 	for range machines {
 		w, err := forward.RunOn(t.Context(), on, &b.g, b.w, inputs)
-		var failed *cuda.MachineError
+		var failed *device.Error
 		switch {
 		case err == nil:
 			return w
@@ -151,8 +152,8 @@ func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *p
 			t.Fatal(err)
 		}
 		for i := range on.Homes {
-			if on.Homes[i] == failed.Machine {
-				on.Homes[i] = machines[0]
+			if on.Homes[i] == failed.On {
+				on.Homes[i] = machines[0].Context
 			}
 		}
 	}
@@ -374,9 +375,9 @@ func TestTrackMemory(t *testing.T) {
 			}
 			m := cuda.NewMachine(kernels.NewDry(132))
 			if strings.HasSuffix(c.name, "made again") {
-				m.KeepKeys(false)
+				m.SetMode(device.Mode{Keys: true})
 				inputs := [][]int32{wit.Tensor(c.b.g.Inputs[0])}
-				on := &cuda.Forward{Homes: []*cuda.Machine{m}, Host: c.threshold}
+				on := &cudarun.Forward{Homes: []*device.Context{m.Context}, Host: c.threshold}
 				if wit, err = forward.RunOn(t.Context(), on, &c.b.g, c.b.w, inputs); err != nil || wit.Kept() == nil {
 					t.Fatal(err)
 				}
@@ -444,12 +445,12 @@ func TestValuesAgain(t *testing.T) {
 			}
 			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
 			l, machines, streams, closeAll := r.open(dev)
-			machines[0].PackInPieces(again)
-			machines[0].MakeAhead(try >= 2)
+			how := device.Mode{Rows: again, Values: again, Ahead: try >= 2}
 			if try == 3 {
-				machines[0].KeepStretches(2)
+				how.Kept = 2
 			}
-			machines[0].Limit(0, 1<<12)
+			machines[0].SetMode(how)
+			machines[0].MaxResident, machines[0].Piece = 0, 1<<12
 			on := b.runOn(t, l, machines, key, wit)
 			kept[try] = machines[0].Traffic().Live
 			var buf bytes.Buffer

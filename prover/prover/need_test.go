@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -122,9 +123,8 @@ func TestNeed(t *testing.T) {
 		}
 		machine := cuda.NewMachine(on)
 		if again := strings.HasSuffix(name, "again"); again || strings.HasSuffix(name, "in pieces") {
-			machine.PackInPieces(true)
-			machine.KeepValues(!again)
-			machine.Limit(0, 1<<15)
+			machine.SetMode(device.Mode{Rows: true, Values: again})
+			machine.MaxResident, machine.Piece = 0, 1<<15
 		}
 		need := machine.Need(p)
 		if strings.HasSuffix(name, "budget") { // of which tables of an opening take half at most
@@ -199,16 +199,13 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := cuda.NewMachine(kernels.NewDry(132))
-	m.Limit(0, 1<<14)
-	in := func(keep, pieces bool) cuda.Need {
-		m.KeepKeys(keep)
-		m.PackInPieces(pieces)
+	m.MaxResident, m.Piece = 0, 1<<14
+	in := func(how device.Mode) cuda.Need {
+		m.SetMode(how)
 		return *m.Need(p)
 	}
-	all, pieces, dropped, both := in(true, false), in(true, true), in(false, false), in(false, true)
-	m.KeepValues(false)
-	again := *m.Need(p)
-	m.KeepValues(true)
+	all, pieces, dropped, both := in(device.Mode{}), in(device.Mode{Rows: true}), in(device.Mode{Keys: true}), in(device.Mode{Keys: true, Rows: true})
+	again := in(device.Mode{Keys: true, Rows: true, Values: true})
 	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open || again.Witness >= both.Witness {
 		t.Fatalf("estimates %+v, %+v, %+v, %+v, %+v", all, pieces, dropped, both, again)
 	}
@@ -241,9 +238,7 @@ func TestNeedForward(t *testing.T) {
 		stretches    int
 	}{{true, true, 0}, {false, true, 0}, {true, false, 0}, {true, false, 1}, {true, false, 2}} {
 		m := cuda.NewMachine(kernels.NewDry(132))
-		m.KeepKeys(c.keys)
-		m.KeepValues(c.values)
-		m.KeepStretches(c.stretches)
+		m.SetMode(device.Mode{Keys: !c.keys, Values: !c.values, Kept: c.stretches})
 		need := m.Need(p)
 		run, err := m.Run(t.Context(), &b.g, b.w, inputs)
 		if err != nil {
@@ -275,14 +270,13 @@ func TestSettleAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := cuda.NewMachine(kernels.NewDry(132))
-	m.Limit(0, 1<<14)
-	m.PackInPieces(true)
-	m.KeepKeys(false)
-	kept := m.Need(p)
-	m.KeepValues(false)
-	one := *m.Need(p)
-	m.MakeAhead(true)
-	two := *m.Need(p)
+	m.MaxResident, m.Piece = 0, 1<<14
+	in := func(how device.Mode) cuda.Need {
+		m.SetMode(how)
+		return *m.Need(p)
+	}
+	kept, one := in(device.Mode{Rows: true, Keys: true}), in(device.Mode{Rows: true, Keys: true, Values: true})
+	two := in(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	if one.Witness >= two.Witness || two.Witness >= kept.Witness {
 		t.Fatalf("of one stretch %d bytes are kept, of two %d, of all %d", one.Witness, two.Witness, kept.Witness)
 	}
@@ -295,12 +289,12 @@ func TestSettleAhead(t *testing.T) {
 		if _, together := m.Stretches(p); *got != c.want || together != c.together {
 			t.Errorf("with room for %d: %+v, %d together; want %+v, %d", c.room, *got, together, c.want, c.together)
 		}
-		if want := []string{"rows", "keys", "values"}; !slices.Equal(m.MadeAgain(), want) {
-			t.Errorf("%v are made again", m.MadeAgain())
+		if want := []string{"rows", "keys", "values"}; !slices.Equal(m.Mode().Recomputed(), want) {
+			t.Errorf("%v are recomputed", m.Mode().Recomputed())
 		}
 	}
-	if m.Settle(p, 0, 0, 1); m.MadeAgain() != nil {
-		t.Errorf("%v are made again without a bound", m.MadeAgain())
+	if m.Settle(p, 0, 0, 1); m.Mode().Recomputed() != nil {
+		t.Errorf("%v are recomputed without a bound", m.Mode().Recomputed())
 	}
 }
 
@@ -315,13 +309,11 @@ func TestSettleStretches(t *testing.T) {
 	}
 	m := cuda.NewMachine(kernels.NewDry(132))
 	defer m.Close()
-	m.Limit(0, 1<<14)
-	m.SetLanes(2)
-	m.PackInPieces(true)
-	m.KeepKeys(false)
+	m.MaxResident, m.Piece = 0, 1<<14
+	m.Streams = 2
+	m.SetMode(device.Mode{Rows: true, Keys: true})
 	all := *m.Need(p)
-	m.KeepValues(false)
-	m.MakeAhead(true)
+	m.SetMode(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	none := *m.Need(p)
 	before, kept, grew := none.Witness, int64(0), 0
 	chunks := 2 * max(none.LookUps, none.Sums) / 4 * 5

@@ -6,37 +6,37 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/machine/cuda/sums"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // A Machine is a device that forward passes and proofs run on, with the fixed tensors that stay on it
 // from proof to proof, and estimates of what proofs take of its memory. It is safe for concurrent use.
 type Machine struct {
-	*Context
+	*device.Context
+	Sharing int // machines that share commitments and openings, this one included: estimates depend on it
 	needs   needs
-	sharing int // machines that share commitments and openings
 }
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{Context: NewContext(dev), sharing: 1}
+	return &Machine{Context: device.New(dev), Sharing: 1}
 }
-
-// SetSharing says how many machines share commitments and openings, this one included (Team),
-// which is part of what is estimated (Need).
-func (m *Machine) SetSharing(n int) { m.sharing = n }
 
 // Run implements forward.Machine on this machine alone.
 func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	return (&Forward{Homes: []*Context{m.Context}}).Run(ctx, g, weights, inputs)
+	return (&run.Forward{Homes: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
 }
 
 // Backend runs on a device. It is for one goroutine at a time; others use lanes of it.
 // What this package does not do is done by the CPU.
 type Backend struct {
-	*Passes
-	*Leader
-	stream *Stream
+	*sums.Passes
+	*peers.Leader
+	stream *run.Stream
 }
 
 var (
@@ -53,20 +53,20 @@ func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
 }
 
 // BackendWith is Backend with a team, none if nil.
-func (m *Machine) BackendWith(t *Team, g *model.Graph, w backend.Witness) *Backend {
-	var peers []*Context
+func (m *Machine) BackendWith(t *peers.Group, g *model.Graph, w backend.Witness) *Backend {
+	var peers []*device.Context
 	if t != nil {
 		peers = t.Others
 	}
-	return newBackend(NewStream(m.Context, g, w, peers...), t)
+	return newBackend(run.NewStream(m.Context, g, w, peers...), t)
 }
 
-func newBackend(s *Stream, t *Team) *Backend {
-	return &Backend{NewPasses(s), NewLeader(s, t), s}
+func newBackend(s *run.Stream, t *peers.Group) *Backend {
+	return &Backend{sums.NewPasses(s), peers.NewLeader(s, t), s}
 }
 
-// Lane implements backend.Laned. Lane 0 uses the queue of b. The lanes that a machine
-// uses must have been set (SetLanes).
+// Lane implements backend.Laned. Lane 0 uses the queue of b. The machine must have as many
+// (Context.Streams).
 func (b *Backend) Lane(n int) (backend.Backend, error) {
 	s, err := b.stream.Lane(n)
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *Backend) Lane(n int) (backend.Backend, error) {
 
 // Peak implements backend.Measured: beside weights and values, which are the machine's
 // and all lanes'.
-func (b *Backend) Peak() int64 { return b.stream.dev.Peak() }
+func (b *Backend) Peak() int64 { return b.stream.Dev.Peak() }
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {

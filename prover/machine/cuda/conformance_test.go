@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -22,15 +23,15 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dev := devicetest.NewFaulty(devicetest.Open(t), -1)
 			machine := NewMachine(dev)
-			machine.Limit(limit, defaultPiece>>limit)
+			machine.MaxResident, machine.Piece = limit, device.DefaultPiece>>limit
 			var only []string
 			if strings.HasSuffix(name, "in pieces") {
-				machine.SetMode(Mode{Rows: true})
-				machine.Limit(limit, 1<<11)
+				machine.SetMode(device.Mode{Rows: true})
+				machine.MaxResident, machine.Piece = limit, 1<<11
 				only = conformance.Openings(*full, limit > 0)
 			}
 			if limit == 0 {
-				machine.small = 0
+				machine.HostPair = 0
 			}
 			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
 				b := machine.Backend(g, w)

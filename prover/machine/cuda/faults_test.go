@@ -10,6 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/conformance"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/cudatest"
+	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -52,7 +54,7 @@ func TestAllocationFails(t *testing.T) {
 // TestClosed: a tree whose layers were not asked for goes with its backend.
 func TestClosed(t *testing.T) {
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{100}, Kind: model.Fixed}}}
-	w := values{make(ints.Int8s, 100)}
+	w := cudatest.Values{make(ints.Int8s, 100)}
 	machine := NewMachine(devicetest.Open(t))
 	defer machine.Close()
 	b := machine.Backend(g, w)
@@ -61,10 +63,10 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
-	if _, err := tree.Nodes().Path(context.Background(), []uint64{3}); !errors.Is(err, errClosed) {
+	if _, err := tree.Nodes().Path(context.Background(), []uint64{3}); !errors.Is(err, open.ErrClosed) {
 		t.Errorf("a path: %v", err)
 	}
-	if _, err := tree.Layers(context.Background()); !errors.Is(err, errClosed) {
+	if _, err := tree.Layers(context.Background()); !errors.Is(err, open.ErrClosed) {
 		t.Errorf("the layers: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func TestLanes(t *testing.T) {
 	dev := devicetest.NewStreams(devicetest.Open(t), 1<<20, nil)
 	w := twoTensors{ints.Int32s{1, -2, 3, -4, 5, -6, 7, -8}, ints.Int32s{9, 8, 7, 6, 5, 4, 3, 2}}
 	m := NewMachine(dev)
-	m.SetLanes(3)
+	m.Streams = 3
 	b := m.Backend(w.graph(), w)
 	for id := range model.TensorID(2) {
 		r := backend.Restriction{Tensor: id, Bound: make([][]field.QM31, 1), Keep: []int{0}}

@@ -5,6 +5,10 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/open"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -38,7 +42,7 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 }
 
 // needIn is Need in a mode.
-func (m *Machine) needIn(p *plan.Plan, how Mode) *Need {
+func (m *Machine) needIn(p *plan.Plan, how device.Mode) *Need {
 	base := how
 	base.Kept = 0
 	n := m.needs.wholeOf(p, base, func() *Need { return m.estimate(p, base) })
@@ -46,13 +50,13 @@ func (m *Machine) needIn(p *plan.Plan, how Mode) *Need {
 		return n
 	}
 	more := *n
-	more.Witness += keptNeed(stretchNeeds(p.Graph), how)
+	more.Witness += keptNeed(segmentNeeds(p.Graph), how)
 	return &more
 }
 
 // keptNeed is what values of kept stretches take, of these values of all, beside what they would
 // if none were kept.
-func keptNeed(stretches []int64, how Mode) int64 {
+func keptNeed(stretches []int64, how device.Mode) int64 {
 	var kept int64
 	for _, n := range stretches[:min(how.Kept, len(stretches))] {
 		kept += n
@@ -70,9 +74,9 @@ func keptNeed(stretches []int64, how Mode) int64 {
 // once (KeepStretches): each saves a part of the forward pass for every time that values are
 // wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
-	modes := []Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
-	if m.sharing == 1 { // several GPUs have parts of a run each
-		modes = append(modes, Mode{Keys: true, Rows: true, Values: true, Ahead: true}, Mode{Keys: true, Rows: true, Values: true})
+	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
+	if m.Sharing == 1 { // several GPUs have parts of a run each
+		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
 	}
 	for i := range modes {
 		modes[i].Tables = beside / 2 // the rest is for what they are made of
@@ -102,7 +106,7 @@ func (n *Need) fits(runs int, all, beside int64) bool {
 }
 
 // settled notes what Settle has chosen.
-func (m *Machine) settled(n *Need, how Mode, beside int64) *Need {
+func (m *Machine) settled(n *Need, how device.Mode, beside int64) *Need {
 	if beside > 0 {
 		beside = max(1, beside-n.Witness-n.Trees)
 	}
@@ -119,9 +123,9 @@ const lanesBesideKept = 4
 // mostKept returns how many stretches may keep their values where so many runs fit of which none
 // do, and a proof needs n then: with room for chunks at once, of which the scheduler books four
 // fifths.
-func (m *Machine) mostKept(p *plan.Plan, n *Need, how Mode, runs int, all, beside int64) int {
-	stretches := stretchNeeds(p.Graph)
-	chunks := int64(min(m.lanes, lanesBesideKept)) * max(n.LookUps, n.Sums) / 4 * 5
+func (m *Machine) mostKept(p *plan.Plan, n *Need, how device.Mode, runs int, all, beside int64) int {
+	stretches := segmentNeeds(p.Graph)
+	chunks := int64(min(m.Streams, lanesBesideKept)) * max(n.LookUps, n.Sums) / 4 * 5
 	for how.Kept = len(stretches); how.Kept > 0; how.Kept-- {
 		more := *n
 		more.Witness += keptNeed(stretches, how)
@@ -138,17 +142,17 @@ func fixedNeed(g *model.Graph) int64 {
 	var n int64
 	for i := range g.Tensors {
 		if t := &g.Tensors[i]; t.Kind == model.Fixed {
-			n += tensorNeed(t)
+			n += run.TensorNeed(t)
 		}
 	}
 	return n
 }
 
-func (m *Machine) estimate(p *plan.Plan, how Mode) *Need {
+func (m *Machine) estimate(p *plan.Plan, how device.Mode) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
 		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
-			n.Witness += tensorNeed(t)
+			n.Witness += run.TensorNeed(t)
 		}
 	}
 	var sums, planes int64 // accumulators are there as long as the pass lasts
@@ -162,7 +166,7 @@ func (m *Machine) estimate(p *plan.Plan, how Mode) *Need {
 	}
 	n.Forward = sums + planes
 	if how.Values { // one at a time, or two, and what products of one take
-		stretches := stretchNeeds(p.Graph)
+		stretches := segmentNeeds(p.Graph)
 		n.Witness += mostTogether(stretches, how.Together()) + n.Forward
 		for _, inner := range stretches {
 			n.Witness -= inner
@@ -180,25 +184,25 @@ func (m *Machine) estimate(p *plan.Plan, how Mode) *Need {
 	}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece)+digestsNeed(&t.Commitment, m.sharing))
+		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.Piece)+digestsNeed(&t.Commitment, m.Sharing))
 		if !t.Fixed {
 			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
-	n.Open = openNeed(p, m.piece, m.sharing, how)
-	if m.sharing > 1 {
-		n.Open += addPiece * elementBytes
+	n.Open = openNeed(p, m.Piece, m.Sharing, how)
+	if m.Sharing > 1 {
+		n.Open += peers.AddPiece * device.ElementBytes
 	}
 	return n
 }
 
-// stretchNeeds is what the values of each stretch take that only it reads.
-func stretchNeeds(g *model.Graph) []int64 {
-	s := newStretches(g)
-	needs := make([]int64, s.n)
-	for i, k := range s.inner {
+// segmentNeeds is what the values of each stretch take that only it reads.
+func segmentNeeds(g *model.Graph) []int64 {
+	s := run.NewSegments(g)
+	needs := make([]int64, s.N)
+	for i, k := range s.Inner {
 		if k >= 0 {
-			needs[k] += tensorNeed(&g.Tensors[i])
+			needs[k] += run.TensorNeed(&g.Tensors[i])
 		}
 	}
 	return needs
@@ -224,17 +228,17 @@ func productsNeed(g *model.Graph, s *model.Step) (sums, bytes int64) {
 		return 0, 0
 	}
 	d := kernels.NewDry(1)
-	sums = 8 * int64(productsRoom(newScope(d), g, s))
+	sums = 8 * int64(productsRoom(device.NewScope(d), g, s))
 	return sums, d.Peak()
 }
 
 // keysNeed is that of the keys of a look-up step, if they are not a tensor.
 func keysNeed(g *model.Graph, step int) int64 {
-	if _, _, ok := keyTensor(g, step); ok {
+	if _, _, ok := run.KeyTensor(g, step); ok {
 		return 0
 	}
 	s := &g.Steps[step]
-	return int64(model.Size(s.Shape)) * int64(widthOfKeys(&g.Tables[s.Table]))
+	return int64(model.Size(s.Shape)) * int64(run.WidthOfKeys(&g.Tables[s.Table]))
 }
 
 const digestBytes = hash.DigestBytes
@@ -243,13 +247,13 @@ const digestBytes = hash.DigestBytes
 // denominator in K for each leaf, and the keys of steps in several blocks; beside them
 // two heaps of K for the layers above, or before that the keys of the other steps, and
 // what makes those again that are not kept.
-func lookUpsNeed(g *model.Graph, f *plan.Fork, how Mode) int64 {
+func lookUpsNeed(g *model.Graph, f *plan.Fork, how device.Mode) int64 {
 	l := &f.Leaves
 	if l.Size == 0 {
 		return 0
 	}
 	vars := model.Log2Ceil(l.Size)
-	tree := int64(2*elementBytes)<<vars + heapsNeed(vars)
+	tree := int64(2*device.ElementBytes)<<vars + heapsNeed(vars)
 	var cut, others, made int64
 	for i := range l.Steps {
 		s := &l.Steps[i]
@@ -264,11 +268,11 @@ func lookUpsNeed(g *model.Graph, f *plan.Fork, how Mode) int64 {
 			made = max(made, bytes)
 		}
 	}
-	return int64(4+elementBytes)*int64(l.Size) + cut + max(tree, others+made)
+	return int64(4+device.ElementBytes)*int64(l.Size) + cut + max(tree, others+made)
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.
-func heapsNeed(vars int) int64 { return 4 * elementBytes << ((vars + 1) / 2) }
+func heapsNeed(vars int) int64 { return 4 * device.ElementBytes << ((vars + 1) / 2) }
 
 // sumsNeed is that of a batch of sums: two tables of K each, with the sums of the
 // largest restriction on the way.
@@ -276,13 +280,13 @@ func sumsNeed(g *model.Graph, f *plan.Fork, b *plan.Batch) int64 {
 	var tables, most int64
 	for i := b.From; i < b.To; i++ {
 		s := &f.Sums[i]
-		tables += 2*elementBytes<<s.Vars + heapsNeed(s.Vars)
+		tables += 2*device.ElementBytes<<s.Vars + heapsNeed(s.Vars)
 		longest := longestAxis(g.Tensors[s.A.Tensor].Shape)
 		if s.View == nil {
 			longest = max(longest, longestAxis(g.Tensors[s.B.Tensor].Shape))
 		}
 		// Sums of a restriction, its weights, and both again between two axes.
-		most = max(most, 4*elementBytes<<s.Vars+6*elementBytes*int64(longest))
+		most = max(most, 4*device.ElementBytes<<s.Vars+6*device.ElementBytes*int64(longest))
 	}
 	return tables + most
 }
@@ -302,7 +306,7 @@ func commitNeed(c *backend.Commitment, piece int) int64 {
 	for _, g := range c.Groups {
 		rows = max(rows, g.Rows)
 	}
-	n := rowsAtOnce(c.Hash, rows, domain, piece)
+	n := open.RowsAtOnce(c.Hash, rows, domain, piece)
 	need := int64(4*n)<<c.RowVars + int64(4*n+4+2*digestBytes)<<domain
 	if n < rows {
 		need += int64(kernels.ColumnState(c.Hash)) << domain
@@ -328,43 +332,43 @@ type pendingRow struct{ at, bytes int }
 // openNeed is that of Open: rows that must be packed, or a piece of them, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
-func openNeed(p *plan.Plan, piece, machines int, how Mode) int64 {
+func openNeed(p *plan.Plan, piece, machines int, how device.Mode) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, stretch, all, columns, later, weights int64
-	var list []claim
+	var list []open.Claim
 	var pending []pendingRow
 	planes, count := 0, 0 // of all rows
 	offsets := p.RowOffsets()
 	for i := range p.Trees {
 		s := &p.Trees[i]
 		shift := first.RowVars - s.RowVars
-		t := &packer{c: s.Commitment, stacks: expectedStacks(p.Graph, &s.Commitment)}
+		t := &open.Packer{C: s.Commitment, Stacks: open.ExpectedStacks(p.Graph, &s.Commitment)}
 		numbers := s.TableRows(shift)
-		rows, size := t.findRows(numbers, shift)
+		rows, size := t.FindRows(numbers, shift)
 		for _, row := range rows {
-			planes += row.width
+			planes += row.Width
 		}
 		count += len(rows)
 		if how.Values && !s.Fixed {
-			stretch = max(stretch, stretchRows(t, p.Graph, numbers, shift))
+			stretch = max(stretch, segmentRows(t, p.Graph, numbers, shift))
 			rows, size = nil, 0
 		}
 		for k, row := range rows {
-			if row.pending() {
-				pending = append(pending, pendingRow{int(offsets[i] + numbers[k]), row.width * kernels.RowPitch(1<<first.RowVars)})
+			if row.Pending() {
+				pending = append(pending, pendingRow{int(offsets[i] + numbers[k]), row.Width * kernels.RowPitch(1<<first.RowVars)})
 			}
 		}
 		packed += int64(size)
 		if machines > 1 && !s.Fixed { // those that are in place may move to another machine
 			for _, row := range rows {
-				if !row.pending() {
-					packed += int64(row.width * kernels.RowPitch(1<<first.RowVars))
+				if !row.Pending() {
+					packed += int64(row.Width * kernels.RowPitch(1<<first.RowVars))
 				}
 			}
 		}
 		panels := (first.Queries + 3) / 4
-		own := 12*int64(first.Queries*s.Rows()) + int64(max(1, min(panels, panelBytes/kernels.PanelBytes(s.RowVars)))*kernels.PanelBytes(s.RowVars))
+		own := 12*int64(first.Queries*s.Rows()) + int64(max(1, min(panels, open.PanelBytes/kernels.PanelBytes(s.RowVars)))*kernels.PanelBytes(s.RowVars))
 		own += int64(kernels.PointScratch(s.RowVars, first.Queries))
 		if shift > 0 {
 			own += int64(min(piece, size))
@@ -377,22 +381,22 @@ func openNeed(p *plan.Plan, piece, machines int, how Mode) int64 {
 			all += int64(part.Stack.Size)
 			for _, b := range part.Stack.Blocks {
 				// Most tensors have two claims, and a block a part of each.
-				x := span{rows: 1 << max(0, b.Bits-first.RowVars), vars: min(b.Bits, first.RowVars), dense: b.Bits >= first.RowVars || shift == 0}
+				x := open.Span{Rows: 1 << max(0, b.Bits-first.RowVars), Vars: min(b.Bits, first.RowVars), Dense: b.Bits >= first.RowVars || shift == 0}
 				slot := s.Groups[k].First + b.Offset>>s.RowVars - uint64(part.First)
 				row := int(offsets[i] + slot>>shift)
-				list = append(list, claim{row, x}, claim{row, x})
+				list = append(list, open.Claim{Row: row, Span: x}, open.Claim{Row: row, Span: x})
 			}
 		}
 	}
 	for _, l := range levels[1:] {
 		// Limbs of the rows while they are encoded, codewords and digests as long as
 		// the opening lasts.
-		columns = max(columns, int64(elementBytes)<<(l.FoldVars+l.RowVars))
-		later += int64(elementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain() + 4<<l.LogDomain()
+		columns = max(columns, int64(device.ElementBytes)<<(l.FoldVars+l.RowVars))
+		later += int64(device.ElementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain() + 4<<l.LogDomain()
 	}
-	c := joinRows(list, first.RowVars)
-	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, tableRoom(how, int(all)), machines)
+	c := open.JoinRows(list, first.RowVars)
+	spans := c.Spans(list, first.RowVars)
+	n := 1 << first.FoldVars >> open.SumVars(spans, open.RowTable{Rows: 1 << first.FoldVars, RowVars: first.RowVars, Planes: open.MeanWidth(planes, count)}, open.TableRoom(how, int(all)), machines)
 	if how.Rows {
 		packed = 0
 		places := make([]int64, n)
@@ -407,41 +411,41 @@ func openNeed(p *plan.Plan, piece, machines int, how Mode) int64 {
 	const rowPart = 32
 	var dots, parts int64
 	for _, x := range list {
-		high, low := kernels.WeightSizes(x.vars)
-		weights += elementBytes * int64(high+low)
-		parts += rowPart * int64(min(n, x.rows))
+		high, low := kernels.WeightSizes(x.Vars)
+		weights += device.ElementBytes * int64(high+low)
+		parts += rowPart * int64(min(n, x.Rows))
 	}
-	for _, i := range c.each {
-		if x := list[i]; x.onTensorCores() {
-			panels[x.vars] += int64(kernels.PanelBytes(x.vars))
+	for _, i := range c.Each {
+		if x := list[i]; x.OnTensorCores() {
+			panels[x.Vars] += int64(kernels.PanelBytes(x.Vars))
 		}
 	}
 	for _, x := range spans {
 		// The words of a product, of which some are not wanted (mostProducts), and its entries of two tables.
-		dots += 72 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+		dots += 72 * int64(min(n, x.Rows)) << first.FoldVars / int64(n)
 	}
-	most := min(int64(len(c.joined)*kernels.PanelBytes(first.RowVars)), max(panelBytes, int64(kernels.PanelBytes(first.RowVars))))
+	most := min(int64(len(c.Joined)*kernels.PanelBytes(first.RowVars)), max(open.PanelBytes, int64(kernels.PanelBytes(first.RowVars))))
 	for _, size := range panels {
-		most = max(most, min(size, panelBytes))
+		most = max(most, min(size, open.PanelBytes))
 	}
-	return packed + weights + max(most+dots, 2*int64(elementBytes*n)<<first.RowVars+max(parts, later+columns))
+	return packed + weights + max(most+dots, 2*int64(device.ElementBytes*n)<<first.RowVars+max(parts, later+columns))
 }
 
-// stretchRows returns the most bytes that are packed of the rows of a stretch, which an opening
+// segmentRows returns the most bytes that are packed of the rows of a stretch, which an opening
 // takes by themselves.
-func stretchRows(t *packer, g *model.Graph, numbers []uint64, shift int) int64 {
-	s := newStretches(g)
-	bytes := make([]int64, s.n)
+func segmentRows(t *open.Packer, g *model.Graph, numbers []uint64, shift int) int64 {
+	s := run.NewSegments(g)
+	bytes := make([]int64, s.N)
 	last, before := -1, -1 // the row before, and its stretch
-	pitch := kernels.RowPitch(1 << (t.c.RowVars + shift))
-	for _, in := range t.inGroups(numbers, shift) {
-		k := s.of[g.Tensors[t.c.Parts[in.group].Stack.Blocks[0].Tensor].Chunk]
-		for i := in.from; i < in.to; i++ {
-			from, n := in.entries(&t.c, numbers[i], shift)
-			if _, ok := t.stacks[in.group].inPlace(from, n); ok && shift == 0 && n == uint64(pitch) || i == last && k == before {
+	pitch := kernels.RowPitch(1 << (t.C.RowVars + shift))
+	for _, in := range t.InGroups(numbers, shift) {
+		k := s.Of[g.Tensors[t.C.Parts[in.Group].Stack.Blocks[0].Tensor].Chunk]
+		for i := in.From; i < in.To; i++ {
+			from, n := in.Entries(&t.C, numbers[i], shift)
+			if _, ok := t.Stacks[in.Group].InPlace(from, n); ok && shift == 0 && n == uint64(pitch) || i == last && k == before {
 				continue
 			}
-			bytes[k] += int64(t.stacks[in.group].width(from, n) * pitch)
+			bytes[k] += int64(t.Stacks[in.Group].Width(from, n) * pitch)
 			last, before = i, k
 		}
 	}
@@ -453,8 +457,8 @@ func stretchRows(t *packer, g *model.Graph, numbers []uint64, shift int) int64 {
 // may be together.
 func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
 	how := m.Mode()
-	if !how.Values || !inOrder(p.Graph) {
+	if !how.Values || !run.InOrder(p.Graph) {
 		return nil, 0
 	}
-	return newStretches(p.Graph).of, how.Together()
+	return run.NewSegments(p.Graph).Of, how.Together()
 }

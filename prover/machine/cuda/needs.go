@@ -3,6 +3,7 @@ package cuda
 import (
 	"sync"
 
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
@@ -11,7 +12,7 @@ import (
 type needs struct {
 	mu    sync.Mutex
 	plan  *plan.Plan
-	whole map[Mode]*Need
+	whole map[device.Mode]*Need
 	tasks map[taskKey]int64
 }
 
@@ -19,13 +20,13 @@ type needs struct {
 type taskKey struct {
 	fork      *plan.Fork
 	threshold int
-	mode      Mode
+	mode      device.Mode
 }
 
 // of makes the memory that of a plan. The mutex is held.
 func (n *needs) of(p *plan.Plan) {
 	if n.plan != p {
-		n.plan, n.whole, n.tasks = p, map[Mode]*Need{}, map[taskKey]int64{}
+		n.plan, n.whole, n.tasks = p, map[device.Mode]*Need{}, map[taskKey]int64{}
 	}
 }
 
@@ -45,7 +46,7 @@ func (n *needs) setTask(p *plan.Plan, key taskKey, bytes int64) {
 }
 
 // wholeOf returns what estimate returns for a plan and a mode, or what it did before.
-func (n *needs) wholeOf(p *plan.Plan, m Mode, estimate func() *Need) *Need {
+func (n *needs) wholeOf(p *plan.Plan, m device.Mode, estimate func() *Need) *Need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of(p)

@@ -5,6 +5,9 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/machine/cuda/sums"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/colsum"
@@ -17,8 +20,8 @@ import (
 func (m *Machine) Stays(p *plan.Plan) int64 {
 	n := m.Need(p)
 	fixed := n.Fixed
-	if m.limit > 0 {
-		fixed = min(fixed, int64(m.limit))
+	if m.MaxResident > 0 {
+		fixed = min(fixed, int64(m.MaxResident))
 	}
 	return fixed + n.Witness + n.Trees
 }
@@ -38,19 +41,19 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int
 		}
 		m.needs.setTask(p, key, bytes)
 	}
-	if limit := int64(m.limit); limit > 0 && fixedNeed(p.Graph) > limit {
-		bytes += int64(m.piece)
+	if limit := int64(m.MaxResident); limit > 0 && fixedNeed(p.Graph) > limit {
+		bytes += int64(m.Piece)
 	}
 	return bytes, nil
 }
 
 // follow is TaskNeed without the piece of weights.
 func (m *Machine) follow(p *plan.Plan, k taskKey) (bytes int64, err error) {
-	defer catch(&err)
-	d := kernels.NewDry(m.dev.Multiprocessors())
-	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{},
-		shared: k.fork.Shared(p.Graph), copied: map[string]table{}}
-	t.box, _ = d.NewMailbox(mailboxWords) // never fails
+	defer device.Catch(&err)
+	d := kernels.NewDry(m.Dev.Multiprocessors())
+	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: device.NewScope(d), keys: map[int]kernels.Ptr{},
+		shared: k.fork.Shared(p.Graph), copied: map[string]sums.Table{}}
+	t.box, _ = d.NewMailbox(device.MailboxWords) // never fails
 	t.fork()
 	return d.Peak(), nil
 }
@@ -64,14 +67,14 @@ type follower struct {
 	m      *Machine
 	g      *model.Graph
 	f      *plan.Fork
-	dev    *scope
+	dev    *device.Scope
 	box    kernels.Mailbox
 	keys   map[int]kernels.Ptr // of look-up steps that are cut
 	node   int                 // the next one
-	tables [][2]table          // of the sums that wait; at 0 where they are the CPU's
+	tables [][2]sums.Table     // of the sums that wait; at 0 where they are the CPU's
 	sums   []*plan.Sum         // these
 	shared map[string]int      // uses of tables that several sums have, and those that there are
-	copied map[string]table
+	copied map[string]sums.Table
 }
 
 func (t *follower) worth(n int) bool { return n >= t.threshold }
@@ -96,13 +99,13 @@ func (t *follower) fork() {
 func (t *follower) lookUps() {
 	l := &t.f.Leaves
 	vars := logup.NumVars(l.Size)
-	if !t.worth(l.Size) || vars < minTreeVars {
+	if !t.worth(l.Size) || vars < sums.MinTreeVars {
 		return
 	}
-	a := newScope(t.dev)
-	defer a.close()
-	nums, dens := newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
-	own := newScope(t.dev)
+	a := device.NewScope(t.dev)
+	defer a.Close()
+	nums, dens := device.NewArray[field.M31](a, l.Size), device.NewArray[field.QM31](a, l.Size)
+	own := device.NewScope(t.dev)
 	words := 0
 	for i := range l.Steps {
 		words += len(l.Steps[i].Blocks)
@@ -111,22 +114,22 @@ func (t *follower) lookUps() {
 		words += 3 * len(t.g.Tables[l.Tables[i].Table].Pieces)
 	}
 	if words > 0 {
-		newArray[uint64](own, words)
+		device.NewArray[uint64](own, words)
 	}
 	for i := range l.Steps {
 		t.loadKeys(&l.Steps[i])
 	}
-	newArray[kernels.LeafJob](own, len(l.Steps)+len(l.Tables))
+	device.NewArray[kernels.LeafJob](own, len(l.Steps)+len(l.Tables))
 	for i := range l.Steps {
 		if s := &l.Steps[i]; !s.IsCut() {
 			t.dropKeys(s.Step)
 		}
 	}
-	own.close()
-	tree := newTree(a, t.box, nums, dens, l.Size)
-	for k := tree.upperLayer(); k < vars; k++ {
-		tree.begin(k, make([]field.QM31, k), field.Zero)
-		tree.rounds.Eq.Free(a)
+	own.Close()
+	tree := sums.NewTree(a, t.box, nums, dens, l.Size)
+	for k := tree.UpperLayer(); k < vars; k++ {
+		tree.BeginLayer(k, make([]field.QM31, k), field.Zero)
+		tree.Rounds.Eq.Free(a)
 	}
 }
 
@@ -134,35 +137,35 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	if _, ok := t.keys[s.Step]; ok {
 		return
 	}
-	if _, _, ok := keyTensor(t.g, s.Step); ok {
+	if _, _, ok := run.KeyTensor(t.g, s.Step); ok {
 		return
 	}
 	n := model.Size(t.g.Steps[s.Step].Shape)
-	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
+	t.keys[s.Step] = device.NewArray[uint8](t.dev, run.WidthOfKeys(&t.g.Tables[s.Table])*n)
 	if t.mode.Forward().Keys && t.worth(n) {
-		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
+		productsRoom(device.NewScope(t.dev), t.g, &t.g.Steps[s.Step])
 	}
 }
 
 // productsRoom allocates what the products of a step take, and frees it, and returns the number of
 // accumulators, which does not depend on their operands.
-func productsRoom(a *scope, g *model.Graph, s *model.Step) (sums int) {
-	defer a.close()
-	if !productsOf(g, s) {
+func productsRoom(a *device.Scope, g *model.Graph, s *model.Step) (sums int) {
+	defer a.Close()
+	if !run.ProductsOf(g, s) {
 		return 0
 	}
 	sums = model.Size(s.Shape)
-	acc := newArray[int64](a, sums)
+	acc := device.NewArray[int64](a, sums)
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if !byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), sums) {
+		if !run.ByLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), sums) {
 			continue
 		}
-		mm, x, y := operands(g, q, s.Shape, func([]int32) kernels.Ptr { return dryAddress })
-		mm.A.Width, mm.B.Width = widthOfRange(g.Tensors[x].Min, g.Tensors[x].Max), widthOfRange(g.Tensors[y].Min, g.Tensors[y].Max)
-		mm.XBits = magnitude(&g.Tensors[x], mm.A.Width)
+		mm, x, y := run.Operands(g, q, s.Shape, func([]int32) kernels.Ptr { return dryAddress })
+		mm.A.Width, mm.B.Width = device.WidthOfRange(g.Tensors[x].Min, g.Tensors[x].Max), device.WidthOfRange(g.Tensors[y].Min, g.Tensors[y].Max)
+		mm.XBits = run.Magnitude(&g.Tensors[x], mm.A.Width)
 		mm.Acc, mm.A.Ptr, mm.B.Ptr = acc, dryAddress, dryAddress
-		check(kernels.MultiplyAdd(a, mm))
+		device.Check(kernels.MultiplyAdd(a, mm))
 	}
 	return sums
 }
@@ -189,30 +192,30 @@ func (t *follower) joined() {
 		rowSums += rows * parts
 		if key := fmt.Sprint(shape); !seen[key] { // lists of one shape are there once
 			seen[key] = true
-			lists += rowSumsRoom(columns, parts)
+			lists += sums.RowSumsRoom(columns, parts)
 			weights += 2 * rows
 		}
 	}
 	if !t.worth(entries) || len(steps) == 0 {
 		return
 	}
-	a := newScope(t.dev)
-	newArray[field.QM31](a, lists)
+	a := device.NewScope(t.dev)
+	device.NewArray[field.QM31](a, lists)
 	for _, s := range steps {
 		t.loadKeys(s)
 	}
-	newArray[field.QM31](a, rowSums)
-	newArray[kernels.RowJob](a, len(steps))
-	a.close()
-	newArray[field.QM31](a, weights)
+	device.NewArray[field.QM31](a, rowSums)
+	device.NewArray[kernels.RowJob](a, len(steps))
+	a.Close()
+	device.NewArray[field.QM31](a, weights)
 	var list kernels.ColumnJobs
 	for _, s := range steps {
 		rows, columns, _ := colsum.Sizes(t.g.Steps[s.Step].Shape)
-		check(list.Add(kernels.Integers{At: dryAddress, Width: 1}, kernels.Integers{}, rows, columns, dryAddress, dryAddress))
+		device.Check(list.Add(kernels.Integers{At: dryAddress, Width: 1}, kernels.Integers{}, rows, columns, dryAddress, dryAddress))
 	}
-	out := newArray[field.QM31](a, list.Sums)
-	check(kernels.LogUpColumnSums(a, out, &list, newCopy(a, list.Jobs)))
-	a.close()
+	out := device.NewArray[field.QM31](a, list.Sums)
+	device.Check(kernels.LogUpColumnSums(a, out, &list, device.NewCopy(a, list.Jobs)))
+	a.Close()
 	for _, s := range steps {
 		t.dropKeys(s.Step)
 	}
@@ -223,7 +226,7 @@ func (t *follower) find(n int) {
 	var evals []kernels.Evaluation
 	add := func(id model.TensorID) {
 		if x := &t.g.Tensors[id]; t.worth(model.Size(x.Shape)) {
-			evals = append(evals, kernels.Evaluation{Values: kernels.Integers{At: dryAddress, Width: widthOfRange(x.Min, x.Max)},
+			evals = append(evals, kernels.Evaluation{Values: kernels.Integers{At: dryAddress, Width: device.WidthOfRange(x.Min, x.Max)},
 				Shape: x.Shape, Point: make([]field.QM31, model.Vars(x.Shape))})
 		}
 	}
@@ -243,7 +246,7 @@ func (t *follower) find(n int) {
 			}
 		}
 	}
-	evaluate(results{t.dev, t.box}, evals)
+	sums.Evaluate(device.Results{Dev: t.dev, Box: t.box}, evals)
 	first := len(t.tables)
 	for ; t.node < n; t.node++ {
 		if node := &t.f.Nodes[t.node]; node.Kind == plan.SumValue {
@@ -254,7 +257,7 @@ func (t *follower) find(n int) {
 }
 
 // restrict follows Restrict, and returns a table at 0 if it is the CPU's.
-func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int) table {
+func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int) sums.Table {
 	x := &t.g.Tensors[id]
 	r := backend.Restriction{Tensor: id, Bound: bound, Keep: keep}
 	if !t.worth(model.Size(x.Shape)) {
@@ -262,12 +265,12 @@ func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int)
 		for _, a := range keep {
 			vars += model.Log2Ceil(x.Shape[a])
 		}
-		return table{0, vars}
+		return sums.Table{Vars: vars}
 	}
-	return restrict(t.dev, x.Shape, kernels.Integers{At: dryAddress, Width: widthOfRange(x.Min, x.Max)}, r)
+	return sums.Restrict(t.dev, x.Shape, kernels.Integers{At: dryAddress, Width: device.WidthOfRange(x.Min, x.Max)}, r)
 }
 
-func (t *follower) operand(o *plan.Operand) table {
+func (t *follower) operand(o *plan.Operand) sums.Table {
 	left, shared := t.shared[o.Key()]
 	if !shared {
 		return t.read(o)
@@ -278,14 +281,14 @@ func (t *follower) operand(o *plan.Operand) table {
 		t.copied[o.Key()] = first
 	}
 	t.shared[o.Key()] = left - 1
-	if left == 1 || first.at == 0 {
+	if left == 1 || first.At == 0 {
 		return first
 	}
-	return copyOf(t.dev, first)
+	return sums.CopyOf(t.dev, first)
 }
 
 // read follows the restriction of an operand.
-func (t *follower) read(o *plan.Operand) table {
+func (t *follower) read(o *plan.Operand) sums.Table {
 	bound := make([][]field.QM31, len(o.Bound))
 	for a, part := range o.Bound {
 		if part != nil {
@@ -298,26 +301,26 @@ func (t *follower) read(o *plan.Operand) table {
 // sum follows the tables of a sum.
 func (t *follower) sum(s *plan.Sum) {
 	a := t.operand(&s.A)
-	b := table{0, s.Vars}
+	b := sums.Table{Vars: s.Vars}
 	if s.View == nil {
 		b = t.operand(&s.B)
 	} else if t.worth(1 << s.Vars) {
-		b.at = newArray[field.QM31](t.dev, 1<<s.Vars)
+		b.At = device.NewArray[field.QM31](t.dev, 1<<s.Vars)
 	}
-	t.tables, t.sums = append(t.tables, [2]table{a, b}), append(t.sums, s)
+	t.tables, t.sums = append(t.tables, [2]sums.Table{a, b}), append(t.sums, s)
 }
 
 // inner follows Inner, of the sums from one on.
 func (t *follower) inner(first int) {
-	there := func(i int) bool { return t.tables[i][0].at != 0 || t.tables[i][1].at != 0 }
+	there := func(i int) bool { return t.tables[i][0].At != 0 || t.tables[i][1].At != 0 }
 	n := 0
 	for i := first; i < len(t.tables); i++ {
 		if !there(i) {
-			n += 2 << t.tables[i][0].vars
+			n += 2 << t.tables[i][0].Vars
 		}
 	}
 	all := t.worth(n)
-	var insts []sumcheckInstance
+	var insts []sums.SumcheckInstance
 	for i := first; i < len(t.tables); i++ {
 		pair := &t.tables[i]
 		if !all && !there(i) {
@@ -325,15 +328,15 @@ func (t *follower) inner(first int) {
 		}
 		t.upload(&pair[0])
 		t.upload(&pair[1])
-		insts = append(insts, sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.sums[i].Eq))})
+		insts = append(insts, sums.SumcheckInstance{A: pair[0].At, B: pair[1].At, Vars: pair[0].Vars, Eq: make([]field.QM31, len(t.sums[i].Eq))})
 	}
-	inner(results{t.dev, t.box}, insts)
+	sums.Inner(device.Results{Dev: t.dev, Box: t.box}, insts)
 }
 
 // upload puts a table on the device if it is not there.
-func (t *follower) upload(x *table) {
-	if x.at == 0 {
-		x.at = newArray[field.QM31](t.dev, 1<<x.vars)
+func (t *follower) upload(x *sums.Table) {
+	if x.At == 0 {
+		x.At = device.NewArray[field.QM31](t.dev, 1<<x.Vars)
 	}
 }
 
@@ -341,24 +344,24 @@ func (t *follower) upload(x *table) {
 func (t *follower) batch(b *plan.Batch) {
 	n := 0
 	for _, pair := range t.tables {
-		n += 2 << pair[0].vars
+		n += 2 << pair[0].Vars
 	}
 	if t.worth(n) {
-		insts := make([]sumcheckInstance, len(t.tables))
+		insts := make([]sums.SumcheckInstance, len(t.tables))
 		for i := range t.tables {
 			pair := &t.tables[i]
 			t.upload(&pair[0])
 			t.upload(&pair[1])
-			insts[i] = sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.f.Sums[b.From+i].Eq))}
+			insts[i] = sums.SumcheckInstance{A: pair[0].At, B: pair[1].At, Vars: pair[0].Vars, Eq: make([]field.QM31, len(t.f.Sums[b.From+i].Eq))}
 		}
-		x := newBatch(newScope(t.dev), t.box, insts)
+		x := sums.NewBatch(device.NewScope(t.dev), t.box, insts)
 		nothing := func(kernels.Post) error { return nil }
-		x.read(kernels.SumcheckTwoRoundsWords*len(insts), nothing)
+		x.Read(kernels.SumcheckTwoRoundsWords*len(insts), nothing)
 		round := 0
-		for round < x.rounds && !x.fewLeft(round) {
+		for round < x.Rounds && !x.FewLeft(round) {
 			round++
 		}
-		x.elements(2*len(insts)<<(x.rounds-round), nothing) // for the host
+		x.Elements(2*len(insts)<<(x.Rounds-round), nothing) // for the host
 		x.Close()
 	}
 	t.tables, t.sums = nil, nil

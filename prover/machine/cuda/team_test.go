@@ -12,6 +12,9 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/cudatest"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -22,14 +25,14 @@ import (
 // share it, of whatever memory and however they fail, and nothing is left on any of them.
 func TestTeam(t *testing.T) {
 	d := devicetest.Open(t)
-	m := newManyFixed(rand.New(rand.NewPCG(7, 8)), []int{10, 50}, []int{500}, []int{200}, []int{7, 30}, []int{16, 32}, []int{65})
-	ids := make([]model.TensorID, len(m.w))
+	m := cudatest.NewFixed(rand.New(rand.NewPCG(7, 8)), []int{10, 50}, []int{500}, []int{200}, []int{7, 30}, []int{16, 32}, []int{65})
+	ids := make([]model.TensorID, len(m.Weights))
 	for i := range ids {
 		ids[i] = model.TensorID(i)
 	}
 	c := backend.Commitment{Layout: whir.Layout{RowVars: 2, LogBlowup: 1}}
 	const rows = 70 // of a group
-	stack := model.NewStack(m.g, ids)
+	stack := model.NewStack(m.Graph, ids)
 	for first := 0; 4*uint64(first) < stack.Size; first += rows {
 		c.Groups = append(c.Groups, whir.Group{First: uint64(first), Rows: min(rows, int(stack.Size+3)/4-first)})
 		c.Parts = append(c.Parts, backend.Part{Stack: stack, First: first})
@@ -37,7 +40,7 @@ func TestTeam(t *testing.T) {
 	if len(c.Groups) < 7 {
 		t.Fatalf("%d groups", len(c.Groups))
 	}
-	tree, err := cpu.New(m.g, m).Commit(t.Context(), c)
+	tree, err := cpu.New(m.Graph, m).Commit(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,26 +51,26 @@ func TestTeam(t *testing.T) {
 	lost := errors.New("lost")
 	type test struct {
 		name    string
-		devices []int                             // bytes of their memory
-		limit   int                               // of the last machine's weights
-		fault   func(op string, n int) error      // of the last device
-		alone   bool                              // the last one
-		bad     int                               // errors that are told
-		shared  func(traffic []Traffic) (ok bool) // checks what was done where
+		devices []int                                    // bytes of their memory
+		limit   int                                      // of the last machine's weights
+		fault   func(op string, n int) error             // of the last device
+		alone   bool                                     // the last one
+		bad     int                                      // errors that are told
+		shared  func(traffic []device.Traffic) (ok bool) // checks what was done where
 	}
 	const large = 1 << 24
-	half := func(x []Traffic) bool {
+	half := func(x []device.Traffic) bool {
 		return x[1].Uploaded+x[1].Copied > 1000 && x[1].Downloaded == 0 && x[0].Copied > 0
 	}
-	all := func(x []Traffic) bool { return x[0].Uploaded+x[0].Copied > 4000 }
+	all := func(x []device.Traffic) bool { return x[0].Uploaded+x[0].Copied > 4000 }
 	tests := []test{
 		{name: "one", devices: []int{large}, shared: all},
 		{name: "two", devices: []int{large, large}, shared: half},
 		{name: "three", devices: []int{large, large, large}, shared: half},
-		{name: "eight", devices: []int{large, large, large, large, large, large, large, large}, shared: func(x []Traffic) bool { return x[7].Uploaded > 0 }},
+		{name: "eight", devices: []int{large, large, large, large, large, large, large, large}, shared: func(x []device.Traffic) bool { return x[7].Uploaded > 0 }},
 		{name: "small", devices: []int{large, 100, 3000}, shared: all},
-		{name: "alone", devices: []int{large, large}, alone: true, shared: func(x []Traffic) bool { return x[1].Downloaded > 0 && x[0].Copied == 0 }},
-		{name: "no room for weights", devices: []int{large, large}, limit: 4, shared: func(x []Traffic) bool { return x[1].Uploaded > 1000 }},
+		{name: "alone", devices: []int{large, large}, alone: true, shared: func(x []device.Traffic) bool { return x[1].Downloaded > 0 && x[0].Copied == 0 }},
+		{name: "no room for weights", devices: []int{large, large}, limit: 4, shared: func(x []device.Traffic) bool { return x[1].Uploaded > 1000 }},
 		{name: "cannot be read", devices: []int{large, large}, bad: 1, shared: all, fault: func(op string, _ int) error {
 			if op == "read" {
 				return lost
@@ -101,7 +104,7 @@ func TestTeam(t *testing.T) {
 			})
 			m := NewMachine(s)
 			if last {
-				m.Limit(c2.limit, 1<<12)
+				m.MaxResident, m.Piece = c2.limit, 1<<12
 				if c2.alone {
 					s.Alone()
 				}
@@ -109,12 +112,12 @@ func TestTeam(t *testing.T) {
 			streams, machines = append(streams, s), append(machines, m)
 		}
 		told := 0
-		team := &Team{Others: contexts(machines[1:]), Lost: func(err *ContextError) {
+		team := &peers.Group{Others: contexts(machines[1:]), Lost: func(err *device.Error) {
 			if told++; err.On != machines[len(machines)-1].Context || !errors.Is(err, lost) {
 				t.Errorf("%s: told of %v", c2.name, err)
 			}
 		}}
-		b := machines[0].BackendWith(team, m.g, m)
+		b := machines[0].BackendWith(team, m.Graph, m)
 		tree, err := b.Commit(t.Context(), c)
 		if err != nil {
 			t.Errorf("%s: %v", c2.name, err)
@@ -129,11 +132,11 @@ func TestTeam(t *testing.T) {
 				t.Fatalf("%s: layer %d is another one", c2.name, i)
 			}
 		}
-		var traffic []Traffic
+		var traffic []device.Traffic
 		for i, x := range machines {
 			traffic = append(traffic, x.Traffic())
-			need := commitNeed(&c, x.piece) + digestsNeed(&c, len(machines)) + 4<<10 // what describes the stack
-			for _, w := range m.w {
+			need := commitNeed(&c, x.Piece) + digestsNeed(&c, len(machines)) + 4<<10 // what describes the stack
+			for _, w := range m.Weights {
 				need += int64(ints.WidthOf(ints.All(w)) * w.Len())
 			}
 			if i == 0 {
@@ -159,7 +162,7 @@ func TestTeam(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a, other := NewMachine(devicetest.NewStreams(d, large, nil)), NewMachine(devicetest.NewStreams(d, large, nil))
-	b := a.BackendWith(&Team{Others: []*Context{other.Context}}, m.g, m)
+	b := a.BackendWith(&peers.Group{Others: []*device.Context{other.Context}}, m.Graph, m)
 	if _, err := b.Commit(ctx, c); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
@@ -183,14 +186,14 @@ func TestTeamOfGPUs(t *testing.T) {
 	for i := range ids {
 		ids[i], shapes = model.TensorID(i), append(shapes, []int{1 << 11, 5 << 9})
 	}
-	m := newManyFixed(rand.New(rand.NewPCG(7, 9)), shapes...)
-	c := backend.SingleStack(hash.Poseidon2, model.NewStack(m.g, ids), 16, 2)
+	m := cudatest.NewFixed(rand.New(rand.NewPCG(7, 9)), shapes...)
+	c := backend.SingleStack(hash.Poseidon2, model.NewStack(m.Graph, ids), 16, 2)
 	a, b := NewMachine(gpus[0]), NewMachine(gpus[1])
 	defer b.Close()
 	defer a.Close()
 	var roots []hash.Digest
-	for _, team := range []*Team{{}, {}, {Others: []*Context{b.Context}}, {Others: []*Context{b.Context}}} {
-		x := a.BackendWith(team, m.g, m)
+	for _, team := range []*peers.Group{{}, {}, {Others: []*device.Context{b.Context}}, {Others: []*device.Context{b.Context}}} {
+		x := a.BackendWith(team, m.Graph, m)
 		began := time.Now()
 		tree, err := x.Commit(t.Context(), c)
 		if err != nil {
@@ -210,8 +213,8 @@ func TestTeamOfGPUs(t *testing.T) {
 	}
 }
 
-func contexts(machines []*Machine) []*Context {
-	var all []*Context
+func contexts(machines []*Machine) []*device.Context {
+	var all []*device.Context
 	for _, m := range machines {
 		all = append(all, m.Context)
 	}

@@ -1,0 +1,371 @@
+// Package device is a device as proofs use it: its memory and what is taken of it, the fixed tensors that stay on it
+// from proof to proof, and how its errors become those of a pass. It runs on any kernels.Device, so tests run it without
+// a GPU.
+package device
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// A Context is a device with the fixed tensors that stay on it from proof to
+// proof. It is safe for concurrent use.
+type Context struct {
+	Dev *Counted
+
+	// These are set before the first tensor comes.
+	MaxResident int // bytes of fixed tensors that may be here; 0: no bound
+	Piece       int // bytes of a tensor that has no room as a whole, or of codewords on their way to a hash, that are here at a time
+	Streams     int // streams of the device that are used at once, at least 1
+	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
+	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
+
+	mu      sync.Mutex
+	tensors map[any]resident                     // by the address of the first entry
+	coming  map[any]chan struct{}                // of those that are on their way, closed when that is over
+	uploads map[any]chan struct{}                // of those of them that come from the host, for other devices
+	bytes   int                                  // of the fixed tensors that are here or on their way
+	boxes   map[kernels.Device][]kernels.Mailbox // not in use, by stream
+	age     int                                  // counts the tensors that were given back
+	closers map[Closer]struct{}                  // what else has memory here (Keep)
+	cache   Closer                               // nil until wanted (Cached)
+	mode    Mode
+	spare   int64
+}
+
+// A Closer has memory of a device.
+type Closer interface{ Close() }
+
+// resident is a fixed tensor on the device. The host's copy is kept, so that
+// its address stays its own.
+type resident struct {
+	host   ints.Ints
+	tensor *Tensor
+}
+
+// New returns a context without tensors on dev.
+func New(dev kernels.Device) *Context {
+	return &Context{
+		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
+		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, MostMoved: ElementBytes,
+		boxes: map[kernels.Device][]kernels.Mailbox{}, closers: map[Closer]struct{}{},
+	}
+}
+
+// Spare returns the bytes that tasks and openings may take at once, 0 if nothing bounds them.
+func (m *Context) Spare() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spare
+}
+
+// SetSpare sets what Spare returns.
+func (m *Context) SetSpare(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spare = bytes
+}
+
+// FreeBytes returns the bytes of the device that nothing takes now, 0 if it does not tell.
+func (m *Context) FreeBytes() int {
+	d, ok := m.Dev.Device.(interface {
+		Available() (free, total int64, err error)
+	})
+	if !ok {
+		return 0
+	}
+	n, _, err := d.Available()
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// Drain waits for all that was enqueued on a lane.
+func (m *Context) Drain(lane int) error {
+	dev, err := kernels.LaneOf(m.Dev, lane)
+	if err != nil {
+		return err
+	}
+	return dev.Sync()
+}
+
+// NewTensor uploads values through the queue of a lane for all of them.
+func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t, err := NewTensor(dev, values)
+	if err != nil || m.Streams == 1 && dev == kernels.Device(m.Dev) {
+		return t, err
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			t.Free(dev)
+		}
+	}()
+	// Other queues know nothing of what this one has yet to do.
+	if err := dev.Sync(); err != nil {
+		return nil, err
+	}
+	kept = true
+	return t, nil
+}
+
+// Device returns the machine's device.
+func (m *Context) Device() kernels.Device { return m.Dev.Device }
+
+// Traffic returns what the device has been used for by the machine.
+func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
+
+// Resident returns a fixed tensor, not empty, on the device, where it stays
+// until Close. values must not change from now on; a later call for the same
+// list finds it there. Where there is no room for it, the error wraps
+// kernels.ErrMemory.
+func (m *Context) Resident(values ints.Ints) (*Tensor, error) {
+	return m.ResidentOn(m.Dev, values, nil)
+}
+
+// ResidentOn is Resident through the queue of a lane, from another machine if one of these
+// has the tensor.
+func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
+	if t := m.Known(values); t != nil { // of which the width need not be found
+		return t, nil
+	}
+	size := values.Len() * Width(values)
+	for {
+		if t := m.Known(values); t != nil {
+			return t, nil
+		}
+		over, err := m.Reserve(values, size)
+		if err != nil {
+			return nil, err
+		}
+		if over == nil {
+			break
+		}
+		<-over
+	}
+	var t *Tensor
+	defer func() { m.Arrived(values, size, t) }()
+	t, err := m.fromPeers(dev, values, peers)
+	if t == nil && err == nil {
+		defer m.upload(values)()
+		t, err = m.NewTensor(dev, values)
+	}
+	return t, err
+}
+
+// Reserve makes room for so many bytes of a fixed tensor among those that may be here, until it has
+// arrived, or is on its way already: then over is closed when that is over. Where there is no room
+// the error wraps kernels.ErrMemory.
+func (m *Context) Reserve(values ints.Ints, size int) (over chan struct{}, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if over := m.coming[Address(values)]; over != nil {
+		return over, nil
+	}
+	if m.MaxResident > 0 && m.bytes+size > m.MaxResident {
+		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.MaxResident)
+	}
+	m.coming[Address(values)] = make(chan struct{})
+	m.bytes += size
+	return nil, nil
+}
+
+// Arrived ends what expect began, with a tensor of as many bytes, which stays, or none.
+func (m *Context) Arrived(values ints.Ints, size int, t *Tensor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := Address(values)
+	close(m.coming[at])
+	delete(m.coming, at)
+	if t == nil {
+		m.bytes -= size
+		return
+	}
+	if old, ok := m.tensors[at]; ok {
+		m.release(old)
+	}
+	m.tensors[at] = resident{values, t}
+}
+
+// Known returns a fixed tensor that is here, nil if it is not.
+func (m *Context) Known(values ints.Ints) *Tensor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.tensors[Address(values)]; ok && r.host.Len() == values.Len() {
+		return r.tensor
+	}
+	return nil
+}
+
+// upload notes that a fixed tensor is on its way here, until done is called: other machines that
+// want it copy it then.
+func (m *Context) upload(values ints.Ints) (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	over := make(chan struct{})
+	m.uploads[Address(values)] = over
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.uploads, Address(values))
+		close(over)
+	}
+}
+
+// soon is known for a machine to which a tensor may be on its way, for which it waits.
+func (m *Context) soon(values ints.Ints) *Tensor {
+	m.mu.Lock()
+	over := m.uploads[Address(values)]
+	m.mu.Unlock()
+	if over != nil {
+		<-over
+	}
+	return m.Known(values)
+}
+
+// fromPeers copies a fixed tensor from a machine that has it, or to which it is on its way, nil
+// if none can give it.
+func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
+	for _, p := range peers {
+		if p == m {
+			continue
+		}
+		there := p.soon(values)
+		if there == nil {
+			continue
+		}
+		if p.Streams == 1 { // its queue has it, sooner or later
+			if err := kernels.After(dev, p.Dev); err != nil {
+				continue
+			}
+		}
+		t, err := Copied(dev, there, p.Dev)
+		if t != nil || err != nil {
+			return t, err
+		}
+	}
+	return nil, nil
+}
+
+// EnsureResident says whether a fixed tensor is, or can be made, resident.
+func (m *Context) EnsureResident(values ints.Ints, peers []*Context) bool {
+	_, err := m.ResidentOn(m.Dev, values, peers)
+	if err != nil && !errors.Is(err, kernels.ErrMemory) {
+		Check(&Error{m, err})
+	}
+	return err == nil
+}
+
+// Reserved returns the bytes of the tensors that are here or on their way.
+func (m *Context) Reserved() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bytes
+}
+
+// Generation returns a number that changes when resident tensors are given back.
+func (m *Context) Generation() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.age
+}
+
+// Keep notes what has memory here, for Close to close it.
+func (m *Context) Keep(c Closer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closers[c] = struct{}{}
+}
+
+// Drop notes that something has none any more.
+func (m *Context) Drop(c Closer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.closers, c)
+}
+
+// Cached returns what is kept here beside the tensors from proof to proof: what first returned when it was
+// first asked for.
+func (m *Context) Cached(first func() Closer) Closer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cache == nil {
+		m.cache = first()
+	}
+	return m.cache
+}
+
+// Address returns the address of the first entry.
+func Address(values ints.Ints) any {
+	switch v := values.(type) {
+	case ints.Int8s:
+		return &v[0]
+	case ints.Int16s:
+		return &v[0]
+	}
+	return &values.(ints.Int32s)[0]
+}
+
+// Close frees the tensors, and closes what else has memory here. The context may be used again.
+func (m *Context) Close() {
+	m.mu.Lock()
+	all := slices.Collect(maps.Keys(m.closers))
+	if m.cache != nil {
+		all = append(all, m.cache)
+	}
+	m.mu.Unlock()
+	for _, c := range all {
+		c.Close()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.tensors {
+		m.release(r)
+	}
+	clear(m.tensors)
+	for _, boxes := range m.boxes {
+		for _, box := range boxes {
+			_ = box.Close() // nothing of the machine depends on it any more
+		}
+	}
+	clear(m.boxes)
+}
+
+// smallPair is how many entries tables of the first rounds have at most for the rounds to be made in the host's memory.
+const smallPair = 1 << 13
+
+// MailboxWords is the size of the machine's mailboxes: sums of a thousand
+// instances, or what is left of thirty.
+const MailboxWords = 1 << 15
+
+// TakeBox returns a mailbox of a lane that is not in use.
+func (m *Context) TakeBox(lane kernels.Device) (kernels.Mailbox, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if boxes := m.boxes[lane]; len(boxes) > 0 {
+		n := len(boxes) - 1
+		m.boxes[lane] = boxes[:n]
+		return boxes[n], nil
+	}
+	return lane.NewMailbox(MailboxWords)
+}
+
+// GiveBox takes a mailbox back.
+func (m *Context) GiveBox(lane kernels.Device, box kernels.Mailbox) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.boxes[lane] = append(m.boxes[lane], box)
+}
+
+func (m *Context) release(r resident) {
+	r.tensor.Free(m.Dev)
+	m.bytes -= r.tensor.Len * r.tensor.Width
+	m.age++
+}

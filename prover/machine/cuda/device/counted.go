@@ -1,0 +1,100 @@
+package device
+
+import (
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// Traffic is what a machine's device has been used for, in bytes.
+type Traffic struct {
+	Uploaded, Downloaded int64
+	Copied               int64 // from other devices, not through the host
+	Live, Peak           int64 // allocated: now, at most
+}
+
+// counters are those of a device, for all of its lanes.
+type counters struct {
+	up, down, copied atomic.Int64
+
+	ledger
+	lanes map[int]*Counted // under the ledger's lock
+}
+
+// Counted is a lane of a device that counts.
+type Counted struct {
+	kernels.Device
+	*counters
+}
+
+var (
+	_ kernels.Laned   = (*Counted)(nil)
+	_ kernels.Peer    = (*Counted)(nil)
+	_ kernels.Wrapper = (*Counted)(nil)
+)
+
+func newCounted(d kernels.Device) *Counted {
+	c := &Counted{d, &counters{ledger: newLedger(), lanes: map[int]*Counted{}}}
+	c.lanes[0] = c
+	return c
+}
+
+// Lane is described at kernels.Laned.
+func (c *Counted) Lane(n int) (kernels.Device, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l, ok := c.lanes[n]; ok {
+		return l, nil
+	}
+	d, err := kernels.LaneOf(c.lanes[0].Device, n)
+	if err != nil {
+		return nil, err
+	}
+	l := &Counted{d, c.counters}
+	c.lanes[n] = l
+	return l, nil
+}
+
+// Alloc is described at kernels.Device, as the others are.
+func (c *Counted) Alloc(bytes int) (kernels.Ptr, error) { return c.alloc(c.Device, bytes) }
+
+func (c *Counted) Free(p kernels.Ptr) { c.free(c.Device, p) }
+
+func (c *Counted) Upload(dst kernels.Ptr, src []byte) error {
+	c.up.Add(int64(len(src)))
+	return c.Device.Upload(dst, src)
+}
+
+func (c *Counted) Download(dst []byte, src kernels.Ptr) error {
+	c.down.Add(int64(len(dst)))
+	return c.Device.Download(dst, src)
+}
+
+// Beneath is described at kernels.Wrapper.
+func (c *Counted) Beneath() kernels.Device { return c.Device }
+
+// After is described at kernels.Peer, as CopyFrom is.
+func (c *Counted) After(other kernels.Device) error {
+	if p := kernels.PeerOf(c.Device); p != nil {
+		return p.After(other)
+	}
+	return kernels.ErrNoPeer
+}
+
+func (c *Counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Ptr, bytes int) error {
+	p := kernels.PeerOf(c.Device)
+	if p == nil {
+		return kernels.ErrNoPeer
+	}
+	err := p.CopyFrom(dst, other, src, bytes)
+	if err == nil {
+		c.copied.Add(int64(bytes))
+	}
+	return err
+}
+
+func (c *counters) traffic() Traffic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.bytes, c.peak}
+}

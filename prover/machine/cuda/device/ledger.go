@@ -1,0 +1,60 @@
+package device
+
+import (
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// ledger remembers what is allocated on a device.
+type ledger struct {
+	mu          sync.Mutex
+	live        map[kernels.Ptr]int
+	bytes, peak int64 // in live: now, at most
+}
+
+func newLedger() ledger { return ledger{live: map[kernels.Ptr]int{}} }
+
+// alloc allocates on a device.
+func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
+	p, err := d.Alloc(bytes)
+	if err == nil {
+		l.mu.Lock()
+		l.live[p] = bytes
+		l.bytes += int64(bytes)
+		l.peak = max(l.peak, l.bytes)
+		l.mu.Unlock()
+	}
+	return p, err
+}
+
+// Book counts bytes as if they were allocated, or no more if negative.
+func (l *ledger) Book(bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes += int64(bytes)
+	l.peak = max(l.peak, l.bytes)
+}
+
+// free frees what alloc gave.
+func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
+	l.mu.Lock() // before the address can be another's
+	l.bytes -= int64(l.live[p])
+	delete(l.live, p)
+	l.mu.Unlock()
+	d.Free(p)
+}
+
+// Peak returns the most bytes that were allocated at once.
+func (l *ledger) Peak() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.peak
+}
+
+// Live returns the bytes that are allocated.
+func (l *ledger) Live() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes
+}

@@ -1,0 +1,41 @@
+package device
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// Results brings what launches leave in a mailbox to the host.
+type Results struct {
+	Dev kernels.Device
+	Box kernels.Mailbox
+}
+
+// Read runs a launch that makes sums of that many words, and returns them.
+func (s Results) Read(words int, launch func(kernels.Post) error) []uint64 {
+	if words <= s.Box.Words() {
+		return s.posted(words, launch)
+	}
+	p := NewWords(s.Dev, words)
+	defer s.Dev.Free(p)
+	Check(launch(kernels.Kept(p)))
+	return Fetch[uint64](s.Dev, p, words)
+}
+
+// Elements runs a launch that writes n elements, and returns them.
+func (s Results) Elements(n int, launch func(kernels.Post) error) []field.QM31 {
+	if words := kernels.PostedWords(n); words <= s.Box.Words() {
+		return kernels.Posted(s.posted(words, launch))
+	}
+	p := NewArray[field.QM31](s.Dev, n)
+	defer s.Dev.Free(p)
+	Check(launch(kernels.Kept(p)))
+	return Fetch[field.QM31](s.Dev, p, n)
+}
+
+func (s Results) posted(words int, launch func(kernels.Post) error) []uint64 {
+	Check(launch(s.Box.Post()))
+	dst := make([]uint64, words)
+	Check(s.Box.Wait(dst))
+	return dst
+}

@@ -1,0 +1,150 @@
+package device
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Tensor is a dense tensor of signed integers in a device's memory, in the
+// narrowest type that holds its entries.
+type Tensor struct {
+	Ptr   kernels.Ptr
+	Len   int
+	Width int // bytes an entry: 1, 2 or 4
+}
+
+// NewTensor uploads values, at least one.
+func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := &Tensor{Len: values.Len(), Width: Width(values)}
+	var err error
+	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
+		return nil, err
+	}
+	kept := false
+	defer func() {
+		if !kept { // for an error, or a panic
+			t.Free(d)
+		}
+	}()
+	switch v := values.(type) {
+	case ints.Int8s:
+		err = kernels.UploadSlice(d, t.Ptr, v)
+	case ints.Int16s:
+		err = kernels.UploadSlice(d, t.Ptr, v)
+	case ints.Int32s:
+		switch t.Width {
+		case 1:
+			err = upload[int8](d, t.Ptr, v)
+		case 2:
+			err = upload[int16](d, t.Ptr, v)
+		default:
+			err = kernels.UploadSlice(d, t.Ptr, v)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept = true
+	return t, nil
+}
+
+// Copied copies a tensor of another device to memory of dev, and waits for that, so that every
+// queue may read it and the other one may be freed. It returns nil if the other device
+// fails to give it.
+func Copied(dev kernels.Device, there *Tensor, from kernels.Device) (*Tensor, error) {
+	at, err := dev.Alloc(there.Len * there.Width)
+	if err != nil {
+		return nil, err
+	}
+	if err = kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err == nil {
+		err = dev.Sync()
+	}
+	if err == nil {
+		return &Tensor{at, there.Len, there.Width}, nil
+	}
+	dev.Free(at)
+	if errors.As(err, new(*kernels.SourceError)) {
+		err = nil
+	}
+	return nil, err
+}
+
+// UploadAs copies values, which fit, to dst in entries of that width.
+func UploadAs(d kernels.Device, dst kernels.Ptr, values ints.Ints, width int) error {
+	if values.Width() != width {
+		values = ints.Int32s(ints.All(values))
+	}
+	v, ok := values.(ints.Int32s)
+	switch {
+	case !ok || width == 4:
+		return d.Upload(dst, ints.Bytes(values))
+	case width == 1:
+		return upload[int8](d, dst, v)
+	}
+	return upload[int16](d, dst, v)
+}
+
+// Free frees the tensor.
+func (t *Tensor) Free(d kernels.Device) { d.Free(t.Ptr) }
+
+// Width returns the bytes that an entry takes on a device. Lists in 32 bits are
+// what was computed, in whatever width; others have the one that they need.
+func Width(values ints.Ints) int {
+	if v, ok := values.(ints.Int32s); ok {
+		return ints.WidthOf(v)
+	}
+	return values.Width()
+}
+
+// tensorGrain is the number of entries worth a goroutine.
+const tensorGrain = 1 << 16
+
+// uploadPiece is how many entries are narrowed at a time.
+const uploadPiece = 1 << 22
+
+// upload narrows values to T piece by piece and copies them to dst.
+func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) error {
+	buf := make([]T, min(len(values), uploadPiece))
+	for from := 0; from < len(values); from += len(buf) {
+		part := values[from:min(from+len(buf), len(values))]
+		parallel.For(len(part), tensorGrain, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				buf[i] = T(part[i])
+			}
+		})
+		if err := kernels.UploadSlice(d, kernels.At[T](dst, from), buf[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WidthOfRange returns the bytes of the narrowest type for a range.
+func WidthOfRange(lo, hi int64) int {
+	switch {
+	case lo == 0 && hi == 0: // not stated
+		return 4
+	case lo >= math.MinInt8 && hi <= math.MaxInt8:
+		return 1
+	case lo >= math.MinInt16 && hi <= math.MaxInt16:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// DefaultPiece is the size of a piece, in bytes, where no other is set.
+const DefaultPiece = 1 << 28
+
+// PieceRows returns how many indexes of the first axis make a piece of at most
+// so many bytes, a power of two.
+func PieceRows(rowBytes, piece int) int {
+	return 1 << (bits.Len(uint(max(piece/rowBytes, 1))) - 1)
+}
+
+func (t *Tensor) Integers() kernels.Integers { return kernels.Integers{At: t.Ptr, Width: t.Width} }

@@ -1,0 +1,187 @@
+package open
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A ByteRow is a row on the device as kernels.ByteRows has it, in as many planes as its
+// entries have bytes. The zero value is a row of zeros.
+type ByteRow struct {
+	At    kernels.Ptr
+	Width int
+}
+
+// bias is what the bytes of an entry of the row lack.
+func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width) }
+
+// appendPlanes appends the planes of rows, those of the i-th with target i. There are none
+// of rows of zeros.
+func appendPlanes(all []kernels.ByteRow, rows []ByteRow, pitch int) []kernels.ByteRow {
+	for i, r := range rows {
+		for j := range r.Width {
+			all = append(all, kernels.ByteRow{Bytes: r.At.Offset(j, pitch), Target: uint32(i), Shift: uint32(8 * j)})
+		}
+	}
+	return all
+}
+
+// biases returns the bias of every row.
+func biases(rows []ByteRow) []uint32 {
+	b := make([]uint32, len(rows))
+	for i, r := range rows {
+		b[i] = r.bias()
+	}
+	return b
+}
+
+// tableRows returns the table rows with the given numbers (whir.Layout.TableRows),
+// increasing, if 2^shift of the commitment's rows make one. Those that are in a tensor as
+// they are stay there, the others are packed into memory of a.
+func (p *Packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+	if p.host != nil {
+		return p.uploadRows(a, numbers, shift)
+	}
+	rows, size := p.FindRows(numbers, shift)
+	if size == 0 {
+		return rows
+	}
+	pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
+	at := device.NewArray[int8](a, size)
+	pack := make([]bool, len(rows))
+	for i := range rows {
+		if rows[i].At == 0 {
+			pack[i], rows[i].At = true, at
+			at = at.Offset(rows[i].Width, pitch)
+		}
+	}
+	// Slots without a row come first: a row may be in two groups.
+	for _, zeros := range []bool{true, false} {
+		var jobs []kernels.PackedRows
+		of := -1 // the group whose stack they are of
+		enqueue := func() {
+			if len(jobs) > 0 {
+				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.Stacks[of].device))
+			}
+			jobs = jobs[:0]
+		}
+		for _, in := range p.InGroups(numbers, shift) {
+			if of < 0 || p.Stacks[of] != p.Stacks[in.Group] {
+				enqueue()
+				of = in.Group
+			}
+			takes := func(i int) bool { return pack[i] && !(zeros && in.fills(&p.C, numbers[i], shift)) }
+			for i := in.From; i < in.To; {
+				n := 1 // rows that are packed at once
+				for i+n < in.To && rows[i+n].Width == rows[i].Width && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
+					n++
+				}
+				if takes(i) {
+					jobs = append(jobs, p.packed(rows[i], in.Group, numbers[i], n, shift, zeros))
+				}
+				i += n
+			}
+		}
+		enqueue()
+	}
+	return rows
+}
+
+// FindRows returns the rows that tableRows returns, without an address where they must be
+// packed, and the bytes of those.
+func (p *Packer) FindRows(numbers []uint64, shift int) (rows []ByteRow, size int) {
+	vars := p.C.RowVars + shift
+	pitch := kernels.RowPitch(1 << vars)
+	rows = make([]ByteRow, len(numbers))
+	for _, in := range p.InGroups(numbers, shift) {
+		for i := in.From; i < in.To; i++ {
+			from, n := in.Entries(&p.C, numbers[i], shift)
+			if at, ok := p.Stacks[in.Group].InPlace(from, n); ok && shift == 0 && 1<<vars == pitch {
+				rows[i].At = at
+			}
+			rows[i].Width = max(p.Stacks[in.Group].Width(from, n), rows[i].Width)
+		}
+	}
+	for _, r := range rows {
+		if r.At == 0 {
+			size += r.Width * pitch
+		}
+	}
+	return rows, size
+}
+
+// inGroup are rows from to to−1 of a list that have rows of a group.
+type inGroup struct{ Group, From, To int }
+
+// InGroups divides table rows by the groups of rows that they have. A row may be in two.
+func (p *Packer) InGroups(numbers []uint64, shift int) []inGroup {
+	var each []inGroup
+	for g := range p.C.Groups {
+		first, last := p.C.Groups[g].First>>shift, (p.C.Groups[g].First+uint64(p.C.Groups[g].Rows)-1)>>shift
+		i, _ := slices.BinarySearch(numbers, first)
+		from := i
+		for i < len(numbers) && numbers[i] <= last {
+			i++
+		}
+		if from < i && p.Stacks[g] != nil {
+			each = append(each, inGroup{g, from, i})
+		}
+	}
+	return each
+}
+
+// slots returns the first of the group's slots among those of n table rows from number r
+// on, and their number.
+func (in inGroup) slots(c *backend.Commitment, r uint64, n, shift int) (first, count uint64) {
+	g := &c.Groups[in.Group]
+	first = max(g.First, r<<shift)
+	return first, min(g.First+uint64(g.Rows), (r+uint64(n))<<shift) - first
+}
+
+// Entries returns the range of the group's stack that table row r has.
+func (in inGroup) Entries(c *backend.Commitment, r uint64, shift int) (from, n uint64) {
+	first, count := in.slots(c, r, 1, shift)
+	return (uint64(c.Parts[in.Group].First) + first - c.Groups[in.Group].First) << c.RowVars, count << c.RowVars
+}
+
+// fills says whether all slots of table row r are the group's.
+func (in inGroup) fills(c *backend.Commitment, r uint64, shift int) bool {
+	_, count := in.slots(c, r, 1, shift)
+	return count == 1<<shift
+}
+
+// packed describes n table rows from number r on, which lie behind each other from that of
+// the first on: all of them as zeros, or what they have of the group.
+func (p *Packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
+	in, s := inGroup{Group: group}, p.Stacks[group]
+	as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: uint64(n)}
+	if zeros { // which is what is behind the stack
+		as.Slots, as.From = uint64(n)<<shift, s.offsets[len(s.offsets)-1]
+		return as
+	}
+	first, count := in.slots(&p.C, r, n, shift)
+	as.First, as.Slots = first-r<<shift, count
+	as.From, _ = in.Entries(&p.C, first>>shift, shift)
+	return as
+}
+
+// uploadRows is tableRows from the host's memory.
+func (p *Packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+	n := 1 << (p.C.RowVars + shift)
+	pitch := kernels.RowPitch(n)
+	values, wide := make([]int32, n), device.NewArray[int32](a, n)
+	defer a.Free(wide)
+	rows := make([]ByteRow, len(numbers))
+	for i, r := range numbers {
+		p.C.FillTableRow(p.host, shift, r, 0, values)
+		w := ints.WidthOf(values)
+		rows[i] = ByteRow{device.NewArray[int8](a, w*pitch), w}
+		device.Check(kernels.UploadSlice(a, wide, values))
+		device.Check(kernels.SplitPlanes(a, rows[i].At, wide, kernels.ByteRows{Width: w, Pitch: pitch}, n))
+	}
+	return rows
+}

@@ -1,0 +1,176 @@
+package open
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// RowsAtOnce returns how many of some rows are encoded at once: those whose
+// codewords fit into as many bytes, but enough for a step of the hash.
+func RowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
+	least := suite.RowsAtOnce()
+	n := max(least, bytes/kernels.SizeM31>>domain)
+	return min(rows, n-n%least, maxEncode)
+}
+
+// maxEncode is the most rows that one launch encodes.
+const maxEncode = 1 << 15
+
+// encoder is the circle code on a device.
+type encoder struct {
+	a        *device.Scope
+	twiddles kernels.Ptr
+}
+
+// NewEncoder returns an encoder for domains of up to 2^domain points.
+func NewEncoder(a *device.Scope, domain int) *encoder {
+	e := &encoder{a, device.NewArray[uint32](a, 1<<domain)}
+	device.Check(kernels.Twiddles(a, e.twiddles, domain))
+	return e
+}
+
+// words returns room for n codewords.
+func (e *encoder) words(n, domain int) kernels.Ptr { return device.NewArray[uint32](e.a, n<<domain) }
+
+// encode sets words to the codewords of n rows of 2^vars values.
+func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
+	for n > 0 {
+		k := min(n, maxEncode)
+		device.Check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
+		words = words.Offset(k<<domain, kernels.SizeM31)
+		values = values.Offset(k<<vars, kernels.SizeM31)
+		n -= k
+	}
+}
+
+// Arrivals are the fixed tensors that come to a device while it hashes.
+type Arrivals interface {
+	// Have says whether those that a group of rows reads need not be waited for.
+	Have(c *backend.Commitment, group int) bool
+	// Wait has what is enqueued on the device's stream from now on done after they have come.
+	Wait(c *backend.Commitment, group int)
+	// Find returns a tensor of any kind, as Stream does.
+	Find(id model.TensorID) (*device.Tensor, error)
+}
+
+// groupHasher makes the digests of groups of rows, for each column of their codewords.
+type groupHasher struct {
+	a             *device.Scope
+	Stream        *run.Stream
+	c             *backend.Commitment
+	arrivals      Arrivals
+	segments      [][]int       // groups whose values are on the device together, in order; nil if each is by itself
+	packs         *device.Scope // of the packer
+	packer        *Packer       // for the first of these
+	encoder       *encoder
+	n             int // rows at once
+	values, words kernels.Ptr
+	state         kernels.Ptr // of the hashes, 0 until wanted
+}
+
+// NewGroupHasher returns one for these groups.
+func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, groups []int) *groupHasher {
+	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: b.SegmentsOf(c, groups)}
+	domain := c.LogDomain()
+	for _, i := range groups {
+		h.n = max(h.n, RowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
+	}
+	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
+	h.encoder = NewEncoder(a, domain)
+	h.words = h.encoder.words(h.n, domain)
+	return h
+}
+
+// Next returns the number in a list of the group that is to be hashed next: the first of which all
+// tensors are there, if they come by themselves, so that the device need not wait for others.
+func (h *groupHasher) Next(groups []int) int {
+	if h.segments == nil {
+		for k, i := range groups {
+			if h.arrivals.Have(h.c, i) {
+				return k
+			}
+		}
+	}
+	return 0
+}
+
+// pack makes the packer that has a group's rows.
+func (h *groupHasher) pack(group int) {
+	some := []int{group}
+	if h.segments != nil {
+		for !slices.Contains(h.segments[0], group) {
+			h.packer, h.segments = nil, h.segments[1:]
+		}
+		if h.packer != nil {
+			return
+		}
+		some = h.segments[0]
+	}
+	for _, i := range some {
+		h.arrivals.Wait(h.c, i)
+	}
+	h.Stream.LeaveSegments()
+	h.packs.Close()
+	h.packer = newPackerOf(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
+}
+
+// Digests writes those of a group to dst. Groups come in their order, or in that of next.
+func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
+	h.pack(group)
+	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
+	if h.state == 0 && h.n < rows {
+		h.state = device.NewArray[uint8](h.a, kernels.ColumnState(h.c.Hash)<<domain)
+	}
+	for first := 0; first < rows; first += h.n {
+		device.Check(ctx.Err())
+		n := min(h.n, rows-first)
+		h.packer.rows(h.values, group, first, n)
+		h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
+		device.Check(kernels.HashColumns(h.a, h.c.Hash, dst, h.state, h.words, 1<<domain, 1<<domain, n, first, rows))
+	}
+}
+
+// LeafHasher makes the leaves of columns from the digests of their groups, in order.
+type LeafHasher struct {
+	Mem      *device.Scope
+	Suite    hash.Suite
+	Columns  int
+	Leaves   kernels.Ptr
+	Groups   int // in all
+	absorbed int
+	state    kernels.Ptr // of the hashes, 0 until wanted
+}
+
+// Absorb absorbs the digests of the next group, which may be where the leaves will be, and
+// are there if it is the only one.
+func (l *LeafHasher) Absorb(digests kernels.Ptr) {
+	if l.Groups > 1 {
+		if l.state == 0 {
+			l.state = device.NewArray[uint8](l.Mem, l.Columns*kernels.DigestState(l.Suite, l.Groups))
+		}
+		device.Check(kernels.AbsorbDigests(l.Mem, l.Suite, l.Leaves, l.state, digests, l.Columns, l.absorbed, l.Groups))
+	}
+	l.absorbed++
+}
+
+// HashLeaves makes the leaves of all columns on one machine.
+func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, leaves kernels.Ptr) {
+	all := make([]int, len(c.Groups))
+	for i := range all {
+		all[i] = i
+	}
+	h := NewGroupHasher(b, a, come, c, all)
+	l := &LeafHasher{Mem: a, Suite: c.Hash, Columns: 1 << c.LogDomain(), Leaves: leaves, Groups: len(all)}
+	for _, i := range all {
+		h.Digests(ctx, leaves, i)
+		l.Absorb(leaves)
+	}
+	h.Stream.LeaveSegments()
+}

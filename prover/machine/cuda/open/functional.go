@@ -1,0 +1,200 @@
+package open
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// weights are product tables on the device: of the eq tables of a functional's
+// parts, or of the functional of evaluation at a point.
+type weights struct {
+	vars          []int
+	of            []int // of a functional, the number of each part's; equal ones are there once
+	parts, tables kernels.Ptr
+}
+
+// newWeights builds the tables of weights given by their factors, that of the
+// lowest index bit first.
+func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
+	w := &weights{vars: make([]int, len(factors))}
+	parts := make([]kernels.WeightPart, len(factors))
+	most := 0
+	for _, f := range factors {
+		most += len(f)
+	}
+	flat := make([]field.QM31, 0, max(1, most)) // there is no empty memory
+	elements := 0
+	for i, f := range factors {
+		high, low := kernels.WeightSizes(len(f))
+		w.vars[i] = len(f)
+		parts[i] = kernels.WeightPart{High: uint64(elements), Low: uint64(elements + high), Vars: uint64(len(f)), Factors: uint64(len(flat))}
+		elements += high + low
+		flat = append(flat, f...)
+	}
+	if len(flat) == 0 {
+		flat = flat[:1]
+	}
+	w.parts, w.tables = device.NewCopy(a, parts), device.NewArray[field.QM31](a, elements)
+	device.Check(kernels.MakeWeights(a, w.tables, w.parts, device.NewCopy(a, flat), len(parts), eq))
+	return w
+}
+
+// weightsOf returns the tables of the functional's parts, once built. There is
+// at least one part.
+func (r *Rows) weightsOf(q *whir.Functional) *weights {
+	if r.weights == nil && len(q.Parts) > 0 {
+		factors, of := distinct(q)
+		r.weights = newWeights(r.Mem, factors, true)
+		r.weights.of = of
+	}
+	return r.weights
+}
+
+// distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
+// and the number of each part's.
+func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
+	type list struct { // most that are the same lie in one place
+		at *field.QM31
+		n  int
+	}
+	type ends struct { // of others; those that have the same ones are compared
+		first, last field.QM31
+		n           int
+	}
+	seen, number := make(map[list]int, len(q.Parts)/4), make(map[ends]int, len(q.Parts)/4)
+	of = make([]int, len(q.Parts))
+	all := 0
+	for i := range q.Parts {
+		low := q.Parts[i].Low
+		n := len(low)
+		own, like := list{n: n}, ends{n: n}
+		if n > 0 {
+			own.at, like.first, like.last = &low[0], low[0], low[n-1]
+		}
+		k, ok := seen[own]
+		if !ok {
+			if k, ok = number[like]; !ok || !slices.Equal(factors[k], low) {
+				k = len(factors)
+				number[like], factors = k, append(factors, low)
+				all += n
+			}
+			seen[own] = k
+		}
+		of[i] = k
+	}
+	flat := make([]field.QM31, 0, all)
+	for k, low := range factors {
+		from := len(flat)
+		flat = append(flat, low...)
+		factors[k] = flat[from:]
+		slices.Reverse(factors[k])
+	}
+	return factors, of
+}
+
+// groupsAhead are the groups of all parts of a functional, for long rows of n rows.
+type groupsAhead struct {
+	n    int
+	made chan struct{}
+	all  []partGroup
+}
+
+// groupAhead has the groups of all parts made while the device has other things to do: foldFunctional
+// wants them. There is at least one part.
+func (r *Rows) groupAhead(q *whir.Functional, n int) {
+	r.weightsOf(q) // what is left is the host's
+	g := &groupsAhead{n: n, made: make(chan struct{})}
+	r.groups = g
+	go func() {
+		defer close(g.made)
+		every := make([]int, len(q.Parts))
+		for i := range every {
+			every[i] = i
+		}
+		g.all = r.partGroups(q, every, n)
+	}()
+}
+
+// allGroups returns the groups of all parts.
+func (r *Rows) allGroups(q *whir.Functional, n int) []partGroup {
+	if r.groups == nil || r.groups.n != n {
+		r.groupAhead(q, n)
+	}
+	<-r.groups.made
+	return r.groups.all
+}
+
+// FoldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
+// increasing, at least one (see whir.Passes).
+func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
+	if len(q.Parts) == 0 {
+		device.Check(r.Mem.Clear(table, device.ElementBytes*len(places)<<q.RowVars))
+		return
+	}
+	at := make([]int, n) // of a place in the table, from 1 on
+	for k, l := range places {
+		at[l] = k + 1
+	}
+	groups := r.allGroups(q, n)
+	// Of each group and place, what its parts have there in all long rows together.
+	weights := make([][]field.QM31, len(groups))
+	parallel.For(len(groups), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			g := &groups[i]
+			weights[i] = make([]field.QM31, g.columns())
+			for _, part := range g.parts {
+				p := &q.Parts[part]
+				for b, weight := range p.RowWeights {
+					row := p.FirstRow + b
+					if l := row % n; at[l] > 0 {
+						sum := &weights[i][g.column(l)]
+						*sum = sum.Add(weight.Mul(coefs[row/n]))
+					}
+				}
+			}
+		}
+	})
+	first := make([]uint64, len(places)+1)
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					first[k]++
+				}
+			}
+		}
+	}
+	for k := range places {
+		first[k+1] += first[k]
+	}
+	w := r.weightsOf(q)
+	all := make([]kernels.RowPart, max(1, first[len(places)])) // there is no empty memory
+	next := slices.Clone(first)
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					all[next[k-1]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+					next[k-1]++
+				}
+			}
+		}
+	}
+	a := device.NewScope(r.Mem)
+	defer a.Close()
+	device.Check(kernels.FillRows(a, table, len(places), q.RowVars, kernels.RowParts{First: device.NewCopy(a, first), All: device.NewCopy(a, all), Parts: w.parts, Tables: w.tables}))
+}
+
+// addWeight adds coef times a weight to a table of as many elements.
+func addWeight(parent *device.Scope, table kernels.Ptr, w *weights, part int, coef field.QM31) {
+	a := device.NewScope(parent)
+	defer a.Close()
+	jobs := []kernels.AddJob{{Part: uint64(part), Coef: coef}}
+	first, l := kernels.WeightLaunch(w.vars[part : part+1])
+	device.Check(kernels.AddWeights(a, table, device.NewCopy(a, first), l, device.NewCopy(a, jobs), len(jobs), w.parts, w.tables))
+}

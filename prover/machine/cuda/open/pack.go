@@ -1,0 +1,202 @@
+package open
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Packer writes rows of a commitment from the dense tensors on the device, or from
+// the host's if there is no room for them.
+type Packer struct {
+	a      *device.Scope
+	C      backend.Commitment
+	host   *cpu.Rows
+	Stacks []*deviceStack // by group
+}
+
+// deviceStack is a stack whose tensors are on the device, with its description there.
+type deviceStack struct {
+	hostStack
+	device kernels.Stack
+}
+
+// newPacker returns one for rows of these groups, in their order.
+func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int) *Packer {
+	return newPackerOf(b, a, c, groups, b.Find)
+}
+
+// newPackerOf is newPacker with tensors that find returns.
+func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *Packer {
+	p := &Packer{a: a, C: c, Stacks: make([]*deviceStack, len(c.Groups))}
+	for from := 0; from < len(groups); {
+		// Groups behind each other, of one stack.
+		first, to := groups[from], from
+		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
+			to++
+		}
+		begin := uint64(c.Parts[first].First) << c.RowVars
+		last := groups[to-1]
+		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
+		s, err := newDeviceStack(b, a, c.Parts[first].Stack, begin, end, find)
+		if errors.Is(err, kernels.ErrMemory) {
+			return &Packer{a: a, C: c, host: cpu.NewRows(b.Graph, b.Witness, c)}
+		}
+		device.Check(err)
+		for ; from < to; from++ {
+			p.Stacks[groups[from]] = s
+		}
+	}
+	return p
+}
+
+// newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
+// returns the error of a tensor that cannot be had.
+func newDeviceStack(b *run.Stream, a *device.Scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*deviceStack, error) {
+	h, err := newHostStack(b.Graph, s, begin, end, find)
+	if err != nil {
+		return nil, err
+	}
+	d := kernels.Stack{Offsets: device.NewCopy(a, h.offsets), Blocks: device.NewCopy(a, h.blocks), Axes: device.NewCopy(a, h.axes), Count: len(h.blocks)}
+	return &deviceStack{*h, d}, nil
+}
+
+// hostStack describes a stack to kernels.PackStack.
+type hostStack struct {
+	offsets []uint64
+	blocks  []kernels.StackBlock
+	axes    []kernels.StackAxis
+}
+
+// newHostStack describes a stack of g's tensors, without blocks that have no entries from
+// begin to end-1, before and behind those that have.
+func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*hostStack, error) {
+	h := &hostStack{}
+	next := s.Size
+	for i := range s.Blocks {
+		blk := &s.Blocks[i]
+		if i+1 < len(s.Blocks) && s.Blocks[i+1].Offset <= begin {
+			continue
+		}
+		if blk.Offset >= end {
+			next = blk.Offset
+			break
+		}
+		t, err := find(blk.Tensor)
+		if err != nil {
+			return nil, err
+		}
+		k, own := describe(blk, g.Tensors[blk.Tensor].Shape, t)
+		k.FirstAxis = uint64(len(h.axes))
+		h.offsets, h.blocks, h.axes = append(h.offsets, blk.Offset), append(h.blocks, k), append(h.axes, own...)
+	}
+	h.offsets = append(h.offsets, next)
+	if len(h.axes) == 0 {
+		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
+	}
+	return h, nil
+}
+
+// block returns the number of the block that has an entry of the stack.
+func (h *hostStack) block(entry uint64) int {
+	i, ok := slices.BinarySearch(h.offsets, entry)
+	if !ok {
+		i--
+	}
+	return i
+}
+
+// Width returns the bytes that n entries need, 1 where there are none.
+func (h *hostStack) Width(from, n uint64) int {
+	w := 1
+	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
+		w = max(w, int(h.blocks[k].Width))
+	}
+	return w
+}
+
+// rowAlignment is that of rows that kernels read 16 bytes at a time.
+const rowAlignment = 16
+
+// InPlace returns the address of n entries, a power of two, if they lie one behind the
+// other as bytes, and are aligned as a row is.
+func (h *hostStack) InPlace(from, n uint64) (kernels.Ptr, bool) {
+	k := h.block(from)
+	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
+		return 0, false
+	}
+	b := &h.blocks[k]
+	if b.Width != 1 || uint64(1)<<b.Run < n {
+		return 0, false
+	}
+	e := from - h.offsets[k]
+	at := b.Values + kernels.Ptr(e&(1<<b.Run-1))
+	e >>= b.Run
+	for _, axis := range h.axes[b.FirstAxis : b.FirstAxis+b.Axes] {
+		at += kernels.Ptr(e & (1<<axis.Bits - 1) * axis.Stride)
+		e >>= axis.Bits
+	}
+	return at, at%rowAlignment == 0
+}
+
+// describe returns a block of a tensor of the given shape and its axes, the last
+// first (compare model.Stack.Fill).
+func describe(b *model.Block, shape []int, t *device.Tensor) (kernels.StackBlock, []kernels.StackAxis) {
+	k := kernels.StackBlock{Values: t.Ptr, Width: uint64(t.Width)}
+	var axes []kernels.StackAxis
+	stride, contiguous := 1, true
+	for a := len(shape) - 1; a >= 0; a-- {
+		p := b.Parts[a]
+		k.Values += kernels.Ptr(p.Start * stride * t.Width)
+		if contiguous {
+			k.Run += uint64(p.Bits)
+		} else {
+			axes = append(axes, kernels.StackAxis{Bits: uint64(p.Bits), Stride: uint64(stride)})
+		}
+		contiguous = contiguous && p.Start == 0 && 1<<p.Bits == shape[a]
+		stride *= shape[a]
+	}
+	k.Axes = uint64(len(axes))
+	return k, axes
+}
+
+// rows writes n rows of a group, from row first of it on, to dst, in 32 bits.
+func (p *Packer) rows(dst kernels.Ptr, group, first, n int) {
+	vars := p.C.RowVars
+	if p.host == nil {
+		device.Check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.C.Parts[group].First+first)<<vars, p.Stacks[group].device))
+		return
+	}
+	for _, g := range p.C.Groups[:group] {
+		first += g.Rows
+	}
+	row := make([]int32, 1<<vars)
+	for i := range n {
+		p.host.FillRow(first+i, 0, row)
+		device.Check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
+	}
+}
+
+// ExpectedStacks describes a commitment's stacks with tensors of the widths that their
+// ranges need.
+func ExpectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
+	var stacks []*deviceStack
+	for i, part := range c.Parts {
+		if i > 0 && part.Stack == c.Parts[i-1].Stack {
+			stacks = append(stacks, stacks[i-1])
+			continue
+		}
+		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*device.Tensor, error) {
+			return &device.Tensor{Ptr: rowAlignment, Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
+		})
+		device.Check(err) // there is none
+		stacks = append(stacks, &deviceStack{hostStack: *h})
+	}
+	return stacks
+}

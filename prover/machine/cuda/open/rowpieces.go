@@ -1,0 +1,176 @@
+package open
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Rows of an opening that are not in their tensors as they are, packed as bytes for each of its
+// passes, some at a time, where there is no room for all of them beside the tensors
+// (Machine.PackInPieces). Passes go by places of long rows: all rows at some places, which are
+// all that the products with claims there and the fold to there take, are packed, read and
+// dropped.
+
+// Pending says that a row is packed when a pass wants it.
+func (r ByteRow) Pending() bool { return r.At == 0 && r.Width > 0 }
+
+// unpacked returns table rows as tableRows does, but those pending that it would pack. Rows from
+// the host's memory have the width of their range.
+func (p *Packer) unpacked(g *model.Graph, numbers []uint64, shift int) []ByteRow {
+	if p.host == nil {
+		rows, _ := p.FindRows(numbers, shift)
+		return rows
+	}
+	return expectedRows(g, &p.C, numbers, shift)
+}
+
+// expectedRows returns table rows, all pending, with the widths of their ranges.
+func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift int) []ByteRow {
+	expected := &Packer{C: *c, Stacks: ExpectedStacks(g, c)}
+	rows, _ := expected.FindRows(numbers, shift)
+	for i := range rows {
+		rows[i].At = 0
+	}
+	return rows
+}
+
+// each calls f with the rows on the device, some at a time: by places of long rows of n rows
+// (byPieces), then, with more, what stretches have whose values are made again. These may have
+// parts of one row each: it is the sum of what the calls are given.
+func (r *Rows) each(n int, f func(from, to int, more bool)) {
+	all := r.At
+	defer func() { r.At = all }()
+	r.At = slices.Clone(all)
+	for i := range r.Trees {
+		if t := &r.Trees[i]; t.segments != nil {
+			for _, number := range t.numbers {
+				r.At[t.firstRow+number] = ByteRow{}
+			}
+		}
+	}
+	r.byPieces(n, func(from, to int) { f(from, to, false) })
+	for i := range r.Trees {
+		t := &r.Trees[i]
+		for _, groups := range t.segments {
+			r.withSegment(t, groups, func(p *Packer) {
+				a := device.NewScope(r.Mem)
+				defer a.Close()
+				own := t.numbersOf(groups)
+				r.At = make([]ByteRow, len(all))
+				for k, row := range p.tableRows(a, own, t.shift) {
+					r.At[t.firstRow+own[k]] = row
+				}
+				f(0, n, true)
+			})
+		}
+	}
+}
+
+// numbersOf lists the table rows that have some of the rows of groups.
+func (t *placed) numbersOf(groups []int) []uint64 {
+	var own []uint64
+	for _, i := range groups {
+		g := &t.C.Groups[i]
+		k, _ := slices.BinarySearch(t.numbers, g.First>>t.shift)
+		for ; k < len(t.numbers) && t.numbers[k] <= (g.First+uint64(g.Rows)-1)>>t.shift; k++ {
+			if n := len(own); n == 0 || own[n-1] < t.numbers[k] {
+				own = append(own, t.numbers[k])
+			}
+		}
+	}
+	return own
+}
+
+// withSegment calls f with a packer for groups of a tree, of one stretch, while its values are on
+// the device.
+func (r *Rows) withSegment(t *placed, groups []int, f func(p *Packer)) {
+	a := device.NewScope(r.Mem)
+	defer a.Close()
+	defer r.Stream.LeaveSegments()
+	f(newPacker(r.Stream, a, t.C, groups)) // the values are the device's
+}
+
+// byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for
+// as long as their rows are all on the device: one range if nothing is pending.
+func (r *Rows) byPieces(n int, f func(from, to int)) {
+	if !slices.ContainsFunc(r.At, ByteRow.Pending) {
+		f(0, n)
+		return
+	}
+	bytes := make([]int, n) // of a place
+	for i, row := range r.At {
+		if row.Pending() {
+			bytes[i%n] += row.Width * r.Pitch
+		}
+	}
+	for from := 0; from < n; {
+		to, size := from+1, bytes[from]
+		for to < n && size+bytes[to] <= r.Stream.Context.Piece {
+			size += bytes[to]
+			to++
+		}
+		r.withPlaces(n, from, to, func() { f(from, to) })
+		from = to
+	}
+}
+
+// withPlaces calls f while the rows at places from to to−1 of long rows of n rows are on the
+// device.
+func (r *Rows) withPlaces(n, from, to int, f func()) {
+	a := device.NewScope(r.Mem)
+	all := r.At
+	r.At = slices.Clone(all)
+	defer func() {
+		r.At = all
+		a.Close()
+	}()
+	for i := range r.Trees {
+		t := &r.Trees[i]
+		var numbers []uint64
+		for h := 0; h < len(all); h += n {
+			k, _ := slices.BinarySearchFunc(t.numbers, h+from, func(number uint64, row int) int { return int(t.firstRow+number) - row })
+			for ; k < len(t.numbers) && t.firstRow+t.numbers[k] < uint64(h+to); k++ {
+				if all[t.firstRow+t.numbers[k]].Pending() {
+					numbers = append(numbers, t.numbers[k])
+				}
+			}
+		}
+		for k, row := range t.tableRows(a, numbers, t.shift) {
+			r.At[t.firstRow+numbers[k]] = row
+		}
+	}
+	f()
+}
+
+// eachPacked calls f with table rows of a tree, some at a time in their order, while they are on
+// the device.
+func (t *placed) eachPacked(r *Rows, numbers []uint64, f func(rows []ByteRow, pitch int)) {
+	row := func(number uint64) ByteRow { return r.own[t.firstRow+number] }
+	for from := 0; from < len(numbers); {
+		var packed []uint64
+		to, size := from, 0
+		for ; to < len(numbers); to++ {
+			if x := row(numbers[to]); x.Pending() {
+				bytes := x.Width * r.Pitch
+				if len(packed) > 0 && size+bytes > r.Stream.Context.Piece {
+					break
+				}
+				packed, size = append(packed, numbers[to]), size+bytes
+			}
+		}
+		some := make([]ByteRow, to-from)
+		a := device.NewScope(r.Mem)
+		own := t.tableRows(a, packed, t.shift)
+		for i := range some {
+			if some[i] = row(numbers[from+i]); some[i].Pending() {
+				some[i], own = own[0], own[1:]
+			}
+		}
+		f(some, r.Pitch)
+		a.Close()
+		from = to
+	}
+}

@@ -1,0 +1,287 @@
+// Package open has what one device does for commitments and openings: rows of stacks are packed, encoded and hashed, and
+// an opening's passes over its rows, and then over tables that these are folded to.
+package open
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Rows are the rows of all trees on the device, those that are not another's.
+type Rows struct {
+	Stream  *run.Stream
+	Mem     *device.Scope
+	Packed  *device.Scope // the rows that are not in their tensors
+	RowVars int
+	Pitch   int // of the table's rows
+	Trees   []placed
+	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
+	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
+	Code    *encoder
+	weights *weights // of the functional
+	groups  *groupsAhead
+}
+
+// placed is a tree's place in the table, and what there is of it.
+type placed struct {
+	*Packer
+	segments [][]int // groups of stretches whose values are made again, one after the other; nil if all are kept
+	shift    int     // see whir.Layout
+	firstRow uint64
+	numbers  []uint64 // of its table rows that are here
+	slots    []uint64 // whose rows are here
+	Runs     []rowRun // and where they are among the tree's rows
+}
+
+// rowRun are n rows of a tree from one on.
+type rowRun struct{ First, N int }
+
+// NewRows returns the rows of an opening on a device, without any.
+func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
+	first := o.Params.Levels[0]
+	return &Rows{Stream: b, Mem: a, Packed: device.NewScope(a), RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars)}
+}
+
+// Load packs the rows of a home that are not on the device as rows already, or leaves them
+// pending. homes are those of every tree's table rows.
+func (r *Rows) Load(o *backend.Opening, homes [][]int, home int) {
+	inPieces := r.Stream.Context.Mode().Rows
+	for i, c := range o.Commitments {
+		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
+		var own []uint64
+		for k, n := range c.TableRows(t.shift) {
+			if homes[i][k] == home {
+				own = append(own, n)
+			}
+		}
+		left := own // those that are not before the slots so far
+		for k, slot := range c.TableRows(0) {
+			for len(left) > 0 && left[0] < slot>>t.shift {
+				left = left[1:]
+			}
+			if len(left) == 0 || left[0] != slot>>t.shift {
+				continue
+			}
+			t.slots = append(t.slots, slot)
+			if n := len(t.Runs); n > 0 && t.Runs[n-1].First+t.Runs[n-1].N == k {
+				t.Runs[n-1].N++
+			} else {
+				t.Runs = append(t.Runs, rowRun{k, 1})
+			}
+		}
+		t.numbers = own
+		groups := groupsWith(&c, own, t.shift)
+		if t.segments = r.Stream.SegmentsOf(&c, groups); t.segments == nil {
+			t.Packer = newPacker(r.Stream, r.Packed, c, groups)
+		} else {
+			t.Packer = &Packer{C: c}
+		}
+		var rows []ByteRow
+		switch {
+		case t.segments != nil:
+			rows = expectedRows(r.Stream.Graph, &c, own, t.shift)
+		case inPieces:
+			rows = t.unpacked(r.Stream.Graph, own, t.shift)
+		default:
+			rows = t.tableRows(r.Packed, own, t.shift)
+		}
+		for k, row := range rows {
+			r.At[t.firstRow+own[k]] = row
+		}
+		r.Trees = append(r.Trees, t)
+	}
+	r.own = slices.Clone(r.At)
+}
+
+// groupsWith lists the groups that have rows in some table rows.
+func groupsWith(c *backend.Commitment, tableRows []uint64, shift int) []int {
+	var groups []int
+	for i, g := range c.Groups {
+		k, _ := slices.BinarySearch(tableRows, g.First>>shift)
+		if k < len(tableRows) && tableRows[k] <= (g.First+uint64(g.Rows)-1)>>shift {
+			groups = append(groups, i)
+		}
+	}
+	return groups
+}
+
+// Places lists the places of n in long rows at which there are rows here.
+func (r *Rows) Places(n int) []int {
+	has := make([]bool, n)
+	for i, row := range r.At {
+		has[i%n] = has[i%n] || row.Width > 0
+	}
+	var list []int
+	for l := range n {
+		if has[l] {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// FoldRows sets f to what the long rows fold to at some places, increasing.
+func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
+	n := len(r.At) / len(coefs)
+	r.each(n, func(from, to int, more bool) {
+		has := make([]bool, n)
+		if more {
+			for i, row := range r.At {
+				has[i%n] = has[i%n] || row.Width > 0
+			}
+		}
+		in := func(k int) bool { l := places[k]; return l >= from && l < to && (!more || has[l]) }
+		for k := 0; k < len(places); {
+			first := k
+			for k < len(places) && in(k) {
+				k++
+			}
+			if first < k {
+				r.foldPlaces(f.Offset(first<<r.RowVars, device.ElementBytes), coefs, places[first:k], more)
+			} else {
+				k++
+			}
+		}
+	})
+}
+
+// foldPlaces is foldRows for one place at least, whose rows are on the device, and adds to f if
+// that has what other rows fold to: a plane of a row is a row of bytes with a weight of its own.
+func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add bool) {
+	a := device.NewScope(r.Mem)
+	defer a.Close()
+	n := len(r.At) / len(coefs)
+	longest := 1
+	for _, l := range places {
+		count := 0
+		for h := range coefs {
+			count += r.At[h*n+l].Width
+		}
+		longest = max(longest, count)
+	}
+	const multiple = 64
+	longest = (longest + multiple - 1) / multiple * multiple
+	addresses, weights := make([]kernels.Ptr, len(places)*longest), make([]field.QM31, len(places)*longest)
+	constants := make([]field.QM31, len(places))
+	for k, l := range places {
+		i := k * longest
+		for h, w := range coefs {
+			row := r.At[h*n+l]
+			if row.Width > 1 {
+				constants[k] = constants[k].Add(w.MulM31(field.M31(row.bias())))
+			}
+			for j := range row.Width {
+				addresses[i], weights[i] = row.At.Offset(j, r.Pitch), w
+				if j > 0 {
+					weights[i] = w.MulM31(1 << (8 * j))
+				}
+				i++
+			}
+		}
+	}
+	device.Check(kernels.FoldBytes(a, f, kernels.FoldedRows{
+		Rows: device.NewCopy(a, addresses), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, constants),
+		Lists: len(places), N: longest, RowVars: r.RowVars, Add: add,
+	}))
+}
+
+// PanelBytes is the most memory that panels of weights take at once.
+const PanelBytes = 1 << 30
+
+// Columns is described at whir.Passes, for the rows that are here: a value of a codeword is a
+// sum over a row with weights of the position alone.
+func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
+	a := device.NewScope(r.Mem)
+	defer a.Close()
+	t := &r.Trees[tree]
+	vars, total := t.C.RowVars, len(t.slots)
+	if total == 0 {
+		return make([][]field.M31, len(positions))
+	}
+	const inPanel = 4
+	panels := (len(positions) + inPanel - 1) / inPanel
+	sums := device.NewWords(a, inPanel*panels*total)
+	ones := make([]uint32, len(positions))
+	points := make([]kernels.PointWeight, len(positions))
+	domain := code.NewDomain(t.C.LogDomain())
+	for k, p := range positions {
+		points[k] = kernels.PointWeight{Coef: field.One, Z: domain.Point(p)}
+		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
+	}
+	where := device.NewCopy(a, points)
+	atOnce := max(1, PanelBytes/kernels.PanelBytes(vars))
+	weights := device.NewArray[int8](a, min(atOnce, panels)*kernels.PanelBytes(vars))
+	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, min(atOnce*inPanel, len(positions))))
+	var constants []uint32
+	for from := 0; from < panels; from += atOnce {
+		n := min(atOnce, panels-from)
+		device.Check(kernels.PackPoints(a, weights, vars, kernels.At[kernels.PointWeight](where, inPanel*from), min(inPanel*n, len(positions)-inPanel*from), scratch))
+		constants = constants[:0]
+		t.eachRows(r, func(rows []ByteRow, pitch int) {
+			list := appendPlanes(nil, rows, pitch)
+			for i := range list {
+				list[i].Target += uint32(len(constants))
+			}
+			constants = append(constants, biases(rows)...)
+			if len(list) == 0 {
+				return
+			}
+			p := device.NewCopy(a, list)
+			device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
+				Weights: weights, Rows: p, Sums: kernels.At[uint64](sums, inPanel*from*total),
+				Panels: uint32(n), Count: uint32(len(list)), Targets: uint32(total), Pieces: kernels.Pieces(vars),
+			}))
+			a.Free(p)
+		})
+	}
+	out := device.NewArray[field.M31](a, len(positions)*total)
+	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total, device.NewCopy(a, ones), device.NewCopy(a, constants)))
+	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, out, len(positions)*total), total))
+}
+
+// sumOfWeights returns the sum of the weights of evaluation at z of a row of 2^vars values.
+func sumOfWeights(z field.M31, vars int) field.M31 {
+	sum := field.M31(1)
+	for range vars {
+		sum = sum.Mul(z.Add(1))
+		z = z.Square().Double().Sub(1)
+	}
+	return sum
+}
+
+// eachRows calls f with the tree's rows that are here, some at a time in their order: those
+// of the table, or where these are longer others, packed for the call.
+func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
+	numbers := t.slots
+	if t.shift == 0 && t.segments == nil {
+		t.eachPacked(r, numbers, f)
+		return
+	}
+	pitch := kernels.RowPitch(1 << t.C.RowVars)
+	atOnce := max(1, r.Stream.Context.Piece/(4*pitch))
+	some := func(p *Packer, numbers []uint64) {
+		for from := 0; from < len(numbers); from += atOnce {
+			a := device.NewScope(r.Mem)
+			f(p.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
+			a.Close()
+		}
+	}
+	if t.segments == nil {
+		some(t.Packer, numbers)
+		return
+	}
+	for _, groups := range t.segments {
+		r.withSegment(t, groups, func(p *Packer) {
+			first, last := t.C.Groups[groups[0]], t.C.Groups[groups[len(groups)-1]]
+			from, _ := slices.BinarySearch(numbers, first.First)
+			to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
+			some(p, numbers[from:to])
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package open
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Tables are the tables f and q of whir.Passes.
+type Tables struct {
+	Stream *run.Stream
+	Mem    *device.Scope
+	Code   *encoder
+	F, Q   kernels.Ptr
+	N      int          // entries of each
+	r      []field.QM31 // the challenge that they still have to be bound to, if there is one
+}
+
+// Round returns the sums of the next round.
+func (t *Tables) Round() whir.Sums {
+	words := device.Results{Dev: t.Mem, Box: t.Stream.Mailbox()}.Read(2*kernels.SumWords, func(p kernels.Post) error {
+		if len(t.r) == 0 {
+			return kernels.PairRound(t.Mem, t.F, t.Q, t.N, p)
+		}
+		return kernels.PairBind(t.Mem, t.F, t.Q, t.N, t.r[0], p)
+	})
+	if len(t.r) > 0 {
+		t.N, t.r = t.N/2, nil
+	}
+	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
+}
+
+// Bind binds the first variable, when the tables are wanted next.
+func (t *Tables) Bind(r field.QM31) {
+	t.Bound()
+	t.r = []field.QM31{r}
+}
+
+// Bound binds what is to be bound.
+func (t *Tables) Bound() {
+	if len(t.r) > 0 {
+		device.Check(kernels.PairEnd(t.Mem, t.F, t.Q, t.N, t.r[0]))
+		t.N, t.r = t.N/2, nil
+	}
+}
+
+// vars returns the number of variables left.
+func (t *Tables) vars() int { return bits.TrailingZeros(uint(t.N)) }
+
+func (t *Tables) Values() []field.QM31 {
+	t.Bound()
+	return device.Fetch[field.QM31](t.Mem, t.F, t.N)
+}
+
+func (t *Tables) At(z field.QM31) field.QM31 {
+	t.Bound()
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	w := newWeights(a, [][]field.QM31{evaluation(z, t.vars())}, false)
+	sum := device.NewWords(a, kernels.SumWords)
+	device.Check(kernels.DotWeight(a, sum, t.F, t.vars(), w.parts, w.tables))
+	return kernels.FromSum(device.Fetch[uint64](a, sum, kernels.SumWords))
+}
+
+// evaluation returns the factors of the functional of evaluation at z, that of
+// the lowest index bit first.
+func evaluation(z field.QM31, vars int) []field.QM31 {
+	w := code.PointWeights(z, vars)
+	slices.Reverse(w)
+	return w
+}
+
+func (t *Tables) Add(c *whir.Constraints) {
+	t.Bound()
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	if n := len(c.Base); n > 0 {
+		points := make([]kernels.PointWeight, n)
+		for i, b := range c.Base {
+			points[i] = kernels.PointWeight{Coef: b.Coef, Z: b.Z}
+		}
+		scratch := device.NewArray[uint8](a, kernels.PointScratch(t.vars(), n))
+		device.Check(kernels.AddPoints(a, t.Q, t.vars(), device.NewCopy(a, points), n, scratch))
+	}
+	if n := len(c.Large); n > 0 {
+		factors := make([][]field.QM31, n)
+		for i, l := range c.Large {
+			factors[i] = evaluation(l.Z, t.vars())
+		}
+		w := newWeights(a, factors, false)
+		for i, l := range c.Large {
+			addWeight(a, t.Q, w, i, l.Coef)
+		}
+	}
+}
+
+// Commit commits to f as the rows of a level.
+func (t *Tables) Commit(suite hash.Suite, l soundness.Level) *FoldedRow {
+	t.Bound()
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	n := 4 << l.FoldVars
+	values := device.NewArray[uint32](a, n<<l.RowVars)
+	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, 1<<l.FoldVars))
+	r := &FoldedRow{a: t.Mem, rows: n, domain: l.LogDomain(), words: t.Code.words(n, l.LogDomain())}
+	t.Code.encode(r.words, values, n, l.RowVars, r.domain)
+	groups := suite.Groups(n)
+	r.Nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
+		h, words := &LeafHasher{Mem: a, Suite: suite, Columns: 1 << r.domain, Leaves: leaves, Groups: len(groups)}, r.words
+		for _, n := range groups {
+			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
+			h.Absorb(leaves)
+			words = words.Offset(n<<r.domain, kernels.SizeM31)
+		}
+	})
+	return r
+}
+
+// FoldedRow is a committed folded row.
+type FoldedRow struct {
+	a            *device.Scope
+	rows, domain int
+	words        kernels.Ptr
+	Nodes        *nodes
+}
+
+// Free gives the row's memory back.
+func (r *FoldedRow) Free() {
+	r.a.Free(r.words)
+	r.Nodes.free()
+}
+
+// Columns returns the leaves at the positions.
+func (r *FoldedRow) Columns(positions []uint64) [][]field.M31 {
+	a := device.NewScope(r.a)
+	defer a.Close()
+	leaves := device.NewArray[field.M31](a, r.rows*len(positions))
+	device.Check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
+	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows))
+}

@@ -1,0 +1,152 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/open"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Commit implements backend.Backend. The machines of a team share the groups of rows; the
+// share of one that fails is done again by the others.
+func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
+	for {
+		tree, err := b.commit(ctx, c, b.dealGroups(&c))
+		var failed *device.Error
+		if ctx.Err() != nil || !errors.As(err, &failed) || !b.drop(failed) {
+			return tree, err
+		}
+	}
+}
+
+// commit is Commit with the groups dealt to machines: 0 is that of b, i that of
+// b.team.Others[i-1].
+func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) (_ *whir.Tree, err error) {
+	defer device.Catch(&err)
+	a := device.NewScope(b.s.Dev)
+	defer a.Close()
+	used := map[int]bool{}
+	for _, home := range homes {
+		used[home] = true
+	}
+	mates, numbers := b.mates(used)
+	machines, of := append([]*run.Stream{b.s}, mates...), make([]int, len(homes)) // by group
+	for i, home := range homes {
+		of[i] = slices.Index(numbers, home) + 1
+	}
+	come := shipTo(ctx, &c, machines, of, shipPiece)
+	made := false
+	defer func() { come.end(!made) }()
+	shares := make([]*device.Scope, len(mates)) // of their memory
+	for i, mate := range mates {
+		shares[i] = device.NewScope(mate.Dev)
+	}
+	defer func() {
+		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
+			for _, x := range machines {
+				_ = x.Dev.Sync()
+			}
+		}
+		for _, s := range shares {
+			s.Close()
+		}
+	}()
+	columns := 1 << c.LogDomain()
+	return whir.NewTree(c.Layout, open.NewNodes(b.s, c.Hash, c.LogDomain(), func(leaves kernels.Ptr) {
+		if len(mates) == 0 {
+			open.HashLeaves(ctx, b.s, a, come.all[0], &c, leaves)
+			made = true
+			return
+		}
+		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(homes))}
+		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, mates, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
+		made = true
+		t.absorb(ctx, leaves)
+	})), nil
+}
+
+// sharedLeaves are the leaves of a commitment that several machines make: first each the digests of
+// its groups, then each, of some of the columns, the leaves from the digests of all groups.
+type sharedLeaves struct {
+	c        *backend.Commitment
+	columns  int
+	of       []int           // machines, by group
+	machines []*run.Stream   // that of the tree first
+	scopes   []*device.Scope // of their memory
+	digests  []kernels.Ptr
+}
+
+// hash makes the digests of a machine's groups.
+func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
+	a, groups := t.scopes[machine], groupsOf(t.of, machine)
+	if len(groups) == 0 {
+		return
+	}
+	h := open.NewGroupHasher(t.machines[machine], a, come, t.c, groups)
+	for len(groups) > 0 {
+		k := h.Next(groups)
+		i := groups[k]
+		t.digests[i] = device.NewArray[hash.Digest](a, t.columns)
+		h.Digests(ctx, t.digests[i], i)
+		groups = slices.Delete(groups, k, k+1)
+	}
+	h.Stream.LeaveSegments()
+}
+
+// absorb makes the leaves.
+func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
+	own, mates := t.machines[0], t.machines[1:]
+	from := func(machine int) int { return t.columns * machine / len(t.machines) }
+	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
+	parts[0] = leaves
+	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
+	together(ctx, func() { some(0) }, mates, func(_ context.Context, i int) {
+		parts[i+1] = device.NewArray[hash.Digest](t.scopes[i+1], from(i+2)-from(i+1))
+		some(i + 1)
+	})
+	for i, mate := range mates {
+		behind(own.Dev, mate)
+		bring(own.Dev, kernels.At[hash.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+	}
+}
+
+// absorbSome makes the leaves of columns from `from` to to−1 on a machine.
+func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int) {
+	if from == to {
+		return
+	}
+	b, a := t.machines[machine], t.scopes[machine]
+	for i, other := range t.machines {
+		if i != machine {
+			behind(b.Dev, other)
+		}
+	}
+	l := &open.LeafHasher{Mem: a, Suite: t.c.Hash, Columns: to - from, Leaves: leaves, Groups: len(t.of)}
+	room := device.NewArray[hash.Digest](a, to-from)
+	for i, home := range t.of {
+		digests := kernels.At[hash.Digest](t.digests[i], from)
+		if home != machine {
+			bring(b.Dev, room, t.machines[home], digests, (to-from)*kernels.SizeDigest)
+			digests = room
+		}
+		l.Absorb(digests)
+	}
+}
+
+// groupsOf lists the groups of a home.
+func groupsOf(homes []int, home int) []int {
+	var own []int
+	for i, h := range homes {
+		if h == home {
+			own = append(own, i)
+		}
+	}
+	return own
+}

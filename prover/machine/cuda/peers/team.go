@@ -1,0 +1,155 @@
+// Package peers shares commitments and openings between devices. One, the leader, has the tree and the tables of an
+// opening; the others do a part of the work for as long as they do not fail, and the results do not depend on them.
+package peers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Group are machines beside the one that commits and opens. They take groups of the rows that
+// are committed to, from the tensors that they have or bring; what goes to the one that
+// commits are a digest for each column and group, and to the one that opens tables of what
+// their rows add up to. Commitments and openings do not depend on them.
+type Group struct {
+	Others []*device.Context
+	// Least is the number of values of a commitment from which on it is shared.
+	Least int
+	// Lost, if set, is told of a machine that is not used any more.
+	Lost func(*device.Error)
+}
+
+// A Leader is the machine that commits and opens. It shares that with its team.
+type Leader struct {
+	s        *run.Stream
+	group    Group
+	others   map[*device.Context]*run.Stream // of the team
+	prepared *prepared                       // nil unless an opening has begun
+}
+
+// NewLeader returns the leader of a team, none if nil, through a stream that stays the caller's.
+func NewLeader(s *run.Stream, t *Group) *Leader {
+	l := &Leader{s: s, others: map[*device.Context]*run.Stream{}}
+	if t != nil {
+		l.group = *t
+	}
+	return l
+}
+
+// Close gives back what the leader has made.
+func (b *Leader) Close() {
+	b.unprepare()
+	for _, x := range b.others {
+		x.Close()
+	}
+}
+
+// mates returns backends of those others that are homes, which live as long as b, and their
+// numbers as homes.
+func (b *Leader) mates(used map[int]bool) (all []*run.Stream, numbers []int) {
+	for i, m := range b.group.Others {
+		if !used[i+1] {
+			continue
+		}
+		x, ok := b.others[m]
+		if !ok {
+			x = run.NewStream(m, b.s.Graph, b.s.Witness, append([]*device.Context{b.s.Context}, b.group.Others...)...)
+			b.others[m] = x
+		}
+		all, numbers = append(all, x), append(numbers, i+1)
+	}
+	return all, numbers
+}
+
+// drop goes on without another machine, and reports whether it was of the team.
+func (b *Leader) drop(failed *device.Error) bool {
+	i := slices.Index(b.group.Others, failed.On)
+	if i < 0 {
+		return false
+	}
+	b.group.Others = slices.Delete(slices.Clone(b.group.Others), i, i+1)
+	if !errors.Is(failed, kernels.ErrMemory) && b.group.Lost != nil {
+		b.group.Lost(failed)
+	}
+	return true
+}
+
+// dealGroups deals the groups of a commitment to machines, 0 for that of b, i for
+// b.team.Others[i-1]: those of values that a run has left to the machine that has them,
+// others in turn. So in an opening the rows at one place of long rows are mostly one
+// machine's (rowSums), which alone makes the tables of claims on them.
+func (b *Leader) dealGroups(c *backend.Commitment) []int {
+	homes := make([]int, len(c.Groups))
+	if n := c.Rows() << c.RowVars; len(homes) == 1 || len(b.group.Others) == 0 || n < b.group.Least {
+		return homes
+	}
+	for i := range c.Groups {
+		first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+		if first.Kind == model.Witness && b.s.Run != nil {
+			at := b.s.Run.Homes[min(first.Chunk, len(b.s.Run.Homes)-1)]
+			homes[i] = slices.Index(b.group.Others, at) + 1
+		} else {
+			homes[i] = i % (len(b.group.Others) + 1)
+		}
+	}
+	return homes
+}
+
+// together runs own here and others beside it, each with the backend of another machine, and
+// returns when all are done. The context of the others ends if own gives up. If one of
+// them does it gives up as well, with a device.Error.
+func together(ctx context.Context, own func(), others []*run.Stream, other func(ctx context.Context, i int)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make([]any, len(others))
+	var all sync.WaitGroup
+	for i := range others {
+		all.Go(func() {
+			defer func() { failed[i] = recover() }()
+			other(ctx, i)
+		})
+	}
+	func() {
+		done := false
+		defer func() {
+			if !done {
+				cancel()
+			}
+			all.Wait()
+		}()
+		own()
+		done = true
+	}()
+	for i, p := range failed {
+		err := device.Recovered(p)
+		if err != nil && !errors.As(err, new(*device.Error)) { // else it has read from another one, which has failed
+			err = &device.Error{On: others[i].Context, Err: err}
+		}
+		device.Check(err)
+	}
+}
+
+// behind has what is enqueued on dev from now on done after what another machine has been
+// told to do.
+func behind(dev kernels.Device, other *run.Stream) { checkSource(other, kernels.After(dev, other.Dev)) }
+
+// bring copies what another machine has, behind whose queue dev's is, to memory of dev.
+func bring(dev kernels.Device, dst kernels.Ptr, other *run.Stream, src kernels.Ptr, bytes int) {
+	checkSource(other, kernels.CopyFrom(dev, dst, other.Dev, src, bytes))
+}
+
+// checkSource is check, with a device.Error for an error of the other machine.
+func checkSource(other *run.Stream, err error) {
+	if errors.As(err, new(*kernels.SourceError)) {
+		err = &device.Error{On: other.Context, Err: err}
+	}
+	device.Check(err)
+}

@@ -1,0 +1,363 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Forward runs circuits on devices: steps are launches on the home of their chunk, many of them one,
+// and all values stay there.
+type Forward struct {
+	// Homes are the machines of the chunks, the last one also that of chunks beyond.
+	Homes []*device.Context
+	// Host is the number of entries up to which tensors are brought to the host as well,
+	// all at once when the run is over: what the processor proves.
+	Host int
+}
+
+var (
+	_ forward.Machine = (*Forward)(nil)
+)
+
+// Run implements forward.Machine. An error is the context's, or a device.Error.
+func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
+	homes := make([]*device.Context, g.Chunks)
+	for i := range homes {
+		homes[i] = f.Homes[min(i, len(f.Homes)-1)]
+	}
+	p, err := takeProgram(g, weights, homes, f.Host)
+	if errors.Is(err, errNot) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{program: p, memory: make([]memory, len(p.parts))}
+	ok, err := r.execute(ctx, inputs)
+	if err != nil || !ok {
+		for _, part := range p.parts {
+			_ = part.m.Dev.Sync() // others may be reading there; err is the first error
+		}
+		r.Close()
+		return nil, err
+	}
+	for _, part := range p.parts {
+		part.m.Keep(r)
+	}
+	return r, nil
+}
+
+// Worth estimates whether a forward pass takes less time on a GPU than on a processor of many
+// cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: if
+// there are so many look-ups, then a pass on the processor has to upload what was looked up. Only
+// speed depends on the answer.
+func Worth(g *model.Graph, threshold int) bool {
+	const (
+		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
+		perEntry, perProduct = 4, 1.0 / 32    // on the processor
+		perUpload            = 10_000
+	)
+	device, host := float64(perRun), 0.0
+	lookUps, uploads := 0, 0
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero {
+			continue
+		}
+		n := float64(model.Size(s.Shape))
+		device += perStep
+		host += perEntry * n
+		if s.Kind == model.StepLookup {
+			lookUps, uploads = lookUps+int(n), uploads+2
+		}
+		for j := range s.Acc.Products {
+			p, k := &s.Acc.Products[j], 1.0
+			for _, l := range model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, s.Shape).Sum {
+				k *= float64(l.Dim)
+			}
+			host += perProduct * n * k
+		}
+	}
+	if lookUps >= threshold {
+		host += perUpload * float64(uploads)
+	}
+	return device < host
+}
+
+// mostPrograms is how many programs a machine remembers.
+const mostPrograms = 4
+
+// takeProgram returns the program of a circuit, which the first of its machines may
+// remember, for a run.
+func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
+	known := programsOf(homes[0])
+	known.Lock()
+	defer known.Unlock()
+	list := &known.list
+	for i := len(*list) - 1; i >= 0; i-- {
+		p := (*list)[i]
+		switch {
+		case p.g == g && p.host == host && slices.Equal(p.Homes, homes) && p.current(weights):
+			p.users++
+			return p, nil
+		case p.users == 0 && (p.g == g || len(*list) >= mostPrograms):
+			p.free()
+			*list = slices.Delete(*list, i, i+1)
+		}
+	}
+	p, err := compile(g, weights, homes, host)
+	if err != nil {
+		return nil, err
+	}
+	p.users++
+	*list = append(*list, p)
+	return p, nil
+}
+
+// programs are those that a machine remembers.
+type programs struct {
+	sync.Mutex
+	list []*program
+}
+
+func programsOf(m *device.Context) *programs {
+	return m.Cached(func() device.Closer { return &programs{} }).(*programs)
+}
+
+// Close implements Closer. Programs of runs that are not closed are freed when these are.
+func (p *programs) Close() {
+	p.Lock()
+	defer p.Unlock()
+	for _, x := range p.list {
+		if x.users == 0 {
+			x.free()
+		}
+	}
+	p.list = nil
+}
+
+// current says whether the weights are those of the program, and where they were.
+func (p *program) current(weights model.Weights) bool {
+	for _, part := range p.parts {
+		if part.age != part.m.Generation() || part.mode.Forward() != part.m.Mode().Forward() {
+			return false
+		}
+	}
+	for i := range p.g.Tensors {
+		if p.g.Tensors[i].Kind == model.Fixed && (p.weights[i].Len() != weights[i].Len() || device.Address(p.weights[i]) != device.Address(weights[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave says that a run with the program is over.
+func (p *program) leave() {
+	known := programsOf(p.Homes[0])
+	known.Lock()
+	defer known.Unlock()
+	p.users--
+	if p.users == 0 && !slices.Contains(known.list, p) { // the machine was closed
+		p.free()
+	}
+}
+
+// A Run is a forward pass on devices and the values that it left there.
+type Run struct {
+	*program
+	memory []memory // by part
+	once   sync.Once
+
+	mu   sync.Mutex
+	made map[int]*recomputed // those whose values are there
+}
+
+// memory is that of a run on one machine.
+type memory struct {
+	small, large, acc kernels.Ptr
+	again             kernels.Ptr // of the stretch in hand, while the circuit is run
+	host              []byte      // what small holds, once the run is over
+}
+
+var _ forward.Kept = (*Run)(nil)
+
+func (r *Run) of(p *part) *memory { return &r.memory[slices.Index(r.parts, p)] }
+
+func (r *Run) bases(p *part) *kernels.Bases {
+	m := r.of(p)
+	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large, Again: m.again}
+}
+
+// work is what the launches of the run itself work with.
+func (r *Run) work(p *part) *work {
+	m := r.of(p)
+	return &work{dev: p.m.Dev, bases: r.bases(p), acc: m.acc}
+}
+
+// execute runs the program, and reports whether all numbers were in range.
+func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error) {
+	for _, p := range r.parts {
+		if err := r.begin(p, inputs); err != nil {
+			return false, &device.Error{On: p.m, Err: err}
+		}
+	}
+	for _, op := range r.ops {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if err := op.do(r); errors.As(err, new(*device.Error)) {
+			return false, err
+		} else if err != nil {
+			return false, &device.Error{On: op.on.m, Err: err}
+		}
+	}
+	ok = true
+	for _, p := range r.parts {
+		m := r.of(p)
+		size := p.small
+		m.host = make([]byte, size)
+		if err := p.m.Dev.Download(m.host, m.small); err != nil {
+			return false, &device.Error{On: p.m, Err: err}
+		}
+		ok = ok && m.host[0] == 0
+		p.m.Dev.Free(m.acc)
+		p.m.Dev.Free(m.again)
+		m.acc, m.again = 0, 0
+	}
+	return ok, nil
+}
+
+// begin makes the memory on one machine and puts in what the run begins with.
+func (r *Run) begin(p *part, inputs [][]int32) (err error) {
+	m, dev := r.of(p), p.m.Dev
+	for _, x := range []struct {
+		at           *kernels.Ptr
+		bytes, zeros int
+	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
+		if x.bytes == 0 {
+			continue
+		}
+		if *x.at, err = dev.Alloc(x.bytes); err != nil {
+			return err
+		}
+		if err := dev.Clear(*x.at, x.zeros); err != nil {
+			return err
+		}
+	}
+	for _, x := range p.puts {
+		at := r.bases(p).Resolve(x.At)
+		values := x.values
+		if values == nil {
+			values = ints.Int32s(inputs[x.input])
+		}
+		if err := device.UploadAs(dev, at, values, x.Width); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns where a tensor, or what else a slot has, lies on a machine, if it is kept.
+func (r *Run) find(m *device.Context, s func(*part) (slot, bool)) *device.Tensor {
+	p := r.part(m)
+	if p == nil {
+		return nil
+	}
+	x, ok := s(p)
+	if !ok || !x.kept() {
+		return nil
+	}
+	return r.tensorAt(p, &x, 0)
+}
+
+// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its stretch.
+func (r *Run) tensorAt(p *part, x *slot, again kernels.Ptr) *device.Tensor {
+	b := r.bases(p)
+	b.Again = again
+	return &device.Tensor{Ptr: b.Resolve(x.At), Len: x.n, Width: x.Width}
+}
+
+// ofTensor says where a part has a tensor, if it has.
+func ofTensor(id model.TensorID) func(*part) (slot, bool) {
+	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
+}
+
+// bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
+// or can give it: then it is the host's to look for it.
+func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*device.Tensor, error) {
+	for _, p := range r.parts {
+		if there := r.find(p.m, s); there != nil {
+			if t, err := device.Copied(dev, there, p.m.Dev); t != nil || err != nil {
+				return t, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Tensor implements forward.Kept.
+func (r *Run) Tensor(id model.TensorID) ([]int32, error) { return r.values(ofTensor(id)) }
+
+// values returns what is in a slot of the first part that has it.
+func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
+	for _, p := range r.parts {
+		s, ok := find(p)
+		if !ok {
+			continue
+		}
+		bytes := s.n * s.Width
+		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
+			return slices.Clone(ints.All(ints.FromBytes(r.of(p).host[at:][:bytes], s.Width))), nil
+		}
+		var values []int32
+		err := r.with(p, &s, func(t *device.Tensor) (err error) {
+			values, err = p.download(t)
+			return err
+		})
+		return values, err
+	}
+	return nil, nil
+}
+
+// download returns the entries of a tensor on a part's machine.
+func (p *part) download(t *device.Tensor) ([]int32, error) {
+	data := make([]byte, t.Len*t.Width)
+	if err := p.m.Dev.Download(data, t.Ptr); err != nil {
+		return nil, err
+	}
+	return ints.All(ints.FromBytes(data, t.Width)), nil
+}
+
+// keptOf returns the run whose values a witness has, nil if they are the host's.
+func keptOf(w backend.Witness) *Run {
+	if k, ok := w.(interface{ Kept() forward.Kept }); ok {
+		r, _ := k.Kept().(*Run)
+		return r
+	}
+	return nil
+}
+
+// Close implements forward.Kept. What is enqueued on lanes that read the values must be
+// done.
+func (r *Run) Close() {
+	r.once.Do(func() {
+		for i, p := range r.parts {
+			m := &r.memory[i]
+			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.again} {
+				p.m.Dev.Free(at)
+			}
+			p.m.Drop(r)
+		}
+		r.dropSegments(true)
+		r.leave()
+	})
+}

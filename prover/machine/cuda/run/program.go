@@ -1,0 +1,568 @@
+package run
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// A program is a circuit as launches: what each step reads and writes, and where that
+// lies in the memory of a run. It is made once for a circuit and its weights.
+type program struct {
+	g       *model.Graph
+	weights model.Weights
+	Homes   []*device.Context // by chunk
+	host    int               // entries from which on a tensor is the device's alone
+	parts   []*part
+	ops     []op
+	users   int // runs that are not closed, under the machine's lock
+
+	segments *Segments  // nil where all values are kept
+	again    [][]launch // of a stretch
+}
+
+// part is what a program does, and keeps, on one machine.
+type part struct {
+	m       *device.Context
+	age     int // of the machine's weights when it was made
+	mode    device.Mode
+	records kernels.Records
+	code    kernels.Ptr // the records on the device
+
+	// Memory of a run: small holds what the host gets as well, and begins with the word
+	// that says whether a number left its range; the first bytes of both are zero when a
+	// run begins.
+	small, large           int
+	smallZeros, largeZeros int
+	again                  int // the most that a stretch has
+	sums                   int // accumulators that products take
+	tensors                map[model.TensorID]slot
+	keys                   map[int]keyPlace
+	pieces                 map[model.TableID]kernels.Ptr
+	puts                   []put
+}
+
+// slot is where a tensor lies in a run's memory.
+type slot struct {
+	kernels.Integers
+	n       int
+	segment int // that makes it again, if it is not kept
+}
+
+// kept says whether the tensor stays in the run's memory.
+func (s *slot) kept() bool { return s.At&kernels.InAgain != kernels.InAgain }
+
+// op is work in order, on a part.
+type op struct {
+	on *part
+	do func(r *Run) error
+}
+
+// A launch is one of those of a step, which may be made again for its keys.
+type launch func(w *work) error
+
+// work is what a launch works with: a queue, the memory of the run, and room of its own.
+type work struct {
+	dev   kernels.Device
+	bases *kernels.Bases
+	acc   kernels.Ptr
+	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
+	again bool        // what is made has been made before
+}
+
+// put is a tensor that a run begins with: an input if values is nil.
+type put struct {
+	slot
+	input  int
+	values ints.Ints
+}
+
+// slotAlignment is that of Alloc.
+const slotAlignment = 256
+
+// errNot is the reason why a circuit is not for devices.
+var errNot = errors.New("cuda: a circuit that is too large for the kernels")
+
+// MostByTerms is the most multiplications of a product that the kernel of steps does
+// itself, entry by entry, and fewTerms the most of a sum: more are worth a launch.
+var MostByTerms, FewTerms = 1 << 20, 16
+
+// compiler makes a program.
+type compiler struct {
+	*program
+	machines []*device.Context // of the parts
+	schedule *schedule         // of what comes before the step in hand, nil if nothing does
+	reads    []read            // of that step
+	sums     int               // the most accumulators of a step
+	segment  int               // that it is in
+	used     int               // memory of the stretch so far
+}
+
+func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
+	c := &compiler{program: &program{g: g, weights: weights, Homes: homes, host: host}}
+	defer func() {
+		if err != nil {
+			c.free()
+		}
+	}()
+	defer device.Catch(&err)
+	for _, m := range homes {
+		if c.part(m) == nil {
+			c.machines = append(c.machines, m)
+			c.parts = append(c.parts, &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
+				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
+		}
+	}
+	c.counts()
+	if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
+		c.segments = NewSegments(g).keep(p.mode.Kept)
+		c.again = make([][]launch, c.segments.N)
+	}
+	for i := range g.Steps {
+		if s := &g.Steps[i]; ProductsOf(g, s) {
+			c.sums = max(c.sums, model.Size(s.Shape))
+		}
+	}
+	for i := range g.Steps {
+		if c.segments != nil && c.segments.Of[g.Steps[i].Chunk] != c.segment {
+			c.flush() // memory of a stretch is the next one's
+			c.segment, c.used = c.segments.Of[g.Steps[i].Chunk], 0
+		}
+		c.step(i)
+	}
+	last := c.part(homes[len(homes)-1])
+	for _, id := range g.Outputs {
+		if g.Tensors[id].Kind == model.Virtual {
+			c.on(last)
+			c.source(last, id)
+		}
+	}
+	c.flush()
+	for _, p := range c.parts {
+		if p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words()); err != nil {
+			return nil, &device.Error{On: p.m, Err: err}
+		}
+	}
+	return c.program, nil
+}
+
+// free gives the records back.
+func (p *program) free() {
+	for _, part := range p.parts {
+		part.m.Dev.Free(part.code)
+		part.code = 0
+	}
+}
+
+func (p *program) part(m *device.Context) *part {
+	for _, x := range p.parts {
+		if x.m == m {
+			return x
+		}
+	}
+	return nil
+}
+
+// counts gives the multiplicities their places, in memory that is cleared.
+func (c *compiler) counts() {
+	for _, m := range c.g.Mults {
+		p := c.part(c.Homes[m.Chunk])
+		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
+	}
+	for _, p := range c.parts {
+		p.smallZeros, p.largeZeros = p.small, p.large
+	}
+}
+
+// room returns a place for n entries.
+func (c *compiler) room(p *part, n, width int) slot {
+	size, base := &p.large, kernels.Ptr(kernels.InLarge)
+	if n < c.host {
+		size, base = &p.small, kernels.InSmall
+	}
+	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n}
+	*size += slotSize(n, width)
+	return s
+}
+
+func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
+
+// value returns a place for a tensor that is computed: in memory of the stretch in hand if nothing
+// else wants it.
+func (c *compiler) value(p *part, id model.TensorID, width int) slot {
+	n := model.Size(c.g.Tensors[id].Shape)
+	if c.segments == nil || c.segments.Inner[id] < 0 || n < c.host {
+		return c.room(p, n, width)
+	}
+	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.segment}
+	c.used += slotSize(n, width)
+	p.again = max(p.again, c.used)
+	return s
+}
+
+// result gives a tensor that is computed its place.
+func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
+	if id == model.None {
+		return kernels.Result{Min: math.MinInt64, Max: math.MaxInt64}
+	}
+	t := &c.g.Tensors[id]
+	r := kernels.Result{Min: math.MinInt32, Max: math.MaxInt32}
+	if t.Min != 0 || t.Max != 0 {
+		r.Min, r.Max = max(r.Min, t.Min), min(r.Max, t.Max)
+	}
+	s := c.value(p, id, device.WidthOfRange(t.Min, t.Max))
+	p.tensors[id] = s
+	r.Integers = s.Integers
+	return r
+}
+
+// then adds an operation.
+func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
+
+// on makes a part that of the schedule.
+func (c *compiler) on(p *part) *schedule {
+	if c.schedule == nil || c.schedule.on != p {
+		c.flush()
+		c.schedule = newSchedule(p)
+	}
+	return c.schedule
+}
+
+// flush adds the launches of the schedule.
+func (c *compiler) flush() {
+	if c.schedule == nil {
+		return
+	}
+	p := c.schedule.on
+	p.sums = max(p.sums, c.schedule.extent())
+	for _, l := range c.schedule.launches() {
+		c.then(p, func(r *Run) error { return l(r.work(p)) })
+		if c.segments != nil && c.segment >= c.segments.kept {
+			c.again[c.segment] = append(c.again[c.segment], l)
+		}
+	}
+	c.schedule = nil
+}
+
+// step adds step i.
+func (c *compiler) step(i int) {
+	s := &c.g.Steps[i]
+	p, n := c.part(c.Homes[s.Chunk]), model.Size(s.Shape)
+	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
+	c.reads = nil
+	switch s.Kind {
+	case model.StepZero:
+		return
+	case model.StepMax:
+		c.on(p)
+		c.maximum(p, s)
+		return
+	}
+	c.on(p)
+	switch s.Kind {
+	case model.StepLookup:
+		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
+		c.lookUp(p, i, &x)
+	case model.StepExact:
+		x.Kind = kernels.ExactStep
+	case model.StepDivide:
+		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
+		c.reads = append(c.reads, read{s.Den, true})
+	}
+	c.terms(p, &x, s.Acc.Linear, s.Shape)
+	launches, factors := c.products(p, &x, s)
+	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
+	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
+		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
+	}
+	if s.Kind == model.StepLookup {
+		c.keys(p, i, &x, launches)
+	}
+}
+
+// looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
+// more to it: a tensor that only has to have rows in a table is no step then.
+func (c *compiler) looksUp(i int, x *kernels.Step) bool {
+	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
+	_, plus, isTensor := KeyTensor(c.g, i)
+	if isTensor {
+		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
+	}
+	if keys.At == 0 {
+		return true
+	}
+	c.schedule.tally(x.Table, x.Counts, keys)
+	x.Counts = 0
+	return !isTensor || s.Out != model.None || s.Lo != model.None
+}
+
+// lookUp fills in what a look-up has of its table.
+func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
+	s, t := &c.g.Steps[i], x.Table
+	for _, m := range c.g.Mults {
+		if m.Chunk == s.Chunk && m.Table == s.Table {
+			x.Counts = p.tensors[m.Tensor].At
+		}
+	}
+	x.Keys = kernels.Result{Integers: kernels.Integers{Width: WidthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
+	if _, _, ok := KeyTensor(c.g, i); !ok && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
+		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
+	}
+	switch {
+	case s.Out == model.None:
+	case t.Kind == model.TablePiecewise:
+		if p.pieces[s.Table] == 0 {
+			p.pieces[s.Table] = p.records.Pieces(t)
+		}
+		x.Pieces = p.pieces[s.Table]
+	case t.Kind == model.TableFunc:
+		x.Values = c.source(p, t.Values)
+	}
+}
+
+// maximum adds the launch of a StepMax.
+func (c *compiler) maximum(p *part, s *model.Step) {
+	x, n := c.source(p, s.Den), model.Size(s.Shape)
+	row := model.Size(c.g.Tensors[s.Den].Shape) / n
+	out := c.result(p, s.Out)
+	c.schedule.single(func(w *work) error {
+		to, from := out, x
+		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
+		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
+	}, []read{{id: s.Den}}, s.Out)
+}
+
+// terms adds linear summands over an index space.
+func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape []int) {
+	for i := range linear {
+		l := &linear[i]
+		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w)}}
+		if l.View != nil {
+			t.Fill = l.View.Fill
+		}
+		x.Terms = append(x.Terms, t)
+	}
+}
+
+// operand is a tensor that the step in hand reads.
+func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand {
+	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
+	c.reads = append(c.reads, read{id, o.InPlace()})
+	return o
+}
+
+// multiplication is a product that is a launch of its own: it adds to accumulators of the work from
+// one on. Of one with the same matrix as the one before, b has what that was made into.
+type multiplication struct {
+	by model.TensorID // the matrix
+	do func(w *work, at int, b *kernels.Planes) error
+}
+
+// products adds the products of a step as terms, or returns launches before it that add to an
+// accumulator, and what they read.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
+		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
+		if !ByLaunch(l, x.N) {
+			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
+			continue
+		}
+		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
+	}
+	return launches, factors
+}
+
+// ProductsOf says whether a step has products that are launches of their own.
+func ProductsOf(g *model.Graph, s *model.Step) bool {
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		if ByLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ByLaunch says whether a product of a step of n entries is a launch of its own.
+func ByLaunch(l *model.Contraction, n int) bool {
+	k := dims(l.Sum)
+	return k > FewTerms && n*k > MostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
+}
+
+// dims returns the product of labels' dimensions.
+func dims(labels []model.Label) int {
+	n := 1
+	for _, l := range labels {
+		n *= l.Dim
+	}
+	return n
+}
+
+// Operands describes a product of matrices as matMul does, with the operands that its are: a
+// vector is the first.
+func Operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
+	mm, a, b = matMul(g, q, out, lists), q.A, q.B
+	if mm.N == 1 && mm.M > 1 {
+		mm, a, b = swapped(mm), q.B, q.A
+	}
+	return mm, a, b
+}
+
+// multiply returns the launch of a product of matrices.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
+	mm, a, b := Operands(c.g, q, out, p.records.Ints32)
+	strided := mm.Tables == kernels.Tables{}
+	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
+		if !strided && model.Size(shape) >= math.MaxInt32 {
+			device.Check(errNot)
+		}
+	}
+	x := c.source(p, a)
+	var y kernels.Integers
+	var pieces ints.Ints
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.machines) {
+		pieces = c.weights[b]
+	} else {
+		y = c.source(p, b)
+	}
+	mm.XBits = Magnitude(&c.g.Tensors[a], x.Width)
+	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
+		mm := mm
+		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
+		mm.Tables.Resolve(w.bases)
+		if pieces != nil {
+			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
+		}
+		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
+		return kernels.MultiplyAddWith(w.dev, mm, kept)
+	}}
+}
+
+// Magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
+// checked, on a device, or of that width.
+func Magnitude(t *model.Tensor, width int) int {
+	if width < 4 {
+		return 8 * width
+	}
+	if t.Kind == model.Fixed || t.Min == 0 && t.Max == 0 {
+		return 31
+	}
+	return min(31, bits.Len64(uint64(max(t.Max, -t.Min))))
+}
+
+// source returns where a tensor lies on a part when the step in hand runs there, and
+// adds what brings it there.
+func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
+	if s, ok := p.tensors[id]; ok {
+		return s.Integers
+	}
+	t := &c.g.Tensors[id]
+	n := model.Size(t.Shape)
+	switch t.Kind {
+	case model.Fixed:
+		x, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.machines)
+		if err == nil {
+			return x.Integers()
+		}
+		if !errors.Is(err, kernels.ErrMemory) {
+			device.Check(&device.Error{On: p.m, Err: err})
+		}
+		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
+	case model.ByFormula:
+		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
+	case model.Input:
+		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
+	case model.Virtual:
+		x := kernels.Step{Kind: kernels.SumStep, N: n}
+		reads := c.reads // of the step that reads it
+		c.reads = nil
+		c.terms(p, &x, t.Def, t.Shape)
+		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
+		c.schedule.step(&x, c.reads, nil, nil, 0, id)
+		c.reads = reads
+		return p.tensors[id].Integers
+	}
+	// A value of another machine.
+	var from *part
+	for _, other := range c.parts {
+		if _, ok := other.tensors[id]; ok {
+			from = other
+			break
+		}
+	}
+	if from == nil {
+		device.Check(errNot) // the graph is not valid
+	}
+	there := from.tensors[id]
+	here := c.room(p, n, there.Width)
+	p.tensors[id] = here
+	c.then(p, func(r *Run) error {
+		err := kernels.After(p.m.Dev, from.m.Dev)
+		if err == nil {
+			err = kernels.CopyFrom(p.m.Dev, r.bases(p).Resolve(here.At), from.m.Dev, r.bases(from).Resolve(there.At), n*there.Width)
+		}
+		if errors.As(err, new(*kernels.SourceError)) {
+			return &device.Error{On: from.m, Err: err}
+		}
+		return err
+	})
+	return here.Integers
+}
+
+// put adds what a run begins with.
+func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
+	width := 0
+	if x.values != nil {
+		width = x.values.Width()
+	} else {
+		width = device.WidthOfRange(c.g.Tensors[id].Min, c.g.Tensors[id].Max)
+	}
+	x.slot = c.room(p, x.n, width)
+	p.tensors[id] = x.slot
+	p.puts = append(p.puts, x)
+	return x.Integers
+}
+
+// multiplyPieces is a product with an operand B in the host's memory, for which
+// there is no room as a whole: ranges of its outer axis, output columns or
+// terms of the sums, go through one after the other.
+func multiplyPieces(dev *device.Scope, p kernels.MatMul, b ints.Ints, piece int) error {
+	defer dev.Close()
+	outer, row := p.N, p.B.Row
+	columns := p.B.Column > p.B.Row
+	if columns {
+		outer, row = p.K, p.B.Column
+	}
+	rows := device.PieceRows(b.Width()*row, piece)
+	for from := 0; from < outer; from += rows {
+		n := min(rows, outer-from)
+		t, err := device.NewTensor(dev, b.Slice(from*row, min((from+n)*row, b.Len())))
+		if err != nil {
+			return err
+		}
+		q := p
+		q.B.Ptr, q.B.Width = t.Ptr, t.Width
+		if columns {
+			q.K = n
+			q.A.Ptr += kernels.Ptr(from * p.A.Column * p.A.Width)
+		} else {
+			q.N = n
+			q.Acc = kernels.At[int64](p.Acc, from*p.OutColumn)
+		}
+		if err := kernels.MultiplyAdd(dev, q); err != nil {
+			return err
+		}
+		t.Free(dev)
+	}
+	return nil
+}

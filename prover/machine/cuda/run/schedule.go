@@ -1,0 +1,304 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+)
+
+// The order of a circuit's steps on a device. Many are over few entries, and take no longer than
+// their launch. So steps whose entries depend on no others of each other are a chain, and all
+// chains that depend on none of each other are one launch.
+
+// schedule are steps of one part, in turns: what a turn reads was made in turns before it, or
+// outside of the schedule.
+type schedule struct {
+	on    *part
+	turns []turn
+	made  map[model.TensorID]maker
+	sums  []sumSpan
+
+	tallies []kernels.Tally     // of look-ups, when all turns are over
+	counts  map[kernels.Ptr]int // the tallies' numbers
+}
+
+// turn is a launch of chains, and before it launches of their own, and products that add to
+// accumulators, at these, that are cleared first.
+type turn struct {
+	clears   []sumSpan
+	products []multiplication
+	at       []int
+	single   []launch
+	chains   []*chain
+}
+
+// chain is one that is not complete.
+type chain struct {
+	kernels.Chain
+	turn, words int
+	wide        bool
+	into        *chain // that it has become part of
+}
+
+// maker says what makes a tensor: a chain, or a launch of its own.
+type maker struct {
+	turn  int
+	chain *chain
+}
+
+// read is a tensor that a step reads; inPlace if only where its own entry is.
+type read struct {
+	id      model.TensorID
+	inPlace bool
+}
+
+// sumSpan are n accumulators from one on, which are in use in some turns.
+type sumSpan struct{ at, n, from, to int }
+
+func newSchedule(on *part) *schedule {
+	return &schedule{on: on, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+}
+
+// after returns the first turn in which all tensors can be read.
+func (s *schedule) after(reads []read) int {
+	turn := 0
+	for _, r := range reads {
+		if m, ok := s.made[r.id]; ok {
+			turn = max(turn, m.turn+1)
+		}
+	}
+	return turn
+}
+
+// at returns the turn.
+func (s *schedule) at(k int) *turn {
+	for len(s.turns) <= k {
+		s.turns = append(s.turns, turn{})
+	}
+	return &s.turns[k]
+}
+
+// single adds a launch of its own that makes a tensor.
+func (s *schedule) single(l launch, reads []read, makes model.TensorID) {
+	k := s.after(reads)
+	t := s.at(k)
+	t.single = append(t.single, l)
+	s.made[makes] = maker{turn: k}
+}
+
+const (
+	// mostWide is the most entries of a chain in which some steps have a lane for an entry and
+	// others a warp: with more the launch that is saved takes less than lanes that wait.
+	mostWide = 1 << 13
+	// mostMerged is how many steps, at most, are put behind others that they do not depend on, so
+	// that what reads both can follow.
+	mostMerged = 8
+)
+
+// room returns the turn of a step that runs after a turn, and the chains that it continues, if any:
+// they become one.
+func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*chain) {
+	last := after
+	for _, r := range reads {
+		if m, ok := s.made[r.id]; ok {
+			last = max(last, m.turn)
+		}
+	}
+	words, steps, longest := x.words, 0, 0
+	for _, r := range reads {
+		m, ok := s.made[r.id]
+		if !ok || m.turn < last {
+			continue
+		}
+		if m.chain == nil || !r.inPlace {
+			return last + 1, nil
+		}
+		c := m.chain
+		for c.into != nil {
+			c = c.into
+		}
+		if slices.Contains(join, c) {
+			continue
+		}
+		words, steps, longest = words+c.words, steps+len(c.Chain), max(longest, len(c.Chain))
+		if c.Chain[0].N != x.Chain[0].N || c.wide != x.wide && x.Chain[0].N > mostWide {
+			return last + 1, nil
+		}
+		join = append(join, c)
+	}
+	if len(join) == 0 || last == after || words > kernels.MostWords || steps-longest > mostMerged {
+		return last + 1, nil
+	}
+	return last, join
+}
+
+// step adds a step that makes tensors, with launches before it that add products of other tensors
+// to its accumulators. There is room for so many of these.
+func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, factors []read, room int, makes ...model.TensorID) {
+	c := &chain{Chain: kernels.Chain{x}}
+	c.words, c.wide = x.Size()
+	after := -1
+	var join []*chain
+	if len(products) == 0 {
+		c.turn, join = s.room(c, reads, after)
+	} else {
+		for after = s.after(factors); ; after++ {
+			if c.turn, join = s.room(c, reads, after); c.turn > after+1 {
+				after = c.turn - 1 // no sooner than they are wanted
+			}
+			if at, ok := s.spanFor(x.N, room, after, c.turn); ok {
+				x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
+				t := s.at(after)
+				span := sumSpan{at, x.N, after, c.turn}
+				s.sums, t.clears = append(s.sums, span), append(t.clears, span)
+				for _, m := range products {
+					t.products, t.at = append(t.products, m), append(t.at, at)
+				}
+				break
+			}
+		}
+	}
+	if len(join) > 0 {
+		to := join[0]
+		for _, other := range append(join[1:], c) {
+			to.Chain, to.words, to.wide = append(to.Chain, other.Chain...), to.words+other.words, to.wide || other.wide
+			other.Chain, other.into = nil, to
+		}
+		c = to
+	} else {
+		t := s.at(c.turn)
+		t.chains = append(t.chains, c)
+	}
+	for _, id := range makes {
+		if id != model.None {
+			s.made[id] = maker{c.turn, c}
+		}
+	}
+}
+
+// tally counts look-ups whose keys lie in memory, when all turns are over.
+func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
+	i, ok := s.counts[counts]
+	if !ok {
+		i = len(s.tallies)
+		s.counts[counts] = i
+		s.tallies = append(s.tallies, kernels.Tally{Table: table, Counts: counts})
+	}
+	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
+}
+
+// spanFor returns where n accumulators of room ones are free from one turn to another.
+func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
+	var used []sumSpan
+	for _, x := range s.sums {
+		if x.from <= to && from <= x.to {
+			used = append(used, x)
+		}
+	}
+	slices.SortFunc(used, func(a, b sumSpan) int { return cmp.Compare(a.at, b.at) })
+	for _, x := range used {
+		if at+n <= x.at {
+			break
+		}
+		at = max(at, x.at+x.n)
+	}
+	return at, at+n <= room
+}
+
+// extent returns how many accumulators are used.
+func (s *schedule) extent() int {
+	n := 0
+	for _, x := range s.sums {
+		n = max(n, x.at+x.n)
+	}
+	return n
+}
+
+// launches returns those of all turns, and the one that counts, and adds what they go by to the
+// part's records.
+func (s *schedule) launches() []launch {
+	var all []launch
+	for i := range s.turns {
+		t := &s.turns[i]
+		for _, x := range joined(t.clears) {
+			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
+		}
+		all = append(all, multiplied(t.products, t.at)...)
+		all = append(all, t.single...)
+		var chains []kernels.Chain
+		for _, c := range t.chains {
+			if c.into == nil {
+				chains = append(chains, c.Chain)
+			}
+		}
+		if len(chains) == 0 {
+			continue
+		}
+		l, err := s.on.records.Add(chains...)
+		if err != nil {
+			device.Check(errNot)
+		}
+		all = append(all, func(w *work) error {
+			if w.again {
+				return kernels.RunStepsAgain(w.dev, l, w.bases, w.acc)
+			}
+			return kernels.RunSteps(w.dev, l, w.bases, w.acc)
+		})
+	}
+	l, err := s.on.records.AddTallies(s.tallies)
+	if err != nil {
+		device.Check(errNot)
+	}
+	return append(all, func(w *work) error {
+		if w.again {
+			return nil
+		}
+		return kernels.RunTallies(w.dev, l, w.bases)
+	})
+}
+
+// multiplied returns the launches of products that add to accumulators from some on, one for all
+// with the same matrix.
+func multiplied(products []multiplication, at []int) []launch {
+	var all []launch
+	done := make([]bool, len(products))
+	for i, m := range products {
+		if done[i] {
+			continue
+		}
+		var same []int
+		for j := i; j < len(products); j++ {
+			if products[j].by == m.by {
+				same, done[j] = append(same, j), true
+			}
+		}
+		all = append(all, func(w *work) error {
+			var b kernels.Planes
+			defer b.Free(w.dev)
+			for _, j := range same {
+				if err := products[j].do(w, at[j], &b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// joined makes one of spans that lie behind each other.
+func joined(spans []sumSpan) []sumSpan {
+	slices.SortFunc(spans, func(a, b sumSpan) int { return cmp.Compare(a.at, b.at) })
+	var out []sumSpan
+	for _, x := range spans {
+		if k := len(out) - 1; k >= 0 && out[k].at+out[k].n == x.at {
+			out[k].n += x.n
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}

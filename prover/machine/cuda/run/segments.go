@@ -1,0 +1,328 @@
+package run
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Values of a run that are not kept. Chunks that follow each other are a stretch. What steps of
+// one stretch compute and only it reads is dropped when the run has left the stretch, and made
+// again, all of a stretch at once, when the commitment, a chunk or the opening wants some of it.
+
+// Segments are those of a circuit's chunks, by the circuit alone.
+type Segments struct {
+	Of    []int // by chunk, increasing
+	Inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
+	N     int
+	kept  int // the first so many, whose values are kept all the same (keep)
+}
+
+// keep has the first so many stretches keep their values.
+func (s *Segments) keep(n int) *Segments {
+	s.kept = min(n, s.N)
+	for i, k := range s.Inner {
+		if k < s.kept {
+			s.Inner[i] = -1
+		}
+	}
+	return s
+}
+
+// leastSegments is how many there are about, at least: the values of one are on a device at a
+// time.
+const leastSegments = 24
+
+// NewSegments divides the chunks of a circuit: where little is read beyond.
+func NewSegments(g *model.Graph) *Segments {
+	first, last := users(g)
+	kept := make([]bool, len(g.Tensors))
+	for _, m := range g.Mults { // counted once
+		kept[m.Tensor] = true
+	}
+	for _, id := range g.Outputs {
+		kept[id] = true
+	}
+	chunks := make([]int64, g.Chunks) // bytes that are written
+	var total, largest int64
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] {
+			chunks[t.Chunk] += TensorNeed(t)
+			total += TensorNeed(t)
+		}
+	}
+	for _, n := range chunks {
+		largest = max(largest, n)
+	}
+	across := make([]int64, g.Chunks+1) // bytes written before a chunk and read from it on
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] && last[i] > t.Chunk {
+			across[t.Chunk+1] += TensorNeed(t)
+			across[last[i]+1] -= TensorNeed(t)
+		}
+	}
+	for c := range g.Chunks {
+		across[c+1] += across[c]
+	}
+	s := &Segments{Of: make([]int, g.Chunks), Inner: make([]int, len(g.Tensors))}
+	most := max(total/leastSegments, 2*largest)
+	for from := 0; from < g.Chunks; s.N++ {
+		to, size := from, int64(0)
+		best := -1
+		for to < g.Chunks && (to == from || size+chunks[to] <= most) {
+			size += chunks[to]
+			to++
+			if 2*size >= most && (best < 0 || across[to] <= across[best]) {
+				best = to
+			}
+		}
+		if best >= 0 && to < g.Chunks {
+			to = best
+		}
+		for c := from; c < to; c++ {
+			s.Of[c] = s.N
+		}
+		from = to
+	}
+	for i := range g.Tensors {
+		s.Inner[i] = -1
+		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
+			continue
+		}
+		if s.Of[first[i]] == s.Of[last[i]] {
+			s.Inner[i] = s.Of[first[i]]
+		}
+	}
+	return s
+}
+
+// users returns the first and the last chunk with a step that writes a tensor, or reads it, by
+// itself or through a virtual one; −1 where there is none. Outputs are read in the last chunk.
+func users(g *model.Graph) (first, last []int) {
+	first, last = make([]int, len(g.Tensors)), make([]int, len(g.Tensors))
+	for i := range last {
+		first[i], last[i] = -1, -1
+	}
+	var read func(id model.TensorID, chunk int)
+	terms := func(linear []model.Linear, chunk int) {
+		for i := range linear {
+			l := &linear[i]
+			read(l.Src, chunk)
+			if l.View == nil {
+				continue
+			}
+			for k := range l.View.Groups {
+				if l.View.Groups[k].Map == model.MapPublic {
+					read(l.View.Groups[k].Ids, chunk)
+				}
+			}
+		}
+	}
+	read = func(id model.TensorID, chunk int) {
+		if last[id] == chunk { // and so has all that it is defined by
+			return
+		}
+		if first[id] < 0 {
+			first[id] = chunk
+		}
+		last[id] = chunk
+		if t := &g.Tensors[id]; t.Kind == model.Virtual {
+			terms(t.Def, chunk)
+		}
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		terms(s.Acc.Linear, s.Chunk)
+		for k := range s.Acc.Products {
+			read(s.Acc.Products[k].A, s.Chunk)
+			read(s.Acc.Products[k].B, s.Chunk)
+		}
+		for _, id := range []model.TensorID{s.Den, s.Out, s.Lo} {
+			if id != model.None {
+				read(id, s.Chunk)
+			}
+		}
+	}
+	for _, id := range g.Outputs {
+		read(id, g.Chunks-1)
+	}
+	return first, last
+}
+
+// InOrder says whether a circuit's steps are in the order of their chunks, as stretches want
+// them.
+func InOrder(g *model.Graph) bool {
+	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
+}
+
+// recomputed are the values of a stretch that have been made again.
+type recomputed struct {
+	at    kernels.Ptr
+	users int
+}
+
+// enter returns the memory of a stretch in which its values are, and makes them through a queue
+// of the run's machine, which then has been waited for, if they are not there. They stay until
+// all who have entered have left (leaveStretch), and longer if nothing else takes their place.
+// A stretch that keeps its values has no such memory.
+func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, error) {
+	if r.segments == nil || stretch < r.segments.kept {
+		return 0, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.made[stretch]; ok {
+		s.users++
+		return s.at, nil
+	}
+	r.dropSegments(false)
+	at, err := p.m.Dev.Alloc(max(p.again, slotAlignment))
+	if err != nil {
+		return 0, err
+	}
+	made := false
+	defer func() {
+		if !made {
+			_ = dev.Sync() // the first error has been told
+			p.m.Dev.Free(at)
+		}
+	}()
+	// The memory is of the machine's first queue.
+	if err := p.m.Dev.Sync(); err != nil {
+		return 0, err
+	}
+	a := device.NewScope(dev)
+	defer a.Close()
+	w := &work{bases: r.bases(p), again: true}
+	w.bases.Again = at
+	if err := w.do(a, p.sums, r.again[stretch]); err != nil {
+		return 0, err
+	}
+	if err := dev.Sync(); err != nil {
+		return 0, err
+	}
+	made = true
+	if r.made == nil {
+		r.made = map[int]*recomputed{}
+	}
+	r.made[stretch] = &recomputed{at, 1}
+	return at, nil
+}
+
+// leaveSegment says that one who has entered a stretch does not read it any more.
+func (r *Run) leaveSegment(stretch int) {
+	if r.segments == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.made[stretch]; ok {
+		s.users--
+	}
+}
+
+// dropSegments gives the memory of stretches back that nobody reads, or of all.
+func (r *Run) dropSegments(all bool) {
+	for k, s := range r.made {
+		if all || s.users == 0 {
+			r.parts[0].m.Dev.Free(s.at)
+			delete(r.made, k)
+		}
+	}
+}
+
+// inSegment calls f with the memory of a stretch.
+func (r *Run) inSegment(p *part, stretch int, f func(again kernels.Ptr) error) error {
+	again, err := r.enter(p.m.Dev, p, stretch)
+	if err != nil {
+		return err
+	}
+	defer r.leaveSegment(stretch)
+	err = f(again)
+	if r.segments != nil {
+		err = errors.Join(err, p.m.Dev.Sync())
+	}
+	return err
+}
+
+// with calls f with the tensor of a slot.
+func (r *Run) with(p *part, s *slot, f func(t *device.Tensor) error) error {
+	if s.kept() {
+		return f(r.tensorAt(p, s, 0))
+	}
+	return r.inSegment(p, s.segment, func(again kernels.Ptr) error { return f(r.tensorAt(p, s, again)) })
+}
+
+// ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
+// is not kept is there until the backend leaves its stretch. It gives up if there is no room for
+// that: the host's values, for which there might be, would be those of a run there.
+func (s *Stream) ofRun(of func(*part) (slot, bool)) *device.Tensor {
+	p := s.Run.part(s.Context)
+	if p == nil {
+		return nil
+	}
+	x, ok := of(p)
+	if !ok {
+		return nil
+	}
+	if x.kept() {
+		return s.Run.tensorAt(p, &x, 0)
+	}
+	again, err := s.segment(x.segment)
+	device.Check(err)
+	return s.Run.tensorAt(p, &x, again)
+}
+
+// segment returns the memory of a stretch, which the backend has entered.
+func (s *Stream) segment(k int) (kernels.Ptr, error) {
+	if at, ok := s.in[k]; ok {
+		return at, nil
+	}
+	at, err := s.Run.enter(s.Dev.Device, s.Run.part(s.Context), k)
+	if err == nil && s.Run.segments != nil {
+		s.in[k] = at
+	}
+	return at, err
+}
+
+// LeaveSegments leaves those that the backend has entered, once what it has enqueued is done.
+func (s *Stream) LeaveSegments() {
+	if len(s.in) == 0 {
+		return
+	}
+	_ = s.Dev.Sync() // an error is told by the next operation
+	for k := range s.in {
+		s.Run.leaveSegment(k)
+	}
+	clear(s.in)
+}
+
+// SegmentsOf divides groups of a commitment by the stretches that make their values again, and
+// returns nil if they are kept.
+func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
+	if s.Run == nil || s.Run.segments == nil || s.Run.part(s.Context) == nil {
+		return nil
+	}
+	var all [][]int
+	last := -1
+	for _, i := range groups {
+		t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+		if t.Kind != model.Witness {
+			return nil
+		}
+		if k := s.Run.segments.Of[t.Chunk]; k != last {
+			all, last = append(all, nil), k
+		}
+		all[len(all)-1] = append(all[len(all)-1], i)
+	}
+	return all
+}
+
+// TensorNeed is what a tensor takes in the narrowest type that holds its range.
+func TensorNeed(t *model.Tensor) int64 {
+	return int64(model.Size(t.Shape)) * int64(device.WidthOfRange(t.Min, t.Max))
+}

@@ -1,0 +1,152 @@
+// Package run runs circuits on devices, and finds on them what a proof reads: the tensors of a witness and the keys of
+// its look-ups. What is not kept there it computes again, by segments of the circuit.
+package run
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A Stream is a stream of a device with the witness of one proof. Through it passes find tensors and the
+// keys of look-ups. It is for one goroutine at a time.
+type Stream struct {
+	Context *device.Context
+	Graph   *model.Graph
+	Witness backend.Witness
+	Dev     *device.Scope
+	Run     *Run // that has made the witness, if that was on devices
+
+	values *tensorSet // of all streams
+	isLane bool       // the values are another stream's
+	keys   map[int]*stepKeys
+	in     map[int]kernels.Ptr // segments of the run that are read, and their memory
+	box    kernels.Mailbox     // nil until wanted
+	Closed bool
+}
+
+// tensorSet are the tensors of one witness on a device that are not fixed, for all streams. A tensor comes when
+// a stream first wants it, from the device where a run has left it or from the host. It stays until the first
+// stream is closed: then all that reads it has been waited for.
+type tensorSet struct {
+	peers   []*device.Context // which may have fixed tensors
+	mu      sync.Mutex
+	tensors map[model.TensorID]*value
+}
+
+type value struct {
+	mu sync.Mutex // while it is on its way
+	t  *device.Tensor
+}
+
+// NewStream returns the first stream of a device for a witness of g. Fixed tensors may be copied from peers.
+func NewStream(m *device.Context, g *model.Graph, w backend.Witness, peers ...*device.Context) *Stream {
+	return newStream(m, g, w, m.Dev, &tensorSet{peers: slices.Clone(peers), tensors: map[model.TensorID]*value{}}, false)
+}
+
+func newStream(m *device.Context, g *model.Graph, w backend.Witness, dev kernels.Device, v *tensorSet, isLane bool) *Stream {
+	return &Stream{Context: m, Graph: g, Witness: w, Dev: device.NewScope(dev), Run: keptOf(w), values: v, isLane: isLane, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
+}
+
+// Lane returns stream n of the device for the same witness, which is closed before s is.
+func (s *Stream) Lane(n int) (*Stream, error) {
+	dev, err := kernels.LaneOf(s.Context.Dev, n)
+	if err != nil {
+		return nil, err
+	}
+	return newStream(s.Context, s.Graph, s.Witness, dev, s.values, true), nil
+}
+
+// DeviceWitness is a witness that has tensors on the device already.
+type DeviceWitness interface {
+	backend.Witness
+	// DeviceTensor returns a tensor, or nil for one that is not there. It stays
+	// the witness's own.
+	DeviceTensor(id model.TensorID) *device.Tensor
+}
+
+// Tensor is find, and gives up after an error.
+func (s *Stream) Tensor(id model.TensorID) *device.Tensor {
+	t, err := s.Find(id)
+	device.Check(err)
+	return t
+}
+
+// Find returns a tensor of any kind on the device: fixed tensors those of the context, others uploaded once for all
+// streams. Where there is no room for it, the error wraps kernels.ErrMemory.
+func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
+	if w, ok := s.Witness.(DeviceWitness); ok {
+		if t := w.DeviceTensor(id); t != nil {
+			return t, nil
+		}
+	}
+	if s.Run != nil {
+		if t := s.ofRun(ofTensor(id)); t != nil {
+			return t, nil
+		}
+	}
+	if s.Graph.Tensors[id].Kind == model.Fixed {
+		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.peers)
+	}
+	return s.bring(id)
+}
+
+// bring returns a tensor that is not fixed, and brings it where no stream has before.
+func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
+	s.values.mu.Lock()
+	v := s.values.tensors[id]
+	if v == nil {
+		v = &value{}
+		s.values.tensors[id] = v
+	}
+	s.values.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.t != nil {
+		return v.t, nil
+	}
+	var err error
+	if s.Run != nil {
+		v.t, err = s.Run.bring(s.Dev.Device, ofTensor(id))
+	}
+	if v.t == nil && err == nil {
+		v.t, err = s.Context.NewTensor(s.Dev.Device, backend.Values(s.Graph, s.Witness, id))
+	}
+	return v.t, err
+}
+
+// Mailbox returns the stream's mailbox.
+func (s *Stream) Mailbox() kernels.Mailbox {
+	if s.box == nil {
+		var err error
+		s.box, err = s.Context.TakeBox(s.Dev.Device)
+		device.Check(err)
+	}
+	return s.box
+}
+
+// Results brings what launches leave in the stream's mailbox.
+func (s *Stream) Results() device.Results { return device.Results{Dev: s.Dev, Box: s.Mailbox()} }
+
+// Close frees what is the stream's, and with the first stream the tensors of all. No other may be at work then.
+func (s *Stream) Close() {
+	s.Closed = true
+	s.Dev.Close()
+	s.LeaveSegments()
+	if !s.isLane {
+		for _, v := range s.values.tensors {
+			if v.t != nil {
+				v.t.Free(s.Context.Dev)
+			}
+		}
+		clear(s.values.tensors)
+	}
+	if s.box != nil {
+		s.Context.GiveBox(s.Dev.Device, s.box)
+		s.box = nil
+	}
+}

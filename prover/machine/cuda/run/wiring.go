@@ -1,0 +1,174 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Views and products as kernels read them: where the entry of an operand lies for an
+// entry of the output and a summand, as a sum over groups of axes (kernels.Operand).
+
+// wiring is the groups of an operand and the summands of its term.
+type wiring struct {
+	groups   []kernels.OperandGroup
+	summands int
+}
+
+// viewWiring returns that of a view of a dense tensor of shape in. lists puts lists of
+// indexes on the device, ids the entries of an input there.
+func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, ids func(model.TensorID) kernels.Integers) wiring {
+	w := wiring{summands: 1}
+	if v == nil {
+		return w
+	}
+	for i := range v.Groups {
+		for _, s := range v.Groups[i].Sum {
+			w.summands *= s.Dim
+		}
+	}
+	div := w.summands // of the next summed axis
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		x := kernels.OperandGroup{Base: int64(g.Base), Limit: 1}
+		if len(g.In) > 0 {
+			last := g.In[len(g.In)-1]
+			x.Limit, x.Step = int64(in[last]), int64(model.Size(in[last+1:]))
+		}
+		switch g.Map {
+		case model.MapAffine:
+			for j, a := range g.Out {
+				x.Axes = append(x.Axes, outAxis(out, a, g.Strides[j]))
+			}
+			for _, s := range g.Sum {
+				div /= s.Dim
+				x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: div, Dim: s.Dim, Stride: s.Stride})
+			}
+		default: // an index of the output axes, row-major
+			stride := 1
+			for j := len(g.Out) - 1; j >= 0; j-- {
+				x.Axes = append(x.Axes, outAxis(out, g.Out[j], stride))
+				stride *= out[g.Out[j]]
+			}
+			x.Base = 0
+			switch g.Map {
+			case model.MapReshape:
+				x.Limit = int64(stride)
+			case model.MapIndex:
+				index := make([]int32, len(g.Index))
+				for o, at := range g.Index {
+					index[o] = int32(at)
+				}
+				x.Table = kernels.Integers{At: lists(index), Width: 4}
+			case model.MapPublic:
+				x.Table = ids(g.Ids)
+			}
+		}
+		w.groups = append(w.groups, x)
+	}
+	w.simplify(model.Size(out))
+	return w
+}
+
+// labelWiring returns that of an operand of a product: labels below the rank of out are
+// its axes, others are summed over, in the order of sums.
+func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
+	w := wiring{summands: 1}
+	for _, l := range sums {
+		w.summands *= l.Dim
+	}
+	x := kernels.OperandGroup{Step: 1}
+	for a, label := range labels {
+		s := stride(shape, a)
+		if label < len(out) {
+			x.Axes = append(x.Axes, outAxis(out, label, s))
+			continue
+		}
+		at := slices.IndexFunc(sums, func(l model.Label) bool { return l.ID == label })
+		div := 1
+		for _, l := range sums[at+1:] {
+			div *= l.Dim
+		}
+		x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: div, Dim: shape[a], Stride: s})
+	}
+	w.groups = []kernels.OperandGroup{x}
+	w.simplify(model.Size(out))
+	return w
+}
+
+func outAxis(out []int, a, s int) kernels.OperandAxis {
+	return kernels.OperandAxis{Div: stride(out, a), Dim: out[a], Stride: s}
+}
+
+// simplify makes one group of all that need no look at where they end, and one axis of
+// those that step over just what the next one covers, for an output of n entries.
+func (w *wiring) simplify(n int) {
+	all := kernels.OperandGroup{Step: 1}
+	var others []kernels.OperandGroup
+	for _, g := range w.groups {
+		g.Axes = slices.DeleteFunc(g.Axes, func(a kernels.OperandAxis) bool { return a.Dim == 1 || a.Stride == 0 })
+		least, most := g.Base, g.Base
+		for _, a := range g.Axes {
+			d := int64(a.Stride) * int64(a.Dim-1)
+			least, most = least+min(d, 0), most+max(d, 0)
+		}
+		if g.Table.At != 0 || g.Limit > 0 && (least < 0 || most >= g.Limit) {
+			others = append(others, g)
+			continue
+		}
+		all.Base += g.Base * g.Step
+		for _, a := range g.Axes {
+			if a.Stride *= int(g.Step); a.Stride != 0 {
+				all.Axes = append(all.Axes, a)
+			}
+		}
+	}
+	all.Axes = merged(all.Axes)
+	first := len(all.Axes) == 0 && n == 1
+	if a := all.Axes; len(others) == 0 && all.Base == 0 && (first || len(a) == 1 && !a[0].Sum && a[0].Div == 1 && a[0].Stride == 1 && a[0].Dim == n) {
+		w.groups = nil
+		return
+	}
+	w.groups = nil
+	if len(others) == 0 || len(all.Axes) > 0 || all.Base != 0 {
+		w.groups = append(w.groups, all)
+	}
+	for _, g := range others {
+		g.Axes = merged(g.Axes)
+		w.groups = append(w.groups, g)
+	}
+	for i := range w.groups {
+		for j := range w.groups[i].Axes {
+			a := &w.groups[i].Axes[j]
+			if !a.Sum && a.Div*a.Dim == n || a.Sum && a.Div*a.Dim == w.summands {
+				a.Dim = 0
+			}
+		}
+	}
+}
+
+// merged makes one axis of those that lie behind each other.
+func merged(axes []kernels.OperandAxis) []kernels.OperandAxis {
+	slices.SortStableFunc(axes, func(a, b kernels.OperandAxis) int {
+		if a.Sum != b.Sum {
+			if b.Sum {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Div, a.Div)
+	})
+	var out []kernels.OperandAxis
+	for _, b := range axes {
+		if k := len(out) - 1; k >= 0 {
+			if a := &out[k]; a.Sum == b.Sum && a.Div == b.Div*b.Dim && a.Stride == b.Stride*b.Dim {
+				a.Div, a.Dim, a.Stride = b.Div, a.Dim*b.Dim, b.Stride
+				continue
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package sums
+
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+)
+
+// upperVars is the number of variables of the largest layer of a tree that is
+// proved in the host's memory, together with all above it: so many short rounds
+// take less time there than the launches would. A variable, for tests; at
+// least 1.
+var upperVars = 9
+
+// MinTreeVars is the number of variables from which a tree is worth the
+// device; the rounds of the last layer there want three.
+const MinTreeVars = 4
+
+// tree is a LogUp tree on the device. It implements logup.Tree.
+type tree struct {
+	device.Results
+	a        *device.Scope // of its memory
+	n, vars  int           // leaves, and the variables of a power of two of them
+	leafNum  kernels.Ptr   // M31
+	leafDen  kernels.Ptr
+	num, den kernels.Ptr // heaps of the layers above
+
+	upper  logup.Tree // layers up to upperVars
+	inHost bool       // the layer in hand is one of them
+	Rounds kernels.LogUpRounds
+	eq     []field.QM31
+	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
+	// two rounds of which one is over.
+	pending []field.QM31
+	ahead   *kernels.TwoRounds
+	tail    *logup.Layer // the layer in hand, once it has moved to the host
+	since   int          // the tail's first round
+}
+
+// NewTree adds up n leaves, of minTreeVars variables at least, and takes them and the
+// scope over.
+func NewTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
+	vars := logup.NumVars(n)
+	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t.num, t.den = device.NewArray[field.QM31](a, 1<<vars), device.NewArray[field.QM31](a, 1<<vars)
+	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
+	heap := 2 << t.UpperLayer()
+	t.upper = logup.UpperTree(device.Fetch[field.QM31](a, t.num, heap), device.Fetch[field.QM31](a, t.den, heap))
+	return t
+}
+
+// UpperLayer is the largest layer that the host has.
+func (t *tree) UpperLayer() int { return min(upperVars, t.vars-1) }
+
+// Top implements logup.Tree.
+func (t *tree) Top(ctx context.Context) (logup.Fractions, error) { return t.upper.Top(ctx) }
+
+// Begin implements logup.Tree.
+func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) (err error) {
+	t.inHost = k+1 <= t.UpperLayer()
+	if t.inHost {
+		return t.upper.Begin(ctx, k, eq, lambda)
+	}
+	defer device.Catch(&err)
+	device.Check(ctx.Err())
+	t.BeginLayer(k, eq, lambda)
+	return nil
+}
+
+// BeginLayer is Begin for a layer on the device.
+func (t *tree) BeginLayer(k int, eq []field.QM31, lambda field.QM31) {
+	heaps, err := kernels.NewEqHeaps(t.Dev, eq)
+	device.Check(err)
+	n := 1 << k
+	t.Rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
+	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
+	if k+1 == t.vars {
+		// The layer above, used up, has room for the numerators once they are
+		// elements of K.
+		t.Rounds.Stored = t.n - n
+		t.Rounds.LeafNum, t.Rounds.N0, t.Rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
+		return
+	}
+	t.Rounds.N0, t.Rounds.N1 = kernels.At[field.QM31](t.num, 2*n), kernels.At[field.QM31](t.num, 3*n)
+	t.Rounds.D0, t.Rounds.D1 = kernels.At[field.QM31](t.den, 2*n), kernels.At[field.QM31](t.den, 3*n)
+}
+
+// Round implements logup.Tree.
+func (t *tree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, error) {
+	if t.inHost {
+		return t.upper.Round(ctx, round, r)
+	}
+	return device.Pass(ctx, func() logup.Sums { return t.round(round, r) })
+}
+
+func (t *tree) round(round int, r field.QM31) logup.Sums {
+	if two := t.ahead; two != nil {
+		t.ahead, t.pending = nil, append(t.pending, r)
+		return sumsOf(two.Second(r))
+	}
+	if t.tail == nil && round > 0 {
+		t.pending = append(t.pending, r)
+	}
+	left := t.Rounds.Vars - round
+	// The first two rounds stay: in the last layer they are not like the others.
+	if t.tail == nil && round >= 2 && left <= tailVars {
+		v := t.tables(round)
+		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.Rounds.Lambda), round
+		t.Rounds.Eq.Free(t.Dev)
+	}
+	if t.tail != nil {
+		return t.tail.Round(round-t.since, r)
+	}
+	pending := t.pending
+	t.pending = nil
+	if t.twoAtOnce(left) {
+		w := t.Read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.Rounds.TwoRounds(t.Dev, round, pending, p) })
+		t.ahead = kernels.NewTwoRounds(w)
+		return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
+	}
+	w := t.Read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.Rounds.Round(t.Dev, round, r, p) })
+	return sumsOf(kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:]))
+}
+
+func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top: top} }
+
+// twoAtOnce says whether the next two rounds are done in one pass: there are few terms, so that a pass
+// is mostly a wait, and an even number of rounds, so that there is none by itself after two.
+func (t *tree) twoAtOnce(left int) bool {
+	return t.Rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
+}
+
+// fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
+const fewLayerQuads = kernels.FewQuads
+
+// tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
+// rounds before the given one.
+func (t *tree) tables(round int) (tables [4][]field.QM31) {
+	h := 1 << (t.Rounds.Vars - round)
+	data := t.Elements(4*h, func(p kernels.Post) error { return t.Rounds.Rest(t.Dev, round, t.pending, p) })
+	t.pending = nil
+	for i := range tables {
+		tables[i] = data[h*i:][:h:h]
+	}
+	return tables
+}
+
+// End implements logup.Tree.
+func (t *tree) End(ctx context.Context, r field.QM31) (logup.Fractions, error) {
+	if t.inHost {
+		return t.upper.End(ctx, r)
+	}
+	return device.Pass(ctx, func() logup.Fractions { return t.end(r) })
+}
+
+func (t *tree) end(r field.QM31) logup.Fractions {
+	if t.tail != nil {
+		return t.tail.End(r)
+	}
+	t.pending = append(t.pending, r)
+	v := t.tables(t.Rounds.Vars)
+	t.Rounds.Eq.Free(t.Dev)
+	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
+}
+
+// Close implements logup.Tree.
+func (t *tree) Close() { t.a.Close() }

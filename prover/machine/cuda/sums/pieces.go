@@ -1,0 +1,99 @@
+package sums
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A tensor that there is no room for goes through the device in pieces: ranges
+// of its first axis, one after the other.
+
+// restrict restricts a tensor of the graph, in pieces if there is no room for
+// it as a whole.
+func (b *Passes) restrict(r backend.Restriction) Table {
+	shape := b.s.Graph.Tensors[r.Tensor].Shape
+	t, err := b.s.Find(r.Tensor)
+	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
+		return restrictPieces(b.s.Dev, shape, backend.Values(b.s.Graph, b.s.Witness, r.Tensor), b.s.Context.Piece, r)
+	}
+	device.Check(err)
+	return Restrict(b.s.Dev, shape, t.Integers(), r)
+}
+
+// evalPieces is the evaluation of a tensor for which there is no room.
+func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
+	bound, point := make([][]field.QM31, len(shape)), x.Point
+	for a, d := range shape {
+		v := model.Log2Ceil(d)
+		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
+	}
+	t := b.restrict(backend.Restriction{Tensor: x.Tensor, Bound: bound})
+	defer b.s.Dev.Free(t.At)
+	return device.Fetch[field.QM31](b.s.Dev, t.At, 1)[0]
+}
+
+// restrictPieces is restrict for values in the host's memory.
+//
+// If the first axis is bound, piece k of 2^s indexes contributes
+// eq(high, k)·(the piece with the axis bound to low), where low are the last s
+// coordinates and high the others. If it is kept, and first in the result, the
+// pieces' tables come one after the other.
+func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) Table {
+	d, row := shape[0], model.Size(shape[1:])
+	vars := model.Log2Ceil(d)
+	rows := min(device.PieceRows(values.Width()*row, piece), 1<<vars)
+	pieces := (d + rows - 1) / rows
+	own := backend.Restriction{Bound: append([][]field.QM31{}, r.Bound...), Keep: r.Keep}
+	point := r.Bound[0]
+	cut := vars - model.Log2Ceil(rows) // variables that number the pieces
+	tables := pieces
+	switch {
+	case point != nil:
+		own.Bound[0] = append([]field.QM31{}, point[cut:]...)
+	case len(r.Keep) > 0 && r.Keep[0] == 0:
+		tables = 1 << cut
+	default:
+		device.Check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, values.Len()))
+	}
+	var all kernels.Ptr
+	size := 0 // of each table
+	for k := range pieces {
+		// The last piece is filled up with zeros, as the padding of its axis.
+		data := values.Slice(k*rows*row, min((k+1)*rows, d)*row)
+		if n := data.Len(); n < rows*row {
+			filled := make(ints.Int32s, rows*row)
+			data.Read(filled[:n], 0)
+			data = filled
+		}
+		t, err := device.NewTensor(dev, data)
+		device.Check(err)
+		x := Restrict(dev, append([]int{rows}, shape[1:]...), t.Integers(), own)
+		t.Free(dev)
+		if k == 0 {
+			size = 1 << x.Vars
+			all = device.NewArray[field.QM31](dev, tables*size)
+			if tables > pieces {
+				device.Check(dev.Clear(kernels.At[field.QM31](all, pieces*size), (tables-pieces)*size*device.ElementBytes))
+			}
+		}
+		device.Check(dev.Copy(kernels.At[field.QM31](all, k*size), x.At, size*device.ElementBytes))
+		dev.Free(x.At)
+	}
+	if point == nil {
+		return Table{all, model.Log2Ceil(tables * size)}
+	}
+	out := Table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	weights := device.NewCopy(dev, poly.EqTable(point[:cut])[:pieces])
+	device.Check(kernels.RestrictField(dev, out.At, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
+	dev.Free(weights)
+	dev.Free(all)
+	return out
+}

@@ -1,0 +1,298 @@
+package sums
+
+import (
+	"context"
+	"sort"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+)
+
+// tailVars is the number of variables from which on a sumcheck goes on in the
+// host's memory, or for a batch the number such that its instances have 2^tailVars
+// entries together: with tables so small, a round there takes less time than a
+// launch and the way back. A variable, for tests; below zero none does.
+var tailVars = 8
+
+// Three rounds are done in one pass for threeMost instances at most, of threeFrom entries or more together: what the
+// host does with 27 sums in place of eight takes longer than what many save, and with fewer entries two rounds a
+// pass take no longer. Variables, for tests.
+var threeFrom, threeMost = 1 << 17, 8
+
+// batch is a batched sumcheck whose tables are on the device. It implements
+// sumcheck.Tables.
+type batch struct {
+	device.Results
+	a      *device.Scope // of its memory, the tables included
+	insts  []SumcheckInstance
+	order  []int // instances by descending number of variables
+	Rounds int
+	device *kernels.SumcheckBatch // the instances, in order
+	// pending are the challenges that the tables have not been bound to yet;
+	// ahead are the sums of two rounds of which one is over, and grids those of several that
+	// are not all over. Either is nil.
+	pending []field.QM31
+	ahead   []*kernels.TwoRounds
+	grids   []kernels.Grid
+	tail    sumcheck.Tables
+	since   int // the tail's first round
+}
+
+type SumcheckInstance struct {
+	A, B kernels.Ptr
+	Vars int
+	Eq   []field.QM31
+}
+
+// mostPoints is how many points' weights are made in one launch.
+const mostPoints = 1 << 12
+
+// NewBatch prepares at least one instance, whose tables are in the scope. It
+// takes the scope over.
+func NewBatch(a *device.Scope, box kernels.Mailbox, insts []SumcheckInstance) *batch {
+	b := &batch{Results: device.Results{Dev: a, Box: box}, a: a, insts: insts}
+	b.order, b.device = describeBatch(a, insts)
+	b.Rounds = insts[b.order[0]].Vars
+	return b
+}
+
+// describeBatch describes at least one instance on the device, with the weights of their points,
+// by descending number of variables: in the order that it returns.
+func describeBatch(a *device.Scope, insts []SumcheckInstance) ([]int, *kernels.SumcheckBatch) {
+	order := make([]int, len(insts))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].Vars > insts[order[j]].Vars })
+	desc := make([]kernels.SumcheckInstance, len(insts))
+	var points [][]field.QM31
+	var ranks []int
+	for rank, i := range order {
+		in := insts[i]
+		desc[rank] = kernels.SumcheckInstance{A: in.A, B: in.B, Vars: in.Vars}
+		if len(in.Eq) > 0 {
+			points, ranks = append(points, in.Eq), append(ranks, rank)
+		}
+		for j, e := range in.Eq {
+			if e.IsZero() {
+				desc[rank].Flipped |= 1 << j
+			}
+		}
+	}
+	// As many at once as a grid has rows.
+	for len(points) > 0 {
+		n := min(len(points), mostPoints)
+		heaps, err := kernels.NewEqHeapsOf(a, points[:n])
+		device.Check(err)
+		for i, h := range heaps {
+			desc[ranks[i]].Eq = h
+		}
+		points, ranks = points[n:], ranks[n:]
+	}
+	batch, err := kernels.NewSumcheckBatch(a, desc)
+	device.Check(err)
+	return order, batch
+}
+
+// active returns the number of instances of at least one variable in the
+// round.
+func (b *batch) active(round int) int {
+	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].Vars < b.Rounds-round })
+}
+
+// Round implements sumcheck.Tables.
+func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.Sums, error) {
+	if b.tail != nil {
+		return b.tail.Round(ctx, round-b.since, r)
+	}
+	if round > 0 {
+		b.pending = append(b.pending, r)
+	}
+	if b.ahead == nil && b.grids == nil && b.FewLeft(round) {
+		if err := b.moveToHost(ctx, round); err != nil {
+			return nil, err
+		}
+		return b.tail.Round(ctx, 0, r)
+	}
+	return device.Pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
+}
+
+// FewLeft says whether the rounds from the given one on are the host's.
+func (b *batch) FewLeft(round int) bool {
+	entries := 0
+	for _, in := range b.insts {
+		entries += 1 << min(in.Vars, b.Rounds-round)
+	}
+	return tailVars >= 0 && entries <= 1<<tailVars
+}
+
+// round returns the sums of a round on the device.
+func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
+	if b.ahead != nil {
+		two := b.ahead
+		b.ahead = nil
+		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
+	}
+	left := b.Rounds - round
+	if b.grids != nil {
+		for i, g := range b.grids {
+			b.grids[i] = g.Bind(r)
+		}
+		return b.gridSums(left)
+	}
+	if b.threeAtOnce(round) {
+		n, each := b.active(round), kernels.SumcheckThreeRoundsWords
+		if parts := kernels.SumcheckThreeRoundsParts(n, left-3); n*each*parts <= b.Box.Words() {
+			each *= parts
+		}
+		words := b.pass(round, each, kernels.SumcheckThreeRounds, left-3)
+		for i := 0; i < len(words); i += each {
+			b.grids = append(b.grids, kernels.NewGrid(words[i:][:each]))
+		}
+		return b.gridSums(left)
+	}
+	if b.twoAtOnce(round) {
+		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
+		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
+			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
+		}
+		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
+			in := b.insts[b.order[rank]]
+			if second := in.Vars - left + 1; second < len(in.Eq) {
+				return b.ahead[rank].FirstEq(in.Eq[second])
+			}
+			return b.ahead[rank].First()
+		})
+	}
+	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
+	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
+		w := words[rank*kernels.SumcheckRoundWords:]
+		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
+	})
+}
+
+// gridSums returns the sums of the first round of the grids, with so many variables left.
+func (b *batch) gridSums(left int) []sumcheck.Sums {
+	grids := b.grids
+	if len(grids[0]) == 3 {
+		b.grids = nil
+	}
+	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
+		in := b.insts[b.order[rank]]
+		own := in.Vars - left
+		zero, one, top := grids[rank].Values(in.Eq[min(own+1, len(in.Eq)):])
+		if own < len(in.Eq) && in.Eq[own].IsZero() {
+			return one, top
+		}
+		return zero, top
+	})
+}
+
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same and
+// few, with many entries, and what comes after that binds three variables, which is such a pass again or the
+// way to the host.
+func (b *batch) threeAtOnce(round int) bool {
+	n := b.active(round)
+	if len(b.pending) < 3 && n<<(b.Rounds-round) < threeFrom {
+		return false
+	}
+	for ; round+3 <= b.Rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
+		if round += 3; round == b.Rounds || b.FewLeft(round) {
+			return true
+		}
+	}
+	return false
+}
+
+// twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
+// and where there are eq coordinates left, the terms are few, and those of the two rounds are not
+// zero (sumcheck.Sums).
+func (b *batch) twoAtOnce(round int) bool {
+	n, left := b.active(round), b.Rounds-round
+	if left < 2 || n != b.active(round+1) {
+		return false
+	}
+	few := n<<(left-2) <= kernels.FewQuads
+	for _, i := range b.order[:n] {
+		in := b.insts[i]
+		if eq := in.Eq[min(in.Vars-left, len(in.Eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
+			return false
+		}
+	}
+	return true
+}
+
+// pass launches a pass over the instances of a round, which binds the tables
+// to the pending challenges, and returns its words for each.
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kernels.SumcheckBatch, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
+	n := b.active(round)
+	raw := b.Read(n*words, func(p kernels.Post) error { return launch(b.Dev, b.device, n, logTerms, b.pending, p) })
+	b.pending = nil
+	return raw
+}
+
+// inOrder returns the sums of the first n instances in descending order, by
+// instance.
+func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []sumcheck.Sums {
+	all := make([]sumcheck.Sums, len(b.insts))
+	for rank, i := range b.order[:n] {
+		all[i].First, all[i].Top = sums(rank)
+	}
+	return all
+}
+
+// moveToHost fetches what the rounds from the given one on need, bound to the
+// pending challenges.
+func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
+	defer device.Catch(&err)
+	device.Check(ctx.Err())
+	left := b.Rounds - round
+	size := 1 << left
+	data := b.Elements(2*size*len(b.insts), func(p kernels.Post) error {
+		err := kernels.SumcheckRest(b.Dev, b.device, len(b.insts), left, b.pending, p)
+		b.freeTables() // what has been launched may still read them; the host waits for it anyway
+		return err
+	})
+	insts := make([]sumcheck.Instance, len(b.insts))
+	for rank, i := range b.order {
+		in := b.insts[i]
+		pair := data[2*size*rank:][:2*size]
+		n := 1 << min(in.Vars, left)
+		bound := min(max(in.Vars-left, 0), len(in.Eq))
+		insts[i] = sumcheck.Instance{Eq: in.Eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
+	}
+	b.tail, b.since = sumcheck.NewTables(insts), round
+	return nil
+}
+
+// Ends implements sumcheck.Tables.
+func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
+	if b.tail == nil {
+		if b.Rounds > 0 {
+			b.pending = append(b.pending, r)
+		}
+		if err := b.moveToHost(ctx, b.Rounds); err != nil {
+			return nil, err
+		}
+	}
+	return b.tail.Ends(ctx, r)
+}
+
+// Close implements sumcheck.Tables.
+func (b *batch) Close() {
+	b.freeTables()
+	b.insts = nil
+	b.a.Close()
+}
+
+// freeTables frees the tables on the device.
+func (b *batch) freeTables() {
+	for i := range b.insts {
+		in := &b.insts[i]
+		b.Dev.Free(in.A)
+		b.Dev.Free(in.B)
+		in.A, in.B = 0, 0
+	}
+}

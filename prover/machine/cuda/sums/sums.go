@@ -1,0 +1,158 @@
+// Package sums has the passes of claim reductions on a device: evaluations and restrictions of tensors, sumchecks, and
+// look-up trees. Rounds are batched: a launch does a round, or two or three, of all sums of a batch, and leaves the sums in
+// a mailbox that the host waits for. Challenges are bound with the next launch.
+package sums
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+)
+
+// Passes are the passes of a proof but those of commitments and openings: evaluations, restrictions,
+// sumchecks and look-up trees. It implements that part of backend.Backend, for one goroutine at a time.
+type Passes struct {
+	*cpu.Backend // what is not for a device
+	s            *run.Stream
+}
+
+// NewPasses returns the passes through a stream, which stays the caller's.
+func NewPasses(s *run.Stream) *Passes { return &Passes{cpu.New(s.Graph, s.Witness), s} }
+
+// Table is a backend.Table: 2^vars elements of K on the device.
+type Table struct {
+	At   kernels.Ptr
+	Vars int
+}
+
+// Eval implements backend.Backend.
+func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	return device.Pass(ctx, func() []field.QM31 {
+		values := make([]field.QM31, len(list))
+		var jobs []kernels.Evaluation
+		var numbers []int
+		for i, x := range list {
+			shape := b.s.Graph.Tensors[x.Tensor].Shape
+			t, err := b.s.Find(x.Tensor)
+			if errors.Is(err, kernels.ErrMemory) {
+				values[i] = b.evalPieces(shape, x)
+				continue
+			}
+			device.Check(err)
+			jobs, numbers = append(jobs, kernels.Evaluation{Values: t.Integers(), Shape: shape, Point: x.Point}), append(numbers, i)
+		}
+		for i, v := range Evaluate(b.s.Results(), jobs) {
+			values[numbers[i]] = v
+		}
+		return values
+	})
+}
+
+// mostEvals is how many evaluations are made in one launch.
+const mostEvals = 1 << 8
+
+// Evaluate makes evaluations, some at a time.
+func Evaluate(to device.Results, jobs []kernels.Evaluation) []field.QM31 {
+	values := make([]field.QM31, 0, len(jobs))
+	for len(jobs) > 0 {
+		n := min(len(jobs), mostEvals)
+		words := evaluateSome(device.NewScope(to.Dev), to.Box, jobs[:n])
+		for i := range n {
+			values = append(values, kernels.FromSum(words[kernels.SumWords*i:]))
+		}
+		jobs = jobs[n:]
+	}
+	return values
+}
+
+// evaluateSome returns the words of at least one evaluation, and closes the scope.
+func evaluateSome(a *device.Scope, box kernels.Mailbox, jobs []kernels.Evaluation) []uint64 {
+	defer a.Close()
+	e, err := kernels.NewEvaluations(a, jobs)
+	device.Check(err)
+	return device.Results{Dev: a, Box: box}.Read(kernels.SumWords*len(jobs), func(p kernels.Post) error { return e.Run(a, p) })
+}
+
+// Restrict implements backend.Backend.
+func (b *Passes) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
+	return device.Pass(ctx, func() backend.Table { return b.restrict(r) })
+}
+
+// Upload implements backend.Backend.
+func (b *Passes) Upload(ctx context.Context, values []field.QM31) (backend.Table, error) {
+	return b.Send(ctx, values)
+}
+
+// Send implements backend.Sender.
+func (b *Passes) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
+	return device.Pass(ctx, func() backend.Table { return Table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
+}
+
+// Download implements backend.Backend.
+func (b *Passes) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
+	x := t.(Table)
+	return device.Pass(ctx, func() []field.QM31 { return device.Fetch[field.QM31](b.s.Dev, x.At, 1<<x.Vars) })
+}
+
+// Copy implements backend.Backend.
+func (b *Passes) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
+	return device.Pass(ctx, func() backend.Table { return CopyOf(b.s.Dev, t.(Table)) })
+}
+
+// CopyOf returns a copy of a table.
+func CopyOf(dev kernels.Device, t Table) Table {
+	at := device.NewArray[field.QM31](dev, 1<<t.Vars)
+	device.Check(dev.Copy(at, t.At, device.ElementBytes<<t.Vars))
+	return Table{at, t.Vars}
+}
+
+// Inner implements backend.Backend.
+func (b *Passes) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	return device.Pass(ctx, func() []field.QM31 { return Inner(b.s.Results(), instancesOf(list)) })
+}
+
+func instancesOf(list []backend.Instance) []SumcheckInstance {
+	insts := make([]SumcheckInstance, len(list))
+	for i, in := range list {
+		x, y := in.A.(Table), in.B.(Table)
+		insts[i] = SumcheckInstance{A: x.At, B: y.At, Vars: x.Vars, Eq: in.Eq}
+	}
+	return insts
+}
+
+// Inner returns the sums of instances.
+func Inner(to device.Results, insts []SumcheckInstance) []field.QM31 {
+	values := make([]field.QM31, len(insts))
+	if len(insts) == 0 {
+		return values
+	}
+	a := device.NewScope(to.Dev)
+	defer a.Close()
+	order, batch := describeBatch(a, insts)
+	read := device.Results{Dev: a, Box: to.Box}.Read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].Vars, p)
+	})
+	for rank, i := range order {
+		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
+	}
+	return values
+}
+
+// Sums implements backend.Backend.
+func (b *Passes) Sums(ctx context.Context, instances []backend.Instance) (_ sumcheck.Tables, err error) {
+	a := device.NewScope(b.s.Dev)
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	return device.Pass(ctx, func() sumcheck.Tables { return NewBatch(a, b.s.Mailbox(), instancesOf(instances)) })
+}
