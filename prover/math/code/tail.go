@@ -55,3 +55,17 @@ func addTail(dst, row, tail []field.M31, tau field.M31) {
 	field.ScaleVec(dst[:len(tail)], tail, tau)
 	field.AddVec(dst[:len(tail)], dst[:len(tail)], row[:len(tail)])
 }
+
+// UpperTail is [Blocks.Upper] for a row with a tail.
+func (b Blocks) UpperTail(dst, coeffs, tail []field.M31, part int) {
+	if len(tail) == 0 {
+		b.Upper(dst, coeffs, part)
+		return
+	}
+	if len(dst) != 1<<b.n || len(coeffs) != 1<<b.n {
+		panic("code: a table of another length")
+	}
+	n, m := tailLens(coeffs, tail, b.m)
+	addTail(dst, coeffs, tail, NewDomain(m-n).Point(uint64(part)))
+	transform{twiddles(m), 1}.upper(dst, dst, 1<<(m-n)+part, b.Len())
+}

@@ -37,7 +37,7 @@ func check(p *Params, rowSlots uint64) (*Params, error) {
 		case i == 0 && (rowSlots == 0 || l.FoldVars != fold || l.LogBlowup != blowup || l.Multiplicity != 0),
 			l.FoldVars < fold, l.FoldVars > MaxFoldVars, l.RowVars < 0, l.RowVars > MaxLogDomain,
 			l.LogBlowup < blowup, l.LogBlowup > MaxLogDomain-l.RowVars,
-			i > 0 && l.FoldVars+l.RowVars != p.folded(i-1):
+			i > 0 && l.FoldVars+l.RowVars != p.FoldedVars(i-1):
 			return nil, fmt.Errorf("soundness: level %d does not fit: %+v", i, l)
 		case l.Multiplicity != 0 && (c.Mode != Johnson || l.Multiplicity < 3 || l.Multiplicity > maxCheckedMultiplicity),
 			(l.Multiplicity == 0) != (l.OutOfDomain == 0), l.OutOfDomain < 0, l.OutOfDomain > maxOutOfDomain:

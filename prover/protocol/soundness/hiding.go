@@ -44,9 +44,9 @@ func roomForPads(l Level) bool {
 // PadLimbs is the number of elements of F in the pads of a round of level 0.
 const PadLimbs = 2 * fieldBytes / limbBytes
 
-// folded returns log2 of the length of the row that level i folds to. That of level 0 of a
+// FoldedVars returns log2 of the length of the row that level i folds to. That of level 0 of a
 // hiding opening has its tail behind it, as the half with the first variable 1.
-func (p *Params) folded(i int) int {
+func (p *Params) FoldedVars(i int) int {
 	if i == 0 && p.TailLog > 0 {
 		return p.Levels[0].RowVars + 1
 	}
