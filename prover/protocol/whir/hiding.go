@@ -177,6 +177,9 @@ func evalPrefix(values, point []field.QM31) field.QM31 {
 // checkTails reports tails and auxiliary rows that do not fit the parameters.
 func (s *statement) checkTails() error {
 	auxiliary := 0
+	if first := s.params.Levels[0]; s.params.TailLog > 0 && soundness.PadLimbs*first.FoldVars > 1<<first.RowVars {
+		return fmt.Errorf("whir: the pads of %d rounds do not fit into a row of 2^%d values", first.FoldVars, first.RowVars)
+	}
 	for i := range s.layouts {
 		l := &s.layouts[i]
 		if s.params.TailLog == 0 {

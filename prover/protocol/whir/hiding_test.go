@@ -53,7 +53,7 @@ type hidingShape struct {
 	blowup            int
 	mode              soundness.Mode
 	suite             hash.Suite
-	fold, tailQueries int // of level 1
+	behind            int // rows of the witness behind the masks
 }
 
 // layouts returns those of both trees, and the table rows of the witness's tree, of its masks in
@@ -68,15 +68,19 @@ func (s *hidingShape) layouts(queries int) (l []Layout, witness, masks, end int)
 	witness = s.fixed
 	masks = (witness+s.witness+1+soundness.Masks-1)/soundness.Masks*soundness.Masks - witness
 	own := Layout{Hash: s.suite, RowVars: s.rowVars - s.shift, LogBlowup: s.blowup, Auxiliary: true}
+	last := masks + soundness.Masks
 	for _, g := range []Group{
 		{First: 0, Rows: s.witness << s.shift, Tail: queries},
 		{First: uint64(s.witness) << s.shift, Rows: 1 << s.shift, Tail: queries},
 		{First: uint64(masks) << s.shift, Rows: soundness.Masks << s.shift, Tail: tail(s.shift)},
+		{First: uint64(last) << s.shift, Rows: s.behind << s.shift, Tail: queries},
 		{First: 0, Rows: 1 << s.shift, Tail: tail(s.shift)},
 	} {
-		own.Groups = append(own.Groups, g)
+		if g.Rows > 0 {
+			own.Groups = append(own.Groups, g)
+		}
 	}
-	return []Layout{fixed, own}, witness, masks, witness + masks + soundness.Masks
+	return []Layout{fixed, own}, witness, masks, witness + last + s.behind
 }
 
 // open returns a random opening of the shape.
