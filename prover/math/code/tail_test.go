@@ -33,6 +33,18 @@ func TestEncodeTail(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Fatalf("2^%d values, tail of %d, rate 2^-%d: another codeword", n, tail, blowup)
 				}
+				b := NewBlocks(n, n+blowup)
+				upper, block := make([]field.M31, 1<<n), make([]field.M31, b.Len())
+				for at := 0; at < len(want); at += b.Len() {
+					part, k := at>>n, at&(1<<n-1)/b.Len()
+					if k == 0 {
+						b.UpperTail(upper, row, rho, part)
+					}
+					b.Lower(block, upper[k*b.Len():(k+1)*b.Len()], part, k)
+					if !slices.Equal(block, want[at:at+b.Len()]) {
+						t.Fatalf("2^%d values, tail of %d, rate 2^-%d: another block at %d", n, tail, blowup, at)
+					}
+				}
 				var positions []uint64
 				var some []field.M31
 				for i, v := range want {

@@ -309,3 +309,24 @@ func (o tailless) BindAuxiliary(ctx context.Context, r field.QM31) error {
 
 // plainPasses are passes of which none is for hiding openings.
 type plainPasses struct{ Passes }
+
+// TestCommitTails: a tree with tails and salts has the leaves that openings give, of short rows and of those
+// that are hashed as they are encoded.
+func TestCommitTails(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 34))
+	for _, suite := range hash.All() {
+		for _, rowVars := range []int{3, 10, 15} {
+			l := Layout{Hash: suite, RowVars: rowVars, LogBlowup: 1, Groups: []Group{{First: 0, Rows: 2, Tail: 3}, {First: 2, Rows: 1, Tail: 1 << rowVars / 4}}}
+			m := randomMasked(rng, l)
+			tree := commit(l, m)
+			var all []uint64
+			for i := range uint64(1) << l.LogDomain() {
+				all = append(all, i)
+			}
+			stack := loadRows(nil, rowVars, 2, []Layout{l}, []RowSource{m}, []uint64{0})
+			if got := leafDigests(suite, stack.columns(0, all), l.groupRows(), m.salts); !slices.Equal(got, tree.layers()[0]) {
+				t.Errorf("%s, rows of 2^%d values: other leaves", suite, rowVars)
+			}
+		}
+	}
+}
