@@ -1,6 +1,6 @@
 package blake3
 
-// The keys of a commitment's hashes. Those of salted leaves and nodes are kept for commitments that hide what they commit to.
+// The keys of a commitment's hashes.
 var (
 	// KeyColumn is that of the columns of a group of rows. With one group they are the leaves.
 	KeyColumn = DeriveKey("prove-model blake3 v1: column", nil)
@@ -10,7 +10,6 @@ var (
 	KeyNode = DeriveKey("prove-model blake3 v1: node", nil)
 	// KeyPublicColumn is that of the columns of a public tensor.
 	KeyPublicColumn = DeriveKey("prove-model blake3 v1: public column", nil)
-	// KeySaltedLeaf and KeySaltedNode are those of a tree whose leaves have a salt each.
+	// KeySaltedLeaf is that of leaves with a salt: of the salt and of their groups' digests, of which there may be one.
 	KeySaltedLeaf = DeriveKey("prove-model blake3 v1: salted leaf", nil)
-	KeySaltedNode = DeriveKey("prove-model blake3 v1: salted node", nil)
 )

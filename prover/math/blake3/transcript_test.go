@@ -155,7 +155,7 @@ func TestByDefinition(t *testing.T) {
 // TestKeys: no two uses have one key.
 func TestKeys(t *testing.T) {
 	seen := map[Key]bool{}
-	keys := []Key{keyDraw, keyMove, keyFork, keyJoin, KeyWork, KeyColumn, KeyGroups, KeyNode, KeyPublicColumn, KeySaltedLeaf, KeySaltedNode}
+	keys := []Key{keyDraw, keyMove, keyFork, keyJoin, KeyWork, KeyColumn, KeyGroups, KeyNode, KeyPublicColumn, KeySaltedLeaf}
 	for _, k := range keys {
 		seen[k] = true
 	}

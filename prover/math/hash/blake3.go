@@ -86,6 +86,13 @@ func (blake3Suite) newLeaves(leaves, groups int) Leaves {
 	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeyGroups, leaves, groups)}
 }
 
+func (blake3Suite) newSaltedLeaves(leaves, groups int) Leaves {
+	if groups < 1 {
+		panic("hash: a leaf without groups")
+	}
+	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeySaltedLeaf, leaves, groups+1)}
+}
+
 func (blake3Suite) parents(dst, children []Digest) {
 	blake3.Parents(ofBlake3(dst), &blake3.KeyNode, ofBlake3(children))
 }

@@ -70,6 +70,7 @@ type suite interface {
 	newColumns(columns, rows int) Columns
 	newPublicColumns(columns, rows int) Columns
 	newLeaves(columns, groups int) Leaves
+	newSaltedLeaves(columns, groups int) Leaves
 	parents(dst, children []Digest)
 	newTranscript(label string) Transcript
 	try(w *Work, first uint64, n int) (uint64, bool)
@@ -129,6 +130,12 @@ type Leaves interface {
 
 // NewLeaves returns what makes so many leaves of so many groups, at least one. With one group its digests are the leaves.
 func (s Suite) NewLeaves(leaves, groups int) Leaves { return all[s].newLeaves(leaves, groups) }
+
+// NewSaltedLeaves is NewLeaves for leaves with a salt each. The salts come first, as a group, and no leaf is a digest of its
+// groups. A salt of 248 uniform bits makes a digest say nothing of what is under it to somebody who guesses that.
+func (s Suite) NewSaltedLeaves(leaves, groups int) Leaves {
+	return all[s].newSaltedLeaves(leaves, groups)
+}
 
 // Parents sets dst[i] to the node over children[2i] and children[2i+1], of which there are twice as many. They must not
 // overlap.

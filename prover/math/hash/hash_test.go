@@ -220,3 +220,33 @@ func BenchmarkParents(b *testing.B) {
 		})
 	}
 }
+
+// TestSaltedLeaves: a salted leaf depends on its salt and on every group, with one group too, and is no leaf without a salt.
+func TestSaltedLeaves(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite Suite) {
+		leaves := func(new func(leaves, groups int) Leaves, groups int, digests ...uint32) Digest {
+			l := new(2, groups)
+			for _, d := range digests {
+				l.Absorb([]Digest{{d}, {d, d}})
+			}
+			return l.Sum()[1]
+		}
+		var seen []Digest
+		for _, d := range []Digest{
+			leaves(suite.NewSaltedLeaves, 1, 7, 8), leaves(suite.NewSaltedLeaves, 1, 9, 8), leaves(suite.NewSaltedLeaves, 1, 7, 9),
+			leaves(suite.NewSaltedLeaves, 2, 7, 8, 9), leaves(suite.NewSaltedLeaves, 2, 7, 9, 8),
+			leaves(suite.NewLeaves, 1, 8), leaves(suite.NewLeaves, 2, 7, 8), leaves(suite.NewLeaves, 3, 7, 8, 9),
+		} {
+			if slices.Contains(seen, d) {
+				t.Error("two leaves are one")
+			}
+			seen = append(seen, d)
+		}
+		defer func() {
+			if recover() == nil {
+				t.Error("a salt alone: no panic")
+			}
+		}()
+		suite.NewSaltedLeaves(2, 0)
+	})
+}

@@ -46,6 +46,10 @@ func (poseidon2Suite) newLeaves(columns, groups int) Leaves {
 	return poseidon2Leaves{poseidon2.NewLeafHasher(columns, groups)}
 }
 
+func (poseidon2Suite) newSaltedLeaves(columns, groups int) Leaves {
+	return poseidon2Leaves{poseidon2.NewSaltedLeafHasher(columns, groups)}
+}
+
 func (poseidon2Suite) parents(dst, children []Digest) {
 	poseidon2.CompressMany(ofPoseidon2(dst), ofPoseidon2(children))
 }

@@ -14,8 +14,12 @@ import (
 // no state here is one of the leaf sponge: "grps" in ASCII.
 const groupsTag field.M31 = 0x67727073
 
-func groupsStart(groups int) (s State) {
-	s[lengthWord], s[tagWord] = field.M31(groups), groupsTag
+// saltTag stands there in a leaf with a salt, "salt" in ASCII: a leaf of n groups and one of n − 1
+// with a salt are not alike.
+const saltTag field.M31 = 0x73616c74
+
+func groupsStart(groups int, tag field.M31) (s State) {
+	s[lengthWord], s[tagWord] = field.M31(groups), tag
 	return s
 }
 
@@ -26,12 +30,22 @@ func HashGroups(groups []Digest) Digest {
 	if len(groups) == 1 {
 		return groups[0]
 	}
-	s := groupsStart(len(groups))
-	for i := range groups {
-		copy(s[:Rate], groups[i][:])
+	return hashDigests(groups, groupsTag)
+}
+
+func hashDigests(digests []Digest, tag field.M31) Digest {
+	s := groupsStart(len(digests), tag)
+	for i := range digests {
+		copy(s[:Rate], digests[i][:])
 		Permute(&s)
 	}
 	return Digest(s[:DigestLen])
+}
+
+// HashSalted returns the leaf of groups with the given digests, at least one, and a salt.
+func HashSalted(salt Digest, groups []Digest) Digest {
+	checkGroups(len(groups))
+	return hashDigests(append([]Digest{salt}, groups...), saltTag)
 }
 
 func checkGroups(n int) {
@@ -60,17 +74,31 @@ func NewLeafHasher(columns, groups int) *LeafHasher {
 	checkGroups(groups)
 	h := &LeafHasher{columns: columns, groups: groups}
 	if groups > 1 {
-		h.capacities = make([]capacity, (columns+lanes-1)/lanes)
-		start := groupsStart(groups)
-		for g := range h.capacities {
-			for i := range h.capacities[g] {
-				for k := range lanes {
-					h.capacities[g][i][k] = start[Rate+i]
-				}
+		h.begin(groupsTag)
+	}
+	return h
+}
+
+// NewSaltedLeafHasher returns a hasher for columns of that many groups, at least one, and a salt:
+// [HashSalted] of every column. The salts come first, as a group.
+func NewSaltedLeafHasher(columns, groups int) *LeafHasher {
+	checkGroups(groups)
+	h := &LeafHasher{columns: columns, groups: groups + 1}
+	h.begin(saltTag)
+	return h
+}
+
+// begin sets the capacities.
+func (h *LeafHasher) begin(tag field.M31) {
+	h.capacities = make([]capacity, (h.columns+lanes-1)/lanes)
+	start := groupsStart(h.groups, tag)
+	for g := range h.capacities {
+		for i := range h.capacities[g] {
+			for k := range lanes {
+				h.capacities[g][i][k] = start[Rate+i]
 			}
 		}
 	}
-	return h
 }
 
 // Absorb takes the digests of the next group, one a column. It keeps those of

@@ -65,11 +65,37 @@ func leafHasher(t *testing.T) {
 	})
 }
 
+// TestSaltedLeafHasher compares with HashSalted, which is no hash of groups.
+func TestSaltedLeafHasher(t *testing.T) { atEachLevel(t, saltedLeafHasher) }
+
+func saltedLeafHasher(t *testing.T) {
+	for groups := 1; groups <= 3; groups++ {
+		const columns = 37
+		h := NewSaltedLeafHasher(columns, groups)
+		lists := make([][]Digest, columns) // salts first
+		for g := range groups + 1 {
+			list := make([]Digest, columns)
+			for c := range list {
+				list[c] = sampleDigest(g*columns + c)
+				lists[c] = append(lists[c], list[c])
+			}
+			h.Absorb(list)
+		}
+		for c, got := range h.Sum() {
+			if got != HashSalted(lists[c][0], lists[c][1:]) || got == HashGroups(lists[c]) {
+				t.Fatalf("column %d, %d groups: another leaf", c, groups)
+			}
+		}
+	}
+}
+
 func TestLeafHasherRefusesWrongUse(t *testing.T) {
 	column := make([]Digest, 1)
 	for name, f := range map[string]func(){
 		"no groups":       func() { NewLeafHasher(1, 0) },
 		"hash of none":    func() { HashGroups(nil) },
+		"salt alone":      func() { HashSalted(Digest{}, nil) },
+		"no salted group": func() { NewSaltedLeafHasher(1, 0) },
 		"too many groups": func() { h := NewLeafHasher(1, 1); h.Absorb(column); h.Absorb(column) },
 		"too few groups":  func() { NewLeafHasher(1, 2).Sum() },
 		"columns":         func() { NewLeafHasher(2, 2).Absorb(column) },

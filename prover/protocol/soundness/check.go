@@ -17,6 +17,11 @@ const (
 // config's target. A proof carries its levels, so that the cost model of Derive
 // can change without changing what old proofs mean.
 func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
+	return check(&Params{Config: c, Levels: levels}, rowSlots)
+}
+
+func check(p *Params, rowSlots uint64) (*Params, error) {
+	c, levels := p.Config, p.Levels
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -32,7 +37,7 @@ func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
 		case i == 0 && (rowSlots == 0 || l.FoldVars != fold || l.LogBlowup != blowup || l.Multiplicity != 0),
 			l.FoldVars < fold, l.FoldVars > MaxFoldVars, l.RowVars < 0, l.RowVars > MaxLogDomain,
 			l.LogBlowup < blowup, l.LogBlowup > MaxLogDomain-l.RowVars,
-			i > 0 && l.FoldVars+l.RowVars != levels[i-1].RowVars:
+			i > 0 && l.FoldVars+l.RowVars != p.FoldedVars(i-1):
 			return nil, fmt.Errorf("soundness: level %d does not fit: %+v", i, l)
 		case l.Multiplicity != 0 && (c.Mode != Johnson || l.Multiplicity < 3 || l.Multiplicity > maxCheckedMultiplicity),
 			(l.Multiplicity == 0) != (l.OutOfDomain == 0), l.OutOfDomain < 0, l.OutOfDomain > maxOutOfDomain:
@@ -41,7 +46,6 @@ func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
 			return nil, fmt.Errorf("soundness: level %d: %d queries, %d and %d bits of grinding", i, l.Queries, l.QueryGrind, l.FoldGrind)
 		}
 	}
-	p := &Params{Config: c, Levels: levels}
 	if p.FinalVars() > maxClearVars {
 		return nil, fmt.Errorf("soundness: 2^%d values in the clear", p.FinalVars())
 	}

@@ -105,7 +105,7 @@ func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 // leaves is about how many bytes of a proof are a first tree's leaves.
 func (c Config) leaves(t Tree) uint64 {
 	l := Level{RowVars: t.RowVars, LogBlowup: c.LogBlowup}
-	c.secure(&l)
+	c.secure(&l, 0)
 	return uint64(l.Queries) * t.rows(t.RowVars) * limbBytes
 }
 
@@ -196,7 +196,7 @@ func Derive(c Config, rowVars int, rowSlots uint64) (*Params, error) {
 	}
 	t := newTailSearch(c)
 	first := Level{FoldVars: ceilLog2(rowSlots), RowVars: rowVars, LogBlowup: c.LogBlowup}
-	if !c.secure(&first) {
+	if !c.secure(&first, 0) {
 		return nil, fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits for rows of 2^%d values", c.TargetBits, c.GrindBits, rowVars)
 	}
 	p := &Params{Config: c, Levels: []Level{first}}
@@ -247,7 +247,7 @@ func (t *tailSearch) best(v int) (step, bool) {
 		for blowup := 1; blowup <= maxTailBlowup && v-fold+blowup <= MaxLogDomain; blowup++ {
 			for _, m := range t.multiplicities() {
 				l := Level{FoldVars: fold, RowVars: v - fold, LogBlowup: blowup, Multiplicity: m}
-				if !t.config.secure(&l) {
+				if !t.config.secure(&l, 0) {
 					continue
 				}
 				rest, ok := t.best(l.RowVars)
@@ -281,7 +281,7 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 		slots += trees[i].rows(l.RowVars)
 	}
 	l.FoldVars = ceilLog2(slots)
-	if slots > 1<<MaxFoldVars || !t.config.secure(&l) {
+	if slots > 1<<MaxFoldVars || !t.config.secure(&l, 0) {
 		return 0, false
 	}
 	s, ok := t.best(l.RowVars)

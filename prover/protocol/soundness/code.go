@@ -32,6 +32,10 @@ type codeBound struct {
 	logLength    int // log2 of the number of positions n
 	logBlowup    int // rate ρ = 2^(−logBlowup)
 	multiplicity int // 0: unique decoding; m ≥ 3: δ = 1 − √ρ·(1+1/m)
+	// tailLog is 0, or j ≥ 1 for rows with tails (Params.TailLog): then the code has the
+	// dimension of rows that are longer by a 2^j-th, ρ = (1+2^(−j))·ρ₀ for ρ₀ = 2^(−logBlowup),
+	// and δ = (1+ρ₀)/2 − ρ, which is (1−ρ)/2 less φ·ρ₀/2.
+	tailLog int
 }
 
 // codeBits are the bits that depend on a code alone.
@@ -57,6 +61,10 @@ func (c codeBound) bits() codeBits {
 
 // perQuery returns the bits of one query, −log2(1−δ).
 func (c codeBound) perQuery() Bits {
+	if j := c.tailLog; j > 0 {
+		// 1−δ = (1−ρ₀)/2 + ρ = (2^(b+j) + 2^j + 2)/2^(b+j+1).
+		return WholeBits(c.logBlowup+j+1) - log2CeilInt(1<<(c.logBlowup+j)+1<<j+2)
+	}
 	if c.multiplicity == 0 {
 		// 1−δ = (1+ρ)/2 = (2^b+1)/2^(b+1).
 		return WholeBits(c.logBlowup+1) - log2CeilInt(1<<c.logBlowup+1)

@@ -62,8 +62,9 @@ type Level struct {
 	FoldGrind    int // grinding bits before each challenge that binds a row variable
 }
 
-func (l Level) bound() codeBound {
-	return codeBound{l.RowVars + l.LogBlowup, l.LogBlowup, l.Multiplicity}
+// bound returns the level's code, for level 0 with the tails of the opening.
+func (l Level) bound(tailLog int) codeBound {
+	return codeBound{l.RowVars + l.LogBlowup, l.LogBlowup, l.Multiplicity, tailLog}
 }
 
 // LogDomain returns log2 of the number of code positions.
@@ -74,6 +75,10 @@ func (l Level) LogDomain() int { return l.RowVars + l.LogBlowup }
 type Params struct {
 	Config Config
 	Levels []Level
+	// TailLog is 0 in an opening that hides nothing. In a hiding one it is j, 2 to 6: every row
+	// of the first trees has a tail of random values, of at most a 2^j-th of its length
+	// (docs/protocol.md, "Hiding openings").
+	TailLog int
 }
 
 // RowVars returns log2 of the longest row of the first trees.
@@ -90,7 +95,7 @@ func (p *Params) FinalVars() int { return p.Levels[len(p.Levels)-1].RowVars }
 func (p *Params) Rounds() []Round {
 	var rs []Round
 	for i, l := range p.Levels {
-		c := l.bound()
+		c := p.bound(i)
 		if l.OutOfDomain > 0 {
 			rs = append(rs, Round{fmt.Sprintf("opening %d: out of domain", i), 1, 0,
 				c.outOfDomainBits(l.FoldVars+l.RowVars, l.OutOfDomain)})
@@ -105,6 +110,9 @@ func (p *Params) Rounds() []Round {
 			rs = append(rs, Round{fmt.Sprintf("opening %d: fold", i), l.FoldVars, l.FoldGrind,
 				c.bits().fold + WholeBits(l.FoldGrind)})
 		}
+		if i == 0 && p.TailLog > 0 {
+			rs = append(rs, Round{"opening 0: auxiliary row", 1, l.FoldGrind, c.bits().fold + WholeBits(l.FoldGrind)})
+		}
 		rs = append(rs, Round{fmt.Sprintf("opening %d: %d queries", i, l.Queries), 1, l.QueryGrind,
 			Bits(l.Queries)*c.bits().perQuery + WholeBits(l.QueryGrind)})
 	}
@@ -117,10 +125,10 @@ func (p *Params) Rounds() []Round {
 var errNoRows = errors.New("soundness: nothing to open")
 
 // secure sets the counts of l that reach the target and reports whether that is
-// possible within the grinding the config allows.
-func (c Config) secure(l *Level) bool {
+// possible within the grinding the config allows. tailLog is that of the code.
+func (c Config) secure(l *Level, tailLog int) bool {
 	target := WholeBits(c.TargetBits)
-	code := l.bound()
+	code := l.bound(tailLog)
 	b := code.bits()
 	if l.FoldVars > 0 {
 		l.FoldGrind = missingBits(target - b.fold)

@@ -45,23 +45,23 @@ func TestReference(t *testing.T) {
 		want float64
 	}{
 		// Rate 1/4, unique decoding: 1−δ = 1 − 3/8 = 5/8, log2(8/5) = 0.678071905.
-		{"unique query, rate 1/4", codeBound{20, 2, 0}.perQuery(), 0.678071905},
+		{"unique query, rate 1/4", codeBound{20, 2, 0, 0}.perQuery(), 0.678071905},
 		// Rate 1/16: 1−δ = 17/32, log2(32/17) = 0.912537159.
-		{"unique query, rate 1/16", codeBound{20, 4, 0}.perQuery(), 0.912537159},
+		{"unique query, rate 1/16", codeBound{20, 4, 0, 0}.perQuery(), 0.912537159},
 		// Rate 1/4, m = 8: 1−δ = (1/2)(9/8) = 9/16, log2(16/9) = 0.830074999.
-		{"johnson query, rate 1/4", codeBound{20, 2, 8}.perQuery(), 0.830074999},
+		{"johnson query, rate 1/4", codeBound{20, 2, 8, 0}.perQuery(), 0.830074999},
 		// Rate 1/8, m = 4: √8·4/5 = 2.2627417, log2 = 1.178071905.
-		{"johnson query, rate 1/8", codeBound{20, 3, 4}.perQuery(), 1.178071905},
+		{"johnson query, rate 1/8", codeBound{20, 3, 4, 0}.perQuery(), 1.178071905},
 		// n = 2^22: (3+2^22)/|K|.
-		{"unique fold, 2^22", codeBound{22, 2, 0}.foldBits(), k - 22 - 3/math.Ln2/(1<<22)},
+		{"unique fold, 2^22", codeBound{22, 2, 0, 0}.foldBits(), k - 22 - 3/math.Ln2/(1<<22)},
 		// m = 3, rate 1/4, n = 2^10. ℓ = 3·4/2 = 6. s = 7: s⁵+24s = 16975;
 		// times n·2^3 / 48 = 2897066.67 → 2897067; M/√ρ = 3.5·2 = 7.
 		// 3ℓ + a = 18 + 2897074 = 2897092.
-		{"johnson fold", codeBound{10, 2, 3}.foldBits(), k - math.Log2(2897092)},
+		{"johnson fold", codeBound{10, 2, 3, 0}.foldBits(), k - math.Log2(2897092)},
 		// ℓ = 6: 18 pairs; 2 samples of 2^12/|K|: 2·(k−12) − log2 18.
-		{"out of domain", codeBound{10, 2, 3}.outOfDomainBits(12, 2), 2*(k-12) - math.Log2(18)},
+		{"out of domain", codeBound{10, 2, 3, 0}.outOfDomainBits(12, 2), 2*(k-12) - math.Log2(18)},
 		// 125 constraints, one codeword.
-		{"join", codeBound{22, 2, 0}.joinBits(125), k - math.Log2(125)},
+		{"join", codeBound{22, 2, 0, 0}.joinBits(125), k - math.Log2(125)},
 		// 2^20 fractions of 4 columns: 2^20·2/|K|, with 8 bits of grinding.
 		{"look-ups", LookUps("", 1<<20, 4, 8).Bits, k - 21 + 8},
 		{"one column", LookUps("", 1<<20, 1, 0).Bits, k - 20},
@@ -84,7 +84,7 @@ func TestReference(t *testing.T) {
 		c := DefaultConfig
 		c.GrindBits = grind
 		l := Level{RowVars: 10, LogBlowup: 2}
-		if !c.secure(&l) || l.Queries != want {
+		if !c.secure(&l, 0) || l.Queries != want {
 			t.Errorf("%d grinding bits: %d queries, want %d", grind, l.Queries, want)
 		}
 	}
@@ -103,18 +103,18 @@ func TestBadChallengesRounding(t *testing.T) {
 func TestMonotone(t *testing.T) {
 	for _, m := range []int{0, 3, 8} {
 		for n := 5; n < MaxLogDomain; n++ {
-			if (codeBound{n + 1, 2, m}).foldBits() >= (codeBound{n, 2, m}).foldBits() {
+			if (codeBound{n + 1, 2, m, 0}).foldBits() >= (codeBound{n, 2, m, 0}).foldBits() {
 				t.Errorf("m=%d: a code of length 2^%d is no worse than one half as long", m, n+1)
 			}
 		}
 		for b := 1; b < 10; b++ {
-			if (codeBound{20, b + 1, m}).perQuery() <= (codeBound{20, b, m}).perQuery() {
+			if (codeBound{20, b + 1, m, 0}).perQuery() <= (codeBound{20, b, m, 0}).perQuery() {
 				t.Errorf("m=%d: a query at rate 2^-%d gives no more", m, b+1)
 			}
 		}
 	}
 	for m := 3; m < 20; m++ {
-		lo, hi := codeBound{20, 3, m}, codeBound{20, 3, m + 1}
+		lo, hi := codeBound{20, 3, m, 0}, codeBound{20, 3, m + 1, 0}
 		if hi.perQuery() <= lo.perQuery() || hi.foldBits() >= lo.foldBits() || hi.listSize().Cmp(lo.listSize()) < 0 {
 			t.Errorf("m=%d", m)
 		}

@@ -147,7 +147,7 @@ func TestBetweenUnique(t *testing.T) {
 	}
 	layout := rows(rowVars, 2)
 	layout.LogBlowup = logDomain - rowVars
-	tree := &Tree{layout, localNodes{merkle.New(hash.Poseidon2, leafDigests(hash.Poseidon2, transpose(between), []int{2}))}}
+	tree := &Tree{layout, localNodes{merkle.New(hash.Poseidon2, leafDigests(hash.Poseidon2, transpose(between), []int{2}, nil))}}
 	for queries := 1; queries <= 3; queries++ {
 		var values [2]field.QM31
 		for i, m := range []memory{a, b} {
@@ -195,7 +195,7 @@ func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (hash.Digest
 		return root, err
 	}
 	// Another codeword in the place of the true one: a random row's.
-	other := commitFolded(o.suite, randomTable(o.rng, len(o.pair.F)), l)
+	other := commitFolded(o.params.Config.Hash, randomTable(o.rng, len(o.pair.F)), l, 1<<l.FoldVars)
 	row := o.folded[0]
 	for p := range 1 << l.LogDomain() {
 		if p*o.agree>>l.LogDomain() == (p+1)*o.agree>>l.LogDomain() {
@@ -204,7 +204,7 @@ func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (hash.Digest
 			}
 		}
 	}
-	row.rehash(o.suite, l)
+	row.rehash(o.params.Config.Hash, l)
 	return row.nodes.Root(), nil
 }
 

@@ -9,7 +9,7 @@ import (
 // columns is described at Passes.
 func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
 	p := &s.trees[tree]
-	rows := p.Rows()
+	rows, tails := p.Rows(), p.tails()
 	leaves := make([][]field.M31, len(positions))
 	for k := range leaves {
 		leaves[k] = make([]field.M31, rows)
@@ -22,7 +22,13 @@ func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
 		for i := from; i < to; i++ {
 			p.src.FillRow(i, 0, row)
 			field.FromInt32Vec(coeffs, row)
-			code.EncodeAt(values, coeffs, p.LogDomain(), positions, scratch)
+			if tails[i] == 0 {
+				code.EncodeAt(values, coeffs, p.LogDomain(), positions, scratch)
+			} else {
+				tail := make([]field.M31, tails[i])
+				p.src.(HidingSource).FillTail(i, tail)
+				code.EncodeTailAt(values, coeffs, tail, p.LogDomain(), positions, scratch)
+			}
 			for k, v := range values {
 				leaves[k][i] = v
 			}

@@ -19,8 +19,9 @@ type foldedWords struct {
 	nodes *merkle.Tree
 }
 
-func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level) *foldedWords {
-	rows := limbs << l.FoldVars
+// commitFolded commits to the first n rows of f, of the level's length.
+func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level, n int) *foldedWords {
+	rows := limbs * n
 	t := &foldedWords{words: make([][]field.M31, rows)}
 	parallel.For(rows/limbs, 1, func(from, to int) {
 		coeffs := make([]field.M31, 1<<l.RowVars)

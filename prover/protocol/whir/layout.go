@@ -22,13 +22,18 @@ type Layout struct {
 	RowVars   int // a row has 2^RowVars values
 	LogBlowup int // its codeword has 2^(RowVars+LogBlowup)
 	Groups    []Group
+	// Auxiliary says that the last group is no part of the table: its rows, 2^s if the table's
+	// are 2^s times longer, are the auxiliary row of a hiding opening, in slots of its own from 0 on.
+	Auxiliary bool
 }
 
 // Group is a number of rows that are hashed by themselves, in slots First,
-// First + 1, ….
+// First + 1, …. In a tree that hides, every row has a tail of Tail random elements of F behind
+// its values, at least one, and the leaves have salts.
 type Group struct {
 	First uint64
 	Rows  int
+	Tail  int
 }
 
 // SingleStack returns the layout of a tree over one stack of that many rows, in
@@ -36,7 +41,7 @@ type Group struct {
 func SingleStack(suite hash.Suite, rowVars, logBlowup, rows int) Layout {
 	l := Layout{Hash: suite, RowVars: rowVars, LogBlowup: logBlowup}
 	for first, most := 0, suite.GroupRows(); first < rows; first += most {
-		l.Groups = append(l.Groups, Group{uint64(first), min(most, rows-first)})
+		l.Groups = append(l.Groups, Group{First: uint64(first), Rows: min(most, rows-first)})
 	}
 	return l
 }
@@ -53,6 +58,20 @@ func (l *Layout) groupRows() []int {
 	return n
 }
 
+// Salted says that leaves have salts: the tree hides what is under it.
+func (l *Layout) Salted() bool { return len(l.Groups) > 0 && l.Groups[0].Tail > 0 }
+
+// tails returns the length of every row's tail.
+func (l *Layout) tails() []int {
+	n := make([]int, 0, l.Rows())
+	for _, g := range l.Groups {
+		for range g.Rows {
+			n = append(n, g.Tail)
+		}
+	}
+	return n
+}
+
 // Rows returns the number of rows of all groups.
 func (l *Layout) Rows() int {
 	n := 0
@@ -62,12 +81,21 @@ func (l *Layout) Rows() int {
 	return n
 }
 
-// Slots returns the number of slots up to the last row's.
+// tableGroups returns the groups of rows of the table: all but that of the auxiliary row.
+func (l *Layout) tableGroups() []Group {
+	if l.Auxiliary {
+		return l.Groups[:len(l.Groups)-1]
+	}
+	return l.Groups
+}
+
+// Slots returns the number of slots up to that of the table's last row.
 func (l *Layout) Slots() uint64 {
-	if len(l.Groups) == 0 {
+	groups := l.tableGroups()
+	if len(groups) == 0 {
 		return 0
 	}
-	last := l.Groups[len(l.Groups)-1]
+	last := groups[len(groups)-1]
 	return last.First + uint64(last.Rows)
 }
 
@@ -79,7 +107,7 @@ func (l *Layout) check() error {
 	if l.RowVars < 0 || l.LogBlowup < 0 || l.RowVars > code.MaxLogSize-l.LogBlowup {
 		return fmt.Errorf("whir: rows of 2^%d values at rate 2^-%d", l.RowVars, l.LogBlowup)
 	}
-	if len(l.Groups) == 0 {
+	if len(l.Groups) == 0 || len(l.tableGroups()) == 0 {
 		return fmt.Errorf("whir: a tree without rows")
 	}
 	if !l.Hash.Valid() {
@@ -88,6 +116,15 @@ func (l *Layout) check() error {
 	var end uint64
 	rows := 0
 	for i, g := range l.Groups {
+		if l.Auxiliary && i == len(l.Groups)-1 {
+			if g.First != 0 {
+				return fmt.Errorf("whir: the auxiliary row begins in slot %d", g.First)
+			}
+			end = 0 // of slots of its own
+		}
+		if g.Tail < 0 || g.Tail > 1<<l.RowVars || g.Tail > 0 != l.Salted() {
+			return fmt.Errorf("whir: group %d has tails of %d elements, group 0 of %d, rows 2^%d values", i, g.Tail, l.Groups[0].Tail, l.RowVars)
+		}
 		if g.Rows < 1 || g.First < end || g.First > maxSlots || g.Rows > 1<<soundness.MaxFoldVars-rows {
 			return fmt.Errorf("whir: group %d has %d rows from slot %d on, after slot %d and %d rows", i, g.Rows, g.First, end, rows)
 		}
@@ -125,7 +162,7 @@ func column(u, c uint64, shift int) int {
 // increasing order, if 2^shift of its slots make one.
 func (l *Layout) TableRows(shift int) []uint64 {
 	var rows []uint64
-	for _, g := range l.Groups {
+	for _, g := range l.tableGroups() {
 		r := g.First >> shift
 		if n := len(rows); n > 0 {
 			r = max(r, rows[n-1]+1)
@@ -145,7 +182,7 @@ func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, start int, dst
 	if shift > 0 {
 		clear(dst)
 	}
-	for _, g := range l.Groups {
+	for _, g := range l.tableGroups() {
 		from, to := max(g.First, r<<shift), min(g.First+uint64(g.Rows), (r+1)<<shift)
 		for u := from; u < to; u++ {
 			i := first + int(u-g.First)
@@ -194,10 +231,20 @@ func partWeights(x field.M31, shift, n int) []field.M31 {
 	return w
 }
 
+// rowWeights are what rows are folded with: those of the table, by their number, and the
+// auxiliary one.
+type rowWeights struct {
+	table     []field.QM31
+	auxiliary field.QM31
+}
+
+// from returns the weights of the table's rows from number r on.
+func (w rowWeights) from(r uint64) rowWeights { return rowWeights{w.table[r:], w.auxiliary} }
+
 // addValues adds to values[k] the value at points[k], position positions[k] of the
 // table's domain, of the codeword that the tree's table rows fold to with the weights.
 // leaves are the tree's at the positions that leafPositions gives.
-func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31, shift int) {
+func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions []uint64, points []field.M31, weights rowWeights, shift int) {
 	parts := l.parts(shift)
 	numbers := make([]int, len(positions)) // of the leaves
 	for k := 1; k < len(positions); k++ {
@@ -228,9 +275,13 @@ func (l *Layout) parts(shift int) int {
 }
 
 // fold returns Σ weights[R]·parts[l]·(the leaf's value of slot R·2^shift + l).
-func (l *Layout) fold(leaf, parts []field.M31, weights []field.QM31, shift int) field.QM31 {
+func (l *Layout) fold(leaf, parts []field.M31, all rowWeights, shift int) field.QM31 {
 	var sum field.QM31
-	for _, g := range l.Groups {
+	for i, g := range l.Groups {
+		weights := all.table
+		if l.Auxiliary && i == len(l.Groups)-1 {
+			weights = []field.QM31{all.auxiliary}
+		}
 		u, end := g.First, g.First+uint64(g.Rows)
 		if shift == 0 {
 			sum = sum.Add(field.DotM31(leaf[:g.Rows], weights[u:end]))

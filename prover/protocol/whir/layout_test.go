@@ -9,10 +9,10 @@ import (
 // TestSingleStack: groups of as many rows as the suite says, and what is left.
 func TestSingleStack(t *testing.T) {
 	for rows, want := range map[int][]Group{
-		1:    {{0, 1}},
-		512:  {{0, 512}},
-		513:  {{0, 512}, {512, 1}},
-		1030: {{0, 512}, {512, 512}, {1024, 6}},
+		1:    {{First: 0, Rows: 1}},
+		512:  {{First: 0, Rows: 512}},
+		513:  {{First: 0, Rows: 512}, {First: 512, Rows: 1}},
+		1030: {{First: 0, Rows: 512}, {First: 512, Rows: 512}, {First: 1024, Rows: 6}},
 	} {
 		l := SingleStack(hash.Poseidon2, 4, 2, rows)
 		if !slices.Equal(l.Groups, want) || l.Rows() != rows || l.Slots() != uint64(rows) || l.check() != nil {
@@ -28,7 +28,7 @@ func TestSingleStack(t *testing.T) {
 
 // TestParts: weights are made for the parts that rows are in, not for all slots.
 func TestParts(t *testing.T) {
-	l := Layout{RowVars: 0, LogBlowup: 2, Groups: []Group{{0, 3}, {1 << 26, 7}, {1 << 27, 2}}}
+	l := Layout{RowVars: 0, LogBlowup: 2, Groups: []Group{{First: 0, Rows: 3}, {First: 1 << 26, Rows: 7}, {First: 1 << 27, Rows: 2}}}
 	for shift, want := range map[int]int{0: 1, 1: 2, 2: 4, 3: 7, 26: 7} {
 		if got := l.parts(shift); got != want {
 			t.Errorf("2^%d slots a row: %d parts, want %d", shift, got, want)
@@ -39,7 +39,7 @@ func TestParts(t *testing.T) {
 // TestTableRows: the table rows that a tree takes are those of its slots, whatever
 // their length, and those in between are left out.
 func TestTableRows(t *testing.T) {
-	l := Layout{RowVars: 3, LogBlowup: 1, Groups: []Group{{0, 3}, {3, 2}, {12, 1}, {17, 4}}}
+	l := Layout{RowVars: 3, LogBlowup: 1, Groups: []Group{{First: 0, Rows: 3}, {First: 3, Rows: 2}, {First: 12, Rows: 1}, {First: 17, Rows: 4}}}
 	for shift, want := range map[int][]uint64{
 		0: {0, 1, 2, 3, 4, 12, 17, 18, 19, 20},
 		1: {0, 1, 2, 6, 8, 9, 10},

@@ -16,13 +16,14 @@ import (
 
 // local implements [Passes] in this process's memory.
 type local struct {
-	suite  hash.Suite
+	params *soundness.Params
 	rows   *stackRows
 	q      *Functional  // until rows are folded
 	grid   grid         // of the first variables
-	point  []field.QM31 // the challenges that they are bound to
+	point  []field.QM31 // the challenges that row variables are bound to so far
 	pair   Pair         // of the others
 	folded []*foldedWords
+	u      []field.QM31 // of the auxiliary row (HidingPasses)
 	arena  *arena.Arena
 }
 
@@ -40,7 +41,7 @@ func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, row
 // the passes are closed.
 func NewPassesIn(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
-	return &local{suite: params.Config.Hash, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
+	return &local{params: params, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
 }
 
 // Begin implements Passes.
@@ -88,9 +89,12 @@ func (l *local) Bind(ctx context.Context, r field.QM31) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.grid.vars > 0 {
-		l.grid.bind(r)
+	grid := l.grid.vars > 0
+	if len(l.point) < l.params.Levels[0].FoldVars {
 		l.point = append(l.point, r)
+	}
+	if grid {
+		l.grid.bind(r)
 		l.fold()
 		return nil
 	}
@@ -123,7 +127,7 @@ func (l *local) Commit(ctx context.Context, level soundness.Level) (hash.Digest,
 	if err := ctx.Err(); err != nil {
 		return hash.Digest{}, err
 	}
-	row := commitFolded(l.suite, l.pair.F, level)
+	row := commitFolded(l.params.Config.Hash, l.pair.F, level, l.params.LeafRows(len(l.folded)+1))
 	l.folded = append(l.folded, row)
 	return row.nodes.Root(), nil
 }
@@ -135,7 +139,7 @@ func (l *local) Leaves(ctx context.Context, n int, positions []uint64) (Leaves, 
 	}
 	row := l.folded[n]
 	l.folded[n] = nil
-	return Leaves{row.columns(positions), row.nodes.Siblings(positions)}, nil
+	return Leaves{Values: row.columns(positions), Path: row.nodes.Siblings(positions)}, nil
 }
 
 // Search implements Passes.

@@ -47,11 +47,10 @@ func (o *opener) open() error {
 		return err
 	}
 	levels := o.s.params.Levels
-	point, err := o.bind(levels[0].FoldVars, levels[0].FoldGrind)
+	weights, err := o.first()
 	if err != nil {
 		return err
 	}
-	weights := poly.EqTable(point) // of the rows of the level being opened
 	last := len(levels) - 1
 	for i := range last {
 		if weights, err = o.level(i, weights); err != nil {
@@ -61,21 +60,31 @@ func (o *opener) open() error {
 	return o.finish(weights)
 }
 
+// first folds the table to a row, and returns the weights that it folds with.
+func (o *opener) first() (rowWeights, error) {
+	if o.s.params.TailLog > 0 {
+		return o.firstHidden()
+	}
+	l := o.s.params.Levels[0]
+	point, err := o.bind(l.FoldVars, l.FoldGrind)
+	return rowWeights{table: poly.EqTable(point)}, err
+}
+
 // level commits to the folded row of level i, opens the level before it at
 // random positions and folds the new one. It returns the weights that it folds
 // with.
-func (o *opener) level(i int, weights []field.QM31) ([]field.QM31, error) {
+func (o *opener) level(i int, weights rowWeights) (rowWeights, error) {
 	l, next := o.s.params.Levels[i], o.s.params.Levels[i+1]
 	root, err := o.passes.Commit(o.ctx, next)
 	if err != nil {
-		return nil, err
+		return rowWeights{}, err
 	}
 	o.w.SendDigest(root)
 	samples := make([]sample, next.OutOfDomain)
 	for k, z := range o.w.Challenges(len(samples)) {
 		v, err := o.passes.At(o.ctx, z)
 		if err != nil {
-			return nil, err
+			return rowWeights{}, err
 		}
 		samples[k] = sample{z, v}
 	}
@@ -84,20 +93,23 @@ func (o *opener) level(i int, weights []field.QM31) ([]field.QM31, error) {
 	}
 	positions, values, err := o.query(i, weights)
 	if err != nil {
-		return nil, err
+		return rowWeights{}, err
 	}
 	c, sum := join(o.w.Challenge(), samples, domainPoints(l, positions), values)
 	o.claim = o.claim.Add(sum)
 	if err := o.passes.Add(o.ctx, c); err != nil {
-		return nil, err
+		return rowWeights{}, err
 	}
 	point, err := o.bind(next.FoldVars, next.FoldGrind)
-	return poly.EqTable(point), err
+	if err != nil {
+		return rowWeights{}, err
+	}
+	return rowWeights{table: poly.EqTable(point)[:o.s.params.LeafRows(i+1)]}, nil
 }
 
 // finish sends the last row, opens the last level and proves what is left of the
 // claim.
-func (o *opener) finish(weights []field.QM31) error {
+func (o *opener) finish(weights rowWeights) error {
 	row, err := o.passes.Values(o.ctx)
 	if err != nil {
 		return err
@@ -149,7 +161,7 @@ func (o *opener) bind(n, grind int) ([]field.QM31, error) {
 
 // query draws positions of a level and opens it there. It returns the values
 // there of the codeword that the level's rows fold to with the weights.
-func (o *opener) query(level int, weights []field.QM31) (positions []uint64, values []field.QM31, err error) {
+func (o *opener) query(level int, weights rowWeights) (positions []uint64, values []field.QM31, err error) {
 	l := o.s.params.Levels[level]
 	if err := o.grind(l.QueryGrind); err != nil {
 		return nil, nil, err
@@ -158,13 +170,13 @@ func (o *opener) query(level int, weights []field.QM31) (positions []uint64, val
 	if level == 0 {
 		values, err = o.openFirst(positions, weights)
 	} else {
-		values, err = o.openFolded(level-1, positions, weights)
+		values, err = o.openFolded(level-1, positions, weights.table)
 	}
 	return positions, values, err
 }
 
 // openFirst opens the first trees, all at the same positions.
-func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM31, error) {
+func (o *opener) openFirst(positions []uint64, weights rowWeights) ([]field.QM31, error) {
 	values := make([]field.QM31, len(positions))
 	points := domainPoints(o.s.params.Levels[0], positions)
 	o.w.MoveTo(o.room)
@@ -178,7 +190,11 @@ func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM
 		if err != nil {
 			return nil, err
 		}
-		writeLeaves(o.w, Leaves{leaves, path}, 0)
+		salts, err := o.salts(i, own)
+		if err != nil {
+			return nil, err
+		}
+		writeLeaves(o.w, Leaves{leaves, salts, path}, 0)
 		o.s.addValues(values, i, leaves, positions, points, weights)
 	}
 	return values, nil

@@ -56,9 +56,11 @@ type Passes interface {
 // Sums are the value at 0 and the leading coefficient of X ↦ Σ_x f(X, x)·q(X, x).
 type Sums struct{ Zero, Top field.QM31 }
 
-// Leaves are opened leaves with the digests that lead from them to the root.
+// Leaves are opened leaves, their salts if they have any, and the digests that lead from them to
+// the root.
 type Leaves struct {
 	Values [][]field.M31
+	Salts  []hash.Digest
 	Path   []hash.Digest
 }
 

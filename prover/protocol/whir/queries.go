@@ -38,7 +38,8 @@ const hashedGrain = 1 << 12
 
 // leafDigests hashes leaves that have the given numbers of values in their groups,
 // more of them at a time than one by one, and on all cores.
-func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Digest {
+// Salted leaves have a salt each, others none.
+func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []hash.Digest) []hash.Digest {
 	digests := make([]hash.Digest, len(leaves))
 	length := 1
 	for _, n := range groups {
@@ -47,13 +48,23 @@ func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Di
 	vectors := (len(leaves) + leavesAtOnce - 1) / leavesAtOnce
 	parallel.For(vectors, (hashedGrain/leavesAtOnce+length-1)/length, func(lo, hi int) {
 		from, to := lo*leavesAtOnce, min(hi*leavesAtOnce, len(leaves))
-		copy(digests[from:], someDigests(suite, leaves[from:to], groups))
+		var own []hash.Digest
+		if salts != nil {
+			own = salts[from:to]
+		}
+		copy(digests[from:], someDigests(suite, leaves[from:to], groups, own))
 	})
 	return digests
 }
 
-func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Digest {
-	hasher := suite.NewLeaves(len(leaves), len(groups))
+func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []hash.Digest) []hash.Digest {
+	var hasher hash.Leaves
+	if salts == nil {
+		hasher = suite.NewLeaves(len(leaves), len(groups))
+	} else {
+		hasher = suite.NewSaltedLeaves(len(leaves), len(groups))
+		hasher.Absorb(slices.Clone(salts)) // which may be overwritten
+	}
 	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
 	all := make([]field.M31, len(room)*len(leaves))
 	for i := range room {
@@ -78,7 +89,8 @@ func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int) []hash.Di
 	return hasher.Sum()
 }
 
-// writeLeaves writes leaves, without their first skip values, and their path as hints.
+// writeLeaves writes leaves, without their first skip values, their salts if they have any, and
+// their path as hints.
 func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 	values := leaves.Values
 	if skip > 0 {
@@ -88,14 +100,15 @@ func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 		}
 	}
 	w.HintLeaves(values)
+	w.HintDigest(leaves.Salts...)
 	w.HintDigest(leaves.Path...)
 }
 
 // readLeaves reads what writeLeaves wrote, leaves with the given numbers of values
-// in their groups, and checks it against the root. With complete, leaves come without
+// in their groups, salted or not, and checks it against the root. With complete, leaves come without
 // their first element of K, and that is what sets it in leaf k. It returns nil after an
 // error.
-func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []uint64, groups []int, complete func(k int, leaf []field.M31)) [][]field.M31 {
+func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []uint64, groups []int, salted bool, complete func(k int, leaf []field.M31)) [][]field.M31 {
 	length, skip := 0, 0
 	for _, n := range groups {
 		length += n
@@ -121,7 +134,14 @@ func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []u
 		}
 		leaves[i] = leaf
 	}
-	if merkle.Verify(r, root, depth, positions, leafDigests(r.Suite(), leaves, groups)) != nil {
+	var salts []hash.Digest
+	if salted {
+		salts = make([]hash.Digest, len(positions))
+		for i := range salts {
+			salts[i] = r.HintDigest()
+		}
+	}
+	if r.Err() != nil || merkle.Verify(r, root, depth, positions, leafDigests(r.Suite(), leaves, groups, salts)) != nil {
 		return nil
 	}
 	return leaves

@@ -23,6 +23,16 @@ type placed struct {
 	firstRow uint64 // of the table
 }
 
+// auxiliary returns the tree with the auxiliary row, which a hiding opening has.
+func (s *stackRows) auxiliary() *placed {
+	for i := range s.trees {
+		if s.trees[i].Auxiliary {
+			return &s.trees[i]
+		}
+	}
+	panic("whir: no auxiliary row")
+}
+
 // tableRow is where a table row comes from.
 type tableRow struct {
 	tree   *placed  // nil if no tree has values there

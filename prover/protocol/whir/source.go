@@ -1,5 +1,10 @@
 package whir
 
+import (
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+)
+
 // RowSource gives the rows of a stack. Its methods may be called concurrently
 // and must give the same values every time.
 type RowSource interface {
@@ -8,4 +13,15 @@ type RowSource interface {
 	// FillRow sets dst to the values of row i from number from on. Values are integers
 	// |v| < 2^30.
 	FillRow(i, from int, dst []int32)
+}
+
+// HidingSource is the RowSource of a tree whose rows have tails and whose leaves have salts. All
+// of these are secret and uniform, or the tree hides nothing.
+type HidingSource interface {
+	RowSource
+	// FillTail sets dst to the first elements of the tail of row i.
+	FillTail(i int, dst []field.M31)
+	// FillSalts sets dst to the salts of leaves, from position `from` on: digests of the tree's
+	// suite.
+	FillSalts(from uint64, dst []hash.Digest)
 }

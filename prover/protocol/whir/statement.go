@@ -36,6 +36,9 @@ func (s *statement) size() int {
 	values := 0
 	for i := range s.layouts {
 		values += s.layouts[i].Rows()
+		if s.layouts[i].Salted() {
+			values += len(hash.Digest{})
+		}
 	}
 	return rest + transcript.LimbBytes*s.params.Levels[0].Queries*values
 }
@@ -71,7 +74,7 @@ func (s *statement) check() error {
 	if longest != first.RowVars {
 		return fmt.Errorf("whir: no tree has rows of 2^%d values", first.RowVars)
 	}
-	return nil
+	return s.checkTails()
 }
 
 // absorb binds the transcript to the statement, but for the terms: those are
@@ -93,5 +96,6 @@ func (s *statement) absorb(t *transcript.Sponge) {
 			t.AbsorbUint64(uint64(g.Rows))
 		}
 	}
+	s.absorbTails(t)
 	t.AbsorbQM31(s.value)
 }

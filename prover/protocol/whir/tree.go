@@ -3,6 +3,7 @@ package whir
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -14,7 +15,7 @@ import (
 
 // Tree is the commitment to rows in groups. Leaf p is made from column p, the
 // p-th value of every row's codeword: the digests of the column's part in each group
-// (hash.Columns), and if there are several groups, that of these (hash.Leaves). The codewords themselves are not
+// (hash.Columns), and if there are several groups or a salt, that of these (hash.Leaves). The codewords themselves are not
 // kept: opening encodes the rows again.
 type Tree struct {
 	layout Layout
@@ -22,8 +23,8 @@ type Tree struct {
 }
 
 // Commit commits to the rows of src, as many as the layout has. It panics on a
-// layout that is none. Memory is twice that of some rows of 4 bytes a value (hash.Suite.RowsAtOnce), at most 128 bytes a
-// column and the tree. The error is that of the context.
+// layout that is none, and unless src is a [HidingSource] where the layout has tails. Memory is twice that of some rows
+// of 4 bytes a value (hash.Suite.RowsAtOnce), at most 128 bytes a column and the tree. The error is that of the context.
 func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	if err := l.check(); err != nil {
 		panic(err.Error())
@@ -32,14 +33,19 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 		panic("whir: a source with other rows than the layout")
 	}
 	columns := 1 << l.LogDomain()
-	leaves := l.Hash.NewLeaves(columns, len(l.Groups))
+	leaves := l.newLeaves(columns)
+	if l.Salted() {
+		salts := make([]hash.Digest, columns)
+		src.(HidingSource).FillSalts(0, salts)
+		leaves.Absorb(salts)
+	}
 	words := newWordRoom(min(l.Rows(), l.Hash.RowsAtOnce()), l.RowVars, l.LogDomain())
 	hasher := l.Hash.NewColumns(columns, 0)
 	digests := make([]hash.Digest, columns)
 	first := 0
 	for _, g := range l.Groups {
 		hasher.Reset(g.Rows)
-		if err := hashRows(ctx, hasher, src, first, g.Rows, words); err != nil {
+		if err := hashRows(ctx, hasher, src, first, g, words); err != nil {
 			return nil, err
 		}
 		hasher.Sum(digests)
@@ -56,6 +62,7 @@ type wordRoom struct {
 	values        [][]int32     // in the memory of coeffs
 	coeffs, words [][]field.M31 // words are of some parts of codewords at a time, before the last layers (code.Blocks)
 	parts         int           // so many
+	tails         [][]field.M31 // empty where there are none
 }
 
 // cachedVars is log2 of the longest row of which codewords are made as a whole: there are too few blocks
@@ -70,6 +77,7 @@ func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
 		r.parts = 1
 	}
 	r.values, r.coeffs, r.words = make([][]int32, rows), make([][]field.M31, rows), make([][]field.M31, rows)
+	r.tails = make([][]field.M31, rows)
 	for i := range rows {
 		r.coeffs[i], r.words[i] = make([]field.M31, 1<<rowVars), make([]field.M31, r.parts<<rowVars)
 		r.values[i] = unsafe.Slice((*int32)(unsafe.Pointer(&r.coeffs[i][0])), 1<<rowVars)
@@ -77,9 +85,19 @@ func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
 	return r
 }
 
-// hashRows has the hasher absorb the codewords of n rows of src, from row first on, as
+// newLeaves returns what makes so many leaves of the groups' digests, and of salts before these
+// if there are salts.
+func (l *Layout) newLeaves(n int) hash.Leaves {
+	if l.Salted() {
+		return l.Hash.NewSaltedLeaves(n, len(l.Groups))
+	}
+	return l.Hash.NewLeaves(n, len(l.Groups))
+}
+
+// hashRows has the hasher absorb the codewords of a group's rows, from row first of src on, as
 // many at a time as there is room for.
-func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first, n int, r *wordRoom) error {
+func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first int, g Group, r *wordRoom) error {
+	n := g.Rows
 	for done := 0; done < n; done += len(r.words) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -89,8 +107,13 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first, n 
 			for i := lo; i < hi; i++ {
 				src.FillRow(first+done+i, 0, r.values[i])
 				field.FromInt32Vec(r.coeffs[i], r.values[i])
+				r.tails[i] = r.tails[i][:0]
+				if g.Tail > 0 {
+					r.tails[i] = slices.Grow(r.tails[i], g.Tail)[:g.Tail]
+					src.(HidingSource).FillTail(first+done+i, r.tails[i])
+				}
 				if r.rowVars <= cachedVars {
-					code.Encode(r.words[i], r.coeffs[i])
+					r.encode(i)
 				}
 			}
 		})
@@ -103,6 +126,15 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first, n 
 	return nil
 }
 
+// encode makes the codeword of a row that is not long.
+func (r *wordRoom) encode(i int) {
+	if len(r.tails[i]) > 0 {
+		code.EncodeTail(r.words[i], r.coeffs[i], r.tails[i])
+	} else {
+		code.Encode(r.words[i], r.coeffs[i])
+	}
+}
+
 // hashLong is the rest for n rows that are long. Blocks of neighbouring positions are hashed as soon as
 // they are made, from the cache: whole codewords are never in memory.
 func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
@@ -111,7 +143,7 @@ func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
 		parallel.For(n*r.parts, 1, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				row, k := i/r.parts, i%r.parts
-				r.blocks.Upper(r.words[row][k<<r.rowVars:(k+1)<<r.rowVars], r.coeffs[row], part+k)
+				r.blocks.UpperTail(r.words[row][k<<r.rowVars:(k+1)<<r.rowVars], r.coeffs[row], r.tails[row], part+k)
 			}
 		})
 		parallel.For(count*r.parts, 1, func(lo, hi int) {

@@ -35,9 +35,15 @@ func (s *statement) verify(r *transcript.Reader) {
 	s.absorb(r.Sponge)
 	first := s.params.Levels[0]
 	point, claim := receiveRounds(r, first.FoldVars, first.FoldGrind, s.value)
-	weights := poly.EqTable(point) // of the rows of the level being opened
-	var root hash.Digest           // of the level being opened, from level 1 on
-	var joined []*Constraints      // by level, on rows of its RowVars
+	weights := rowWeights{table: poly.EqTable(point)} // of the rows of the level being opened
+	if s.params.TailLog > 0 {
+		var bound field.QM31
+		bound, claim = receiveRound(r, first.FoldGrind, claim)
+		weights = weights.withAuxiliary(bound)
+		point = append(point, bound)
+	}
+	var root hash.Digest      // of the level being opened, from level 1 on
+	var joined []*Constraints // by level, on rows of its RowVars
 	for i, l := range s.params.Levels {
 		last := i+1 == len(s.params.Levels)
 		var next soundness.Level
@@ -69,9 +75,9 @@ func (s *statement) verify(r *transcript.Reader) {
 			values = s.readFirst(r, positions, points, weights)
 		case last:
 			// The leaves follow from the row as far as they can.
-			readLast(r, l, root, positions, weights, codeValues(row, l.RowVars, points))
+			readLast(r, l, root, positions, weights.table, codeValues(row, l.RowVars, points))
 		default:
-			values = readFolded(r, l, root, positions, weights)
+			values = readFolded(r, l, root, positions, weights.table)
 		}
 		if r.Err() != nil {
 			return
@@ -88,7 +94,7 @@ func (s *statement) verify(r *transcript.Reader) {
 		joined = append(joined, c)
 		var more []field.QM31
 		more, claim = receiveRounds(r, next.FoldVars, next.FoldGrind, claim.Add(sum))
-		weights, root = poly.EqTable(more), nextRoot
+		weights, root = rowWeights{table: poly.EqTable(more)[:s.params.LeafRows(i+1)]}, nextRoot
 		point = append(point, more...)
 	}
 }
@@ -98,13 +104,13 @@ func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, joined []
 	vars := s.params.FinalVars()
 	last, claim := receiveRounds(r, vars, 0, claim)
 	point = append(point, last...)
-	q, err := s.evalTerms(point)
+	q, err := s.evalFunctional(point)
 	if err != nil {
 		r.Fail(err)
 		return
 	}
 	for i := range joined {
-		n := s.params.Levels[i].RowVars
+		n := s.params.FoldedVars(i)
 		q = q.Add(joined[i].eval(point[len(point)-n:]))
 	}
 	if poly.Eval(row, last).Mul(q) != claim {
@@ -147,11 +153,11 @@ func (e *evaluator) eval(z field.M31) field.QM31 {
 // readFirst reads the openings of the first trees at the positions, which are
 // points of the table's domain, and returns the values there of the codeword that
 // all table rows fold to. After an error it returns anything.
-func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points []field.M31, weights []field.QM31) []field.QM31 {
+func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points []field.M31, weights rowWeights) []field.QM31 {
 	values := make([]field.QM31, len(positions))
 	for i, root := range s.roots {
 		l := &s.layouts[i]
-		leaves := readLeaves(r, root, l.LogDomain(), leafPositions(positions, s.shift(i)), l.groupRows(), nil)
+		leaves := readLeaves(r, root, l.LogDomain(), leafPositions(positions, s.shift(i)), l.groupRows(), l.Salted(), nil)
 		if leaves == nil {
 			break
 		}
@@ -161,14 +167,14 @@ func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points [
 }
 
 // addValues adds a tree's part to the values of the folded rows' codeword.
-func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31) {
-	s.layouts[tree].addValues(values, leaves, positions, points, weights[s.rowOffsets[tree]:], s.shift(tree))
+func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M31, positions []uint64, points []field.M31, weights rowWeights) {
+	s.layouts[tree].addValues(values, leaves, positions, points, weights.from(s.rowOffsets[tree]), s.shift(tree))
 }
 
 // readFolded is readFirst for a later level's tree.
 func readFolded(r *transcript.Reader, l soundness.Level, root hash.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
 	values := make([]field.QM31, len(positions))
-	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), nil) {
+	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), false, nil) {
 		values[k] = foldLeaf(leaf, weights)
 	}
 	return values
@@ -183,7 +189,7 @@ func readLast(r *transcript.Reader, l soundness.Level, root hash.Digest, positio
 		return
 	}
 	inverse := weights[0].Inv()
-	readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), func(k int, leaf []field.M31) {
+	readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), false, func(k int, leaf []field.M31) {
 		first := values[k].Sub(foldLeaf(leaf[limbs:], weights[1:])).Mul(inverse).Limbs()
 		copy(leaf, first[:])
 	})

@@ -55,7 +55,7 @@ func rows(rowVars int, groups ...int) Layout {
 	l := Layout{RowVars: rowVars}
 	var end uint64
 	for i, n := range groups {
-		l.Groups = append(l.Groups, Group{end + uint64(i), n})
+		l.Groups = append(l.Groups, Group{First: end + uint64(i), Rows: n})
 		end += uint64(i + n)
 	}
 	return l
@@ -113,9 +113,11 @@ func (o *opening) randomTerm(rng *rand.Rand, vars int) Term {
 func (o *opening) at(tree int, i uint64) int32 {
 	l := &o.trees[tree].layout
 	row := 0
-	for _, g := range l.Groups {
+	for _, g := range l.tableGroups() {
 		if slot := i >> l.RowVars; slot >= g.First && slot < g.First+uint64(g.Rows) {
-			return o.srcs[tree].(memory)[row+int(slot-g.First)][i&(1<<l.RowVars-1)]
+			var v [1]int32
+			o.srcs[tree].FillRow(row+int(slot-g.First), int(i&(1<<l.RowVars-1)), v[:])
+			return v[0]
 		}
 		row += g.Rows
 	}
@@ -476,7 +478,7 @@ func TestShorterRows(t *testing.T) {
 	got := make([]field.QM31, len(positions))
 	for i := range o.trees {
 		leaves := stack.columns(i, leafPositions(positions, s.shift(i)))
-		s.addValues(got, i, leaves, positions, points, weights)
+		s.addValues(got, i, leaves, positions, points, rowWeights{table: weights})
 	}
 	for k, p := range positions {
 		if got[k] != want[p] {

@@ -1,0 +1,133 @@
+// Package prf makes random-looking elements of F from a secret key of 32 bytes: the masks of proofs that hide something.
+// What it gives for a use, a row and an index is a function of these and the key, so masks can be made anywhere and in any
+// order, and again in place of being kept.
+//
+// The stream of a use and a row is the extended output of BLAKE3, keyed with the secret key, for a message of the use and
+// the row, as little-endian words of 32 bits. Element i is the lowest 31 bits of word i, unless these are all ones, which is
+// no element: then it is the first element in the stream of the same use and row and of i besides. So elements are uniform,
+// not nearly so, if the stream's words are. That BLAKE3 with a secret key is a pseudorandom function is all that is assumed.
+package prf
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"lukechampine.com/blake3"
+)
+
+// Key is a secret key.
+type Key [32]byte
+
+// Derive returns a key for the use that a context names, from a secret and whatever it is to depend on besides. The context is
+// a constant of the program. Parts are told apart: the same bytes in other parts give another key.
+func Derive(context string, secret []byte, parts ...[]byte) (k Key) {
+	var material []byte
+	for _, p := range append([][]byte{secret}, parts...) {
+		material = binary.LittleEndian.AppendUint64(material, uint64(len(p)))
+		material = append(material, p...)
+	}
+	blake3.DeriveKey(k[:], context, material)
+	return k
+}
+
+// Use is what elements are for. Those of different uses have nothing to do with each other.
+type Use uint8
+
+// The uses.
+const (
+	Tail      Use = iota + 1 // behind the values of a row
+	Salt                     // of a leaf
+	Mask                     // of a row of masks
+	Auxiliary                // of the auxiliary row
+	Pad                      // of a message
+	Dummy                    // of a triple that is used nowhere
+)
+
+// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3. The library's reader is right at
+// multiples of it alone, where it is asked for no more.
+const block = 256
+
+// Elements sets dst to the elements of a row from number `from` on.
+func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
+	words := k.stream(use, row)
+	if _, err := words.Seek(int64(4*(from&^(block-1))), io.SeekStart); err != nil {
+		panic("prf: " + err.Error()) // beyond 2^63 bytes
+	}
+	for len(dst) > 0 {
+		made := words.next()
+		first := from % block
+		n := min(len(dst), int(block-first))
+		for i := range dst[:n] {
+			w := made[first+uint64(i)] & field.P
+			if w == field.P {
+				w = k.instead(use, row, from+uint64(i))
+			}
+			dst[i] = field.M31(w)
+		}
+		dst, from = dst[n:], from+uint64(n)
+	}
+}
+
+// instead returns the element in the place of a word that is none.
+func (k *Key) instead(use Use, row, index uint64) uint32 {
+	words := k.stream(use, row, index)
+	for {
+		for _, w := range words.next() {
+			if w &= field.P; w != field.P {
+				return w
+			}
+		}
+	}
+}
+
+// stream is the output for a message.
+type stream struct {
+	*blake3.OutputReader
+	bytes [4 * block]byte
+	words [block]uint32
+}
+
+// stream returns the stream of a use and numbers.
+func (k *Key) stream(use Use, numbers ...uint64) *stream {
+	message := []byte{byte(use)}
+	for _, n := range numbers {
+		message = binary.LittleEndian.AppendUint64(message, n)
+	}
+	h := blake3.New(32, k[:])
+	_, _ = h.Write(message) // it has no errors
+	return &stream{OutputReader: h.XOF()}
+}
+
+// next returns the next block of words.
+func (s *stream) next() *[block]uint32 {
+	if _, err := io.ReadFull(s, s.bytes[:]); err != nil {
+		panic("prf: " + err.Error()) // a stream has 2^64 bytes
+	}
+	for i := range s.words {
+		s.words[i] = binary.LittleEndian.Uint32(s.bytes[4*i:])
+	}
+	return &s.words
+}
+
+// Ints sets dst to Elements as integers of the least absolute value, below 2^30 in all cases.
+func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
+	room := make([]field.M31, len(dst))
+	k.Elements(use, row, from, room)
+	for i, v := range room {
+		dst[i] = int32(v.Int64())
+	}
+}
+
+// Salts sets dst to the salts of leaves from a position on: eight elements each, so that they are digests of any suite.
+func (k *Key) Salts(from uint64, dst []hash.Digest) {
+	const each = len(hash.Digest{})
+	room := make([]field.M31, each*len(dst))
+	k.Elements(Salt, 0, uint64(each)*from, room)
+	for i := range dst {
+		for j := range dst[i] {
+			dst[i][j] = uint32(room[each*i+j])
+		}
+	}
+}

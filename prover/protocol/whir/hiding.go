@@ -1,0 +1,242 @@
+package whir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// A hiding opening (docs/protocol.md, "Hiding openings") differs from a plain one in its first
+// level alone.
+//
+//   - Rows of trees that hide have tails. The table row that slots make has one too, made of the
+//     slots' tails in the same order; the folded row is of one variable more, and its tail is the
+//     half where that variable is 1. The functional is zero there.
+//   - Rows of the table that are random and that no term touches (soundness.Masks of them) make the
+//     folded row, with its tail, uniform.
+//   - The messages of the rounds over row variables are sent less pads. These are the first values
+//     of the auxiliary row, whose other values are random: with the pads p_j and their coefficients
+//     w_j in the running claim, Σ f·Q − Σ w_j·p_j is what the verifier knows.
+//   - One round more binds the folded row and the auxiliary one: it shows that sum, as one of
+//     f·Q and of A·(−u), where u has the coefficients as a functional on A. Its row, (1−r)·f + r·A, is
+//     what level 1 commits to, and from there on nothing is hidden.
+
+// HidingPasses are Passes that hiding openings take besides.
+type HidingPasses interface {
+	Passes
+	// Salts returns the salts of a tree's leaves at the positions, or nil if it has none.
+	Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error)
+	// Auxiliary returns the first n values of the auxiliary row.
+	Auxiliary(ctx context.Context, n int) ([]field.M31, error)
+	// AuxiliaryRound comes when all row variables are bound. It returns what the round sends over a
+	// variable that is 0 for f and q and 1 for the auxiliary row and −u, which is zero behind
+	// the values given.
+	AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error)
+	// BindAuxiliary binds that variable to r, and makes f the row with its tail behind it, and q
+	// one with zeros behind it.
+	BindAuxiliary(ctx context.Context, r field.QM31) error
+}
+
+// errNotHiding says that a machine cannot do it.
+var errNotHiding = errors.New("whir: this backend has no passes of hiding openings")
+
+// hidingPasses returns the opener's passes as HidingPasses.
+func (o *opener) hidingPasses() (HidingPasses, error) {
+	p, ok := o.passes.(HidingPasses)
+	if !ok {
+		return nil, errNotHiding
+	}
+	return p, nil
+}
+
+// salts returns the salts of a tree's leaves.
+func (o *opener) salts(tree int, positions []uint64) ([]hash.Digest, error) {
+	if !o.s.layouts[tree].Salted() {
+		return nil, nil
+	}
+	p, err := o.hidingPasses()
+	if err != nil {
+		return nil, err
+	}
+	return p.Salts(o.ctx, tree, positions)
+}
+
+// firstHidden is first for a hiding opening.
+func (o *opener) firstHidden() (rowWeights, error) {
+	l := o.s.params.Levels[0]
+	passes, err := o.hidingPasses()
+	if err != nil {
+		return rowWeights{}, err
+	}
+	values, err := passes.Auxiliary(o.ctx, soundness.PadLimbs*l.FoldVars)
+	if err != nil {
+		return rowWeights{}, err
+	}
+	point := make([]field.QM31, l.FoldVars)
+	for i := range point {
+		s, err := passes.Round(o.ctx)
+		if err != nil {
+			return rowWeights{}, err
+		}
+		zero, top := padPair(values[soundness.PadLimbs*i:])
+		if point[i], err = o.round(Sums{s.Zero.Sub(zero), s.Top.Sub(top)}, l.FoldGrind); err != nil {
+			return rowWeights{}, err
+		}
+		if err := passes.Bind(o.ctx, point[i]); err != nil {
+			return rowWeights{}, err
+		}
+	}
+	s, err := passes.AuxiliaryRound(o.ctx, padFunctional(point))
+	if err != nil {
+		return rowWeights{}, err
+	}
+	r, err := o.round(s, l.FoldGrind)
+	if err != nil {
+		return rowWeights{}, err
+	}
+	return rowWeights{table: poly.EqTable(point)}.withAuxiliary(r), passes.BindAuxiliary(o.ctx, r)
+}
+
+// padPair returns the pads of a round from their limbs.
+func padPair(v []field.M31) (zero, top field.QM31) {
+	return field.NewQM31(v[0], v[1], v[2], v[3]), field.NewQM31(v[4], v[5], v[6], v[7])
+}
+
+// withAuxiliary returns the weights of the row (1−r)·(what the table folds to) + r·(the auxiliary
+// row).
+func (w rowWeights) withAuxiliary(r field.QM31) rowWeights {
+	for i, v := range w.table {
+		w.table[i] = v.Mul(field.One.Sub(r))
+	}
+	return rowWeights{w.table, r}
+}
+
+// padWeights returns the coefficients in the claim after rounds at these challenges of the
+// pads of what was sent, two a round: if c is the claim and z, t are what is sent, of which only z −
+// pad and t − pad are known, the next one is z + r·(c − 2z − t) + r²·t.
+func padWeights(point []field.QM31) []field.QM31 {
+	w := make([]field.QM31, 2*len(point))
+	for i, r := range point {
+		for j := range w[:2*i] {
+			w[j] = w[j].Mul(r)
+		}
+		w[2*i], w[2*i+1] = field.One.Sub(r.Double()), r.Square().Sub(r)
+	}
+	return w
+}
+
+// padFunctional returns u: the coefficients of the limbs of the pads, four each.
+func padFunctional(point []field.QM31) []field.QM31 {
+	weights := padWeights(point)
+	u := make([]field.QM31, 0, limbs*len(weights))
+	for _, w := range weights {
+		for _, b := range padBasis {
+			u = append(u, w.Mul(b))
+		}
+	}
+	return u
+}
+
+// padBasis is the basis of K over F that limbs are in.
+var padBasis = [limbs]field.QM31{field.NewQM31(1, 0, 0, 0), field.NewQM31(0, 1, 0, 0), field.NewQM31(0, 0, 1, 0), field.NewQM31(0, 0, 0, 1)}
+
+// evalFunctional returns the value of the functional that is left at the point of all rounds:
+// of the terms, and in a hiding opening of u and the tail besides.
+func (s *statement) evalFunctional(point []field.QM31) (field.QM31, error) {
+	if s.params.TailLog == 0 {
+		return s.evalTerms(point)
+	}
+	k := s.params.Levels[0].FoldVars
+	rows, r, top, columns := point[:k:k], point[k], point[k+1], point[k+2:]
+	q, err := s.evalTerms(append(rows, columns...))
+	q = q.Mul(field.One.Sub(r)).Sub(r.Mul(evalPrefix(padFunctional(rows), columns)))
+	return q.Mul(field.One.Sub(top)), err
+}
+
+// evalPrefix returns the MLE at a point of a table that begins with the given values and is zero
+// behind them.
+func evalPrefix(values, point []field.QM31) field.QM31 {
+	low := 0
+	for 1<<low < len(values) {
+		low++
+	}
+	cut := len(point) - low
+	e := field.Dot(values, poly.EqTable(point[cut:])[:len(values)])
+	for _, c := range point[:cut] {
+		e = e.Mul(field.One.Sub(c))
+	}
+	return e
+}
+
+// checkTails reports tails and auxiliary rows that do not fit the parameters.
+func (s *statement) checkTails() error {
+	auxiliary := 0
+	if first := s.params.Levels[0]; s.params.TailLog > 0 && soundness.PadLimbs*first.FoldVars > 1<<first.RowVars {
+		return fmt.Errorf("whir: the pads of %d rounds do not fit into a row of 2^%d values", first.FoldVars, first.RowVars)
+	}
+	for i := range s.layouts {
+		l := &s.layouts[i]
+		if s.params.TailLog == 0 {
+			if l.Salted() || l.Auxiliary {
+				return fmt.Errorf("whir: tree %d hides, the opening does not", i)
+			}
+			continue
+		}
+		for k, g := range l.Groups {
+			if uint64(g.Tail) > soundness.Budget(l.RowVars, s.params.TailLog) {
+				return fmt.Errorf("whir: tree %d, group %d: tails of %d elements are more than a 2^%d-th of rows of 2^%d values",
+					i, k, g.Tail, s.params.TailLog, l.RowVars)
+			}
+		}
+		if !l.Auxiliary {
+			continue
+		}
+		if n := l.Groups[len(l.Groups)-1].Rows; n != 1<<s.shift(i) || !l.Salted() {
+			return fmt.Errorf("whir: tree %d has %d rows for the auxiliary row of the table, want 2^%d, with tails", i, n, s.shift(i))
+		}
+		auxiliary++
+	}
+	if s.params.TailLog > 0 && auxiliary != 1 {
+		return fmt.Errorf("whir: a hiding opening with %d auxiliary rows", auxiliary)
+	}
+	return nil
+}
+
+// absorbTails binds the transcript to what a hiding opening's statement has besides.
+func (s *statement) absorbTails(t *transcript.Sponge) {
+	if s.params.TailLog == 0 {
+		return
+	}
+	t.AbsorbUint64(uint64(s.params.TailLog))
+	for i := range s.layouts {
+		l := &s.layouts[i]
+		for _, g := range l.Groups {
+			t.AbsorbUint64(uint64(g.Tail))
+		}
+		auxiliary := uint64(0)
+		if l.Auxiliary {
+			auxiliary = 1
+		}
+		t.AbsorbUint64(auxiliary)
+	}
+}
+
+// LimbsTerm returns the term that is coef times an element of K, whose four limbs are values of
+// a tree from a multiple of four on: its weights are coef·(1, i, u, iu). That is coef·(1+i)(1+u)
+// times eq at the point with u/(1+u) and i/(1+i).
+func LimbsTerm(coef field.QM31, tree int, offset uint64) Term {
+	return Term{coef.Mul(limbsScale), tree, offset, limbsPoint}
+}
+
+var limbsScale = padBasis[1].Add(field.One).Mul(padBasis[2].Add(field.One))
+
+var limbsPoint = []field.QM31{
+	padBasis[2].Mul(padBasis[2].Add(field.One).Inv()),
+	padBasis[1].Mul(padBasis[1].Add(field.One).Inv()),
+}

@@ -1,0 +1,144 @@
+package whir
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/poly"
+)
+
+// Salts implements HidingPasses.
+func (l *local) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
+	p := &l.rows.trees[tree]
+	if err := ctx.Err(); err != nil || !p.Salted() {
+		return nil, err
+	}
+	salts := make([]hash.Digest, len(positions))
+	for i, at := range positions {
+		p.src.(HidingSource).FillSalts(at, salts[i:i+1])
+	}
+	return salts, nil
+}
+
+// Auxiliary implements HidingPasses.
+func (l *local) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	values, _ := l.rows.auxiliaryRow()
+	return values[:n], nil
+}
+
+// AuxiliaryRound implements HidingPasses.
+func (l *local) AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error) {
+	if err := ctx.Err(); err != nil {
+		return Sums{}, err
+	}
+	l.u = u
+	values, _ := l.rows.auxiliaryRow()
+	f, q := l.pair.F, l.pair.Q
+	s := Sums{Zero: field.Dot(f, q)}
+	for i, v := range values {
+		// The difference of rows times that of functionals, less what is the same for all.
+		w := q[i]
+		if i < len(u) {
+			w = w.Add(u[i])
+		}
+		s.Top = s.Top.Add(f[i].Sub(field.FromM31(v)).Mul(w))
+	}
+	return s, nil
+}
+
+// BindAuxiliary implements HidingPasses.
+func (l *local) BindAuxiliary(ctx context.Context, r field.QM31) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	values, tail := l.rows.auxiliaryRow()
+	n := len(values)
+	f, q := arena.Make[field.QM31](l.arena, 2*n), arena.Make[field.QM31](l.arena, 2*n)
+	keep := field.One.Sub(r)
+	for i, v := range values {
+		f[i] = l.pair.F[i].Mul(keep).Add(r.MulM31(v))
+		q[i] = l.pair.Q[i].Mul(keep)
+		if i < len(l.u) {
+			q[i] = q[i].Sub(r.Mul(l.u[i]))
+		}
+	}
+	clear(q[n:])
+	clear(f[n:])
+	l.rows.addTails(f[n:], poly.EqTable(l.point))
+	for i := range f[n:] {
+		f[n+i] = f[n+i].Mul(keep)
+		if i < len(tail) {
+			f[n+i] = f[n+i].Add(r.MulM31(tail[i]))
+		}
+	}
+	arena.Free(l.arena, l.pair.F)
+	arena.Free(l.arena, l.pair.Q)
+	l.pair = Pair{f, q}
+	return nil
+}
+
+// auxiliaryRow returns the values and the tail of the auxiliary row, whose rows of the tree lie
+// in it as those of a row of the table do.
+func (s *stackRows) auxiliaryRow() (values, tail []field.M31) {
+	p := s.auxiliary()
+	g := p.Groups[len(p.Groups)-1]
+	first := p.Rows() - g.Rows
+	values, tail = make([]field.M31, 1<<s.rowVars), make([]field.M31, g.Tail<<p.shift)
+	own, ints, ownTail := make([]field.M31, 1<<p.RowVars), make([]int32, 1<<p.RowVars), make([]field.M31, g.Tail)
+	for l := range g.Rows {
+		p.src.FillRow(first+l, 0, ints)
+		field.FromInt32Vec(own, ints)
+		p.src.(HidingSource).FillTail(first+l, ownTail)
+		for c, v := range own {
+			values[column(uint64(l), uint64(c), p.shift)] = v
+		}
+		for c, v := range ownTail {
+			tail[column(uint64(l), uint64(c), p.shift)] = v
+		}
+	}
+	return values, tail
+}
+
+// addTails adds to dst the tail that the table's rows fold to with the weights.
+func (s *stackRows) addTails(dst, weights []field.QM31) {
+	var mu sync.Mutex
+	for t := range s.trees {
+		p := &s.trees[t]
+		if !p.Salted() {
+			continue
+		}
+		row := 0
+		for _, g := range p.tableGroups() {
+			first := row
+			row += g.Rows
+			parallel.For(g.Rows, 1, func(from, to int) {
+				sums, tail := make([]field.QM31, g.Tail<<p.shift), make([]field.M31, g.Tail)
+				for i := from; i < to; i++ {
+					p.src.(HidingSource).FillTail(first+i, tail)
+					u := g.First + uint64(i)
+					w := weights[p.firstRow+u>>p.shift]
+					if p.shift == 0 {
+						field.MulAccVec(sums, tail, w)
+						continue
+					}
+					for c, v := range tail {
+						at := column(u, uint64(c), p.shift)
+						sums[at] = sums[at].Add(w.MulM31(v))
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for i, v := range sums {
+					dst[i] = dst[i].Add(v)
+				}
+			})
+		}
+	}
+}
