@@ -278,7 +278,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text.Equal(c.language) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text().Equal(c.language) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)
@@ -286,7 +286,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 }
 
 func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
-	if !key.HasFixed {
+	if key.FixedTree() == nil {
 		return nil, nil
 	}
 	p, err := key.Plan(key.Circuit.Unit())
@@ -294,7 +294,7 @@ func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
 		return nil, err
 	}
 	tree, err := whir.FromLayers(p.FixedTree().Layout, e.Layers)
-	if err == nil && tree.Root() != key.Root {
+	if err == nil && tree.Root() != key.FixedTree().Root {
 		err = errors.New("the layers are not those of the key's root")
 	}
 	return tree, err

@@ -45,7 +45,7 @@ func TestCheckKey(t *testing.T) {
 		"quick":     quick,
 		"headroom":  {withHeadroom(1.1)},
 		"johnson":   {withSoundness("johnson")},
-		"blake3":    {withHash("blake3")},
+		"poseidon2": {withHash("poseidon2")},
 		"chunks":    {withBudget(1 << 20)},
 		"from disk": {withCache(t.TempDir())},
 	} {
@@ -77,7 +77,7 @@ func TestCheckKeyWithoutCache(t *testing.T) {
 func TestCheckKeyRefuses(t *testing.T) {
 	c, _ := commit(t, quick...)
 	for name, change := range map[string]func(*Key){
-		"other weights":     func(k *Key) { k.Root[0] = (k.Root[0] + 1) % field.P },
+		"other weights":     func(k *Key) { k.Trees[0].Root[0] = (k.Trees[0].Root[0] + 1) % field.P },
 		"a table's row":     func(k *Key) { piecewise(k).Pieces[0].Offset++ },
 		"a shift":           func(k *Key) { k.Circuit.Graph.Tensors[0].Frac++ },
 		"a name":            func(k *Key) { k.Circuit.Graph.Name += "x" },
@@ -91,7 +91,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 		"a range less":      func(k *Key) { k.Source.Ranges = k.Source.Ranges[3:] },
 		"ranges exchanged":  func(k *Key) { r := k.Source.Ranges; slices.Reverse(r) },
 		"ranges of nothing": func(k *Key) { clear(k.Source.Ranges) },
-		"rows":              func(k *Key) { k.RowVars++ },
+		"rows":              func(k *Key) { k.Trees[0].RowVars++ },
 		"a bound":           func(k *Key) { k.Circuit.Free[0].Bound-- },
 		"an input's name":   func(k *Key) { k.Circuit.Graph.Tensors[k.Circuit.Graph.Inputs[0]].Name += "x" },
 		"a name of a batch": func(k *Key) { k.Circuit.Free[0].Name += "x" },
@@ -104,7 +104,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 	}
 	// The length of the rows is the issuer's choice.
 	q, sec := c.Circuit().quantised, c.Key().Security
-	p, err := plan.WithRows(q.Graph, sec.Config(), c.Key().RowVars+1)
+	p, err := plan.WithRows(q.Graph, sec.Config(), c.Key().Trees[0].RowVars+1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 	if err == nil {
 		err = CheckKey(t.Context(), digits+"digits.onnx", key, nil)
 	}
-	if err != nil || key.Root == c.Key().Root {
+	if err != nil || key.Trees[0].Root == c.Key().Trees[0].Root {
 		t.Errorf("longer rows: %v", err)
 	}
 }

@@ -85,7 +85,7 @@ type CommitOptions struct {
 	GrindBits int
 	// Soundness is the bound that query counts come from: "unique" decoding, as "" is, or "johnson" for shorter proofs.
 	Soundness string
-	// Hash is what keys and proofs are hashed with: "poseidon2", as "" is, or "blake3", which takes a tenth of the time.
+	// Hash is what keys and proofs are hashed with: "blake3", as "" is, or "poseidon2", which takes ten times as long.
 	Hash string
 }
 

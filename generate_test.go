@@ -409,7 +409,7 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := *other.Text
+	text := *other.Text()
 	text.Tokenizer[0]++
 	if err := other.SetText(&text); err != nil || other.Digest == c.key.Digest {
 		t.Fatal(err)

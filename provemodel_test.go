@@ -443,7 +443,7 @@ func TestCacheKeepsApart(t *testing.T) {
 		"bits":      {withSecurityBits(61)},
 		"grinding":  {withGrindBits(7)},
 		"soundness": {withSoundness("johnson")},
-		"hash":      {withHash("blake3")},
+		"hash":      {withHash("poseidon2")},
 	} {
 		c, _ := commit(t, slices.Concat(quick, []with{withCache(dir)}, opts)...)
 		if c.Cached() || c.Commitment() == base.Commitment() {

@@ -138,7 +138,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
-		Generated: result.Written, Text: key.Text,
+		Generated: result.Written, Text: key.Text(),
 	}
 	if o.Input != nil {
 		arrays, err := o.Input.For(asInputs(s.Inputs))
@@ -220,7 +220,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 			return err
 		}
 	}
-	if key.Text != nil && key.Text.Generates && !hf.Is(path) {
+	if key.Text() != nil && key.Text().Generates && !hf.Is(path) {
 		return fmt.Errorf("%w: it is for a model that writes, and an ONNX file does not", ErrOtherModel)
 	}
 	m, err := openFor(path, key, o)
@@ -246,7 +246,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		if err != nil {
 			return err
 		}
-		if root != key.Root {
+		if tree := key.FixedTree(); tree != nil && root != tree.Root {
 			return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
 		}
 		return nil
@@ -262,8 +262,8 @@ func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error
 	if !slices.Equal(m.files(), key.Source.Files) {
 		return nil, fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
 	}
-	if !key.Text.Equal(m.language) {
-		return nil, fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
+	if !key.Text().Equal(m.language) {
+		return nil, fmt.Errorf("%w: it was made with another tokenizer, another chat template, or other tokens that end a text", ErrOtherModel)
 	}
 	r, err := m.ranges(key.Source.Ranges, len(key.Circuit.Free) > 0)
 	if err != nil {
@@ -298,7 +298,7 @@ func isFolder(path string) bool {
 func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	in := shapes(key)
 	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Tokens: longest(key)}
-	if key.Text != nil && key.Text.Generates && len(in) == 2 {
+	if key.Text() != nil && key.Text().Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
 		opts.MaxTokens, opts.Input = n, nil
 		if longest(key) == 0 {

@@ -2,4 +2,4 @@ package provemodel
 
 // Version is the release that this source is, or becomes. It is said here alone: archives, wheels,
 // the npm package and `prove-model version` take it from here, and CHANGELOG.md begins with it.
-const Version = "0.2.0"
+const Version = "0.3.0"

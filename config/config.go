@@ -88,8 +88,8 @@ type Config struct {
 
 	// SoundnessUnique or SoundnessJohnson
 	Soundness string `mapstructure:"soundness" group:"experts" oneof:"unique johnson" usage:"proximity {bound}: unique (decoding) or johnson (shorter proofs)"`
-	// HashPoseidon2 or HashBLAKE3
-	Hash string `mapstructure:"hash" group:"experts" oneof:"poseidon2 blake3" usage:"{function} that hashes commitments and transcripts: poseidon2, or blake3, which takes a tenth of the time and makes small proofs some 4 % larger"`
+	// HashBLAKE3 or HashPoseidon2
+	Hash string `mapstructure:"hash" group:"experts" oneof:"blake3 poseidon2" usage:"{function} that hashes commitments and transcripts: blake3, or poseidon2, which takes ten times as long and makes small proofs some 4 % smaller"`
 	// of every round, in [20, 110]
 	SecurityBits int `mapstructure:"security-bits" group:"experts" range:"20..110" usage:"least {bits} of security of every round"`
 	// most grinding of a round, in [0, 24]
@@ -159,8 +159,8 @@ const (
 
 // Values of Hash: the suite of a key and its proofs.
 const (
-	HashPoseidon2 = "poseidon2"
 	HashBLAKE3    = "blake3"
+	HashPoseidon2 = "poseidon2"
 )
 
 // Values of GPU.
@@ -177,7 +177,7 @@ func Default() Config {
 		TargetError:  0.001,
 		Headroom:     2,
 		Soundness:    SoundnessUnique,
-		Hash:         HashPoseidon2,
+		Hash:         HashBLAKE3,
 		SecurityBits: 100,
 		GrindBits:    16,
 		MinBits:      100,

@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/gguf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// TextOf returns the digest of the tokenizer of the model at path, if it has one that
-// is understood, and the tokens that end a text. These come from
+// TextOf returns the digests of the tokenizer and of the chat template of the model at path, if
+// it has any that are understood, and the tokens that end a text. These come from
 // generation_config.json, or else config.json, or from the metadata of a GGUF file.
 func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	t := &proof.Text{}
@@ -28,6 +29,9 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	}
 	if k, err := tokenizer.Open(from); err == nil {
 		t.Tokenizer = k.Digest()
+	}
+	if c, err := chat.Open(from); err == nil {
+		t.Template = c.Digest()
 	}
 	var err error
 	if gguf {

@@ -138,7 +138,7 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	}
 	p.hidden = t.Hidden(p.PromptTokens)
 	if cfg.Prompt != "" {
-		want, err := job.Encode(cfg, t)
+		want, err := job.Encode(cfg, t, s.Text)
 		if err != nil {
 			return nil, err
 		}

@@ -271,7 +271,7 @@ func repeated(s string, n int) []byte {
 	return b
 }
 
-var keyHead = string(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion))
+var keyHead = string(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version))
 
 // circuit is that of a key.
 type circuit struct {
@@ -298,7 +298,7 @@ func key(build func(g *circuit)) func() files {
 }
 
 func (c *circuit) proof(file string) string {
-	header := &schema.Header{Version: proof.ProofVersion}
+	header := &schema.Header{Version: proof.Version}
 	digest := sha256.Sum256([]byte("prove-model key\n" + file))
 	header.Key = digest[:]
 	for range c.Free {
@@ -394,7 +394,7 @@ func (c *circuit) look(of uint32, table int) {
 	c.Steps = append(c.Steps, s)
 }
 
-func (c *circuit) root() { c.Root, c.RowVars = make([]byte, 32), 10 }
+func (c *circuit) root() { c.Trees = []*schema.Tree{{Root: make([]byte, 32), RowVars: 10}} }
 
 // turned is a view whose axes are turned by so many places.
 func turned(of uint32, by int) *schema.Linear {

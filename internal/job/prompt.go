@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // Prompt is what a language model is run on.
@@ -47,7 +48,7 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--prompt: %w", err)
 	}
-	ids, err := encode(cfg, t, tokenizerOf(cfg.Model))
+	ids, err := encode(cfg, t, tokenizerOf(cfg.Model), nil)
 	return &Prompt{ids, t}, err
 }
 
@@ -67,13 +68,19 @@ func tokenizerOf(model string) string {
 }
 
 // encode returns the tokens of the prompt; with --chat those of a conversation that
-// the prompt begins, in the template that comes with the tokenizer.
-func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, error) {
+// the prompt begins, in the template that comes with the tokenizer, if allow, where it is given,
+// returns no error for that.
+func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string, allow func(*chat.Template) error) ([]int, error) {
 	text, encode := cfg.Prompt, t.Encode
 	if cfg.Chat {
 		c, err := chat.Open(from)
 		if err != nil {
 			return nil, fmt.Errorf("--chat: %w", err)
+		}
+		if allow != nil {
+			if err := allow(c); err != nil {
+				return nil, err
+			}
 		}
 		if text, err = c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true); err != nil {
 			return nil, fmt.Errorf("--chat: %w", err)
@@ -200,8 +207,9 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 	return t, nil
 }
 
-// Encode returns the tokens of --prompt for a verifier.
-func Encode(cfg *config.Config, t *tokenizer.Tokenizer) ([]int, error) {
+// Encode returns the tokens of --prompt for a verifier. With --chat the template must be the one
+// that the key names: no other is run. The error wraps provemodel.ErrInvalid if it is not.
+func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, error) {
 	from := cfg.Tokenizer
 	if from == "" || cfg.Chat && cfg.Model != "" {
 		from = tokenizerOf(cfg.Model)
@@ -209,5 +217,13 @@ func Encode(cfg *config.Config, t *tokenizer.Tokenizer) ([]int, error) {
 	if cfg.Chat && strings.EqualFold(filepath.Ext(from), ".json") || strings.EqualFold(filepath.Ext(from), ".model") {
 		from = filepath.Dir(from)
 	}
-	return encode(cfg, t, from)
+	return encode(cfg, t, from, func(c *chat.Template) error {
+		switch {
+		case !of.HasTemplate():
+			return fmt.Errorf("%w: --chat: its key names no chat template; give --prompt the whole text", provemodel.ErrInvalid)
+		case c.Digest() != of.Template:
+			return fmt.Errorf("%w: --chat: its key is for another chat template, with the digest %x: the one that is given has %x", provemodel.ErrInvalid, of.Template, c.Digest())
+		}
+		return nil
+	})
 }

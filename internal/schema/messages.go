@@ -43,17 +43,22 @@ type Enum int32
 // Key is the body of a key file.
 type Key struct {
 	Graph    *Graph    `field:"1"`
-	Root     []byte    `field:"2"`
 	Security *Security `field:"3"`
-	RowVars  uint32    `field:"4"`
 	Source   *Source   `field:"5"`
-	Text     *Text     `field:"6"`
+	Texts    []*Text   `field:"6"`
+	Trees    []*Tree   `field:"9"`
+}
+
+type Tree struct {
+	Root    []byte `field:"1"`
+	RowVars uint32 `field:"2"`
 }
 
 type Text struct {
 	Tokenizer []byte   `field:"1"`
 	Ends      []uint32 `field:"2"`
 	Writes    Enum     `field:"3"`
+	Template  []byte   `field:"4"`
 }
 
 type Source struct {
@@ -206,6 +211,7 @@ type Header struct {
 	ChunkEntries uint64   `field:"4"`
 	RowVars      uint32   `field:"5"`
 	Levels       []*Level `field:"6"`
+	Hash         Enum     `field:"7"`
 }
 
 type Level struct {

@@ -99,9 +99,9 @@ func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 	}
 	var p *plan.Plan
 	var root *hash.Digest
-	if key.HasFixed {
-		p, err = plan.WithRows(at, key.Security.Config(), key.RowVars)
-		root = &key.Root
+	if tree := key.FixedTree(); tree != nil {
+		p, err = plan.WithRows(at, key.Security.Config(), tree.RowVars)
+		root = &tree.Root
 	} else {
 		p, err = plan.New(at, key.Security.Config())
 	}

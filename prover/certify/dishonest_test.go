@@ -71,7 +71,7 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	out, err := proof.NewWriter(file, proof.NewHeader(c.key, p), p.Frames)
 	check(err)
 	check(out.WritePublic(p.Graph, inputs, outputs))
-	main := p.Statement(c.key.Digest, inputs, outputs)
+	main := proof.NewHeader(c.key, p).Statement(inputs, outputs)
 	send := transcript.NewWriter(main)
 	trees := make([]*whir.Tree, len(p.Trees))
 	for i := range p.Trees {

@@ -11,8 +11,6 @@ import (
 const (
 	// ProofMagic starts every proof file.
 	ProofMagic = "PM.prf\r\n"
-	// ProofVersion is the version of the proof format.
-	ProofVersion = 3
 	// The reader takes large frames past its buffer.
 	writeBuffer = 1 << 20
 	readBuffer  = 1 << 13

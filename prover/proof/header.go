@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof/wire"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -25,12 +27,21 @@ type Header struct {
 	RowVars int
 	// Levels are the parameters of the opening; none if nothing is committed.
 	Levels []soundness.Level
+	// Hash is the suite that the proof is hashed with, which is the key's: with it the header
+	// says by itself how to read the proof.
+	Hash hash.Suite
 }
 
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash}
+}
+
+// Statement starts the transcript of a proof with this header, which all of it depends on: the
+// transcript absorbs the header's frame, of which there is one encoding, and the public values.
+func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
+	return plan.Statement(h.Hash, frameMessage.Append(nil, &frame{header: h}), inputs, outputs)
 }
 
 // Instance returns the instance of the key's circuit that the proof is of.
@@ -49,10 +60,10 @@ const (
 var size = wire.Number{Kind: wire.Uint64, Most: math.MaxInt32}
 
 var headerMessage = wire.New("Header", nil,
-	wire.Value(1, "version", scale, func(*Header) int64 { return ProofVersion },
+	wire.Value(1, "version", scale, func(*Header) int64 { return Version },
 		func(_ *Header, v int64) error {
-			if v != ProofVersion {
-				return refuseVersion(uint32(v), ProofVersion)
+			if v != Version {
+				return refuseVersion(uint32(v))
 			}
 			return nil
 		}).Needed(),
@@ -62,6 +73,13 @@ var headerMessage = wire.New("Header", nil,
 	wire.Num(4, "chunk_entries", size, func(h *Header) *int { return &h.ChunkEntries }),
 	wire.Num(5, "row_vars", count, func(h *Header) *int { return &h.RowVars }),
 	wire.List(6, "levels", levelMessage, func(h *Header) *[]soundness.Level { return &h.Levels }),
+	wire.Num(7, "hash", wire.EnumOf(2), func(h *Header) *hash.Suite { return &h.Hash }),
+	wire.Reserved[Header](8, "trees"),
+	wire.Reserved[Header](9, "tail_log"),
+	wire.Reserved[Header](10, "hidden_inputs"),
+	wire.Reserved[Header](11, "hidden_outputs"),
+	wire.Reserved[Header](12, "reveals"),
+	wire.Reserved[Header](13, "texts"),
 )
 
 var levelMessage = wire.New("Level", nil,

@@ -23,19 +23,15 @@ import (
 // model commitment.
 type Key struct {
 	Circuit *model.Template
-	// Root of the tree of the fixed tensors, zero unless HasFixed.
-	Root hash.Digest
-	// HasFixed says whether the graph has fixed tensors at all.
-	HasFixed bool
-	// RowVars is log2 of the length of a row of the stack under the root: at
-	// least 1, but 0 unless HasFixed.
-	RowVars int
+	// Trees are the commitments to the fixed tensors: one to all of them, or none if
+	// the graph has none.
+	Trees []Tree
 	// Security is what proofs for the key have to reach.
 	Security Security
 	// Source is what the key was made from, nil if that is not known.
 	Source *Source
-	// Text says what tokens mean, nil unless the model is one of language.
-	Text *Text
+	// Texts say what tokens mean: one, or none unless the model is one of language.
+	Texts []Text
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -44,11 +40,32 @@ type Key struct {
 	known *known // nil unless it has been encoded or decoded
 }
 
+// Tree is a commitment to tensors: the root of a Merkle tree, and what its leaves are columns of.
+type Tree struct {
+	Root hash.Digest
+	// RowVars is log2 of the length of a row of the stack under the root, at least 1.
+	RowVars int
+}
+
+// FixedTree returns the commitment to the fixed tensors, nil if the graph has none.
+func (k *Key) FixedTree() *Tree {
+	if len(k.Trees) == 0 {
+		return nil
+	}
+	return &k.Trees[0]
+}
+
+// Text says what tokens mean, nil unless the model is one of language.
+func (k *Key) Text() *Text {
+	if len(k.Texts) == 0 {
+		return nil
+	}
+	return &k.Texts[0]
+}
+
 const (
 	// KeyMagic starts every key file.
 	KeyMagic = "PM.key\r\n"
-	// KeyVersion is the version of the key format.
-	KeyVersion = 2
 	// MaxKeySize is the size of the largest key file accepted by DecodeKey.
 	MaxKeySize = 32 << 20
 	// maxKeyMessages bounds the memory that decoding a key takes.
@@ -62,9 +79,9 @@ const (
 // free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
 // it has none.
 func NewKey(c *model.Template, p *plan.Plan, sec Security, root *hash.Digest) (*Key, error) {
-	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
+	k := &Key{Circuit: c, Security: sec}
 	if root != nil {
-		k.Root, k.RowVars = *root, p.Choice.FixedRowVars
+		k.Trees = []Tree{{Root: *root, RowVars: p.Choice.FixedRowVars}}
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {
@@ -89,7 +106,10 @@ func (k *Key) SetSource(s *Source) error {
 
 // SetText is SetSource for what its tokens mean.
 func (k *Key) SetText(t *Text) error {
-	k.Text = t
+	k.Texts = nil
+	if t != nil {
+		k.Texts = []Text{*t}
+	}
 	return k.encodeAgain()
 }
 
@@ -125,7 +145,7 @@ func (k *Key) Encoded() []byte { return k.file }
 
 // encode sets what follows from the rest of a valid key.
 func (k *Key) encode() error {
-	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
+	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), Version)
 	b = keyMessage.Append(b, k)
 	// A key that is written must be one that can be read, limits included.
 	if _, err := parseKey(b); err != nil {
@@ -188,8 +208,8 @@ func parseKey(b []byte) (*Key, error) {
 	if len(b) < keyHeaderSize || string(b[:len(KeyMagic)]) != KeyMagic {
 		return nil, errors.New("not a prove-model key")
 	}
-	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
-		return nil, refuseVersion(v, KeyVersion)
+	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != Version {
+		return nil, refuseVersion(v)
 	}
 	k := &Key{}
 	var err error
@@ -198,9 +218,7 @@ func parseKey(b []byte) (*Key, error) {
 		func() { err = keyMessage.Decode(b[keyHeaderSize:], k, maxKeyMessages) },
 	)
 	if err == nil {
-		if err = checkDigest(k.Security.Hash, k.Root); err != nil {
-			err = fmt.Errorf("root: %w", err)
-		}
+		err = k.checkRoots()
 	}
 	if err != nil {
 		return nil, err
@@ -210,21 +228,37 @@ func parseKey(b []byte) (*Key, error) {
 
 var keyMessage = wire.New("Key", nil,
 	wire.Optional(1, "graph", graphMessage, func(k *Key) **model.Template { return &k.Circuit }).Needed(),
-	wire.Data(2, "root", func(k *Key) []byte {
-		if !k.HasFixed {
-			return nil
-		}
-		return appendDigest(nil, k.Root)
-	}, func(k *Key, b []byte) (err error) {
-		k.HasFixed = true
-		k.Root, err = decodeDigest(b)
-		return err
-	}),
 	wire.Part(3, "security", securityMessage, func(k *Key) *Security { return &k.Security }).Needed(),
-	wire.Num(4, "row_vars", count, func(k *Key) *int { return &k.RowVars }),
 	wire.Optional(5, "source", sourceMessage, func(k *Key) **Source { return &k.Source }),
-	wire.Optional(6, "text", textMessage, func(k *Key) **Text { return &k.Text }),
+	wire.List(6, "texts", textMessage, func(k *Key) *[]Text { return &k.Texts }),
+	wire.Reserved[Key](8, "log_blowup"),
+	wire.List(9, "trees", treeMessage, func(k *Key) *[]Tree { return &k.Trees }),
+	wire.Reserved[Key](10, "hiding"),
 )
+
+var treeMessage = wire.New("Tree", nil,
+	wire.Data(1, "root", func(t *Tree) []byte { return appendDigest(nil, t.Root) },
+		func(t *Tree, b []byte) (err error) {
+			t.Root, err = decodeDigest(b)
+			return err
+		}).Needed(),
+	wire.Num(2, "row_vars", count, func(t *Tree) *int { return &t.RowVars }),
+	wire.Reserved[Tree](3, "size"),
+	wire.Reserved[Tree](4, "tail_log"),
+	wire.Reserved[Tree](5, "kind"),
+	wire.Reserved[Tree](6, "subject"),
+	wire.Reserved[Tree](7, "spans"),
+)
+
+// checkRoots refuses roots that are no digests of the key's suite.
+func (k *Key) checkRoots() error {
+	for i := range k.Trees {
+		if err := checkDigest(k.Security.Hash, k.Trees[i].Root); err != nil {
+			return fmt.Errorf("root of tree %d: %w", i, err)
+		}
+	}
+	return nil
+}
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
 func ReadKey(r io.Reader, max int64) (*Key, error) {
@@ -300,22 +334,27 @@ func (k *Key) check() error {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, t.Frac)
 		}
 	}
-	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {
-		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
+	if fixed := len(g.FixedIDs()) > 0; fixed != (len(k.Trees) > 0) {
+		return fmt.Errorf("fixed tensors: %t, commitments to them: %d", fixed, len(k.Trees))
 	}
-	if !k.HasFixed && k.Root != (hash.Digest{}) {
-		return errors.New("a root, but nothing is committed")
+	if len(k.Trees) > 1 {
+		return fmt.Errorf("%d commitments to fixed tensors: this program reads keys with one to all of them", len(k.Trees))
 	}
-	if k.HasFixed != (k.RowVars > 0) || k.RowVars < 0 || k.RowVars > soundness.MaxLogDomain {
-		return fmt.Errorf("root of a commitment: %t, its rows of 2^%d values", k.HasFixed, k.RowVars)
+	for i := range k.Trees {
+		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
+			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
+		}
 	}
 	if k.Source != nil {
 		if err := k.Source.validate(); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
-	if k.Text != nil {
-		if err := k.Text.validate(g); err != nil {
+	if len(k.Texts) > 1 {
+		return fmt.Errorf("%d texts: this program reads keys of models with one", len(k.Texts))
+	}
+	if t := k.Text(); t != nil {
+		if err := t.validate(g); err != nil {
 			return fmt.Errorf("text: %w", err)
 		}
 	}

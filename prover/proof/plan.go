@@ -2,6 +2,7 @@ package proof
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -66,8 +67,8 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		return p, nil
 	}
 	var p *plan.Plan
-	if k.HasFixed {
-		p, err = plan.WithRows(g, k.Security.Config(), k.RowVars)
+	if t := k.FixedTree(); t != nil {
+		p, err = plan.WithRows(g, k.Security.Config(), t.RowVars)
 	} else {
 		p, err = plan.New(g, k.Security.Config())
 	}
@@ -102,12 +103,19 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	if h.Key != k.Digest {
 		return nil, errors.New("the header is that of a proof for another key")
 	}
+	if h.Hash != k.Security.Hash {
+		return nil, fmt.Errorf("the proof says that it is hashed with %s, and its key asks for %s", h.Hash, k.Security.Hash)
+	}
 	return k.at(h.Instance())
 }
 
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
-	return plan.Choice{FixedRowVars: k.RowVars, WitnessRowVars: h.RowVars, Levels: h.Levels}
+	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels}
+	if t := k.FixedTree(); t != nil {
+		c.FixedRowVars = t.RowVars
+	}
+	return c
 }
 
 // PlanOf returns the plan of a proof for the key with this header, as Plan does. The

@@ -98,14 +98,13 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 func sampleKey() *Key {
 	k := &Key{
 		Circuit:  sampleGraph(3, 5, 3, -77, "sample").Template(),
-		HasFixed: true,
-		RowVars:  12,
-		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
+		Trees:    []Tree{{RowVars: 12}},
+		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson, Hash: hash.Poseidon2},
 	}
-	for i := range k.Root {
-		k.Root[i] = uint32(1000 * i)
+	for i := range k.Trees[0].Root {
+		k.Trees[0].Root[i] = uint32(1000 * i)
 	}
-	k.Root[7] = field.P - 1
+	k.Trees[0].Root[7] = field.P - 1
 	return k
 }
 
@@ -115,6 +114,7 @@ func genHeader() *rapid.Generator[Header] {
 		h.Sizes = rapid.SliceOfN(rapid.IntRange(0, 1<<31-1), 0, 4).Draw(t, "sizes")
 		h.ChunkEntries = rapid.IntRange(0, 1<<27).Draw(t, "chunk")
 		h.RowVars = rapid.IntRange(0, 40).Draw(t, "row")
+		h.Hash = rapid.SampledFrom(hash.All()).Draw(t, "suite")
 		small := rapid.IntRange(0, 1<<20)
 		for range rapid.IntRange(0, 3).Draw(t, "levels") {
 			h.Levels = append(h.Levels, soundness.Level{
@@ -129,7 +129,7 @@ func genHeader() *rapid.Generator[Header] {
 
 func sampleHeader() Header {
 	return Header{
-		Key: sha256.Sum256([]byte("key")), Sizes: []int{540, 7}, ChunkEntries: 100, RowVars: 12,
+		Key: sha256.Sum256([]byte("key")), Sizes: []int{540, 7}, ChunkEntries: 100, RowVars: 12, Hash: hash.Poseidon2,
 		Levels: []soundness.Level{
 			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
 			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
@@ -144,7 +144,6 @@ func genKey() *rapid.Generator[*Key] {
 				rapid.IntRange(1, 10).Draw(t, "bits"),
 				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
 				model.PrintableName(rapid.String().Draw(t, "name"))).Template(),
-			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")), rapid.SampledFrom(hash.All()).Draw(t, "suite"),
@@ -173,7 +172,7 @@ func genKey() *rapid.Generator[*Key] {
 			}
 			k.Circuit.Graph.Tensors = append(k.Circuit.Graph.Tensors, model.Tensor{Shape: shape, Kind: model.ByFormula, Min: -1000, Max: 1000, Formula: f})
 		}
-		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
+		tree := Tree{RowVars: rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")}
 		if rapid.Bool().Draw(t, "source") {
 			k.Source = genSource().Draw(t, "made from")
 		}
@@ -181,10 +180,10 @@ func genKey() *rapid.Generator[*Key] {
 		if !k.Security.Hash.ElementDigests() {
 			limb = rapid.Uint32()
 		}
-		k.Root = hash.Digest{}
-		for i := range k.Root {
-			k.Root[i] = limb.Draw(t, "limb")
+		for i := range tree.Root {
+			tree.Root[i] = limb.Draw(t, "limb")
 		}
+		k.Trees = []Tree{tree}
 		return k
 	})
 }

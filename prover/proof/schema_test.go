@@ -75,6 +75,13 @@ func TestSchema(t *testing.T) {
 		for _, f := range tables[name].Fields {
 			got = append(got, describe(f))
 		}
+		for i := range md.ReservedNames().Len() { // as many numbers, in the same order
+			number := md.ReservedRanges().Get(i)
+			if number[1] != number[0]+1 {
+				t.Errorf("%s: a range of reserved numbers", name)
+			}
+			want = append(want, describe(wire.FieldSpec{Number: int(number[0]), Name: string(md.ReservedNames().Get(i)), Reserved: true}))
+		}
 		for i := range md.Fields().Len() {
 			fd := md.Fields().Get(i)
 			f := wire.FieldSpec{
@@ -103,6 +110,8 @@ func TestSchema(t *testing.T) {
 			}
 			want = append(want, describe(f))
 		}
+		slices.Sort(got)
+		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the table has\n%q, the schema\n%q", name, got, want)
 		}
@@ -113,6 +122,9 @@ func describe(f wire.FieldSpec) string {
 	of := ""
 	if f.Message != nil {
 		of = f.Message().Name
+	}
+	if f.Reserved {
+		return fmt.Sprintf("%d %s: reserved", f.Number, f.Name)
 	}
 	return fmt.Sprintf("%d %s: kind %d, repeated %t, presence %t, oneof %q, %d values, message %q", f.Number, f.Name, f.Kind, f.Repeated, f.Presence, f.Oneof, f.Values, of)
 }
@@ -219,6 +231,8 @@ func TestDecodeAsSchema(t *testing.T) {
 	each(func(b []byte) bool { return sameVerdict(t, sourceMessage, b) }, "Source")
 	each(func(b []byte) bool { return sameVerdict(t, textMessage, b) }, "Text")
 	each(func(b []byte) bool { return sameVerdict(t, levelMessage, b) }, "Level")
+	each(func(b []byte) bool { return sameVerdict(t, treeMessage, b) }, "Tree")
+	each(func(b []byte) bool { return sameVerdict(t, headerMessage, b) }, "Header")
 	if accepted < 4000 || refused < 4000 {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
@@ -248,7 +262,7 @@ func damaged(rng *rand.Rand, b []byte) []byte {
 func FuzzDecodeAsSchema(f *testing.F) {
 	k := sampleKey()
 	k.Source = sampleSource()
-	k.Text = &Text{Tokenizer: [32]byte{1}, Ends: []int{2, 300}, Generates: true}
+	k.Texts = []Text{{Tokenizer: [32]byte{1}, Ends: []int{2, 300}, Generates: true, Template: [32]byte{2}}}
 	h := sampleHeader()
 	f.Add(graphMessage.Append(nil, k.Circuit))
 	f.Add(frameMessage.Append(nil, &frame{header: &h}))

@@ -92,6 +92,7 @@ var sourceMessage = wire.New("Source", nil,
 		func(s *Source, v uint64) { s.Headroom = math.Float64frombits(v) }),
 	wire.Nums(8, "ranges", code, func(s *Source) *[]uint32 { return &s.Ranges }),
 	wire.Nums(9, "formats", code, func(s *Source) *[]uint32 { return &s.Formats }),
+	wire.Reserved[Source](10, "salted"),
 )
 
 // code is one of a range or a format.

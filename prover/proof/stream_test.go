@@ -236,12 +236,18 @@ func TestStreamRefuses(t *testing.T) {
 		{"over the limit of 1015872", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
 		{"over the limit of 1048576", reseal(b, insert(headerEnd, protowire.AppendVarint(nil, 1<<20+1)))},
 		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
-		{"version 4, this program reads version 3", reseal(b, func(b []byte) []byte { b[version] = 4; return b })},
+		{"version 5, this program reads version 4", reseal(b, func(b []byte) []byte { b[version] = 5; return b })},
 		{"version 1, which prove-model v0.1 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
 		{"over the limit of 4096", append([]byte(ProofMagic), protowire.AppendVarint(nil, maxHeader+1)...)},
 		{"too many messages", headerOf(maxHeaderLevels + 1)},
-		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 3, 2<<3 | 2, 32}, append(make([]byte, 32),
+		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 4, 2<<3 | 2, 32}, append(make([]byte, 32),
 			3<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x08)...)...))},
+		{"header.hash: unknown value 2", headerWith(7<<3, 2)},
+		{"header: unknown field 14", headerWith(14<<3, 1)},
+		{"header.trees: is a field that this release of prove-model does not read", headerWith(8<<3|2, 0)},
+		{"header.tail_log: is a field that", headerWith(9<<3, 2)},
+		{"header.hidden_inputs: is a field that", headerWith(10<<3|2, 1, 0)},
+		{"header.hidden_outputs: is a field that", headerWith(11<<3|2, 1, 0)},
 	} {
 		_, err := read(bytes.NewReader(c.b), limits(2), graphOf(sample()))
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
@@ -266,6 +272,12 @@ func TestStreamRefuses(t *testing.T) {
 
 // headerFile returns a file that ends with these header frames.
 func headerFile(frames []byte) []byte { return append([]byte(ProofMagic), frames...) }
+
+// headerWith is the head of a proof file, with a header that has these bytes after its key.
+func headerWith(more ...byte) []byte {
+	header := append(append([]byte{1 << 3, 4, 2<<3 | 2, 32}, make([]byte, 32)...), more...)
+	return headerFile(protowire.AppendBytes(nil, append([]byte{1<<3 | 2, byte(len(header))}, header...)))
+}
 
 // headerOf returns a file that ends with a header of n levels.
 func headerOf(n int) []byte {

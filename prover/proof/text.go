@@ -16,6 +16,9 @@ type Text struct {
 	// Tokenizer is the SHA-256 of the file of the tokenizer, zeros if the model came
 	// without one.
 	Tokenizer [sha256.Size]byte
+	// Template is the digest of the template that writes conversations as texts
+	// (chat.Template.Digest), zeros if the model came without one.
+	Template [sha256.Size]byte
 	// Ends are the tokens that end a text, increasing.
 	Ends []int
 	// Generates says that proofs state which part of a text the model wrote: the
@@ -28,12 +31,15 @@ type Text struct {
 // HasTokenizer says whether the model came with a tokenizer.
 func (t *Text) HasTokenizer() bool { return t.Tokenizer != [sha256.Size]byte{} }
 
+// HasTemplate says whether the model came with a template of conversations.
+func (t *Text) HasTemplate() bool { return t.Template != [sha256.Size]byte{} }
+
 // Equal says whether two texts are the same; either may be nil.
 func (t *Text) Equal(o *Text) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.Tokenizer == o.Tokenizer && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates
+	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates
 }
 
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
@@ -43,7 +49,7 @@ func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
 	if err := k.Circuit.CheckIds(sizes, inputs); err != nil {
 		return err
 	}
-	if k.Text == nil || k.Text.Generates || len(inputs) != 2 || !k.Circuit.Graph.IsIds(k.Circuit.Graph.Inputs[1]) {
+	if t := k.Text(); t == nil || t.Generates || len(inputs) != 2 || !k.Circuit.Graph.IsIds(k.Circuit.Graph.Inputs[1]) {
 		return nil
 	}
 	tokens, positions := len(inputs[0]), inputs[1]
@@ -77,18 +83,29 @@ func (t *Text) validate(g *model.Graph) error {
 }
 
 var textMessage = wire.New("Text", nil,
-	wire.Data(1, "tokenizer", func(t *Text) []byte {
-		if !t.HasTokenizer() {
-			return nil
-		}
-		return t.Tokenizer[:]
-	}, func(t *Text, b []byte) error {
-		err := setSHA256(&t.Tokenizer, b)
-		if err == nil && !t.HasTokenizer() {
-			err = errors.New("a tokenizer of zeros")
-		}
-		return err
-	}),
+	optionalSHA256(1, "tokenizer", func(t *Text) *[sha256.Size]byte { return &t.Tokenizer }),
 	wire.Nums(2, "ends", count, func(t *Text) *[]int { return &t.Ends }),
 	wire.Flag(3, "writes", func(t *Text) *bool { return &t.Generates }),
+	optionalSHA256(4, "template", func(t *Text) *[sha256.Size]byte { return &t.Template }),
+	wire.Reserved[Text](5, "vocabulary"),
+	wire.Reserved[Text](6, "input"),
+	wire.Reserved[Text](7, "positions"),
+	wire.Reserved[Text](8, "logits"),
 )
+
+// optionalSHA256 is a digest that is absent where it is zeros.
+func optionalSHA256[T any](number int, name string, at func(*T) *[sha256.Size]byte) wire.Field[T] {
+	none := [sha256.Size]byte{}
+	return wire.Data(number, name, func(t *T) []byte {
+		if *at(t) == none {
+			return nil
+		}
+		return at(t)[:]
+	}, func(t *T, b []byte) error {
+		err := setSHA256(at(t), b)
+		if err == nil && *at(t) == none {
+			err = errors.New("a digest of zeros")
+		}
+		return err
+	})
+}

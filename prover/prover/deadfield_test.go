@@ -260,7 +260,7 @@ func sums(g *model.Graph, terms []model.Linear, shape []int) []int64 {
 // circuits.
 func sameRest(a, b *proof.Key) bool {
 	rest := func(k *proof.Key) any {
-		return proof.Key{Circuit: &model.Template{Free: k.Circuit.Free}, Root: k.Root, HasFixed: k.HasFixed, RowVars: k.RowVars, Security: k.Security}
+		return proof.Key{Circuit: &model.Template{Free: k.Circuit.Free}, Trees: k.Trees, Security: k.Security}
 	}
 	return reflect.DeepEqual(rest(a), rest(b))
 }

@@ -404,7 +404,7 @@ func TestTrackMemory(t *testing.T) {
 					t.Errorf("%s: %d bytes, estimated %d", c.name, e.Took, e.Estimated-more)
 				}
 			}
-			main := p.Statement([32]byte{}, r.public(p.Graph.Inputs), r.public(p.Graph.Outputs))
+			main := proof.NewHeader(r.key, p).Statement(r.public(p.Graph.Inputs), r.public(p.Graph.Outputs))
 			_, err := r.proveForks(main, reduce.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
 			r.close()
 			m.Close()

@@ -535,7 +535,7 @@ func reusedChallenges(t *testing.T, suite hash.Suite) {
 			if stale {
 				// The state before any root was absorbed.
 				outputs := r.public(f.b.g.Outputs)
-				w.Sponge = p.Statement(f.key.Digest, f.in, outputs).Fork(0)
+				w.Sponge = proof.NewHeader(f.key, p).Statement(f.in, outputs).Fork(0)
 			}
 			return reduce.NewUncheckedProver(ctx, w, b)
 		}

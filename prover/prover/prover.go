@@ -163,7 +163,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 	if (p.FixedTree() != nil) != (fixed != nil) {
 		return nil, errors.New("the commitment to the weights does not belong to the key")
 	}
-	if fixed != nil && fixed.Root() != key.Root {
+	if fixed != nil && fixed.Root() != key.FixedTree().Root {
 		return nil, errors.New("the commitment to the weights is not the key's")
 	}
 	r := newRun(ctx, key, p, fixed, wit, opts)
@@ -236,7 +236,8 @@ func (r *run) step(ph Phase, done, total int) error {
 func (r *run) prove(w io.Writer) error {
 	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	out, err := proof.NewWriter(w, proof.NewHeader(r.key, r.plan), r.plan.Frames)
+	header := proof.NewHeader(r.key, r.plan)
+	out, err := proof.NewWriter(w, header, r.plan.Frames)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (r *run) prove(w io.Writer) error {
 	var main *transcript.Sponge
 	var public, committed error
 	parallel.Do(func() { committed = r.commit() }, func() {
-		main = r.plan.Statement(r.key.Digest, inputs, outputs)
+		main = header.Statement(inputs, outputs)
 		public = out.WritePublic(g, inputs, outputs)
 	})
 	if err := cmp.Or(public, committed); err != nil {

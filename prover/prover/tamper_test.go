@@ -282,7 +282,7 @@ func replayedFrames(t *testing.T, suite hash.Suite) {
 // TestAnotherModel: a proof does not verify under the key of a model that
 // differs in one weight, one constant, its security, or its hash suite.
 func TestAnotherModel(t *testing.T) {
-	sec := proof.Security{TargetBits: 60, GrindBits: 4}
+	sec := proof.Security{TargetBits: 60, GrindBits: 4, Hash: hash.Poseidon2}
 	make := func(change func(b *builder), sec proof.Security) proved {
 		b := small(rand.New(rand.NewPCG(9, 9)))
 		change(b)
@@ -293,8 +293,8 @@ func TestAnotherModel(t *testing.T) {
 	others := []proved{
 		make(func(b *builder) { b.edit(1)[0]++ }, sec),
 		make(func(b *builder) { b.g.Steps[0].Acc.Const++ }, sec),
-		make(func(b *builder) {}, proof.Security{TargetBits: 61, GrindBits: 4}),
-		make(func(b *builder) {}, proof.Security{TargetBits: 60, GrindBits: 4, Hash: hash.Blake3}),
+		make(func(b *builder) {}, proof.Security{TargetBits: 61, GrindBits: 4, Hash: hash.Poseidon2}),
+		make(func(b *builder) {}, proof.Security{TargetBits: 60, GrindBits: 4}),
 	}
 	for i, o := range others {
 		if _, err := verifier.Verify(o.key, bytes.NewReader(p.proof)); err == nil {

@@ -87,7 +87,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	var planErr error
 	parallel.Do(
 		func() { v.plan, planErr = key.PlanOf(header) },
-		func() { err = v.statement(g, key.ChoiceOf(header)) },
+		func() { err = v.statement(g) },
 	)
 	if planErr != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, planErr)
@@ -135,20 +135,20 @@ type verification struct {
 }
 
 // statement reads the public values of a circuit and starts the transcript with them.
-func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error) {
+func (v *verification) statement(g *model.Graph) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
 	}
 	if err := v.key.CheckStatement(g.Instance.Sizes, v.inputs); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	v.main = plan.Statement(v.key.Security.Hash, v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
+	v.main = v.in.Header().Statement(v.inputs, v.outputs)
 	return nil
 }
 
 // written checks the generated text against the logits, if the key is one for generated text.
 func (v *verification) written(by *Sampling) (*Written, error) {
-	t := v.key.Text
+	t := v.key.Text()
 	if t == nil || !t.Generates {
 		return nil, nil
 	}
@@ -194,7 +194,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	v.roots = make([]hash.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
 		if v.plan.Trees[i].Fixed {
-			v.roots[i] = v.key.Root
+			v.roots[i] = v.key.FixedTree().Root
 		} else {
 			v.roots[i] = r.Digest()
 		}

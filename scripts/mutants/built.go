@@ -296,10 +296,10 @@ func oneRow() *schema.Graph {
 // line is the key, with an honest proof if there is one.
 func (b *built) line() *line {
 	key := &schema.Key{Graph: b.graph, Security: &schema.Security{TargetBits: 20, GrindBits: 8}}
-	if b.run != nil {
-		key.Text = b.run.text
+	if b.run != nil && b.run.text != nil {
+		key.Texts = []*schema.Text{b.run.text}
 	}
-	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion), key)
+	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version), key)
 	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
 	of, rng := &golden.Case{}, rand.New(rand.NewPCG(1, 2))
 	if b.run != nil {

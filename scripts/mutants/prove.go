@@ -51,7 +51,7 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	if err != nil {
 		return nil
 	}
-	if own.Text, own.Source = key.Text, key.Source; own.SetText(own.Text) != nil {
+	if own.Source = key.Source; own.SetText(key.Text()) != nil {
 		return nil
 	}
 	what = "proving it"

@@ -36,7 +36,7 @@ var shapes = []struct {
 	{"a range", (*mutation).rangeOf},
 	{"a constant by formula", (*mutation).formula},
 	{"a text", (*mutation).text},
-	{"a limb of the root", (*mutation).root},
+	{"a limb of the root", (*mutation).trees},
 	{"codes", (*mutation).codes},
 }
 
@@ -663,20 +663,36 @@ func (m *mutation) formula() bool {
 }
 
 func (m *mutation) text() bool {
-	if m.key.Text == nil && m.rng.IntN(4) > 0 {
+	if len(m.key.Texts) == 0 && m.rng.IntN(4) > 0 {
 		return false
 	}
-	m.key.Text = &schema.Text{Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)], Writes: schema.Enum(m.rng.IntN(3))}
+	m.key.Texts = nil
+	for range 1 + m.rng.IntN(5)/4 {
+		m.key.Texts = append(m.key.Texts, &schema.Text{
+			Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)],
+			Writes: schema.Enum(m.rng.IntN(3)), Template: bytes32[m.rng.IntN(len(bytes32))],
+		})
+	}
 	return true
 }
 
 var bytes32 = [][]byte{nil, make([]byte, 32), []byte("0123456789abcdef0123456789abcdef"), []byte("short")}
 
-func (m *mutation) root() bool {
-	if len(m.key.Root) < 4 {
+func (m *mutation) trees() bool {
+	if len(m.key.Trees) == 0 {
 		return false
 	}
-	copy(m.key.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
+	switch t := m.key.Trees[0]; m.rng.IntN(4) {
+	case 0:
+		m.key.Trees = append(m.key.Trees, t)
+	case 1:
+		t.RowVars = uint32(m.one(0, 1, 29, 30, 1<<31))
+	default:
+		if len(t.Root) < 4 {
+			return false
+		}
+		copy(t.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
+	}
 	return true
 }
 

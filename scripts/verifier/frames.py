@@ -8,10 +8,10 @@ from .circuit import Circuit, with_sizes
 from .errors import require
 from .multilinear import size
 from .protobuf import decode, read_varint
+from .key import VERSION
 from .schema import Frame, Header, Public
 
 MAGIC = b"PM.prf\r\n"
-VERSION = 3
 FRAME_BYTES = 64 << 20  # or the bytes of the public values
 VALUE_BYTES = 5  # of a public value at most
 HEADER_BYTES = 4096
@@ -21,8 +21,9 @@ MOST_CHUNK_ENTRIES = 1 << 27
 
 @dataclass
 class Proof:
-    """The parts of a proof file. All but the first three are streams."""
+    """The parts of a proof file. All but the first four are streams."""
     header: Header
+    head: bytes  # the header's frame
     circuit: Circuit
     public: Public
     commitments: bytes
@@ -37,7 +38,8 @@ def read(data, vk):
     require(data[:8] == MAGIC, "this is not a proof")
     length, position = read_varint(data, 8)
     require(length <= HEADER_BYTES and position + length <= len(data), "the header is too long or cut off")
-    header = decode(Frame, data[position:position + length]).header
+    head = data[position:position + length]
+    header = decode(Frame, head).header
     require(header is not None, "the proof does not begin with a header")
     circuit = _circuit(header, vk)
     values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + vk.graph.outputs)
@@ -46,13 +48,14 @@ def read(data, vk):
     require([name for name, _ in found] == names, "the proof does not have the frames that are due")
     _, public, commitments, *chunks, io, opening = (content for _, content in found)
     require([c.index for c in chunks] == list(range(len(circuit.steps))), "the chunks are out of order")
-    return Proof(header, circuit, public, commitments, [c.body for c in chunks], io, opening)
+    return Proof(header, head, circuit, public, commitments, [c.body for c in chunks], io, opening)
 
 
 def _circuit(header, vk):
     """The circuit that the proof is about: the key's for the header's sizes."""
     require(header.version == VERSION, "the proof has another version")
     require(header.key == vk.commitment, "the proof is for another key")
+    require(header.hash == vk.security.hash, "the proof and its key are hashed in different ways")
     require(len(header.levels) <= MOST_LEVELS, "the header has too many levels")
     require(header.chunk_entries <= MOST_CHUNK_ENTRIES, "the header's chunks are too large")
     sized = with_sizes(vk.graph, header.sizes)

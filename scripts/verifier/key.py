@@ -12,7 +12,7 @@ from .schema import FIXED, Graph, Key, Security
 from .suites import SUITES
 
 MAGIC = b"PM.key\r\n"
-VERSION = 2
+VERSION = 4  # of keys and proofs
 MOST_BYTES = 32 << 20
 MOST_FILES = 1 << 16
 MOST_RANGES = 3 << 20
@@ -27,8 +27,8 @@ class VerifyingKey:
     commitment: bytes  # the key digest
     graph: Graph  # a template, if it has free dimensions
     security: Security
-    root: tuple  # digest of the fixed tensors' tree, empty without any
-    row_vars: int  # log2 of the length of its rows
+    root: tuple  # digest of the fixed tensors' tree, None without any
+    row_vars: int  # log2 of the length of its rows, 0 without any
     text: object = None  # what tokens mean, None for other models
 
 
@@ -41,22 +41,26 @@ def read(data):
     require(key.graph and key.security, "the key lacks its graph or its security")
     circuit.check_free(key.graph)
     graph.check(circuit.with_sizes(key.graph, [1] * len(key.graph.free)))
-    security, root = key.security, _digest(key.root, SUITES[key.security.hash])
+    security = key.security
     require(0 < security.target_bits <= MOST_TARGET, f"the key wants {security.target_bits} bits of security")
     require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
     fixed = any(t.kind == FIXED for t in key.graph.tensors)
-    require(fixed == bool(root), "the key's root does not go with its fixed tensors")
-    require(0 < key.row_vars <= MOST_ROW_VARS if fixed else key.row_vars == 0, "the length of the key's rows")
+    require(len(key.trees) == fixed, "the key's trees do not go with its fixed tensors")
+    root, row_vars = None, 0
+    for tree in key.trees:
+        root, row_vars = _digest(tree.root, SUITES[security.hash]), tree.row_vars
+        require(0 < row_vars <= MOST_ROW_VARS, "the length of the key's rows")
     if key.source is not None:
         _check_source(key.source)
-    if key.text is not None:
-        _check_text(key.text, key.graph)
+    require(len(key.texts) <= 1, "the key has several texts")
+    for text in key.texts:
+        _check_text(text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
-    return VerifyingKey(commitment, key.graph, security, root, key.row_vars, key.text)
+    return VerifyingKey(commitment, key.graph, security, root, row_vars, key.texts[0] if key.texts else None)
 
 
 def _digest(data, suite):
-    require(len(data) in (0, 32), "the key's root is not a digest")
+    require(len(data) == 32, "the key's root is not a digest")
     words = struct.unpack(f"<{len(data) // 4}I", data)
     suite.check_digest(words, "the key's root")
     return words
@@ -64,7 +68,8 @@ def _digest(data, suite):
 
 def _check_text(text, graph):
     """What tokens mean."""
-    require(len(text.tokenizer) in (0, 32) and (not text.tokenizer or any(text.tokenizer)), "text: its tokenizer")
+    for digest in text.tokenizer, text.template:
+        require(len(digest) in (0, 32) and (not digest or any(digest)), "text: a digest")
     require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
             "text: the tokens that end one")
     indexes = circuit.wired(graph)

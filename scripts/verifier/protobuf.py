@@ -1,7 +1,8 @@
 """Canonical protobuf (docs/proof-format.md, "Canonical protobuf").
 
 A message is a dataclass whose fields come from the functions below, by
-increasing number; decode reads it and refuses every encoding but one.
+increasing number; decode reads it and refuses every encoding but one. "later" of a
+class are the numbers and names of fields that a later version may have.
 """
 
 import dataclasses
@@ -154,6 +155,8 @@ def _decode(cls, data, budget):
     while position < len(data):
         tag, position = read_varint(data, position)
         number, wire = tag >> 3, tag & 7
+        later = getattr(cls, "later", {})
+        require(number not in later, f"{cls.__name__}.{later.get(number)}: a field of a later version")
         require(number in _kinds(cls), f"{cls.__name__}: unknown field {number}")
         name, kind = _kinds(cls)[number]
         require(wire == kind.wire, f"{cls.__name__}.{name}: wire type {wire}")

@@ -161,22 +161,36 @@ class Source:
     ranges: list = pb.packed_uint32(8)
     formats: list = pb.packed_uint32(9)
 
+    later = {10: "salted"}
+
 
 @dataclass
 class Text:
     tokenizer: bytes = pb.binary(1)
     ends: list = pb.packed_uint32(2)
     writes: int = pb.enum(3, 2)
+    template: bytes = pb.binary(4)
+
+    later = {5: "vocabulary", 6: "input", 7: "positions", 8: "logits"}
+
+
+@dataclass
+class Tree:
+    root: bytes = pb.binary(1)
+    row_vars: int = pb.uint32(2)
+
+    later = {3: "size", 4: "tail_log", 5: "kind", 6: "subject", 7: "spans"}
 
 
 @dataclass
 class Key:
     graph: Graph = pb.message(1, Graph)
-    root: bytes = pb.binary(2)
     security: Security = pb.message(3, Security)
-    row_vars: int = pb.uint32(4)
     source: Source = pb.message(5, Source)
-    text: Text = pb.message(6, Text)
+    texts: list = pb.messages(6, Text)
+    trees: list = pb.messages(9, Tree)
+
+    later = {8: "log_blowup", 10: "hiding"}
 
 
 @dataclass
@@ -199,6 +213,9 @@ class Header:
     chunk_entries: int = pb.uint64(4)
     row_vars: int = pb.uint32(5)
     levels: list = pb.messages(6, Level)
+    hash: int = pb.enum(7, 2)
+
+    later = {8: "trees", 9: "tail_log", 10: "hidden_inputs", 11: "hidden_outputs", 12: "reveals", 13: "texts"}
 
 
 @dataclass

@@ -3,4 +3,4 @@
 from . import blake3
 from .merkle import Poseidon2
 
-SUITES = (Poseidon2, blake3.Suite)
+SUITES = (blake3.Suite, Poseidon2)

@@ -18,7 +18,7 @@ from .stream import Stream
 from .suites import SUITES
 from .whir import Opening
 
-PROTOCOL = b"prove-model protocol 3"
+PROTOCOL = b"prove-model protocol 4"
 LONG_TENSOR = 2**11  # entries, beyond which the digests of columns are absorbed
 COLUMNS = 128
 DEEPEST = 5 * MOST_NESTED + 1000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -103,8 +103,7 @@ class Verifier:
     def _start(self):
         main = self.suite.transcript("main", self.trace)
         main.absorb_bytes(PROTOCOL)
-        main.absorb_bytes(self.vk.commitment)
-        self._absorb_header(main)
+        main.absorb_bytes(self.proof.head)
         for tensors in (self.inputs, self.outputs):
             main.absorb_integer(len(tensors))
             for entries in tensors:
@@ -119,14 +118,6 @@ class Verifier:
             tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
         stream.end()
         return main
-
-    def _absorb_header(self, main):
-        header = self.proof.header
-        numbers = [len(header.sizes), *header.sizes, header.chunk_entries, header.row_vars, len(header.levels)]
-        for level in header.levels:
-            numbers += vars(level).values()
-        for n in numbers:
-            main.absorb_integer(n)
 
     def _fork(self, main, index, data, name):
         public = dict(zip(self.vk.graph.inputs, self.inputs))

@@ -42,7 +42,7 @@ var errTokenizer = errors.New("the tokenizer is not the one of the key")
 // textOf is what a proof states of a text, nil if its key is not a language model's. A tokenizer
 // that is given must be the key's.
 func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) (*Text, error) {
-	text := key.Text
+	text := key.Text()
 	switch {
 	case text == nil && (drawn != nil || file != nil):
 		return nil, fmt.Errorf("%w: its key is not a language model's", verifier.ErrInvalid)

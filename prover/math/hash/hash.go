@@ -13,23 +13,23 @@ import (
 type Suite uint8
 
 const (
-	// Poseidon2 hashes with the permutation Poseidon2 over F.
-	Poseidon2 Suite = iota
 	// Blake3 hashes with BLAKE3.
-	Blake3
+	Blake3 Suite = iota
+	// Poseidon2 hashes with the permutation Poseidon2 over F.
+	Poseidon2
 	suites
 )
 
 // All lists the suites.
-func All() []Suite { return []Suite{Poseidon2, Blake3} }
+func All() []Suite { return []Suite{Blake3, Poseidon2} }
 
-// String returns "poseidon2" or "blake3".
+// String returns "blake3" or "poseidon2".
 func (s Suite) String() string {
 	switch s {
-	case Poseidon2:
-		return "poseidon2"
 	case Blake3:
 		return "blake3"
+	case Poseidon2:
+		return "poseidon2"
 	}
 	return fmt.Sprintf("Suite(%d)", uint8(s))
 }
@@ -44,7 +44,7 @@ func Parse(name string) (Suite, error) {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown hash suite %q: want poseidon2 or blake3", name)
+	return 0, fmt.Errorf("unknown hash suite %q: want blake3 or poseidon2", name)
 }
 
 // Digest is a digest of any suite: 32 bytes as little-endian words. Those of poseidon2 are elements of F.
@@ -76,7 +76,7 @@ type suite interface {
 	try(w *Work, first uint64, n int) (uint64, bool)
 }
 
-var all = [suites]suite{poseidon2Suite{}, blake3Suite{}}
+var all = [suites]suite{blake3Suite{}, poseidon2Suite{}}
 
 // RowsAtOnce is how many rows of a matrix one step of hashing takes: Columns come in multiples of it.
 func (s Suite) RowsAtOnce() int { return all[s].rowsAtOnce() }

@@ -46,6 +46,17 @@ func (f *field) AppendHead(b []byte, n int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, f.tag), uint64(n))
 }
 
+// ErrReserved is wrapped by Decode's error for a field that is [Reserved].
+var ErrReserved = errors.New("is a field that this release of prove-model does not read, and a later one may")
+
+// Reserved is a field of a later version of the program: a message that has it cannot be understood without it, and is refused.
+// The number is not free for another field.
+func Reserved[T any](number int, name string) Field[T] {
+	f := newField(FieldSpec{Number: number, Name: name, Reserved: true})
+	f.append = func(b []byte, _ any) []byte { return b }
+	return Field[T]{*f}
+}
+
 // Needed returns the field with a check where it is absent. An absent message is then an error, and an
 // absent number or absent bytes are stored and checked as if 0 or no bytes were there.
 func (f Field[T]) Needed() Field[T] {

@@ -120,6 +120,9 @@ func (m *table) decode(d *decoder, b []byte, t any) bool {
 			return d.fail(fmt.Errorf("unknown field %d", tag>>3))
 		}
 		f := &m.fields[tag>>3]
+		if f.Reserved {
+			return d.failAt(f.Name, ErrReserved)
+		}
 		if tag != f.tag {
 			return d.failAt(f.Name, fmt.Errorf("wire type %d", tag&7))
 		}

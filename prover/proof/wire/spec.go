@@ -11,6 +11,8 @@ type FieldSpec struct {
 	Oneof    string              // of which it is a member; "" for none
 	Values   int                 // of an enumeration
 	Message  func() *MessageSpec // nil unless it is one
+	// Reserved says that the number and the name are kept for a field that a message cannot have yet: the rest is unset.
+	Reserved bool
 }
 
 // A MessageSpec is what a schema says of a type of messages.

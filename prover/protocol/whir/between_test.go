@@ -223,7 +223,7 @@ func TestBetweenJohnson(t *testing.T) {
 	const rowVars, fold, blowup = 6, 3, 4
 	for queries := 1; queries <= 3; queries++ {
 		params := &soundness.Params{
-			Config: soundness.Config{TargetBits: 1, LogBlowup: 2, Mode: soundness.Johnson},
+			Config: soundness.Config{TargetBits: 1, LogBlowup: 2, Hash: hash.Poseidon2, Mode: soundness.Johnson},
 			Levels: []soundness.Level{
 				{FoldVars: 1, RowVars: rowVars, LogBlowup: 2, Queries: 2},
 				{FoldVars: fold, RowVars: rowVars - fold, LogBlowup: blowup, Multiplicity: 3, OutOfDomain: 1, Queries: queries},

@@ -62,7 +62,7 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     grind_bits: int
     security_bits: int
     soundness: Literal["unique", "johnson"]
-    hash: Literal["poseidon2", "blake3"]
+    hash: Literal["blake3", "poseidon2"]
 
 
 class ProveOptions(CommitOptions, total=False):
