@@ -122,6 +122,12 @@ type Config struct {
 	// 0: all cores
 	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
+	// an answer of a server with its receipt, or the receipt alone
+	Receipt string `mapstructure:"receipt" file:"read" group:"prove" usage:"{file} of a server's answer, or of its receipt, that the proof must be about"`
+	// what the answer answers
+	Request string `mapstructure:"request" file:"read" group:"prove" usage:"{file} of the request that was answered, its very bytes"`
+	// Ed25519, base64
+	ReceiptKey string `mapstructure:"receipt-key" group:"prove" usage:"{base64} of the public key of the server that must have signed the receipt"`
 	// address that a server listens on
 	Listen string `mapstructure:"listen" group:"server" usage:"{address} and port to listen on; port 0 is any that is free"`
 	// folder of a server's store

@@ -317,14 +317,14 @@ func ofModel(all config.Config, m *config.Config) config.Config {
 // openModels opens the device and commits to all models, one after the other. end releases them.
 func openModels(ctx context.Context, cmd *cobra.Command, cfg *config.Config, sources []source) (list []*models.Model, end func(), err error) {
 	var ends []func()
-	end = func() {
+	release := func() {
 		for i := len(ends) - 1; i >= 0; i-- {
 			ends[i]()
 		}
 	}
 	defer func() {
 		if err != nil {
-			end()
+			release()
 		}
 	}()
 	ph := progress(cmd, cfg)
@@ -346,5 +346,5 @@ func openModels(ctx context.Context, cmd *cobra.Command, cfg *config.Config, sou
 		ends = append(ends, m.Close)
 		list = append(list, m)
 	}
-	return list, end, nil
+	return list, release, nil
 }

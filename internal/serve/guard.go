@@ -112,8 +112,6 @@ func (l *limits) wait(who string) int {
 // handler answers a request, or returns what is wrong with it.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-type ownerKey struct{}
-
 // guarded has a handler answer those who may ask, as often as they may.
 func (s *Server) guarded(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +144,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) error {
 // ownerOf is whose request it is, "" without keys.
 func ownerOf(r *http.Request) string { return noteOf(r).owner }
 
-// ready refuses requests that models are needed for while there are none.
+// serving refuses requests that models are needed for while there are none.
 func (s *Server) serving() error {
 	if s.draining.Load() || !s.ready.Load() {
 		return &apiError{Status: http.StatusServiceUnavailable, Retry: 5, Type: serverError, Code: "not_ready", Message: "the server is starting or stopping: try again later"}

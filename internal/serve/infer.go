@@ -1,11 +1,8 @@
 package serve
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 
@@ -13,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
 // tensorInfo is an input or an output in the Open Inference Protocol.
@@ -68,80 +66,6 @@ func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// inferInput is an array of a request.
-type inferInput struct {
-	Name       string          `json:"name"`
-	Shape      []int           `json:"shape"`
-	Datatype   string          `json:"datatype"`
-	Data       json.RawMessage `json:"data"`
-	Parameters map[string]any  `json:"parameters"`
-}
-
-// types are the datatypes that inputs may have, with whether they are whole numbers, and their range.
-var types = map[string]struct {
-	whole    bool
-	min, max float64
-}{
-	"FP64": {false, -math.MaxFloat64, math.MaxFloat64}, "FP32": {false, -math.MaxFloat32, math.MaxFloat32},
-	"BOOL": {true, 0, 1}, "UINT8": {true, 0, math.MaxUint8}, "INT8": {true, math.MinInt8, math.MaxInt8}, "UINT16": {true, 0, math.MaxUint16},
-	"INT16": {true, math.MinInt16, math.MaxInt16}, "INT32": {true, math.MinInt32, math.MaxInt32}, "UINT32": {true, 0, math.MaxUint32},
-	"INT64": {true, -(1 << 53), 1 << 53}, "UINT64": {true, 0, 1 << 53},
-}
-
-// values reads the numbers of an array, nested or not.
-func (in *inferInput) values() ([]float64, error) {
-	t, ok := types[in.Datatype]
-	if !ok {
-		return nil, fmt.Errorf("input %s has the datatype %s, which is not supported", short(in.Name), short(in.Datatype))
-	}
-	if len(in.Parameters) > 0 {
-		return nil, fmt.Errorf("input %s has parameters, which are not supported: its data is in the request, as JSON", short(in.Name))
-	}
-	d := json.NewDecoder(bytes.NewReader(in.Data))
-	var out []float64
-	for d.More() || d.InputOffset() < int64(len(in.Data)) {
-		token, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("input %s: its data is no list of numbers", short(in.Name))
-		}
-		var v float64
-		switch x := token.(type) {
-		case json.Delim:
-			if x != '[' && x != ']' {
-				return nil, fmt.Errorf("input %s: its data is no list of numbers", short(in.Name))
-			}
-			continue
-		case bool:
-			if x {
-				v = 1
-			}
-		case float64:
-			v = x
-		default:
-			return nil, fmt.Errorf("input %s: its data is no list of numbers", short(in.Name))
-		}
-		if v < t.min || v > t.max || t.whole && v != math.Trunc(v) {
-			return nil, fmt.Errorf("input %s has %v, which is no %s", short(in.Name), v, in.Datatype)
-		}
-		if in.Datatype == "FP32" {
-			v = float64(float32(v))
-		}
-		out = append(out, v)
-	}
-	n := 1
-	for _, size := range in.Shape {
-		if size < 1 || n > len(out) {
-			n = -1
-			break
-		}
-		n *= size
-	}
-	if n != len(out) {
-		return nil, fmt.Errorf("input %s has %d numbers, and its shape is %v", short(in.Name), len(out), in.Shape)
-	}
-	return out, nil
-}
-
 func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	if err := s.serving(); err != nil {
 		return err
@@ -155,7 +79,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var id string
-	var inputs []inferInput
+	var inputs []request.Array
 	var outputs []struct {
 		Name string `json:"name"`
 	}
@@ -168,7 +92,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	rec := &receipt.Receipt{Answer: newID("infer"), Created: now(), Request: bodyDigest(body), Inputs: map[string]string{}, Outputs: map[string]string{}}
 	arrays := make(provemodel.Arrays, len(inputs))
 	for i := range inputs {
-		values, err := inputs[i].values()
+		values, err := inputs[i].Read()
 		if err != nil {
 			return bad("inputs", "invalid_value", err)
 		}

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
 // modelInfo is a model as the API lists it.
@@ -74,25 +74,7 @@ func (s *Server) named(name string) (*models.Model, error) {
 	if m := s.model(name); m != nil {
 		return m, nil
 	}
-	return nil, &apiError{Status: http.StatusNotFound, Type: invalidRequest, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("there is no model %s: /v1/models lists them", short(name))}
-}
-
-// stops are the texts that end an answer: one, or a list.
-type stops []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *stops) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*s = stops{one}
-		return nil
-	}
-	var list []string
-	if err := json.Unmarshal(data, &list); err != nil {
-		return errors.New("want a text or a list of texts")
-	}
-	*s = list
-	return nil
+	return nil, &apiError{Status: http.StatusNotFound, Type: invalidRequest, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("there is no model %s: /v1/models lists them", request.Short(name))}
 }
 
 // mostStops is how many stops a request may have, as in OpenAI's API.
@@ -112,7 +94,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	var temperature, topP *float64
 	var topK, maxTokens *int
 	var given *int64
-	var stop stops
+	var stop request.Stops
 	var options struct {
 		Usage       bool `json:"include_usage"`
 		Obfuscation bool `json:"include_obfuscation"`
@@ -175,35 +157,8 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-// content is a message's text, which may come in parts.
-type content string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *content) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, (*string)(c)) == nil {
-		return nil
-	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return errors.New("the content of a message is a text or a list of parts")
-	}
-	for _, p := range parts {
-		if p.Type != "text" {
-			return fmt.Errorf("a part of a message is of type %s, and only text is supported", short(p.Type))
-		}
-		*c += content(p.Text)
-	}
-	return nil
-}
-
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
-	var messages []struct {
-		Role    string  `json:"role"`
-		Content content `json:"content"`
-	}
+	var messages []request.Message
 	q, err := s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages})
 	if err != nil {
 		return err
@@ -233,42 +188,17 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// prompt is a text, or tokens; OpenAI's API also takes a list of one of these.
-type prompt struct {
-	text *string
-	ids  []int
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *prompt) UnmarshalJSON(data []byte) error {
-	var one string
-	var texts []string
-	var lists [][]int
-	switch {
-	case json.Unmarshal(data, &one) == nil:
-		p.text = &one
-	case json.Unmarshal(data, &p.ids) == nil && len(p.ids) > 0:
-	case json.Unmarshal(data, &texts) == nil && len(texts) == 1:
-		p.text = &texts[0]
-	case json.Unmarshal(data, &lists) == nil && len(lists) == 1:
-		p.ids = lists[0]
-	default:
-		return errors.New("want one text, or the tokens of one")
-	}
-	return nil
-}
-
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
-	var p prompt
+	var p request.Prompt
 	q, err := s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p})
 	if err != nil {
 		return err
 	}
 	switch {
-	case p.text != nil:
-		q.prompt, err = q.model.Encode(*p.text)
-	case p.ids != nil:
-		q.prompt = p.ids
+	case p.Text != nil:
+		q.prompt, err = q.model.Encode(*p.Text)
+	case p.IDs != nil:
+		q.prompt = p.IDs
 	default:
 		return bad("prompt", "missing_required_parameter", errors.New("the request has no prompt"))
 	}

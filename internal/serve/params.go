@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
 func asTimeout(err error, to *net.Error) bool { return errors.As(err, to) && (*to).Timeout() }
@@ -45,15 +47,12 @@ func parameters(data []byte, fields map[string]any) error {
 			continue
 		}
 		if known {
-			return bad(name, "unsupported_value", fmt.Errorf("%s is not supported with this value: leave it out", short(name)))
+			return bad(name, "unsupported_value", fmt.Errorf("%s is not supported with this value: leave it out", request.Short(name)))
 		}
-		return bad(short(name), "unsupported_parameter", fmt.Errorf("%s is not supported", short(name)))
+		return bad(request.Short(name), "unsupported_parameter", fmt.Errorf("%s is not supported", request.Short(name)))
 	}
 	return nil
 }
-
-// short is a name of a request in a message.
-func short(name string) string { return fmt.Sprintf("%.40q", name) }
 
 // wanted says what a member should be, without Go's types.
 func wanted(err error) string {

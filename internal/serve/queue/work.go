@@ -32,9 +32,7 @@ type result struct {
 // Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
 // another worker. lane, held while something is proved, is what several models share. worker is a name for people.
 func (q *Queue) Work(ctx context.Context, commitment, worker string, lane sync.Locker, prove Prover) error {
-	c, err := q.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "prove-" + commitment[:16], FilterSubject: jobs + commitment, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1,
-	})
+	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	if err != nil {
 		return fmt.Errorf("the queue of jobs: %w", err)
 	}
@@ -46,6 +44,13 @@ func (q *Queue) Work(ctx context.Context, commitment, worker string, lane sync.L
 		}
 		return q.work(ctx, m, worker, prove)
 	})
+}
+
+// workers is what all workers of a model read from.
+func (q *Queue) workers(commitment string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: "prove-" + commitment[:16], FilterSubject: jobs + commitment, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1,
+	}
 }
 
 // consume handles the messages of a consumer one at a time. A message whose handler fails comes again, sooner if the context has ended.
