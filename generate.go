@@ -65,8 +65,12 @@ type GenerateOptions struct {
 	// Sampling, if not nil, is the rule by which tokens are drawn from the logits, in place of the likeliest. Prove and Verify are
 	// told it too.
 	Sampling *Sampling
+	// MaxTokens is the most tokens that are written: at most, and for 0, as many as the model was opened for.
+	MaxTokens int
 	// Each, if not nil, is told every token as soon as it is chosen.
 	Each func(token int)
+	// Stop, if not nil, is asked after every token, and ends the text there if it says so.
+	Stop func() bool
 	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again.
 	Pass *Pass
 }
@@ -88,6 +92,13 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	}
 	g := c.quantised.Graph
 	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
+	limit := most
+	if o.MaxTokens != 0 {
+		limit = o.MaxTokens
+	}
+	if limit < 1 || limit > most {
+		return nil, nil, fmt.Errorf("MaxTokens is %d: want 1 to %d, which the model was opened for, or 0 for all", o.MaxTokens, most)
+	}
 	longest := length
 	if c.free() {
 		length, longest = len(prompt)+most, c.quantised.Circuit.Free[0].Bound
@@ -123,7 +134,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 			}
 			w.Ended = slices.Contains(c.language.Ends, token)
 			n := len(w.Tokens)
-			if w.Ended || n == most {
+			if w.Ended || n == limit || o.Stop != nil && o.Stop() {
 				return nil
 			}
 			at := len(prompt) + n - 1

@@ -122,6 +122,47 @@ type Config struct {
 	// 0: all cores
 	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
+	// an answer of a server with its receipt, or the receipt alone
+	Receipt string `mapstructure:"receipt" file:"read" group:"prove" usage:"{file} of a server's answer, or of its receipt, that the proof must be about"`
+	// what the answer answers
+	Request string `mapstructure:"request" file:"read" group:"prove" usage:"{file} of the request that was answered, its very bytes"`
+	// Ed25519, base64
+	ReceiptKey string `mapstructure:"receipt-key" group:"prove" usage:"{base64} of the public key of the server that must have signed the receipt"`
+	// address that a server listens on
+	Listen string `mapstructure:"listen" group:"server" usage:"{address} and port to listen on; port 0 is any that is free"`
+	// folder of a server's store
+	Data string `mapstructure:"data" group:"server" usage:"{folder} of what was answered, of proofs, and of the key that receipts are signed with"`
+	// file of the keys of an API
+	Keys string `mapstructure:"keys" file:"read" group:"server" usage:"{file} of API keys, a name and a key on each line; requests must have one (default: everybody may ask)"`
+	// ProveAll, ProveRequested, or a share from 0 to 1
+	Prove string `mapstructure:"prove" group:"server" usage:"{which} answers are proved: all, requested (those for which a request asks, then or later), or a share of them such as 0.1, at random"`
+	// certificate and key of TLS; both or none
+	TLSCert string `mapstructure:"tls-cert" file:"read" group:"server" usage:"PEM {file} of the certificate with which HTTPS is spoken"`
+	TLSKey  string `mapstructure:"tls-key" file:"read" group:"server" usage:"PEM {file} of its private key"`
+	// of a request, in [0.001, 1024]
+	MaxBodyMB float64 `mapstructure:"max-body-mb" group:"server" range:"0.001..1024" usage:"most {MB} of a request"`
+	// jobs that wait, in [1, 1e6]
+	MaxQueue int `mapstructure:"max-queue" group:"server" range:"1..1000000" usage:"most proofs, a {number}, that may wait: more answers are refused until some are made"`
+	// requests a minute of each key; 0: any number
+	Rate float64 `mapstructure:"rate" group:"server" range:"0.01..1000000" unset:"ok" usage:"most requests, a {number}, a minute of each API key, or of each address where there are no keys (default: any number)"`
+	// answers at once; 0: as many as threads
+	Parallel int `mapstructure:"parallel" group:"server" range:"0..1024" usage:"most answers, a {number}, that are computed at once (default: as many as there are threads)"`
+	// proofs at once of this process
+	Workers int `mapstructure:"workers" group:"server" range:"0..64" usage:"{number} of proofs that this process makes at once; 0 leaves them to others of the cluster"`
+	// where records of proofs are posted
+	Webhook string `mapstructure:"webhook" group:"server" usage:"{URL} to which the record of each proof is posted when it is done"`
+	// that proofs are kept; 0: always
+	KeepHours float64 `mapstructure:"keep-hours" group:"server" range:"0.01..1000000" unset:"ok" usage:"{hours} for which jobs and proofs are kept (default: always)"`
+	// NATS servers, with commas; empty: one of the process's own
+	Cluster string `mapstructure:"cluster" group:"server" usage:"{URL} of the NATS servers with JetStream that several processes share, nats:// or tls://, with commas (default: a store of this process's own)"`
+	// what the cluster asks of its clients
+	ClusterCreds string `mapstructure:"cluster-creds" file:"read" group:"server" usage:"{file} of credentials for the cluster, as nsc writes it"`
+	ClusterCA    string `mapstructure:"cluster-ca" file:"read" group:"server" usage:"PEM {file} of certificates that the cluster's are signed with (default: those of the system)"`
+	ClusterCert  string `mapstructure:"cluster-cert" file:"read" group:"server" usage:"PEM {file} of the certificate that the cluster knows this process by"`
+	ClusterKey   string `mapstructure:"cluster-key" file:"read" group:"server" usage:"PEM {file} of its private key"`
+	// of everything stored, on so many servers of the cluster
+	Replicas int `mapstructure:"replicas" group:"server" range:"1..5" usage:"{number} of servers of the cluster on which everything is stored"`
+
 	// of the random input
 	Seed    int64 `mapstructure:"seed" group:"prove" usage:"seed {number} of the random input, or of the tokens that are drawn"`
 	NoCache bool  `mapstructure:"no-cache" group:"files" usage:"neither read nor write cached model commitments"`
@@ -163,6 +204,27 @@ const (
 	HashPoseidon2 = "poseidon2"
 )
 
+// Values of Prove, beside shares.
+const (
+	ProveAll       = "all"
+	ProveRequested = "requested"
+)
+
+// ProveShare is the share of answers that are proved without being asked for.
+func (c *Config) ProveShare() (float64, error) {
+	switch c.Prove {
+	case ProveAll:
+		return 1, nil
+	case ProveRequested:
+		return 0, nil
+	}
+	share, err := strconv.ParseFloat(c.Prove, 64)
+	if err != nil || !(share >= 0 && share <= 1) {
+		return 0, fmt.Errorf("--prove %q: want all, requested, or a number from 0 to 1", c.Prove)
+	}
+	return share, nil
+}
+
 // Values of GPU.
 const (
 	GPUOff     = "off"
@@ -186,6 +248,13 @@ func Default() Config {
 		GPUThreshold: -1,
 		GPUStreams:   8,
 		CPUWorkers:   1,
+		Listen:       "127.0.0.1:8080",
+		Data:         "prove-model.data",
+		Prove:        ProveAll,
+		MaxBodyMB:    16,
+		MaxQueue:     1000,
+		Workers:      1,
+		Replicas:     1,
 		Seed:         1,
 	}
 }
@@ -253,6 +322,15 @@ func (c *Config) validate() error {
 	}
 	if _, err := c.Dims(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := c.ProveShare(); err != nil {
+		errs = append(errs, err)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		errs = append(errs, errors.New("--tls-cert and --tls-key go together"))
+	}
+	if (c.ClusterCert == "") != (c.ClusterKey == "") {
+		errs = append(errs, errors.New("--cluster-cert and --cluster-key go together"))
 	}
 	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)

@@ -114,7 +114,7 @@ const ours, inGroup = "setting", "group"
 
 // groups are the parts of the help, in order, with their headings.
 var groups = [][2]string{
-	{"prove", "What to prove"}, {"accuracy", "Accuracy"}, {"machine", "Machine"}, {"files", "Files and printing"}, {"experts", "For experts"}, {"", "Other"},
+	{"prove", "What to prove"}, {"accuracy", "Accuracy"}, {"server", "Server"}, {"machine", "Machine"}, {"files", "Files and printing"}, {"experts", "For experts"}, {"", "Other"},
 }
 
 // Help lists flags by their groups.

@@ -36,6 +36,10 @@ Each token that the model wrote must be the likeliest; where they were drawn,
 --seed, --temperature, --top-k and --top-p, as they were for the proof, draw them
 again from the proved logits, and must give the same.
 
+With --receipt the proof must be that of a server's answer, whose file, or whose
+receipt alone, is given; what it says of drawing is taken from there. --request adds
+what was asked, and --receipt-key the server's public key.
+
 That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: noArgs,
@@ -58,7 +62,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
@@ -69,7 +73,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "commitment", "prompt", "text", "tokenizer"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "prompt", "text", "tokenizer"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -93,8 +97,10 @@ type verified struct {
 	Saturated []statement.Saturation `json:"saturated,omitempty"`
 	*proven
 	security
-	ProofBytes int64   `json:"proof_bytes,omitempty"`
-	Seconds    float64 `json:"seconds"`
+	// Receipt is what the answer's receipt says, with --receipt.
+	Receipt    *receiptSaid `json:"receipt,omitempty"`
+	ProofBytes int64        `json:"proof_bytes,omitempty"`
+	Seconds    float64      `json:"seconds"`
 
 	strength soundness.Strength
 }
@@ -107,6 +113,18 @@ func verify(cfg *config.Config) (*verified, error) {
 		return nil, job.WithHint(errors.New("verify needs a proof and a key"), "prove-model verify --proof x.proof --vk x.vk")
 	}
 	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
+	answer, err := readAnswer(cfg)
+	if err == nil && answer != nil {
+		if opts.Sampling, err = answer.sampling(); err == nil {
+			opts.Input, err = answer.inputs()
+		}
+	}
+	if errors.Is(err, provemodel.ErrInvalid) {
+		return &verified{Reason: plain(err)}, err
+	}
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Commitment != "" {
 		c, err := provemodel.ParseCommitment(cfg.Commitment)
 		if err != nil {
@@ -121,7 +139,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		}
 		opts.Input = input
 	}
-	if !cfg.JSON {
+	if !cfg.JSON && answer == nil {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	if cfg.Cert != "" {
@@ -156,6 +174,10 @@ func verify(cfg *config.Config) (*verified, error) {
 	if err == nil {
 		text, err = readText(cfg, s, tokens)
 	}
+	var said *receiptSaid
+	if err == nil && answer != nil {
+		said, err = answer.hold(cfg, s, tokens)
+	}
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verified{Reason: reason(cfg, err)}, err
 	}
@@ -165,7 +187,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	return &verified{
 		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
-		proven: text,
+		proven: text, Receipt: said,
 	}, nil
 }
 
@@ -234,6 +256,7 @@ func (v *verified) print(w io.Writer) {
 		printTensor(w, "to", out)
 	}
 	v.proven.print(w)
+	v.Receipt.print(w)
 	printSaturated(w, v.Saturated)
 	if v.Certified {
 		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")

@@ -40,7 +40,7 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 	case !hf.Is(cfg.Model):
 		return nil, fmt.Errorf("--%s: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", promptFlag(cfg), cfg.Model)
 	}
-	t, err := tokenizer.Open(tokenizerOf(cfg.Model))
+	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
 	if cfg.TokensFile != "" {
 		ids, err := readTokens(cfg.TokensFile)
 		return &Prompt{ids, t}, err // a tokenizer is not needed
@@ -48,7 +48,7 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--prompt: %w", err)
 	}
-	ids, err := encode(cfg, t, tokenizerOf(cfg.Model), nil)
+	ids, err := encode(cfg, t, TokenizerOf(cfg.Model), nil)
 	return &Prompt{ids, t}, err
 }
 
@@ -59,8 +59,8 @@ func promptFlag(cfg *config.Config) string {
 	return "prompt"
 }
 
-// tokenizerOf is where the tokenizer of a model is.
-func tokenizerOf(model string) string {
+// TokenizerOf is where the tokenizer of a model is.
+func TokenizerOf(model string) string {
 	if strings.EqualFold(filepath.Ext(model), ".safetensors") {
 		return filepath.Dir(model)
 	}
@@ -192,7 +192,7 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 		if cfg.Model == "" {
 			return nil, nil
 		}
-		path, asked = tokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Text != ""
+		path, asked = TokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Text != ""
 		if asked && !hf.Is(cfg.Model) {
 			return nil, WithHint(fmt.Errorf("%s comes without a tokenizer", cfg.Model), "name it with --tokenizer FILE")
 		}
@@ -212,7 +212,7 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, error) {
 	from := cfg.Tokenizer
 	if from == "" || cfg.Chat && cfg.Model != "" {
-		from = tokenizerOf(cfg.Model)
+		from = TokenizerOf(cfg.Model)
 	}
 	if cfg.Chat && strings.EqualFold(filepath.Ext(from), ".json") || strings.EqualFold(filepath.Ext(from), ".model") {
 		from = filepath.Dir(from)

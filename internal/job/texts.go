@@ -30,7 +30,7 @@ func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
 	}
 	g := j.Model.Graph()
 	bound := g.Rows(g.Inputs[0].Name) // of the embedding
-	from := tokenizerOf(cfg.Model)
+	from := TokenizerOf(cfg.Model)
 	t := j.tokenizer()
 	if t == nil {
 		if t, err = tokenizer.Open(from); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/story"
 )
 
 // hostile is what a page that puts names into HTML would run.
@@ -72,7 +73,7 @@ func main() {
 			os.Exit(1)
 		}
 	}
-	if err := writeStory(filepath.Join(os.Args[1], "story", "model")); err != nil {
+	if err := story.Write(filepath.Join(os.Args[1], "story", "model")); err != nil {
 		fmt.Fprintln(os.Stderr, "testfiles: story:", err)
 		os.Exit(1)
 	}

@@ -1,4 +1,5 @@
-package main
+// Package story makes a language model that knows one story: small enough for a repository, and its answers are the same on every machine.
+package story
 
 import (
 	"encoding/binary"
@@ -22,9 +23,12 @@ var follows = map[string][]string{
 	".": {" It", "<end>"}, " It": {" lies"}, " lies": {" on"}, " on": {" the"}, " the": {" Seine", " Rhône"}, " Seine": {"!", "."}, " Rhône": {"!"}, "!": {"<end>"},
 }
 
-// writeStory leaves the model in the Hugging Face layout: a Llama whose layers add nothing,
+// template writes a conversation as the story that its messages are.
+const template = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+// Write leaves the model in the Hugging Face layout: a Llama whose layers add nothing,
 // so that the scores after a word are a row of its last matrix.
-func writeStory(folder string) error {
+func Write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -55,6 +59,9 @@ func writeStory(folder string) error {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
 			return err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "chat_template.jinja"), []byte(template), 0o644); err != nil {
+		return err
 	}
 	square := func(entry func(row, column int) float64) []float32 {
 		m := make([]float32, n*n)

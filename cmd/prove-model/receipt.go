@@ -1,0 +1,285 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/request"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// maxAnswer is the most bytes of an answer or a request that is read.
+const maxAnswer = 1 << 30
+
+// answered is an answer of a server: its receipt, and what it says if more than the receipt is given.
+type answered struct {
+	receipt *receipt.Signed
+	text    *string              // of the answer
+	outputs map[string][]float64 // likewise
+	request []byte               // nil if it is not given
+}
+
+// receiptSaid is what a receipt that holds says.
+type receiptSaid struct {
+	Answer    string `json:"answer"`
+	Model     string `json:"model"` // name of the server's
+	PublicKey string `json:"public_key"`
+	Created   int64  `json:"created"` // seconds since 1970
+	// Compared lists what the receipt was held against: text, outputs, request, prompt, inputs.
+	Compared []string `json:"compared"`
+}
+
+// readAnswer reads a receipt, alone or in an answer, and the request if it is given.
+func readAnswer(cfg *config.Config) (*answered, error) {
+	if cfg.Receipt == "" {
+		if cfg.Request != "" || cfg.ReceiptKey != "" {
+			return nil, job.WithHint(errors.New("--request and --receipt-key go with a receipt"), "name it, or the answer that it is in, with --receipt")
+		}
+		return nil, nil
+	}
+	if job.Sampling(cfg) != nil {
+		return nil, errors.New("--seed, --temperature, --top-k and --top-p are in the receipt: leave them out")
+	}
+	data, err := readSmall(cfg.Receipt)
+	if err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	var whole struct {
+		Receipt json.RawMessage `json:"receipt"`
+		Choices []struct {
+			Text    *string `json:"text"`
+			Message *struct {
+				Content *string `json:"content"`
+			} `json:"message"`
+		} `json:"choices"`
+		Outputs json.RawMessage `json:"outputs"`
+	}
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, fmt.Errorf("receipt %s: it is no JSON: %w", cfg.Receipt, err)
+	}
+	a := &answered{}
+	if whole.Receipt != nil {
+		data = whole.Receipt
+		if len(whole.Choices) == 1 {
+			if a.text = whole.Choices[0].Text; whole.Choices[0].Message != nil {
+				a.text = whole.Choices[0].Message.Content
+			}
+		}
+		var list []struct {
+			Name string    `json:"name"`
+			Data []float64 `json:"data"`
+		}
+		if whole.Outputs != nil {
+			if err := json.Unmarshal(whole.Outputs, &list); err != nil {
+				return nil, fmt.Errorf("receipt %s: the outputs of the answer: %w", cfg.Receipt, err)
+			}
+			a.outputs = map[string][]float64{}
+			for _, o := range list {
+				a.outputs[o.Name] = o.Data
+			}
+		}
+	}
+	if a.receipt, err = receipt.Read(data, cfg.ReceiptKey); err != nil {
+		if errors.Is(err, receipt.ErrSignature) {
+			err = fmt.Errorf("%w: %w", provemodel.ErrInvalid, err)
+		}
+		return nil, err
+	}
+	if cfg.Request != "" {
+		if a.request, err = readSmall(cfg.Request); err != nil {
+			return nil, fmt.Errorf("request: %w", err)
+		}
+	}
+	return a, nil
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := job.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxAnswer)
+	}
+	return data, err
+}
+
+// notWhat is the error about a receipt that says something else.
+func notWhat(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{provemodel.ErrInvalid}, args...)...)
+}
+
+// sampling is how the receipt says that tokens were drawn, nil if they were not.
+func (a *answered) sampling() (*provemodel.Sampling, error) {
+	if a.receipt.Text == nil {
+		return nil, nil
+	}
+	return a.receipt.Sampling.Sampling()
+}
+
+// inputs are the arrays of the request, nil if it has none.
+func (a *answered) inputs() (provemodel.Arrays, error) {
+	if a == nil || a.request == nil {
+		return nil, nil
+	}
+	if got := receipt.TextDigest(string(a.request)); got != a.receipt.Request {
+		return nil, notWhat("the receipt is about another request, with the SHA-256 %s", a.receipt.Request)
+	}
+	var body struct {
+		Inputs []request.Array `json:"inputs"`
+	}
+	if err := json.Unmarshal(a.request, &body); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	var out provemodel.Arrays
+	for i := range body.Inputs {
+		values, err := body.Inputs[i].Read()
+		if err != nil {
+			return nil, fmt.Errorf("request: %w", err)
+		}
+		if receipt.Digest(values) != a.receipt.Inputs[body.Inputs[i].Name] {
+			return nil, notWhat("the receipt is about other inputs than the request has")
+		}
+		one := provemodel.Arrays{{Name: body.Inputs[i].Name, Shape: body.Inputs[i].Shape, Values: values}}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// hold compares a proof's statement with the receipt, and the receipt with the rest of the answer. An error that wraps ErrInvalid says that
+// they are not about the same.
+func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*receiptSaid, error) {
+	r := a.receipt
+	said := &receiptSaid{Answer: r.Answer, Model: r.Model, PublicKey: r.PublicKey, Created: r.Created, Compared: []string{}}
+	if r.Commitment != s.Commitment.String() {
+		return nil, notWhat("the receipt is about the model with the commitment %s", r.Commitment)
+	}
+	if a.request != nil {
+		said.Compared = append(said.Compared, "request")
+	}
+	if (r.Text != nil) != (s.Generated != nil) {
+		return nil, notWhat("the receipt is not about what the proof is about")
+	}
+	if r.Text == nil {
+		return said, a.holdArrays(s, said)
+	}
+	if !slices.Equal(r.PromptTokens, s.Generated.Prompt) || !slices.Equal(r.Tokens, s.Generated.Tokens) {
+		return nil, notWhat("the receipt is about another text: its tokens are not those of the proof")
+	}
+	if a.text != nil && receipt.TextDigest(*a.text) != r.AnswerSHA256 {
+		return nil, notWhat("the answer has another text than its receipt says")
+	}
+	if t == nil {
+		return said, nil
+	}
+	text, err := t.After(s.Generated.Prompt, s.Generated.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	if !isBeginning(text, r.AnswerSHA256) {
+		return nil, notWhat("the model wrote another text than the receipt says: %s", ui.Printable(text))
+	}
+	said.Compared = append(said.Compared, "text")
+	if a.request == nil {
+		return said, nil
+	}
+	compared, err := a.holdPrompt(cfg, s.Generated.Prompt, t)
+	if compared {
+		said.Compared = append(said.Compared, "prompt")
+	}
+	return said, err
+}
+
+// isBeginning says whether a text, or a beginning of it, has a SHA-256: an answer ends before the text that was asked to stop it.
+func isBeginning(text, digest string) bool {
+	for n := len(text); n >= 0; n-- {
+		if receipt.TextDigest(text[:n]) == digest {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid) error {
+	for name, digest := range a.receipt.Outputs {
+		at := slices.IndexFunc(s.Outputs, func(o provemodel.Tensor) bool { return o.Name == name })
+		if at < 0 || receipt.Digest(s.Outputs[at].Values) != digest {
+			return notWhat("the receipt has another output %s than the proof", ui.Printable(name))
+		}
+	}
+	for name, values := range a.outputs {
+		if receipt.Digest(values) != a.receipt.Outputs[name] {
+			return notWhat("the answer has another output %s than its receipt says", ui.Printable(name))
+		}
+	}
+	said.Compared = append(said.Compared, "outputs")
+	if a.request != nil { // which verifying has held against the proof
+		said.Compared = append(said.Compared, "inputs")
+	}
+	return nil
+}
+
+// holdPrompt compares the tokens of the prompt with those of the request, if what makes tokens of it is there.
+func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokenizer) (compared bool, err error) {
+	var body struct {
+		Prompt   *request.Prompt   `json:"prompt"`
+		Messages []request.Message `json:"messages"`
+	}
+	if err := json.Unmarshal(a.request, &body); err != nil {
+		return false, fmt.Errorf("request: %w", err)
+	}
+	var want []int
+	switch {
+	case body.Prompt != nil && body.Prompt.Text != nil:
+		if want, err = t.Encode(*body.Prompt.Text); err != nil {
+			return false, err
+		}
+	case body.Prompt != nil:
+		want = body.Prompt.IDs
+	case cfg.Model == "" || body.Messages == nil:
+		return false, nil
+	default:
+		template, err := chat.Open(job.TokenizerOf(cfg.Model))
+		if err != nil {
+			return false, fmt.Errorf("the chat template: %w", err)
+		}
+		list := make([]chat.Message, len(body.Messages))
+		for i, m := range body.Messages {
+			list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
+		}
+		text, err := template.Render(list, true)
+		if err != nil {
+			return false, err
+		}
+		if want, err = t.EncodeChat(text); err != nil {
+			return false, err
+		}
+	}
+	if !slices.Equal(want, ids) {
+		return false, notWhat("the proof is about another prompt than the request has")
+	}
+	return true, nil
+}
+
+func (r *receiptSaid) print(w io.Writer) {
+	if r == nil {
+		return
+	}
+	compared := "the model and the proof alone"
+	if len(r.Compared) > 0 {
+		compared = strings.Join(r.Compared, ", ")
+	}
+	fmt.Fprintf(w, "receipt     of %s, by the server with the public key %s; compared: %s\n", ui.Printable(r.Answer), r.PublicKey, compared)
+}

@@ -1,0 +1,148 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/http"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+)
+
+// proofRef is what an answer says of its proof.
+type proofRef struct {
+	ID         string      `json:"id"`
+	State      queue.State `json:"state"`
+	URL        string      `json:"url"` // path on this server
+	Commitment string      `json:"model_commitment"`
+}
+
+func refOf(r *queue.Record) *proofRef {
+	return &proofRef{r.ID, r.State, "/v1/proofs/" + r.ID, r.Commitment}
+}
+
+// proven is what every answer has beside the answer.
+type proven struct {
+	Proof   *proofRef       `json:"proof"`
+	Receipt *receipt.Signed `json:"receipt"`
+}
+
+// accept stores the job of an answer and signs the receipt. asked says whether the request wants a proof; nil: it says nothing.
+func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (*proven, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), bodyTime)
+	defer cancel()
+	// The coin is tossed when the answer stands.
+	now := mathrand.Float64() < s.opts.Prove
+	if asked != nil {
+		now = *asked
+	}
+	made, err := s.queue.Accept(ctx, j, now)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	noteOf(r).proof = made.ID
+	rec.Model, rec.Commitment, rec.Proof = j.Model, j.Commitment, made.ID
+	signed, err := receipt.Sign(rec, s.signing)
+	if err != nil {
+		return nil, err
+	}
+	return &proven{refOf(made), signed}, nil
+}
+
+// writing is a request to a language model.
+type writing struct {
+	id, object string
+	created    int64
+	body       []byte
+	model      *models.Model
+	prompt     []int
+	maxTokens  int
+	sampling   *provemodel.Sampling
+	stop       []string
+	prove      *bool
+	stream     bool
+	usage      bool // of a stream
+}
+
+// write has the model answer and accepts the job. each is given the parts of the text.
+func (s *Server) write(r *http.Request, q *writing, each func(text string)) (*models.Written, *proven, error) {
+	if err := s.admit(r.Context()); err != nil {
+		return nil, nil, err
+	}
+	release, err := s.slot(r.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := q.model.Write(r.Context(), &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Each: each})
+	release()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.metrics.tokens.WithLabelValues(q.model.Name, "prompt").Add(float64(len(q.prompt)))
+	s.metrics.tokens.WithLabelValues(q.model.Name, "answer").Add(float64(len(w.Tokens)))
+	text := &receipt.Text{AnswerSHA256: receipt.TextDigest(w.Text), PromptTokens: q.prompt, Tokens: w.Tokens, Sampling: receipt.RuleOf(q.sampling)}
+	if t := q.model.Tokenizer; t != nil {
+		d := t.Digest()
+		text.TokenizerSHA256 = hex.EncodeToString(d[:])
+	}
+	p, err := s.accept(r, &queue.Job{
+		Model: q.model.Name, Commitment: q.model.Commitment, Owner: ownerOf(r),
+		Text: &queue.Text{Prompt: q.prompt, Tokens: w.Tokens, Sampling: q.sampling},
+	}, q.prove, &receipt.Receipt{Answer: q.id, Created: q.created, Request: bodyDigest(q.body), Text: text})
+	return w, p, err
+}
+
+func bodyDigest(body []byte) string {
+	d := sha256.Sum256(body)
+	return hex.EncodeToString(d[:])
+}
+
+// newID is a name for an answer.
+func newID(kind string) string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	return kind + "-" + hex.EncodeToString(b[:])
+}
+
+// seed is one for an answer whose request gives none: a whole number that every JSON reader keeps.
+func seed() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return int64(binary.LittleEndian.Uint64(b[:]) >> 11)
+}
+
+// drawing is how tokens are drawn, from the parameters of a request: temperature 0, or none of them, takes the likeliest.
+func drawing(temperature, topP *float64, topK *int, given *int64) (*provemodel.Sampling, error) {
+	if temperature == nil && topP == nil && topK == nil && given == nil || temperature != nil && *temperature == 0 {
+		return nil, nil
+	}
+	rule := &provemodel.Sampling{Temperature: 1, TopP: 1}
+	if temperature != nil {
+		rule.Temperature = *temperature
+	}
+	if topP != nil {
+		rule.TopP = *topP
+	}
+	if topK != nil {
+		rule.TopK = *topK
+	}
+	if given != nil {
+		rule.Seed = *given
+	} else {
+		rule.Seed = seed()
+	}
+	if err := rule.Validate(); err != nil {
+		return nil, errors.New("the request asks for " + err.Error())
+	}
+	return rule, nil
+}
+
+func now() int64 { return time.Now().Unix() }

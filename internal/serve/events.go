@@ -1,0 +1,51 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// events is an answer that is a stream of server-sent events. The first that is sent decides that it is one: until then the answer may
+// be an error.
+type events struct {
+	w       http.ResponseWriter
+	started bool
+	err     error // of the first that could not be sent: the client is away, or too slow
+}
+
+// send sends an event; name may be "".
+func (e *events) send(name string, v any) {
+	data, err := json.Marshal(v)
+	if err == nil {
+		e.raw(name, data)
+	} else if e.err == nil {
+		e.err = err
+	}
+}
+
+func (e *events) raw(name string, data []byte) {
+	if e.err != nil {
+		return
+	}
+	c := http.NewResponseController(e.w)
+	_ = c.SetWriteDeadline(time.Now().Add(bodyTime))
+	if !e.started {
+		e.started = true
+		h := e.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no") // proxies that gather answers would hold tokens back
+		e.w.WriteHeader(http.StatusOK)
+	}
+	if name != "" {
+		_, e.err = fmt.Fprintf(e.w, "event: %s\n", name)
+	}
+	if e.err == nil {
+		_, e.err = fmt.Fprintf(e.w, "data: %s\n\n", data)
+	}
+	if e.err == nil {
+		e.err = c.Flush()
+	}
+}

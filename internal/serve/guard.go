@@ -1,0 +1,194 @@
+package serve
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Keys are the API keys of a server, by their SHA-256: nothing else of them is kept.
+type Keys struct{ owners map[[sha256.Size]byte]string }
+
+// ReadKeys reads a file of keys: a name and a key on each line, with space between them. Empty lines, and those that begin with #, are
+// passed over.
+func ReadKeys(path string) (*Keys, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k := &Keys{owners: map[[sha256.Size]byte]string{}}
+	names := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 || len(fields[1]) < 16 {
+			return nil, fmt.Errorf("%s, line %d: want a name and a key of at least 16 characters", path, n) // and nothing of the line
+		}
+		if names[fields[0]] {
+			return nil, fmt.Errorf("%s, line %d: the name %s is given twice", path, n, fields[0])
+		}
+		names[fields[0]] = true
+		k.owners[sha256.Sum256([]byte(fields[1]))] = fields[0]
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no keys", path)
+	}
+	return k, nil
+}
+
+// owner is whose key a request has.
+func (k *Keys) owner(r *http.Request) (name string, ok bool) {
+	if k == nil {
+		return "", true
+	}
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	// The time that finding a digest takes says nothing of the keys.
+	name, ok = k.owners[sha256.Sum256([]byte(key))]
+	return name, ok
+}
+
+// limits bound how often each key, or each address, may ask.
+type limits struct {
+	perMinute float64
+	mu        sync.Mutex
+	of        map[string]*rate.Limiter
+}
+
+// mostLimits is how many are remembered: those that have not asked for long are forgotten beyond.
+const mostLimits = 10_000
+
+func newLimits(perMinute float64) *limits {
+	return &limits{perMinute: perMinute, of: map[string]*rate.Limiter{}}
+}
+
+// wait is how many seconds until who may ask again; 0: now.
+func (l *limits) wait(who string) int {
+	if l.perMinute == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	burst := max(1, int(l.perMinute))
+	one := l.of[who]
+	if one == nil {
+		if len(l.of) >= mostLimits {
+			for other, lim := range l.of {
+				if lim.Tokens() >= float64(burst) { // which is as if it were new
+					delete(l.of, other)
+				}
+			}
+			if len(l.of) >= mostLimits {
+				return 60
+			}
+		}
+		one = rate.NewLimiter(rate.Limit(l.perMinute/60), burst)
+		l.of[who] = one
+	}
+	if one.Allow() {
+		return 0
+	}
+	return 1 + int(60/l.perMinute)
+}
+
+// handler answers a request, or returns what is wrong with it.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// guarded has a handler answer those who may ask, as often as they may.
+func (s *Server) guarded(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.pass(w, r, h); err != nil {
+			e := asAPI(err)
+			if e.cause != nil && r.Context().Err() == nil {
+				s.opts.Log.Error("request failed", "route", r.Pattern, "error", e.cause)
+			}
+			fail(w, e)
+		}
+	}
+}
+
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) error {
+	owner, ok := s.opts.Keys.owner(r)
+	if !ok {
+		return &apiError{Status: http.StatusUnauthorized, Type: authentication, Code: "invalid_api_key", Message: "the request needs a key that the server knows, as Authorization: Bearer KEY"}
+	}
+	who := owner
+	if s.opts.Keys == nil {
+		who, _, _ = net.SplitHostPort(r.RemoteAddr)
+	}
+	if seconds := s.limits.wait(who); seconds > 0 {
+		return &apiError{Status: http.StatusTooManyRequests, Retry: seconds, Type: rateLimit, Code: "rate_limit_exceeded", Message: "too many requests a minute"}
+	}
+	noteOf(r).owner = owner
+	return h(w, r)
+}
+
+// ownerOf is whose request it is, "" without keys.
+func ownerOf(r *http.Request) string { return noteOf(r).owner }
+
+// serving refuses requests that models are needed for while there are none.
+func (s *Server) serving() error {
+	if s.draining.Load() || !s.ready.Load() {
+		return &apiError{Status: http.StatusServiceUnavailable, Retry: 5, Type: serverError, Code: "not_ready", Message: "the server is starting or stopping: try again later"}
+	}
+	return nil
+}
+
+// local refuses, of a server that only this machine reaches, requests that are addressed to another name: a page of some site that
+// has its name lead here could otherwise have a browser ask.
+func (s *Server) local(next http.Handler) http.Handler {
+	if !s.opts.Local {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		host = strings.Trim(host, "[]")
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			fail(w, &apiError{Status: http.StatusForbidden, Type: permission, Code: "wrong_host", Message: "this server answers requests to localhost alone"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// body reads a request of JSON, in the time and of the size that it may have.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	// A form of some other site cannot have this type.
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
+		return nil, &apiError{Status: http.StatusUnsupportedMediaType, Type: invalidRequest, Code: "unsupported_media_type", Message: "a request's Content-Type is application/json"}
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	if err != nil {
+		var timeout net.Error
+		if asTimeout(err, &timeout) {
+			return nil, &apiError{Status: http.StatusRequestTimeout, Type: invalidRequest, Code: "request_timeout", Message: "the request was not sent in time"}
+		}
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return data, nil
+}

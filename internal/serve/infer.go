@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/request"
+)
+
+// tensorInfo is an input or an output in the Open Inference Protocol.
+type tensorInfo struct {
+	Name     string `json:"name"`
+	Datatype string `json:"datatype"`
+	Shape    []int  `json:"shape"`
+}
+
+func tensorsOf(list []provemodel.Spec) []tensorInfo {
+	out := make([]tensorInfo, len(list))
+	for i, t := range list {
+		out[i] = tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}
+	}
+	return out
+}
+
+func (s *Server) v2Server(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"name": "prove-model", "version": provemodel.Version, "extensions": []string{}})
+	return nil
+}
+
+// arraysModel returns the model of a request for arrays.
+func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
+	m, err := s.named(r.PathValue("model"))
+	if err == nil && m.Writes {
+		err = bad("model", "model_not_supported", fmt.Errorf("%s writes texts: /v1/completions has it answer", m.Name))
+	}
+	return m, err
+}
+
+func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.arraysModel(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": tensorsOf(m.Inputs()), "outputs": tensorsOf(m.Outputs()),
+		"model_commitment": m.Commitment,
+	})
+	return nil
+}
+
+func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.named(r.PathValue("model"))
+	if err == nil {
+		err = s.serving()
+	}
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"name": m.Name, "ready": true})
+	return nil
+}
+
+func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
+	if err := s.serving(); err != nil {
+		return err
+	}
+	m, err := s.arraysModel(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return err
+	}
+	var id string
+	var inputs []request.Array
+	var outputs []struct {
+		Name string `json:"name"`
+	}
+	var params struct {
+		Prove *bool `json:"prove"`
+	}
+	if err := parameters(body, map[string]any{"id": &id, "inputs": &inputs, "outputs": &outputs, "parameters": &params}); err != nil {
+		return err
+	}
+	rec := &receipt.Receipt{Answer: newID("infer"), Created: now(), Request: bodyDigest(body), Inputs: map[string]string{}, Outputs: map[string]string{}}
+	arrays := make(provemodel.Arrays, len(inputs))
+	for i := range inputs {
+		values, err := inputs[i].Read()
+		if err != nil {
+			return bad("inputs", "invalid_value", err)
+		}
+		arrays[i].Name, arrays[i].Shape, arrays[i].Values = inputs[i].Name, inputs[i].Shape, values
+		rec.Inputs[inputs[i].Name] = receipt.Digest(values)
+	}
+	in, err := m.Input(arrays)
+	if err != nil {
+		return bad("inputs", "invalid_value", err)
+	}
+	if err := s.admit(r.Context()); err != nil {
+		return err
+	}
+	release, err := s.slot(r.Context())
+	if err != nil {
+		return err
+	}
+	all, err := m.Run(r.Context(), in)
+	release()
+	if err != nil {
+		return err
+	}
+	type output struct {
+		tensorInfo
+		Data []float64 `json:"data"`
+	}
+	var list []output
+	for _, t := range all {
+		asked := slices.ContainsFunc(outputs, func(o struct {
+			Name string `json:"name"`
+		}) bool {
+			return o.Name == t.Name
+		})
+		if len(outputs) == 0 || asked {
+			list = append(list, output{tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}, t.Values})
+			rec.Outputs[t.Name] = receipt.Digest(t.Values)
+		}
+	}
+	if len(outputs) > 0 && len(list) != len(outputs) {
+		return bad("outputs", "invalid_value", errors.New("an output is asked for that the model does not have, or twice"))
+	}
+	p, err := s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, params.Prove, rec)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Model   string   `json:"model_name"`
+		Version string   `json:"model_version"`
+		ID      string   `json:"id"`
+		Outputs []output `json:"outputs"`
+		*proven
+	}{m.Name, m.Commitment, id, list, p})
+	return nil
+}

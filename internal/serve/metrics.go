@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are what /metrics tells.
+type metrics struct {
+	handler  http.Handler
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	tokens   *prometheus.CounterVec
+	proofs   *prometheus.CounterVec
+	proving  *prometheus.HistogramVec
+}
+
+func newMetrics(s *Server) *metrics {
+	r := prometheus.NewRegistry()
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prove_model_requests_total", Help: "Requests that were answered, by route and status."}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "prove_model_request_seconds", Help: "Time until an answer was complete.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 10)}, []string{"route"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prove_model_tokens_total", Help: "Tokens of prompts that were read and of answers that were written."}, []string{"model", "kind"}),
+		proofs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prove_model_proofs_total", Help: "Proofs that were done, by how: proved or failed."}, []string{"model", "state"}),
+		proving: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "prove_model_proof_seconds", Help: "Time from an answer to its verified proof.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 10)}, []string{"model"}),
+	}
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_queue_jobs", Help: "Jobs that are not proved yet."}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		n, err := s.queue.Waiting(ctx)
+		if err != nil {
+			return -1
+		}
+		return float64(n)
+	})
+	answering := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_answers_running", Help: "Answers that are being computed."}, func() float64 { return float64(len(s.slots)) })
+	r.MustRegister(m.requests, m.seconds, m.tokens, m.proofs, m.proving, waiting, answering, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{})
+	return m
+}
+
+// note is what is logged of a request.
+type note struct {
+	owner string
+	proof string
+}
+
+type noteKey struct{}
+
+func noteOf(r *http.Request) *note {
+	n, _ := r.Context().Value(noteKey{}).(*note)
+	if n == nil {
+		return &note{}
+	}
+	return n
+}
+
+// observed counts and logs the requests of a route.
+func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start, n, rec := time.Now(), &note{}, &recorder{ResponseWriter: w, status: http.StatusOK}
+		next(rec, r.WithContext(context.WithValue(r.Context(), noteKey{}, n)))
+		took := time.Since(start)
+		s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(rec.status)).Inc()
+		s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
+		level := slog.LevelInfo
+		if rec.status < 400 && r.Method == http.MethodGet {
+			level = slog.LevelDebug // probes and polls
+		}
+		// The pattern, and neither address nor headers: these may hold what is not to be in logs.
+		s.opts.Log.Log(r.Context(), level, "request", "route", pattern, "status", rec.status, "milliseconds", took.Milliseconds(), "key", n.owner, "proof", n.proof)
+	})
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,36 @@
+package models
+
+import (
+	"context"
+	"slices"
+
+	provemodel "github.com/prove-model/prove-model"
+)
+
+// Input matches arrays by their names with the model's inputs. If the size of the batch is open, they may be a batch of any size.
+func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
+	in, err := m.job.Model.Input(arrays)
+	if err == nil || m.job.IsText() || len(m.committed.Circuit().Free()) == 0 {
+		return in, err
+	}
+	samples, failed := m.job.Model.Samples(arrays)
+	if failed != nil {
+		return nil, err
+	}
+	batch := slices.Clone(samples[0])
+	for _, s := range samples[1:] {
+		for i := range batch {
+			batch[i] = slices.Concat(batch[i], s[i])
+		}
+	}
+	return batch, nil
+}
+
+// Run returns what the quantised model gives on an input.
+func (m *Model) Run(ctx context.Context, in provemodel.Input) ([]provemodel.Tensor, error) {
+	r, err := m.committed.Circuit().Run(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return r.Outputs, nil
+}

@@ -1,0 +1,187 @@
+// Package models holds the models that a server answers with: each committed to once, and then run, proved and verified any number of
+// times.
+package models
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// Model is a model with its key. Its methods may be called by several goroutines at once.
+type Model struct {
+	Name       string
+	Commitment string // hexadecimal
+	Committed  time.Time
+	// Writes says that it is a language model that goes on after a prompt.
+	Writes bool
+	// MaxTokens is how many tokens it writes at most, and MaxPrompt how many a prompt has.
+	MaxTokens, MaxPrompt int
+	Tokenizer            *tokenizer.Tokenizer // nil if it comes without one
+	// TokenizerFile is the path of the tokenizer, "" if it is not a file of its own.
+	TokenizerFile string
+	Template      *chat.Template // nil if it comes without one
+
+	job       *job.Job
+	opts      *job.Options
+	committed *provemodel.Committed
+}
+
+// Defaults of a language model's key where settings say nothing.
+const (
+	defaultTokens    = 1024 // of a text, or the model's context
+	defaultMaxTokens = 64   // that are written, or half of those
+)
+
+// Open reads, quantises and commits to the model that settings name. Its numbers are those of `prove-model commit` with the same settings.
+// The caller closes it.
+func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (*Model, error) {
+	c := *cfg
+	m := &Model{Name: name}
+	if hf.Is(c.Model) {
+		if err := m.readText(&c); err != nil {
+			return nil, err
+		}
+	} else if len(c.Calibration) == 0 && c.Ranges == "" {
+		return nil, job.WithHint(fmt.Errorf("model %s: nothing says what its values are like, so that its key would be that of a made up input", name),
+			"give samples with --calibration, or the ranges that an earlier run wrote with --ranges")
+	}
+	j, err := job.Open(&c)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	m.job, m.opts = j, job.OptionsOf(&c, ph, dev)
+	m.opts.Prove.NoSelfCheck = true // the proof is verified before it counts: VerifyJob
+	if err := m.commit(ctx); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// readText reads what comes with a language model, and sets what settings leave open.
+func (m *Model) readText(c *config.Config) error {
+	h, err := hf.Open(c.Model)
+	if err != nil {
+		return fmt.Errorf("model %s: %w", m.Name, err)
+	}
+	context, writes := h.Context, h.Next
+	h.Close()
+	if context == 0 {
+		return nil // of pictures
+	}
+	if c.Tokens == 0 {
+		c.Tokens = min(context, defaultTokens)
+	}
+	if m.Writes = writes; writes {
+		if c.MaxTokens == 0 {
+			c.MaxTokens = max(1, min(defaultMaxTokens, c.Tokens/2))
+		}
+		m.MaxTokens, m.MaxPrompt = c.MaxTokens, c.Tokens-c.MaxTokens
+	}
+	from := job.TokenizerOf(c.Model)
+	if m.Tokenizer, err = tokenizer.Open(from); err != nil {
+		return nil // prompts are tokens
+	}
+	for _, file := range []string{filepath.Join(from, "tokenizer.json"), filepath.Join(from, "tokenizer.model")} {
+		if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() {
+			m.TokenizerFile = file
+			break
+		}
+	}
+	if m.Template, err = chat.Open(from); err != nil {
+		m.Template = nil
+	}
+	return nil
+}
+
+func (m *Model) commit(ctx context.Context) error {
+	circuit, err := m.job.Quantise(ctx, m.opts)
+	if err != nil {
+		return err
+	}
+	if m.committed, err = provemodel.Commit(ctx, circuit, &m.opts.Commit); err != nil {
+		return err
+	}
+	m.Commitment, m.Committed = m.committed.Commitment().String(), time.Now()
+	return nil
+}
+
+// Close releases the model's files.
+func (m *Model) Close() { m.job.Close() }
+
+// KeyFile is the key, as verifiers read it.
+func (m *Model) KeyFile() []byte { return m.committed.KeyFile() }
+
+// Inputs and Outputs are what a model is run on and gives, in the size that it was opened for.
+func (m *Model) Inputs() []provemodel.Spec  { return m.job.Model.Inputs() }
+func (m *Model) Outputs() []provemodel.Spec { return m.job.Model.Outputs() }
+
+// Prove makes the proof of a job of the model.
+func (m *Model) Prove(ctx context.Context, j *queue.Job, progress func(phase string, done, total int)) ([]byte, error) {
+	opts := m.opts.Prove
+	opts.Observer = &observer{tell: progress}
+	in := j.Inputs
+	if t := j.Text; t != nil {
+		var err error
+		if in, err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
+			return nil, err
+		}
+		opts.Sampling = t.Sampling
+	}
+	p, err := provemodel.Prove(ctx, m.committed, in, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return p.File, nil
+}
+
+// VerifyJob says whether a proof for a key is that of a job.
+func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
+	opts := &provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}
+	if j.Text != nil {
+		opts.Sampling = j.Text.Sampling
+	} else {
+		opts.Input = make(provemodel.Arrays, len(j.Inputs))
+		for i, values := range j.Inputs {
+			opts.Input[i].Values = values
+		}
+	}
+	s, err := provemodel.Verify(key, bytes.NewReader(file), opts)
+	if err != nil || j.Text == nil {
+		return err
+	}
+	if s.Generated == nil || !slices.Equal(s.Generated.Prompt, j.Text.Prompt) || !slices.Equal(s.Generated.Tokens, j.Text.Tokens) {
+		return errors.New("the proof is about another text")
+	}
+	return nil
+}
+
+// observer passes the phases of a proof on.
+type observer struct {
+	tell  func(phase string, done, total int)
+	phase string
+}
+
+// Begin, Progress, End and Warn implement provemodel.Observer.
+func (o *observer) Begin(p provemodel.Phase) {
+	o.phase = string(p)
+	o.tell(o.phase, 0, 0)
+}
+func (o *observer) Progress(done, total int) { o.tell(o.phase, done, total) }
+func (o *observer) End(error)                {}
+func (o *observer) Warn(string)              {}

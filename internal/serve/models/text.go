@@ -1,0 +1,160 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// ErrTooLong is wrapped by the error about a prompt that has too many tokens.
+var ErrTooLong = errors.New("the prompt is too long")
+
+// Encode returns the tokens of a prompt in words.
+func (m *Model) Encode(text string) ([]int, error) {
+	if m.Tokenizer == nil {
+		return nil, errors.New("the model comes without a tokenizer: give the prompt as a list of tokens")
+	}
+	return m.Tokenizer.Encode(text)
+}
+
+// EncodeChat returns the tokens of a conversation, after which the model answers.
+func (m *Model) EncodeChat(messages []chat.Message) ([]int, error) {
+	if m.Tokenizer == nil || m.Template == nil {
+		return nil, errors.New("the model comes without a chat template: /v1/completions goes on after any text")
+	}
+	text, err := m.Template.Render(messages, true)
+	if err != nil {
+		return nil, err
+	}
+	return m.Tokenizer.EncodeChat(text)
+}
+
+// CheckPrompt refuses tokens that are not a prompt of the model.
+func (m *Model) CheckPrompt(ids []int) error {
+	if len(ids) == 0 {
+		return errors.New("the prompt has no tokens")
+	}
+	if len(ids) > m.MaxPrompt {
+		return fmt.Errorf("%w: it has %d tokens, and the model's key is for at most %d with %d after them", ErrTooLong, len(ids), m.MaxPrompt, m.MaxTokens)
+	}
+	g := m.job.Model.Graph()
+	bound := g.Rows(g.Inputs[0].Name)
+	if at := slices.IndexFunc(ids, func(id int) bool { return id < 0 || id >= bound }); at >= 0 {
+		return fmt.Errorf("token %d of the prompt is %d: the model's are 0 to %d", at, ids[at], bound-1)
+	}
+	return nil
+}
+
+// Finish says why a text ends.
+type Finish string
+
+// A text ends where the model, or a text that was asked for, ends it, or when it is long enough.
+const (
+	Stopped Finish = "stop"
+	Cut     Finish = "length"
+)
+
+// Writing is what is asked of a language model.
+type Writing struct {
+	Prompt    []int
+	MaxTokens int                  // 1 to the model's MaxTokens
+	Sampling  *provemodel.Sampling // nil: each token is the likeliest
+	Stop      []string             // texts that end the answer, and are not in it
+	// Each is given the answer part by part.
+	Each func(text string)
+}
+
+// Written is what a language model wrote.
+type Written struct {
+	Tokens []int  // all of them, those of a stop too
+	Text   string // the parts together; "" without a tokenizer
+	Finish Finish
+}
+
+// Write has the model go on after a prompt, which CheckPrompt has passed.
+func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
+	out := &Written{Finish: Cut}
+	var stream *tokenizer.Stream
+	if m.Tokenizer != nil {
+		stream = m.Tokenizer.Stream(w.Prompt)
+	}
+	var text strings.Builder
+	cutter := &cutter{stops: w.Stop, emit: func(s string) {
+		text.WriteString(s)
+		w.Each(s)
+	}}
+	opts := &provemodel.GenerateOptions{Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.stopped }}
+	opts.Each = func(token int) {
+		if stream != nil {
+			cutter.add(stream.Next(token))
+		}
+	}
+	written, _, err := m.committed.Circuit().Generate(ctx, w.Prompt, opts)
+	if err != nil {
+		return nil, err
+	}
+	if stream != nil {
+		rest, err := stream.Rest()
+		if err != nil {
+			return nil, err
+		}
+		cutter.add(rest)
+	}
+	cutter.end()
+	if out.Tokens, out.Text = written.Tokens, text.String(); written.Ended || cutter.stopped {
+		out.Finish = Stopped
+	}
+	return out, nil
+}
+
+// cutter passes a text on until one of some texts is in it, of which nothing is passed on.
+type cutter struct {
+	stops   []string
+	emit    func(s string)
+	held    string // the end of the text, as far as it may be the beginning of a stop
+	stopped bool
+}
+
+func (c *cutter) add(s string) {
+	if c.stopped || s == "" {
+		return
+	}
+	c.held += s
+	at := -1
+	for _, stop := range c.stops {
+		if i := strings.Index(c.held, stop); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
+	if at >= 0 {
+		c.pass(at)
+		c.held, c.stopped = "", true
+		return
+	}
+	keep := 0
+	for _, stop := range c.stops {
+		for n := min(len(stop)-1, len(c.held)); n > keep; n-- {
+			if strings.HasSuffix(c.held, stop[:n]) {
+				keep = n
+				break
+			}
+		}
+	}
+	c.pass(len(c.held) - keep)
+}
+
+// end passes on what was held back.
+func (c *cutter) end() { c.pass(len(c.held)) }
+
+func (c *cutter) pass(n int) {
+	if n > 0 {
+		c.emit(c.held[:n])
+		c.held = c.held[n:]
+	}
+}

@@ -1,0 +1,269 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/request"
+)
+
+// modelInfo is a model as the API lists it.
+type modelInfo struct {
+	ID         string `json:"id"`
+	Object     string `json:"object"`
+	Created    int64  `json:"created"`
+	OwnedBy    string `json:"owned_by"`
+	Commitment string `json:"model_commitment"`
+	// Of language models that write.
+	MaxTokens int    `json:"max_tokens,omitempty"`
+	MaxPrompt int    `json:"max_prompt_tokens,omitempty"`
+	Tokenizer string `json:"tokenizer,omitempty"` // SHA-256 of its file
+	Chat      bool   `json:"chat"`
+}
+
+func infoOf(m *models.Model) *modelInfo {
+	i := &modelInfo{ID: m.Name, Object: "model", Created: m.Committed.Unix(), OwnedBy: "prove-model", Commitment: m.Commitment, MaxTokens: m.MaxTokens, MaxPrompt: m.MaxPrompt, Chat: m.Writes && m.Template != nil}
+	if m.Tokenizer != nil {
+		i.Tokenizer = fmt.Sprintf("%x", m.Tokenizer.Digest())
+	}
+	return i
+}
+
+func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
+	list := []*modelInfo{}
+	for _, m := range s.Models() {
+		list = append(list, infoOf(m))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	return nil
+}
+
+func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.named(r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, infoOf(m))
+	return nil
+}
+
+// tokenizer sends the file of a model's tokenizer. Its digest is in the key, so that it need not be trusted.
+func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.named(r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	if m.TokenizerFile == "" {
+		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_tokenizer", Message: "the model has no tokenizer that is a file of its own"}
+	}
+	data, err := os.ReadFile(m.TokenizerFile)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = w.Write(data)
+	return nil
+}
+
+// named returns the model of a request.
+func (s *Server) named(name string) (*models.Model, error) {
+	if m := s.model(name); m != nil {
+		return m, nil
+	}
+	return nil, &apiError{Status: http.StatusNotFound, Type: invalidRequest, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("there is no model %s: /v1/models lists them", request.Short(name))}
+}
+
+// mostStops is how many stops a request may have, as in OpenAI's API.
+const mostStops = 4
+
+// read reads what both kinds of requests have in common; fields are the others.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object string, fields map[string]any) (*writing, error) {
+	if err := s.serving(); err != nil {
+		return nil, err
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	q := &writing{id: newID(kind), object: object, created: now(), body: body}
+	var name string
+	var temperature, topP *float64
+	var topK, maxTokens *int
+	var given *int64
+	var stop request.Stops
+	var options struct {
+		Usage       bool `json:"include_usage"`
+		Obfuscation bool `json:"include_obfuscation"`
+	}
+	fields["model"], fields["max_tokens"], fields["max_completion_tokens"] = &name, &maxTokens, &maxTokens
+	fields["temperature"], fields["top_p"], fields["top_k"], fields["seed"] = &temperature, &topP, &topK, &given
+	fields["stop"], fields["stream"], fields["stream_options"], fields["prove"] = &stop, &q.stream, &options, &q.prove
+	if err := parameters(body, fields); err != nil {
+		return nil, err
+	}
+	if q.model, err = s.named(name); err != nil {
+		return nil, err
+	}
+	if !q.model.Writes {
+		return nil, bad("model", "model_not_supported", fmt.Errorf("%s writes no text: /v2/models/%s/infer runs it", name, name))
+	}
+	q.maxTokens, q.usage = q.model.MaxTokens, options.Usage
+	if maxTokens != nil {
+		q.maxTokens = *maxTokens
+	}
+	if q.maxTokens < 1 || q.maxTokens > q.model.MaxTokens {
+		return nil, bad("max_tokens", "max_tokens_exceeded", fmt.Errorf("%d tokens are asked for: the model's key is for 1 to %d", q.maxTokens, q.model.MaxTokens))
+	}
+	if q.sampling, err = drawing(temperature, topP, topK, given); err != nil {
+		return nil, bad("temperature", "invalid_value", err)
+	}
+	if len(stop) > mostStops {
+		return nil, bad("stop", "invalid_value", fmt.Errorf("%d stops: at most %d", len(stop), mostStops))
+	}
+	for _, t := range stop {
+		if t == "" || len(t) > 1000 {
+			return nil, bad("stop", "invalid_value", errors.New("a stop is empty, or longer than 1000 bytes"))
+		}
+	}
+	if len(stop) > 0 && q.model.Tokenizer == nil {
+		return nil, bad("stop", "unsupported_parameter", errors.New("the model comes without a tokenizer, so that no text ends an answer"))
+	}
+	q.stop = stop
+	return q, nil
+}
+
+// check refuses a prompt that the model does not take.
+func (q *writing) check(param string, err error) error {
+	if err == nil {
+		err = q.model.CheckPrompt(q.prompt)
+	}
+	if errors.Is(err, models.ErrTooLong) {
+		return bad(param, "context_length_exceeded", err)
+	}
+	if err != nil {
+		return bad(param, "invalid_value", err)
+	}
+	return nil
+}
+
+// usage counts tokens.
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
+	var messages []request.Message
+	q, err := s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages})
+	if err != nil {
+		return err
+	}
+	if len(messages) == 0 {
+		return bad("messages", "missing_required_parameter", errors.New("a conversation has at least one message"))
+	}
+	list := make([]chat.Message, len(messages))
+	for i, m := range messages {
+		list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
+	}
+	q.prompt, err = q.model.EncodeChat(list)
+	if err := q.check("messages", err); err != nil {
+		return err
+	}
+	return s.respond(w, r, q, func(text string, first bool, finish any) any {
+		delta := map[string]any{}
+		if first {
+			delta["role"] = "assistant"
+		}
+		if text != "" || first {
+			delta["content"] = text
+		}
+		return map[string]any{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}
+	}, func(text string, finish models.Finish) any {
+		return map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": text, "refusal": nil}, "logprobs": nil, "finish_reason": finish}
+	})
+}
+
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
+	var p request.Prompt
+	q, err := s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p})
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Text != nil:
+		q.prompt, err = q.model.Encode(*p.Text)
+	case p.IDs != nil:
+		q.prompt = p.IDs
+	default:
+		return bad("prompt", "missing_required_parameter", errors.New("the request has no prompt"))
+	}
+	if err := q.check("prompt", err); err != nil {
+		return err
+	}
+	return s.respond(w, r, q, func(text string, _ bool, finish any) any {
+		return map[string]any{"index": 0, "text": text, "logprobs": nil, "finish_reason": finish}
+	}, func(text string, finish models.Finish) any {
+		return map[string]any{"index": 0, "text": text, "logprobs": nil, "finish_reason": finish}
+	})
+}
+
+// respond writes the answer to a request, as one body or as a stream of chunks.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chunk func(text string, first bool, finish any) any, choice func(text string, finish models.Finish) any) error {
+	count := func(tokens int) *usage { return &usage{len(q.prompt), tokens, len(q.prompt) + tokens} }
+	if !q.stream {
+		out, p, err := s.write(r, q, func(string) {})
+		if err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusOK, struct {
+			ID      string `json:"id"`
+			Object  string `json:"object"`
+			Created int64  `json:"created"`
+			Model   string `json:"model"`
+			Choices []any  `json:"choices"`
+			Usage   *usage `json:"usage"`
+			*proven
+		}{q.id, q.object, q.created, q.model.Name, []any{choice(out.Text, out.Finish)}, count(len(out.Tokens)), p})
+		return nil
+	}
+	object := q.object
+	if object == "chat.completion" {
+		object = "chat.completion.chunk"
+	}
+	type part struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		Model   string `json:"model"`
+		Choices []any  `json:"choices"`
+		Usage   *usage `json:"usage,omitempty"`
+		*proven
+	}
+	e := &events{w: w}
+	send := func(choices []any, u *usage, p *proven) {
+		e.send("", part{q.id, object, q.created, q.model.Name, choices, u, p})
+	}
+	out, p, err := s.write(r, q, func(text string) { send([]any{chunk(text, !e.started, nil)}, nil, nil) })
+	if err != nil && !e.started {
+		return err
+	}
+	if err != nil { // the status is sent: what is left is an event that says so
+		a := asAPI(err)
+		if a.cause != nil && r.Context().Err() == nil {
+			s.opts.Log.Error("answer failed", "error", a.cause)
+		}
+		e.send("", errorBody(a))
+		return nil
+	}
+	send([]any{chunk("", !e.started, out.Finish)}, nil, p)
+	if q.usage {
+		send([]any{}, count(len(out.Tokens)), nil)
+	}
+	e.raw("", []byte("[DONE]"))
+	return nil
+}

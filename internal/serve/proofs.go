@@ -1,0 +1,161 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prove-model/prove-model/internal/serve/queue"
+)
+
+// record returns what is known of the proof that a request names, if it is the asker's.
+func (s *Server) record(r *http.Request) (*queue.Record, error) {
+	rec, err := s.queue.Record(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if rec.Owner != ownerOf(r) {
+		return nil, queue.ErrUnknown
+	}
+	return rec, nil
+}
+
+func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, rec)
+	return nil
+}
+
+// prove has an answer proved that was not, or whose proof failed.
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	if err := s.admit(r.Context()); err != nil {
+		return err
+	}
+	if rec, err = s.queue.Prove(r.Context(), rec.ID); err != nil {
+		return unavailable(err)
+	}
+	writeJSON(w, http.StatusAccepted, rec)
+	return nil
+}
+
+func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	switch rec.State {
+	case queue.Queued, queue.Proving:
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusAccepted, rec)
+		return nil
+	case queue.Kept:
+		return &apiError{Status: http.StatusConflict, Type: invalidRequest, Code: "not_asked_for", Message: "nobody has asked for this proof: POST to its address does"}
+	case queue.Failed:
+		return &apiError{Status: http.StatusConflict, Type: serverError, Code: "proof_failed", Message: "the proof could not be made: " + rec.Error}
+	}
+	tag := fmt.Sprintf("%q", rec.SHA256)
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "private, immutable")
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	file, err := s.queue.Proof(r.Context(), rec)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.ID[:16]+".proof"))
+	w.Header().Set("Content-Length", strconv.FormatInt(rec.Bytes, 10))
+	c, part := http.NewResponseController(w), make([]byte, 64<<10)
+	for {
+		n, err := file.Read(part)
+		if n > 0 {
+			_ = c.SetWriteDeadline(time.Now().Add(bodyTime))
+			if _, err := w.Write(part[:n]); err != nil {
+				return nil // the client is away
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil { // the length that was said is not reached, which tells the client
+			s.opts.Log.Error("a proof cannot be read", "proof", rec.ID, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.
+func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	e := &events{w: w}
+	err = s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
+		if rec != nil {
+			e.send("proof", rec)
+		} else {
+			e.send("progress", p)
+		}
+		return e.err
+	})
+	if err != nil && !e.started {
+		return err
+	}
+	return nil
+}
+
+func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
+	file, err := s.queue.Key(r.Context(), r.PathValue("commitment"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "private, immutable")
+	_, _ = w.Write(file)
+	return nil
+}
+
+func (s *Server) receiptKey(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"algorithm": "Ed25519", "public_key": s.PublicKey()})
+	return nil
+}
+
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"live": true})
+}
+
+// readyz says whether requests are answered: the models are committed to, the store can be reached, and the server is not about to end.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if err := s.serving(); err != nil {
+		fail(w, asAPI(err))
+		return
+	}
+	if !s.queue.Alive() {
+		fail(w, unavailable(nil))
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"ready": true, "models": len(s.Models())})
+}

@@ -1,0 +1,267 @@
+// Package queue keeps what a server has answered until it is proved: jobs, what is known of their proofs, and the proofs. All of it lies
+// in NATS JetStream, on disk, so that what was accepted outlasts the processes: in a server of the process's own (Embedded), or in one
+// that several processes share (Connect). The code is the same.
+//
+//	Accept ── job ──► stream of jobs ──► Work ── result ──► stream of results ──► Check ──► record, proof
+//
+// A job is in its stream until a worker has left a result, and a result in its stream until it was verified. A process that ends in
+// between loses nothing: its job is given to another, and gives the same bytes.
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names in JetStream.
+const (
+	prefix   = "prove-model"
+	jobs     = prefix + ".jobs."     // and the commitment
+	results  = prefix + ".results."  // and the id
+	notices  = prefix + ".notices."  // and the id
+	progress = prefix + ".progress." // and the id; not stored
+)
+
+// Queue is a connection to the store. Its methods may be called by several goroutines at once.
+type Queue struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	jobs    jetstream.Stream
+	results jetstream.Stream
+	notices jetstream.Stream
+	records jetstream.KeyValue
+	files   jetstream.ObjectStore // jobs as job.ID, proofs as proof.ID.SHA256
+	keys    jetstream.ObjectStore // by commitment
+	own     *server.Server        // nil if others have it
+	unlock  func()                // likewise
+	wait    time.Duration         // after which a job is given to another worker if its own is silent
+}
+
+// Options say how a store is kept.
+type Options struct {
+	// Keep is how long jobs and proofs are kept; 0: always.
+	Keep time.Duration
+	// Replicas is on how many servers of a cluster each thing is stored; 0 is one.
+	Replicas int
+	// Silence is after how long a job is given to another worker if its own says nothing; 0 is half a minute.
+	Silence time.Duration
+}
+
+// Embedded opens the store in a folder, which it makes if need be, with a server in this process that listens on no port. One process at a time may have it.
+func Embedded(ctx context.Context, folder string, opts Options) (*Queue, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(filepath.Join(folder, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: prefix, DontListen: true, JetStream: true, StoreDir: folder, NoSigs: true, NoLog: true, SyncAlways: true,
+		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the limit
+	})
+	if err != nil {
+		unlock()
+		return nil, fmt.Errorf("the store in %s: %w", folder, err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(30 * time.Second) {
+		s.Shutdown()
+		unlock()
+		return nil, fmt.Errorf("the store in %s does not open", folder)
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
+	if err == nil {
+		var q *Queue
+		if q, err = open(ctx, nc, opts); err == nil {
+			q.own, q.unlock = s, unlock
+			return q, nil
+		}
+		nc.Close()
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	unlock()
+	return nil, fmt.Errorf("the store in %s: %w", folder, err)
+}
+
+// Connect opens the store in a server that is there, at nats:// or tls:// addresses with commas between them.
+func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) (*Queue, error) {
+	nc, err := nats.Connect(url, append([]nats.Option{nats.Name(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second)}, how...)...)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	q, err := open(ctx, nc, opts)
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("the cluster: %w", err)
+	}
+	return q, nil
+}
+
+func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
+	q := &Queue{nc: nc, wait: opts.Silence}
+	if q.wait == 0 {
+		q.wait = 30 * time.Second
+	}
+	replicas := max(opts.Replicas, 1)
+	var err error
+	if q.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)); err != nil {
+		return nil, err
+	}
+	stream := func(name, subject string) (jetstream.Stream, error) {
+		return q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: prefix + "-" + name, Subjects: []string{subject + "*"}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+		})
+	}
+	if q.jobs, err = stream("jobs", jobs); err != nil {
+		return nil, err
+	}
+	if q.results, err = stream("results", results); err != nil {
+		return nil, err
+	}
+	if q.notices, err = stream("notices", notices); err != nil {
+		return nil, err
+	}
+	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: prefix + "-proofs", TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
+		return nil, err
+	}
+	if q.files, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: prefix + "-files", TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
+		return nil, err
+	}
+	q.keys, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: prefix + "-keys", Storage: jetstream.FileStorage, Replicas: replicas})
+	return q, err
+}
+
+// Close ends the connection, and the server if it is this process's own.
+func (q *Queue) Close() {
+	q.nc.Close()
+	if q.own != nil {
+		q.own.Shutdown()
+		q.own.WaitForShutdown()
+		q.unlock()
+	}
+}
+
+// Alive says whether the store can be reached.
+func (q *Queue) Alive() bool { return q.nc.Status() == nats.CONNECTED }
+
+// Waiting is how many jobs are not done.
+func (q *Queue) Waiting(ctx context.Context) (int, error) {
+	info, err := q.jobs.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("the store of proofs: %w", err)
+	}
+	return int(info.State.Msgs), nil
+}
+
+// Accept keeps a job, and has it proved if now says so. When it returns without an error the job is on disk.
+func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
+	id, err := j.ID()
+	if err != nil {
+		return nil, err
+	}
+	if r, err := q.Record(ctx, id); err == nil && (r.State != Kept || !now) && r.State != Failed { // answered before, in the same way
+		return r, nil
+	}
+	data, err := j.encode()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := q.files.PutBytes(ctx, jobFile(id), data); err != nil {
+		return nil, fmt.Errorf("the store of proofs: %w", err)
+	}
+	r, err := q.create(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
+	if err != nil || !now {
+		return r, err
+	}
+	return q.Prove(ctx, id)
+}
+
+// Prove has a kept job proved, or again one whose proof failed.
+func (q *Queue) Prove(ctx context.Context, id string) (*Record, error) {
+	r, err := q.Record(ctx, id)
+	if err != nil || r.State != Kept && r.State != Failed {
+		return r, err
+	}
+	// The message before the record: a process that ends between the two has done what was asked, or has not said that it did.
+	if err := q.publish(ctx, r); err != nil {
+		return nil, err
+	}
+	return q.change(ctx, id, func(r *Record) bool {
+		if r.State != Kept && r.State != Failed {
+			return false
+		}
+		r.State, r.Error = Queued, ""
+		return true
+	})
+}
+
+// publish puts a job that was not, or not well, proved into the queue: once, if several ask for it who know the same record.
+func (q *Queue) publish(ctx context.Context, r *Record) error {
+	once := fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano())
+	if _, err := q.js.Publish(ctx, jobs+r.Commitment, []byte(r.ID), jetstream.WithMsgID(once)); err != nil {
+		return fmt.Errorf("the store of proofs: %w", err)
+	}
+	return nil
+}
+
+// job reads a job back.
+func (q *Queue) job(ctx context.Context, id string) (*Job, error) {
+	data, err := q.files.GetBytes(ctx, jobFile(id))
+	if err != nil {
+		return nil, fmt.Errorf("the store of proofs: job %s: %w", id, err)
+	}
+	j := &Job{}
+	if err := json.Unmarshal(data, j); err != nil {
+		return nil, fmt.Errorf("the store of proofs: job %s: %w", id, err)
+	}
+	if was, err := j.ID(); err != nil || was != id {
+		return nil, fmt.Errorf("the store of proofs: job %s has another content", id)
+	}
+	return j, nil
+}
+
+// Proof opens the file of a proof that was made. The caller closes it.
+func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
+	if r.State != Proved {
+		return nil, errors.New("the proof has not been made")
+	}
+	return q.files.Get(ctx, proofFile(r.ID, r.SHA256))
+}
+
+// PutKey keeps the key of a model, for as long as the store is there: its proofs are of no use without.
+func (q *Queue) PutKey(ctx context.Context, commitment string, file []byte) error {
+	if _, err := q.keys.GetInfo(ctx, commitment); err == nil {
+		return nil
+	}
+	if _, err := q.keys.PutBytes(ctx, commitment, file); err != nil {
+		return fmt.Errorf("the store of keys: %w", err)
+	}
+	return nil
+}
+
+// Key returns the key with a commitment.
+func (q *Queue) Key(ctx context.Context, commitment string) ([]byte, error) {
+	if !IsID(commitment) {
+		return nil, ErrUnknown
+	}
+	file, err := q.keys.GetBytes(ctx, commitment)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, ErrUnknown
+	}
+	return file, err
+}
+
+func jobFile(id string) string           { return "job." + id }
+func proofFile(id, digest string) string { return "proof." + id + "." + digest }

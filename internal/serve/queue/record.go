@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// State is how far the proof of a job is.
+type State string
+
+// A proof is kept, queued, proving, and in the end proved or failed.
+const (
+	Kept    State = "kept"    // nobody has asked for it; it can be made at any time
+	Queued  State = "queued"  // it waits for a worker
+	Proving State = "proving" // a worker makes it
+	Proved  State = "proved"  // it was made and verified
+	Failed  State = "failed"  // it could not be made; Error says why
+)
+
+// Final says that nothing more will happen by itself.
+func (s State) Final() bool { return s == Proved || s == Failed }
+
+// Record is what is known of a proof.
+type Record struct {
+	ID         string    `json:"id"`
+	State      State     `json:"state"`
+	Model      string    `json:"model"`
+	Commitment string    `json:"model_commitment"`
+	Owner      string    `json:"owner,omitempty"`
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
+	Bytes      int64     `json:"bytes,omitempty"`  // of the proof
+	SHA256     string    `json:"sha256,omitempty"` // likewise
+	Error      string    `json:"error,omitempty"`
+	Worker     string    `json:"worker,omitempty"` // that proves or has proved it
+	// Faults are proofs that did not hold, or differed, each with its worker.
+	Faults []string `json:"faults,omitempty"`
+}
+
+// ErrUnknown is the error about a proof that there is none of.
+var ErrUnknown = errors.New("there is no such proof")
+
+// Record returns what is known of a proof.
+func (q *Queue) Record(ctx context.Context, id string) (*Record, error) {
+	r, _, err := q.record(ctx, id)
+	return r, err
+}
+
+func (q *Queue) record(ctx context.Context, id string) (*Record, uint64, error) {
+	if !IsID(id) {
+		return nil, 0, ErrUnknown
+	}
+	entry, err := q.records.Get(ctx, id)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, 0, ErrUnknown
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("the store of proofs: %w", err)
+	}
+	r := &Record{}
+	if err := json.Unmarshal(entry.Value(), r); err != nil {
+		return nil, 0, fmt.Errorf("the store of proofs: record %s: %w", id, err)
+	}
+	return r, entry.Revision(), nil
+}
+
+// create makes a record unless there is one, and returns the one that there is then.
+func (q *Queue) create(ctx context.Context, r *Record) (*Record, error) {
+	r.Created = time.Now().UTC()
+	r.Updated = r.Created
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = q.records.Create(ctx, r.ID, data); errors.Is(err, jetstream.ErrKeyExists) {
+		return q.Record(ctx, r.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the store of proofs: %w", err)
+	}
+	return r, nil
+}
+
+// change changes a record by a function, which says whether there is anything to change. Of several who do so at once each sees what the
+// one before has left.
+func (q *Queue) change(ctx context.Context, id string, by func(r *Record) bool) (*Record, error) {
+	for {
+		r, revision, err := q.record(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !by(r) {
+			return r, nil
+		}
+		r.Updated = time.Now().UTC()
+		data, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		_, err = q.records.Update(ctx, id, data, revision)
+		if err == nil {
+			return r, nil
+		}
+		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return nil, fmt.Errorf("the store of proofs: %w", err)
+		}
+	}
+}

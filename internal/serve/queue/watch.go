@@ -1,0 +1,78 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Progress is how far a worker is with a proof.
+type Progress struct {
+	Phase string `json:"phase"`
+	Done  int    `json:"done"`
+	Total int    `json:"total"`
+}
+
+// teller returns a function that tells who watches, a few times a second.
+func (q *Queue) teller(id string) func(phase string, done, total int) {
+	var last time.Time
+	var phase string
+	return func(p string, done, total int) {
+		if p == phase && done != total && time.Since(last) < 200*time.Millisecond {
+			return
+		}
+		last, phase = time.Now(), p
+		if data, err := json.Marshal(Progress{p, done, total}); err == nil {
+			_ = q.nc.Publish(progress+id, data) // which nobody need hear
+		}
+	}
+}
+
+// Watch calls a function, until it or the context ends, with the record of a proof as it is and as often as it changes, and with the
+// progress in between; one of the two is nil. It returns when the state is final.
+func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Progress) error) error {
+	if _, err := q.Record(ctx, id); err != nil {
+		return err
+	}
+	steps := make(chan *nats.Msg, 64)
+	sub, err := q.nc.ChanSubscribe(progress+id, steps)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	w, err := q.records.Watch(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case m := <-steps:
+			var p Progress
+			if json.Unmarshal(m.Data, &p) == nil {
+				if err := each(nil, &p); err != nil {
+					return err
+				}
+			}
+		case entry, ok := <-w.Updates():
+			if !ok {
+				return nats.ErrConnectionClosed
+			}
+			if entry == nil || entry.Operation() != jetstream.KeyValuePut { // nil: those after it are new
+				continue
+			}
+			var r Record
+			if err := json.Unmarshal(entry.Value(), &r); err != nil {
+				return err
+			}
+			if err := each(&r, nil); err != nil || r.State.Final() {
+				return err
+			}
+		}
+	}
+}

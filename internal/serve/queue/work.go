@@ -1,0 +1,292 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// deliveries is how often a job is given to a worker. One that so many have not survived would end the next one too. They are many since a
+// worker may end for reasons of its own, again and again.
+const deliveries = 20
+
+// Prover makes the proof of a job. It calls progress now and then.
+type Prover func(ctx context.Context, j *Job, progress func(phase string, done, total int)) ([]byte, error)
+
+// result is what a worker leaves of a job.
+type result struct {
+	ID     string `json:"id"`
+	Worker string `json:"worker"`
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Error  string `json:"error,omitempty"` // why there is no proof
+}
+
+// Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
+// another worker. lane, held while something is proved, is what several models share. worker is a name for people.
+func (q *Queue) Work(ctx context.Context, commitment, worker string, lane sync.Locker, prove Prover) error {
+	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
+	if err != nil {
+		return fmt.Errorf("the queue of jobs: %w", err)
+	}
+	return q.consume(ctx, c, func(m jetstream.Msg) error {
+		lane.Lock()
+		defer lane.Unlock()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return q.work(ctx, m, worker, prove)
+	})
+}
+
+// workers is what all workers of a model read from.
+func (q *Queue) workers(commitment string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: "prove-" + commitment[:16], FilterSubject: jobs + commitment, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1,
+	}
+}
+
+// consume handles the messages of a consumer one at a time. A message whose handler fails comes again, sooner if the context has ended.
+func (q *Queue) consume(ctx context.Context, c jetstream.Consumer, handle func(m jetstream.Msg) error) error {
+	messages, err := c.Messages(jetstream.PullMaxMessages(1))
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, messages.Stop)()
+	for {
+		m, err := messages.Next()
+		if ctx.Err() != nil {
+			if m != nil {
+				_ = m.Nak()
+			}
+			return nil
+		}
+		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+			return err
+		}
+		if err != nil { // such as a server that cannot be reached for a while
+			continue
+		}
+		done := q.hold(m)
+		err = handle(m)
+		done()
+		switch {
+		case err == nil:
+			// An acknowledgement that is lost has the message come again, which does nothing then.
+			_ = m.DoubleAck(ctx)
+		case ctx.Err() != nil:
+			_ = m.Nak()
+		default:
+			pause := q.wait / 10
+			if l := (*later)(nil); errors.As(err, &l) {
+				pause = l.pause
+			}
+			_ = m.NakWithDelay(pause)
+		}
+	}
+}
+
+// hold keeps a message from being given to others until done is called.
+func (q *Queue) hold(m jetstream.Msg) (done func()) {
+	stop := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(q.wait / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = m.InProgress()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() { close(stop) }
+}
+
+// work proves a job and leaves the result.
+func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
+	id := string(m.Data())
+	r, err := q.Record(ctx, id)
+	if errors.Is(err, ErrUnknown) {
+		return nil // it is no longer kept
+	}
+	if err != nil {
+		return err
+	}
+	if r.State.Final() {
+		return nil
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	if meta.NumDelivered > deliveries {
+		return q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", deliveries)})
+	}
+	if _, err := q.change(ctx, id, func(r *Record) bool {
+		if r.State.Final() {
+			return false
+		}
+		r.State, r.Worker = Proving, worker
+		return true
+	}); err != nil {
+		return err
+	}
+	j, err := q.job(ctx, id)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
+	}
+	if err != nil {
+		return err
+	}
+	file, err := prove(ctx, j, q.teller(id))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return q.leave(ctx, &result{ID: id, Worker: worker, Error: err.Error()})
+	}
+	digest := sha256.Sum256(file)
+	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file))}
+	if err := persist(ctx, func() error {
+		_, err := q.files.PutBytes(ctx, proofFile(id, out.SHA256), file)
+		return err
+	}); err != nil {
+		return err
+	}
+	return q.leave(ctx, out)
+}
+
+func (q *Queue) leave(ctx context.Context, r *result) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return persist(ctx, func() error {
+		_, err := q.js.Publish(ctx, results+r.ID, data)
+		return err
+	})
+}
+
+// persist tries to store something until it succeeds or the context ends: a store that is full, or away, may come back, and what was
+// proved need not be proved again.
+func persist(ctx context.Context, store func() error) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
+		if store() == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Verifier says whether a proof is that of a job.
+type Verifier func(ctx context.Context, j *Job, proof []byte) error
+
+// faults is how many proofs of a job may be wrong before it is given up.
+const faults = 5
+
+// Check verifies what workers leave, and enters it into the records, until the context ends. done is told of every job that has come to
+// its end; with notify, Notify is given it too.
+func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done func(r *Record)) error {
+	c, err := q.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "check", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
+	if err != nil {
+		return fmt.Errorf("the queue of results: %w", err)
+	}
+	return q.consume(ctx, c, func(m jetstream.Msg) error {
+		var out result
+		if err := json.Unmarshal(m.Data(), &out); err != nil || !IsID(out.ID) {
+			return nil // whoever wrote it was no worker
+		}
+		r, err := q.check(ctx, &out, verify)
+		if errors.Is(err, ErrUnknown) {
+			return nil
+		}
+		if err != nil || !r.State.Final() {
+			return err
+		}
+		if notify {
+			if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(r.ID+string(r.State))); err != nil {
+				return err
+			}
+		}
+		done(r)
+		return nil
+	})
+}
+
+// check enters a result into its record.
+func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Record, error) {
+	r, err := q.Record(ctx, out.ID)
+	if err != nil || r.State == Proved && r.SHA256 == out.SHA256 || r.State == Failed && out.Error != "" {
+		return r, err
+	}
+	if out.Error != "" {
+		return q.change(ctx, out.ID, func(r *Record) bool {
+			if r.State.Final() {
+				return false
+			}
+			r.State, r.Error = Failed, out.Error
+			return true
+		})
+	}
+	j, err := q.job(ctx, out.ID)
+	if err != nil {
+		return nil, err
+	}
+	file, err := q.files.GetBytes(ctx, proofFile(out.ID, out.SHA256))
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, err
+	}
+	wrong := ""
+	if err != nil {
+		wrong = "the proof was not left"
+	} else if digest := sha256.Sum256(file); hex.EncodeToString(digest[:]) != out.SHA256 {
+		wrong = "the proof has another digest than was said"
+	} else if err := verify(ctx, j, file); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		wrong = err.Error()
+	}
+	again := false
+	r, err = q.change(ctx, out.ID, func(r *Record) bool {
+		again = false
+		switch {
+		case r.State == Proved && r.SHA256 == out.SHA256:
+			return false
+		case r.State == Proved && wrong == "":
+			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
+		}
+		if wrong == "" {
+			r.State, r.Bytes, r.SHA256, r.Worker, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, ""
+			return true
+		}
+		if len(r.Faults) < 2*faults {
+			r.Faults = append(r.Faults, out.Worker+": "+wrong)
+		}
+		if r.State == Proved {
+			return true
+		}
+		if len(r.Faults) >= faults {
+			r.State, r.Error = Failed, fmt.Sprintf("%d proofs of it were wrong", len(r.Faults))
+			return true
+		}
+		r.State, again = Queued, true
+		return true
+	})
+	if err == nil && again {
+		err = q.publish(ctx, r)
+	}
+	return r, err
+}

@@ -1,0 +1,61 @@
+package receipt
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/prove-model/prove-model/internal/atomicfile"
+)
+
+// OpenKey reads the private key that a server signs with, in PEM, or makes one there if there is none.
+func OpenKey(path string) (ed25519.PrivateKey, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeKey(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("%s: it is no PEM file", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s: it is no Ed25519 key", path)
+	}
+	return key, nil
+}
+
+func makeKey(path string) (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	// Complete, and nobody else's to read, before it has its name.
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+atomicfile.TempSuffix)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	return key, os.Rename(f.Name(), path)
+}

@@ -1,0 +1,159 @@
+// Package receipt makes and reads what a server signs about an answer: which model has given it, to which tokens or numbers, and what
+// its proof is called. A receipt comes with the answer, before there is a proof; a proof makes it true or shows that it was false.
+package receipt
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	provemodel "github.com/prove-model/prove-model"
+)
+
+// Receipt is what the server signs. Its numbers are whole, and others are texts, so that everybody writes the same JSON.
+type Receipt struct {
+	Version    int    `json:"version"`    // 1
+	Answer     string `json:"answer"`     // id of the answer
+	Created    int64  `json:"created"`    // seconds since 1970
+	Model      string `json:"model"`      // name
+	Commitment string `json:"commitment"` // of the model's key, hexadecimal
+	Proof      string `json:"proof"`      // id of the proof
+	Request    string `json:"request"`    // SHA-256 of the request's body
+	*Text      `json:",omitempty"`
+	// Outputs are the digests (Digest) of the arrays of an answer, by name.
+	Outputs map[string]string `json:"outputs,omitempty"`
+	// Inputs are the digests of the arrays of the request, likewise.
+	Inputs map[string]string `json:"inputs,omitempty"`
+}
+
+// Text is what a receipt says of a text.
+type Text struct {
+	TokenizerSHA256 string `json:"tokenizer"` // of its file
+	AnswerSHA256    string `json:"text"`      // of the answer's text in UTF-8
+	PromptTokens    []int  `json:"prompt_tokens"`
+	Tokens          []int  `json:"tokens"`
+	Sampling        *Rule  `json:"sampling,omitempty"` // absent: each token is the likeliest
+}
+
+// Rule is a provemodel.Sampling in texts.
+type Rule struct {
+	Seed        string `json:"seed"`
+	Temperature string `json:"temperature"`
+	TopK        int    `json:"top_k"`
+	TopP        string `json:"top_p"`
+}
+
+// RuleOf writes a rule; nil for nil.
+func RuleOf(s *provemodel.Sampling) *Rule {
+	if s == nil {
+		return nil
+	}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return &Rule{strconv.FormatInt(s.Seed, 10), number(s.Temperature), s.TopK, number(s.TopP)}
+}
+
+// Sampling reads the rule; nil for nil.
+func (r *Rule) Sampling() (*provemodel.Sampling, error) {
+	if r == nil {
+		return nil, nil
+	}
+	s := &provemodel.Sampling{TopK: r.TopK}
+	var errs [3]error
+	s.Seed, errs[0] = strconv.ParseInt(r.Seed, 10, 64)
+	s.Temperature, errs[1] = strconv.ParseFloat(r.Temperature, 64)
+	s.TopP, errs[2] = strconv.ParseFloat(r.TopP, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("the receipt's sampling: %w", err)
+	}
+	return s, s.Validate()
+}
+
+// Signed is a receipt with its signature.
+type Signed struct {
+	Receipt
+	PublicKey string `json:"public_key"` // Ed25519, base64
+	Signature string `json:"signature"`  // likewise
+}
+
+// Sign signs a receipt.
+func Sign(r *Receipt, key ed25519.PrivateKey) (*Signed, error) {
+	r.Version = 1
+	s := &Signed{Receipt: *r, PublicKey: encode(key.Public().(ed25519.PublicKey))}
+	message, err := s.message()
+	if err != nil {
+		return nil, err
+	}
+	s.Signature = encode(ed25519.Sign(key, message))
+	return s, nil
+}
+
+// domain begins what is signed, so that no signature of something else is one of a receipt.
+const domain = "prove-model receipt\n"
+
+// message is what is signed: the receipt with the public key and without the signature, in JSON as RFC 8785 writes it, that is, on one
+// line with the members in the order of their names.
+func (s *Signed) message() ([]byte, error) {
+	unsigned := *s
+	unsigned.Signature = ""
+	data, err := json.Marshal(&unsigned)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var members map[string]any // which Marshal sorts
+	if err := d.Decode(&members); err != nil {
+		return nil, err
+	}
+	delete(members, "signature")
+	var out bytes.Buffer
+	out.WriteString(domain)
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(members); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// ErrSignature is the error about a receipt that its server has not signed.
+var ErrSignature = errors.New("the receipt's signature does not hold")
+
+// Read reads a signed receipt and verifies its signature: by the given public key in base64, or by its own if that is "".
+// A receipt that does not hold gives an error that wraps ErrSignature.
+func Read(data []byte, publicKey string) (*Signed, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	s := &Signed{}
+	if err := d.Decode(s); err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	if s.Version != 1 {
+		return nil, fmt.Errorf("receipt: version %d is not 1", s.Version)
+	}
+	if publicKey != "" && publicKey != s.PublicKey {
+		return nil, fmt.Errorf("%w: it is of another server, with the public key %s", ErrSignature, s.PublicKey)
+	}
+	key, err := base64.StdEncoding.Strict().DecodeString(s.PublicKey)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("%w: its public key is none", ErrSignature)
+	}
+	signature, err := base64.StdEncoding.Strict().DecodeString(s.Signature)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is no base64", ErrSignature)
+	}
+	message, err := s.message()
+	if err != nil {
+		return nil, err
+	}
+	if !ed25519.Verify(key, message, signature) {
+		return nil, ErrSignature
+	}
+	return s, nil
+}
+
+func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

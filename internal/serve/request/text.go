@@ -1,0 +1,84 @@
+// Package request reads the bodies of requests: those of OpenAI's API, and of the Open Inference Protocol.
+package request
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Stops are the texts that end an answer: one, or a list.
+type Stops []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Stops) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*s = Stops{one}
+		return nil
+	}
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return errors.New("want a text or a list of texts")
+	}
+	*s = list
+	return nil
+}
+
+// Content is a message's text, which may come in parts.
+type Content string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*string)(c)) == nil {
+		return nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return errors.New("the content of a message is a text or a list of parts")
+	}
+	for _, p := range parts {
+		if p.Type != "text" {
+			return fmt.Errorf("a part of a message is of type %s, and only text is supported", Short(p.Type))
+		}
+		*c += Content(p.Text)
+	}
+	return nil
+}
+
+// Prompt is a text, or tokens; OpenAI's API also takes a list of one of these.
+type Prompt struct {
+	Text *string // nil if it is tokens
+	IDs  []int
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Prompt) UnmarshalJSON(data []byte) error {
+	var one string
+	var texts []string
+	var lists [][]int
+	switch {
+	case json.Unmarshal(data, &one) == nil:
+		p.Text = &one
+	case json.Unmarshal(data, &p.IDs) == nil && len(p.IDs) > 0:
+	case json.Unmarshal(data, &texts) == nil && len(texts) == 1:
+		p.Text = &texts[0]
+	case json.Unmarshal(data, &lists) == nil && len(lists) == 1:
+		p.IDs = lists[0]
+	default:
+		return errors.New("want one text, or the tokens of one")
+	}
+	return nil
+}
+
+// Message is a part of a conversation.
+type Message struct {
+	Role    string  `json:"role"`
+	Content Content `json:"content"`
+}
+
+// Short is a text of a request in a message.
+func Short(s string) string { return fmt.Sprintf("%.40q", s) }

@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/queue"
+)
+
+// Limits of connections.
+const (
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	headerBytes = 32 << 10
+	drainTime   = 30 * time.Second // that answers which have begun have to end in
+)
+
+// Listen answers requests until the context ends, and then lets those that have begun end. certificate and key are files of TLS; "": none.
+func (s *Server) Listen(ctx context.Context, l net.Listener, certificate, key string) error {
+	h := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
+	}
+	over := make(chan error, 1)
+	go func() {
+		if certificate != "" {
+			over <- h.ServeTLS(l, certificate, key)
+		} else {
+			over <- h.Serve(l)
+		}
+	}()
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+	}
+	s.Drain()
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if err := h.Shutdown(limited); err != nil {
+		s.opts.Log.Warn("answers were cut short: they took too long after the server was told to end")
+		return h.Close()
+	}
+	return nil
+}
+
+// Check verifies proofs that workers leave, and tells the webhook, until the context ends.
+func (s *Server) Check(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return s.queue.Check(ctx, s.verify, s.opts.Webhook != "", s.done)
+	})
+	if s.opts.Webhook != "" {
+		group.Go(func() error { return s.queue.Notify(ctx, s.post) })
+	}
+	return group.Wait()
+}
+
+// verify holds a proof against its job and the key of its model.
+func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) error {
+	data, err := s.queue.Key(ctx, j.Commitment)
+	if err != nil {
+		return fmt.Errorf("the key: %w", err)
+	}
+	key, err := provemodel.ReadKey(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	if provemodel.Commitment(key.Digest).String() != j.Commitment {
+		return errors.New("the key in the store has another commitment")
+	}
+	return models.VerifyJob(key, j, file)
+}
+
+func (s *Server) done(r *queue.Record) {
+	s.metrics.proofs.WithLabelValues(r.Model, string(r.State)).Inc()
+	if r.State == queue.Proved {
+		s.metrics.proving.WithLabelValues(r.Model).Observe(r.Updated.Sub(r.Created).Seconds())
+	}
+	level := slog.LevelInfo
+	if r.State == queue.Failed || len(r.Faults) > 0 {
+		level = slog.LevelError
+	}
+	s.opts.Log.Log(context.Background(), level, "proof", "proof", r.ID, "state", r.State, "model", r.Model, "bytes", r.Bytes, "worker", r.Worker, "error", r.Error, "faults", r.Faults)
+}
+
+// post tells the webhook of a proof. The body is signed as receipts are, in the header Prove-Model-Signature.
+func (s *Server) post(ctx context.Context, r *queue.Record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bodyTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Webhook, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Prove-Model-Signature", base64.StdEncoding.EncodeToString(ed25519.Sign(s.signing, append([]byte("prove-model webhook\n"), data...))))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.opts.Log.Warn("the webhook cannot be reached", "proof", r.ID) // and not its address, which may hold a secret
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	if resp.StatusCode/100 != 2 {
+		s.opts.Log.Warn("the webhook refuses", "proof", r.ID, "status", resp.StatusCode)
+		return fmt.Errorf("the webhook answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// Work proves the jobs of models, so many at once, until the context ends. worker is a name for people.
+func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int, worker string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range workers {
+		lane := new(sync.Mutex)
+		name := worker
+		if workers > 1 {
+			name = fmt.Sprintf("%s/%d", worker, i+1)
+		}
+		for _, m := range list {
+			group.Go(func() error { return q.Work(ctx, m.Commitment, name, lane, m.Prove) })
+		}
+	}
+	return group.Wait()
+}
