@@ -27,13 +27,15 @@ var (
 // ErrNoCompiler is returned where there is no g++ ($CXX).
 var ErrNoCompiler = errors.New("no C++ compiler")
 
-// flags of every compilation. The sanitiser makes undefined behaviour fatal,
-// misaligned access among it, which a GPU refuses too; longjmp between stacks is
-// what fibres do, so the check against it is off.
+// flags of every compilation. Jumps between stacks are what fibres are, so the library's
+// check against them is off.
 var flags = []string{
-	"-std=c++17", "-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas",
-	"-U_FORTIFY_SOURCE", "-fsanitize=undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all",
+	"-std=c++17", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas", "-U_FORTIFY_SOURCE",
 }
+
+// kernelFlags are those of kernels. The sanitiser makes undefined behaviour fatal,
+// misaligned access among it, which a GPU refuses too.
+var kernelFlags = []string{"-O1", "-fsanitize=undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"}
 
 // compiler returns the C++ compiler to use.
 func compiler() (string, error) {
@@ -51,7 +53,7 @@ func compiler() (string, error) {
 // buildRuntime returns the path of the program that runs kernels.
 func buildRuntime() (string, error) {
 	return build("host", map[string]string{"cuda_host.h": string(header), "host.cc": string(runtime)},
-		"-rdynamic", "host.cc", "-ldl")
+		"-O2", "-rdynamic", "host.cc", "-ldl")
 }
 
 // buildSource returns the path of a program's kernels as a shared library.
@@ -59,7 +61,8 @@ func buildSource(src nvrtc.Source) (string, error) {
 	texts := maps.Clone(src.Headers)
 	texts["cuda_host.h"] = string(header)
 	texts[src.Name] = src.Text
-	return build(strings.TrimSuffix(src.Name, ".cu"), texts, "-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name)
+	return build(strings.TrimSuffix(src.Name, ".cu"), texts,
+		slices.Concat(kernelFlags, []string{"-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name})...)
 }
 
 // build compiles the given texts, by file name, and returns the path of the

@@ -50,24 +50,43 @@ enum State { READY, AT_BARRIER, AT_WARP, DONE };
 
 constexpr size_t STACK = 256 << 10, PAGE = 4096, EXCHANGE = 64;
 
+// Leaving a stack for another one, and coming back. The compiler's own pair keeps three
+// registers and has it spill the others; the library's, which serves elsewhere, costs as
+// much as most of what a thread does between two barriers.
+#if defined(__x86_64__) && __has_attribute(noipa)
+typedef void *jump[5];
+#define SET_JUMP(to) __builtin_setjmp(to)
+// A function that has the one must not have the other, and whoever calls one that comes
+// back here must not know which registers that one leaves alone: other threads do not.
+#define COMES_BACK __attribute__((noipa))
+[[noreturn]] COMES_BACK void go_to(jump &to) { __builtin_longjmp(to, 1); }
+#else
+typedef jmp_buf jump;
+#define SET_JUMP(to) _setjmp(to)
+#define COMES_BACK
+[[noreturn]] void go_to(jump &to) { _longjmp(to, 1); }
+#endif
+
+// What the scheduler and the other threads look at comes first, and what begins a stack
+// lies elsewhere: the fibres of a block fit a processor's cache.
 struct Fibre {
-    jmp_buf env;
-    bool started = false;
-    ucontext_t context;
     State state;
-    uint3 thread;
     int kind;           // of the operation it waits in
-    int predicate;      // brought to a barrier
     unsigned mask;      // of the warp operation it waits in
-    size_t size;        // brought to it
+    unsigned size;      // brought to it
     unsigned parity;    // of the number of warp operations done
+    int predicate;      // brought to a barrier
+    bool started = false;
+    uint3 thread;
+    jump env;
+    ucontext_t *context = new ucontext_t;
     unsigned char brought[2][EXCHANGE];
 };
 
 std::vector<Fibre *> fibres; // by thread; made when first needed, then kept
 size_t threads;              // of the block
 size_t running;
-jmp_buf scheduler;
+jump scheduler;
 int barrier_count;           // of predicates at the last barrier
 
 struct {
@@ -94,10 +113,10 @@ void call_if()
         call_if<N + 1>();
 }
 
-void leave()
+COMES_BACK void leave()
 {
-    if (_setjmp(fibres[running]->env) == 0)
-        _longjmp(scheduler, 1);
+    if (SET_JUMP(fibres[running]->env) == 0)
+        go_to(scheduler);
 }
 
 // Where a fibre begins. It is used again for every block and launch.
@@ -110,33 +129,36 @@ void fibre_main()
     }
 }
 
-void enter(size_t t)
+COMES_BACK void enter(size_t t)
 {
     Fibre &f = *fibres[t];
     running = t;
     shim_now.thread = f.thread;
-    if (_setjmp(scheduler) != 0)
+    if (SET_JUMP(scheduler) != 0)
         return;
     if (f.started)
-        _longjmp(f.env, 1);
+        go_to(f.env);
     f.started = true;
-    setcontext(&f.context);
+    setcontext(f.context);
     die("setcontext failed");
+}
+
+Fibre *make_fibre(Fibre *f)
+{
+    auto *stack = (unsigned char *)mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(f->context) != 0)
+        die("no memory for threads");
+    f->context->uc_stack.ss_sp = stack + PAGE;
+    f->context->uc_stack.ss_size = STACK;
+    f->context->uc_link = nullptr;
+    makecontext(f->context, fibre_main, 0);
+    return f;
 }
 
 void make_fibres(size_t n)
 {
-    while (fibres.size() < n) {
-        auto *f = new Fibre;
-        auto *stack = (unsigned char *)mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(&f->context) != 0)
-            die("no memory for threads");
-        f->context.uc_stack.ss_sp = stack + PAGE;
-        f->context.uc_stack.ss_size = STACK;
-        f->context.uc_link = nullptr;
-        makecontext(&f->context, fibre_main, 0);
-        fibres.push_back(f);
-    }
+    while (fibres.size() < n)
+        fibres.push_back(make_fibre(new Fibre));
 }
 
 void release_barrier()
@@ -414,6 +436,17 @@ int shim_barrier_count(int kind, int predicate)
     return barrier_count;
 }
 
+// memcpy of what a lane brings, mostly one number.
+static inline void copy(void *to, const void *from, size_t size)
+{
+    if (size == 4)
+        memcpy(to, from, 4);
+    else if (size == 8)
+        memcpy(to, from, 8);
+    else if (size > 0)
+        memcpy(to, from, size);
+}
+
 void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsigned from, void *all)
 {
     size_t t = running, warp = t / 32 * 32;
@@ -425,8 +458,8 @@ void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsig
     // read this one's, but not the one after it.
     unsigned parity = f.parity;
     f.parity ^= 1;
-    memcpy(f.brought[parity], mine, size);
-    f.kind = kind, f.mask = mask, f.size = size, f.state = AT_WARP;
+    copy(f.brought[parity], mine, size);
+    f.kind = kind, f.mask = mask, f.size = (unsigned)size, f.state = AT_WARP;
     bool last = true;
     // Neighbours first: as lanes run one after the other, either way, it is soon seen
     // that one has not come.
@@ -456,7 +489,7 @@ void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsig
     for (unsigned left = from & mask; left != 0; left &= left - 1) {
         unsigned i = __builtin_ctz(left);
         if (warp + i < threads)
-            memcpy((unsigned char *)all + i * size, fibres[warp + i]->brought[parity], size);
+            copy((unsigned char *)all + i * size, fibres[warp + i]->brought[parity], size);
     }
 }
 
