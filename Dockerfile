@@ -7,7 +7,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -buildid=' -o /prove-model ./cmd/prove-model \
+RUN go generate ./internal/serve && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -buildid=' -o /prove-model ./cmd/prove-model \
  && mkdir /cache
 
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -18,6 +18,8 @@ else
 	echo "build: for the CPU alone" >&2
 	export CGO_ENABLED=0
 fi
+# What the page of the server verifies with in browsers.
+GOFLAGS='' CGO_ENABLED=0 "${GO:-go}" generate ./internal/serve
 "${GO:-go}" build -trimpath -tags "$tags" -o "$1" ./cmd/prove-model
 # The driver is opened when it is asked for, never linked.
 if [ -n "$tags" ] && command -v ldd >/dev/null && ldd "$1" | grep -E 'cuda|nvrtc|nvidia'; then

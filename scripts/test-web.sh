@@ -18,6 +18,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go run ./web/build -o "$work"
 go run ./web/testfiles "$work/files"
+go generate ./internal/serve # the verifier of the server's page
 go build -o "$work/prove-model" ./cmd/prove-model
 # Proofs of the command, with their reports: of a picture, and of a text whose tokens are
 # the likeliest, or drawn.
@@ -32,7 +33,8 @@ run story "${text[@]}"
 run drawn "${text[@]}" --seed 20 --temperature 1.5 --top-k 5
 export PROVE_MODEL_WEB=$work PROVE_MODEL_FILES=$work/files PROVE_MODEL_COMMAND=$work/prove-model
 if command -v node >/dev/null; then
-	node --test web/npm/test/*.mjs
+	npm install --silent --no-audit --no-fund --prefix "$work/client" openai@7.57.0 # whose requests the server must answer
+	PROVE_MODEL_CLIENT=$work/client node --test web/npm/test/*.mjs
 else
 	skip "the npm package" Node
 fi

@@ -23,6 +23,7 @@ export SOURCE_DATE_EPOCH CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+go generate ./internal/serve # the verifier of the server's page
 # wheel GOOS GOARCH TAG
 wheel() {
 	GOOS=$1 GOARCH=$2 GOAMD64=v1 go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/prove-model" ./cmd/prove-model

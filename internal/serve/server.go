@@ -143,6 +143,8 @@ func (s *Server) Handler() http.Handler {
 	open := func(pattern string, h http.HandlerFunc) { mux.Handle(pattern, s.observed(pattern, h)) }
 	guarded := func(pattern string, h handler) { open(pattern, s.guarded(h)) }
 
+	open("GET /{$}", s.page)
+	open("GET /page/{file}", s.pageFile)
 	open("GET /livez", s.live)
 	open("GET /readyz", s.readyz)
 	open("GET /metrics", s.metrics.handler.ServeHTTP)

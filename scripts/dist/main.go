@@ -104,6 +104,9 @@ func (r *release) describe() error {
 		}
 		r.common = append(r.common, file{name, data, false})
 	}
+	if _, err := output("go", "generate", "./internal/serve"); err != nil { // the verifier of the server's page
+		return fmt.Errorf("go generate ./internal/serve: %w", err)
+	}
 	command := filepath.Join(r.work, "host")
 	if err := build(command, runtime.GOOS, runtime.GOARCH); err != nil {
 		return err

@@ -3,6 +3,10 @@
 //	go run ./web/build [-o dist]
 //
 // leaves verifier.html and npm/ in the folder. The same commit gives the same bytes.
+//
+//	go run ./web/build -server FOLDER
+//
+// leaves what the page of `prove-model serve` verifies with: the package's scripts, and its module compressed.
 package main
 
 import (
@@ -22,15 +26,79 @@ import (
 
 func main() {
 	out := flag.String("o", "dist", "`folder` for the results")
+	server := flag.String("server", "", "`folder` for the verifier of the server's page, in place of the results")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	make := func() error { return run(*out) }
+	if *server != "" {
+		make = func() error { return forServer(*server) }
+	}
+	if err := make(); err != nil {
 		fmt.Fprintln(os.Stderr, "web:", err)
 		os.Exit(1)
 	}
 }
 
+// forServer makes the package, and leaves what a page needs of it.
+func forServer(out string) error {
+	temp, err := os.MkdirTemp("", "")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if err := npmPackage(temp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"index.js", "engine.js", "input.js", "receipt.js", "wasm_exec.js", "verifier.wasm"} {
+		data, err := os.ReadFile(filepath.Join(temp, name))
+		if err != nil {
+			return err
+		}
+		if name == "verifier.wasm" {
+			if data, err = compress(data); err != nil {
+				return err
+			}
+			name += ".gz"
+		}
+		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compress(data []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(data); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
 func run(out string) error {
 	npm := filepath.Join(out, "npm")
+	if err := npmPackage(npm); err != nil {
+		return err
+	}
+	page, compressed, err := page(npm)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("web: verifier.wasm, %.2f MB compressed; verifier.html, %.2f MB\n", float64(compressed)/1e6, float64(len(page))/1e6)
+	return os.WriteFile(filepath.Join(out, "verifier.html"), page, 0o644)
+}
+
+// npmPackage makes the package in a folder.
+func npmPackage(npm string) error {
 	if err := os.MkdirAll(npm, 0o755); err != nil {
 		return err
 	}
@@ -51,7 +119,7 @@ func run(out string) error {
 	sources := map[string]string{ // by name in the package
 		"wasm_exec.js": filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec.js"), "LICENSE": "LICENSE", "NOTICE": "NOTICE",
 	}
-	for _, name := range []string{"package.json", "README.md", "index.js", "index.d.ts", "engine.js", "input.js"} {
+	for _, name := range []string{"package.json", "README.md", "index.js", "index.d.ts", "engine.js", "input.js", "receipt.js"} {
 		sources[name] = filepath.Join("web/npm", name)
 	}
 	for name, from := range sources {
@@ -66,12 +134,7 @@ func run(out string) error {
 			return err
 		}
 	}
-	page, compressed, err := page(npm)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("web: verifier.wasm, %.2f MB compressed; verifier.html, %.2f MB\n", float64(compressed)/1e6, float64(len(page))/1e6)
-	return os.WriteFile(filepath.Join(out, "verifier.html"), page, 0o644)
+	return nil
 }
 
 // page assembles the page, of which everything is a part: scripts and styles by the
@@ -96,15 +159,8 @@ func page(npm string) (page []byte, compressed int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	packed, err := compress([]byte(wasm))
 	if err != nil {
-		return nil, 0, err
-	}
-	if _, err := z.Write([]byte(wasm)); err != nil {
-		return nil, 0, err
-	}
-	if err := z.Close(); err != nil {
 		return nil, 0, err
 	}
 	for name, part := range map[string]string{"worker.js": worker, "app.js": app, "style.css": style} {
@@ -114,9 +170,9 @@ func page(npm string) (page []byte, compressed int, err error) {
 	}
 	replaced := strings.NewReplacer(
 		"{{app-digest}}", digest(app), "{{style-digest}}", digest(style), "{{app}}", app, "{{style}}", style,
-		"{{worker}}", worker, "{{example}}", example, "{{wasm}}", base64.StdEncoding.EncodeToString(packed.Bytes()),
+		"{{worker}}", worker, "{{example}}", example, "{{wasm}}", base64.StdEncoding.EncodeToString(packed),
 	).Replace(text)
-	return []byte(replaced), packed.Len(), nil
+	return []byte(replaced), len(packed), nil
 }
 
 // script makes a module into a script: in the page there is one scope.

@@ -130,3 +130,57 @@ export function readInput(bytes: Uint8Array): Promise<Arrays>;
 
 /** What is wrong with an input, in a sentence. */
 export class InputError extends Error {}
+
+/** What `prove-model serve` signs about an answer, as it is in the answer's body. */
+export interface Receipt {
+  version: 1;
+  answer: string;
+  /** Seconds since 1970. */
+  created: number;
+  model: string;
+  commitment: string;
+  /** The id of the proof: GET /v1/proofs/ID/file. */
+  proof: string;
+  /** SHA-256 of the request's body. */
+  request: string;
+  /** Of a text: SHA-256 of the tokenizer's file and of the answer, the tokens, and how they were drawn. */
+  tokenizer?: string;
+  text?: string;
+  prompt_tokens?: number[];
+  tokens?: number[];
+  sampling?: { seed: string; temperature: string; top_k: number; top_p: string };
+  /** Of arrays: the digests of their values, by name. */
+  inputs?: Record<string, string>;
+  outputs?: Record<string, string>;
+  public_key: string;
+  signature: string;
+}
+
+export interface AnswerOptions {
+  /** The commitment of the model that you know. */
+  commitment?: string;
+  /** The body of the request, as it was sent. */
+  request?: string;
+  /** The public key of the server that must have signed, in base64. */
+  publicKey?: string;
+  /** The file of the tokenizer: the text is compared too. */
+  tokenizer?: Content;
+  /** Default: 100. */
+  minBits?: number;
+  onProgress?: (read: number, size: number) => void;
+}
+
+export interface AnswerVerdict {
+  valid: boolean;
+  /** As of a proof, or "receipt": it does not hold, or is not about the proof or the answer. */
+  kind: "" | NotValid["kind"] | "receipt";
+  reason: string;
+  receipt: Receipt;
+  /** Of the proof, null if that was not looked at. */
+  verdict: Verdict | null;
+  /** What held: signature, request, inputs, tokens, text, outputs. */
+  compared: string[];
+}
+
+/** Holds an answer of `prove-model serve`, or its receipt alone, together with the proof and the key. Its body is an object or JSON. */
+export function verifyAnswer(answer: object | string, proof: Content, key: Content, options?: AnswerOptions): Promise<AnswerVerdict>;

@@ -2,6 +2,7 @@
 import "./wasm_exec.js";
 import { start } from "./engine.js";
 import { InputError, givenInput, readInput } from "./input.js";
+import { answers } from "./receipt.js";
 
 export { InputError, readInput };
 
@@ -46,3 +47,5 @@ export async function verify(proof, key, { input, minBits = 100, commitment, tok
   };
   return (await engine).verify(proofBytes, keyBytes, options, onProgress);
 }
+
+export const verifyAnswer = answers(verify);

@@ -1,0 +1,15 @@
+// Verifies answers beside the page, which stays responsive.
+import { verifyAnswer } from "./index.js";
+
+onmessage = async ({ data }) => {
+  const { id, answer, proof, key, options } = data;
+  try {
+    const began = performance.now();
+    const result = await verifyAnswer(answer, proof, key, options);
+    const milliseconds = performance.now() - began;
+    const { valid, reason, compared, verdict } = result;
+    postMessage({ id, valid, reason, compared, security: verdict?.security?.total, bytes: verdict?.bytes, milliseconds });
+  } catch (problem) {
+    postMessage({ id, valid: false, reason: String(problem), compared: [] });
+  }
+};
