@@ -96,7 +96,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")
 	})
 	root.SetUsageFunc(usage)
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newServe(), newVersion(), newMan())
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newServe(), newWorker(), newVersion(), newMan())
 	return root
 }
 

@@ -134,7 +134,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		}
 	}
 	ctx := cmd.Context()
-	q, err := openQueue(ctx, cfg)
+	q, err := openQueue(ctx, cfg, false)
 	if err != nil {
 		return err
 	}
@@ -205,9 +205,9 @@ func workerName() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// openQueue opens the store of the settings: the cluster's, or one of the process's own.
-func openQueue(ctx context.Context, cfg *config.Config) (*queue.Queue, error) {
-	opts := queue.Options{Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas}
+// openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
+func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue, error) {
+	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas}
 	if cfg.Cluster == "" {
 		return queue.Embedded(ctx, filepath.Join(cfg.Data, "store"), opts)
 	}

@@ -124,6 +124,7 @@ var quick = []string{"--security-bits", "20", "--grind-bits", "0"} // proofs tha
 // TestKilledServer: what a server has answered outlasts kill −9, as often as that happens, and is proved to the bytes that the command makes
 // of it.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	serve := append([]string{"serve", "--model", "../../testdata/story", "--data", filepath.Join(dir, "data"), "--cache-dir", filepath.Join(dir, "cache"), "--listen", "127.0.0.1:0", "--quiet"}, quick...)
 	p := started(t, serve...)
@@ -169,6 +170,7 @@ func TestKilledServer(t *testing.T) {
 // TestDrainedServer: a server that is told to end lets the answer that it is giving end, ends well, and proves the rest when it is started
 // again.
 func TestDrainedServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	serve := append([]string{"serve", "--model", "named=../../testdata/story", "--data", filepath.Join(dir, "data"), "--cache-dir", filepath.Join(dir, "cache"), "--listen", "127.0.0.1:0"}, quick...)
 	p := started(t, serve...)

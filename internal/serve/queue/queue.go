@@ -53,6 +53,8 @@ type Options struct {
 	Keep time.Duration
 	// Replicas is on how many servers of a cluster each thing is stored; 0 is one.
 	Replicas int
+	// Join says that servers have made the store, or will: it is waited for, and taken as it is.
+	Join bool
 	// Silence is after how long a job is given to another worker if its own says nothing; 0 is half a minute.
 	Silence time.Duration
 }
@@ -114,33 +116,79 @@ func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
 	if q.wait == 0 {
 		q.wait = 30 * time.Second
 	}
-	replicas := max(opts.Replicas, 1)
 	var err error
 	if q.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)); err != nil {
 		return nil, err
 	}
+	if opts.Join {
+		return q, q.join(ctx)
+	}
+	return q, q.create(ctx, opts)
+}
+
+// Names of what the store consists of.
+const (
+	jobsName, resultsName, noticesName = prefix + "-jobs", prefix + "-results", prefix + "-notices"
+	recordsName, filesName, keysName   = prefix + "-proofs", prefix + "-files", prefix + "-keys"
+)
+
+// create makes what is not there, and changes what has other options.
+func (q *Queue) create(ctx context.Context, opts Options) (err error) {
+	replicas := max(opts.Replicas, 1)
 	stream := func(name, subject string) (jetstream.Stream, error) {
 		return q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: prefix + "-" + name, Subjects: []string{subject + "*"}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+			Name: name, Subjects: []string{subject + "*"}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		})
 	}
-	if q.jobs, err = stream("jobs", jobs); err != nil {
-		return nil, err
+	bucket := func(name string, keep time.Duration) (jetstream.ObjectStore, error) {
+		return q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep, Storage: jetstream.FileStorage, Replicas: replicas})
 	}
-	if q.results, err = stream("results", results); err != nil {
-		return nil, err
+	if q.jobs, err = stream(jobsName, jobs); err != nil {
+		return err
 	}
-	if q.notices, err = stream("notices", notices); err != nil {
-		return nil, err
+	if q.results, err = stream(resultsName, results); err != nil {
+		return err
 	}
-	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: prefix + "-proofs", TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
-		return nil, err
+	if q.notices, err = stream(noticesName, notices); err != nil {
+		return err
 	}
-	if q.files, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: prefix + "-files", TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
-		return nil, err
+	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
+		return err
 	}
-	q.keys, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: prefix + "-keys", Storage: jetstream.FileStorage, Replicas: replicas})
-	return q, err
+	if q.files, err = bucket(filesName, opts.Keep); err != nil {
+		return err
+	}
+	q.keys, err = bucket(keysName, 0) // the last one, for which join waits
+	return err
+}
+
+// join opens what a server has made, once it is there.
+func (q *Queue) join(ctx context.Context) (err error) {
+	for {
+		q.keys, err = q.js.ObjectStore(ctx, keysName)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		select { // no server has been here yet, or the cluster has no leader
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	if q.jobs, err = q.js.Stream(ctx, jobsName); err != nil {
+		return err
+	}
+	if q.results, err = q.js.Stream(ctx, resultsName); err != nil {
+		return err
+	}
+	if q.notices, err = q.js.Stream(ctx, noticesName); err != nil {
+		return err
+	}
+	if q.records, err = q.js.KeyValue(ctx, recordsName); err != nil {
+		return err
+	}
+	q.files, err = q.js.ObjectStore(ctx, filesName)
+	return err
 }
 
 // Close ends the connection, and the server if it is this process's own.
@@ -181,7 +229,7 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
 	if _, err := q.files.PutBytes(ctx, jobFile(id), data); err != nil {
 		return nil, fmt.Errorf("the store of proofs: %w", err)
 	}
-	r, err := q.create(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
+	r, err := q.enter(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
 	if err != nil || !now {
 		return r, err
 	}

@@ -69,8 +69,8 @@ func (q *Queue) record(ctx context.Context, id string) (*Record, uint64, error) 
 	return r, entry.Revision(), nil
 }
 
-// create makes a record unless there is one, and returns the one that there is then.
-func (q *Queue) create(ctx context.Context, r *Record) (*Record, error) {
+// enter makes a record unless there is one, and returns the one that there is then.
+func (q *Queue) enter(ctx context.Context, r *Record) (*Record, error) {
 	r.Created = time.Now().UTC()
 	r.Updated = r.Created
 	data, err := json.Marshal(r)
