@@ -213,6 +213,16 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	return at, nil
 }
 
+// Recomputed returns the bytes that so many segments take when their values are recomputed, and one of them while that
+// is done.
+func (r *Run) Recomputed(together int) int64 {
+	var bytes int64
+	for _, p := range r.parts {
+		bytes += int64(together*p.again + 8*p.sums)
+	}
+	return bytes
+}
+
 // leaveSegment says that one who has entered a stretch does not read it any more.
 func (r *Run) leaveSegment(stretch int) {
 	if r.segments == nil {
