@@ -17,7 +17,7 @@ type Dry struct {
 	live, peak int64
 }
 
-var _ Device = (*Dry)(nil)
+var _ Peer = (*Dry)(nil)
 
 // alignment is that of Alloc.
 const alignment = 256
@@ -77,6 +77,12 @@ func (d *Dry) Clear(Ptr, int) error { return nil }
 
 // Launch does nothing.
 func (d *Dry) Launch(Kernel, Launch, ...uint64) error { return nil }
+
+// After does nothing.
+func (d *Dry) After(Device) error { return nil }
+
+// CopyFrom does nothing.
+func (d *Dry) CopyFrom(Ptr, Device, Ptr, int) error { return nil }
 
 // Sync does nothing.
 func (d *Dry) Sync() error { return nil }

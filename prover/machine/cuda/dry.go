@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -18,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // dry is a run of a circuit on a device that only counts its memory (kernels.Dry). What a proof takes is found by making
@@ -67,6 +69,7 @@ func (d *dry) close() {
 func (d *dry) context() *device.Context {
 	c := device.New(kernels.NewDry(d.m.Dev.Multiprocessors()))
 	c.Piece, c.HostPair, c.MostMoved, c.Streams = d.m.Piece, d.m.HostPair, d.m.MostMoved, d.m.Streams
+	c.Dry = true
 	c.SetMode(d.mode)
 	for i := range d.g.Tensors {
 		if t := &d.g.Tensors[i]; t.Kind == model.Fixed && model.Size(t.Shape) > 0 {
@@ -133,37 +136,50 @@ func (d *dry) Kept() forward.Kept {
 	return d.kept
 }
 
-// task returns what a stream takes at most while it proves a sub-transcript.
-func (d *dry) task(p *plan.Plan, f *plan.Fork) (int64, error) {
+// task makes the proof of a sub-transcript. It returns what a stream takes at most for it, and claims with points like
+// those of a proof.
+func (d *dry) task(p *plan.Plan, f *plan.Fork) (bytes int64, claims []plan.Claim, err error) {
 	s := run.NewStream(d.on, d.g, d)
 	defer s.Close()
 	b := backend.NewFallback(d.g, newBackend(s, nil), cpu.New(d.g, d), backend.Policy{Threshold: d.m.Threshold})
-	party := reduce.NewDryProver(context.Background(), transcript.NewWriter(transcript.New(hash.Blake3, "dry")), b)
-	reduce.Run(p, f, party, reduce.Public{})
-	return b.Peak(), party.Err()
+	party := reduce.NewDryProver(context.Background(), dryWriter(uint64(f.Chunk)), b)
+	claims = reduce.Run(p, f, party, reduce.Public{})
+	return b.Peak(), claims, party.Err()
 }
 
-// tasks returns what every sub-transcript of a plan takes, without those that no device could prove.
-func (d *dry) tasks(p *plan.Plan) map[*plan.Fork]int64 {
-	needs, errs := make([]int64, len(p.Forks)), make([]error, len(p.Forks))
+// dryWriter returns a transcript of which no proof is made.
+func dryWriter(n uint64) *transcript.Writer {
+	return transcript.NewWriter(transcript.New(hash.Blake3, "dry").Fork(n))
+}
+
+// tasks are the sub-transcripts of a plan.
+type tasks struct {
+	bytes  map[*plan.Fork]int64 // without those that no device could prove
+	most   int64
+	claims []plan.Claim // of all
+}
+
+func (d *dry) tasks(p *plan.Plan) *tasks {
+	needs, claims, errs := make([]int64, len(p.Forks)), make([][]plan.Claim, len(p.Forks)), make([]error, len(p.Forks))
 	parallel.For(len(p.Forks), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			needs[i], errs[i] = d.task(p, p.Forks[i])
+			needs[i], claims[i], errs[i] = d.task(p, p.Forks[i])
 		}
 	})
-	all := map[*plan.Fork]int64{}
+	t := &tasks{bytes: map[*plan.Fork]int64{}, claims: slices.Concat(claims...)}
 	for i, f := range p.Forks {
 		if errs[i] == nil {
-			all[f] = needs[i]
+			t.bytes[f], t.most = needs[i], max(t.most, needs[i])
 		}
 	}
-	return all
+	return t
 }
 
 var errNoTask = errors.New("a chunk of sizes that no device takes")
 
-// commit returns what a commitment takes at most, on any of the machines that share it.
-func (d *dry) commit(c *backend.Commitment) (int64, error) {
+// shared has a leader do something with devices that only count, as many as share commitments. It returns what it takes at
+// most on one of them.
+func (d *dry) shared(f func(l *peers.Leader) error) (int64, error) {
 	group := &peers.Group{}
 	for range d.m.Sharing - 1 {
 		group.Others = append(group.Others, d.context())
@@ -172,10 +188,43 @@ func (d *dry) commit(c *backend.Commitment) (int64, error) {
 	defer s.Close()
 	l := peers.NewLeader(s, group)
 	defer l.Close()
-	_, err := l.Commit(context.Background(), *c)
+	err := f(l)
 	most := s.Dev.Peak()
 	for _, x := range group.Others {
 		most = max(most, x.Traffic().Peak)
 	}
 	return most, err
+}
+
+// commit returns what a commitment takes at most, on any of the machines that share it.
+func (d *dry) commit(c *backend.Commitment) (int64, error) {
+	return d.shared(func(l *peers.Leader) error {
+		_, err := l.Commit(context.Background(), *c)
+		return err
+	})
+}
+
+// open returns what the opening of a proof takes at most, on any of the machines that share it.
+func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
+	ctx, o := context.Background(), p.Opening()
+	trees := make([]*whir.Tree, len(p.Trees))
+	s := run.NewStream(d.on, d.g, d)
+	defer s.Close()
+	for i := range trees {
+		var err error
+		if trees[i], err = peers.NewLeader(s, nil).Commit(ctx, p.Trees[i].Commitment); err != nil {
+			return 0, err
+		}
+	}
+	w := dryWriter(0)
+	tau := w.Challenges(p.TailVars())
+	terms, value := p.Combine(claims, tau, w.Challenge())
+	return d.shared(func(l *peers.Leader) error {
+		passes, err := l.Opening(ctx, o)
+		if err != nil {
+			return err
+		}
+		defer passes.Close()
+		return whir.Open(ctx, w, o.Params, trees, passes, o.RowOffsets, terms, value)
+	})
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
-	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -38,7 +37,7 @@ type needs struct {
 	mu     sync.Mutex
 	plan   *plan.Plan
 	wholes map[device.Mode]*Need
-	tasks  map[device.Mode]map[*plan.Fork]int64 // by what of the mode forward passes depend on
+	tasks  map[device.Mode]*tasks // by what of the mode forward passes depend on
 }
 
 // Need estimates what proofs of a plan need. The result must not be changed.
@@ -54,7 +53,7 @@ func (m *Machine) needIn(p *plan.Plan, how device.Mode) *Need {
 // whole returns the estimate for a mode. The mutex is held.
 func (m *Machine) whole(p *plan.Plan, how device.Mode) *Need {
 	if m.needs.plan != p {
-		m.needs.plan, m.needs.wholes, m.needs.tasks = p, map[device.Mode]*Need{}, map[device.Mode]map[*plan.Fork]int64{}
+		m.needs.plan, m.needs.wholes, m.needs.tasks = p, map[device.Mode]*Need{}, map[device.Mode]*tasks{}
 	}
 	n := m.needs.wholes[how]
 	if n == nil {
@@ -81,32 +80,35 @@ func (m *Machine) estimate(p *plan.Plan, how device.Mode) *Need {
 		n.Witness += d.kept.Recomputed(how.Together())
 		n.Forward = max(0, d.values+d.forward-n.Witness)
 	}
-	key := how.Forward()
-	key.Kept = 0 // a sub-transcript takes the same whoever keeps values
-	if m.needs.tasks[key] == nil {
-		m.needs.tasks[key] = d.tasks(p)
+	t := m.needs.tasks[taskMode(how)]
+	if t == nil {
+		t = d.tasks(p)
+		m.needs.tasks[taskMode(how)] = t
 	}
-	for _, bytes := range m.needs.tasks[key] {
-		n.Tasks = max(n.Tasks, bytes)
-	}
+	n.Tasks = t.most
 	if p.Params == nil {
 		return n
 	}
 	for i := range p.Trees {
-		t := &p.Trees[i]
-		bytes, err := d.commit(&t.Commitment)
-		if err == nil {
+		tree := &p.Trees[i]
+		if bytes, err := d.commit(&tree.Commitment); err == nil {
 			n.Commit = max(n.Commit, bytes)
 		}
-		if !t.Fixed {
-			n.Trees += hash.DigestBytes << (t.LogDomain() + 1)
+		if !tree.Fixed {
+			n.Trees += hash.DigestBytes << (tree.LogDomain() + 1)
 		}
 	}
-	n.Open = openNeed(p, m.Piece, m.Sharing, how)
-	if m.Sharing > 1 {
-		n.Open += peers.AddPiece * device.ElementBytes
+	if bytes, err := d.open(p, t.claims); err == nil {
+		n.Open = bytes
 	}
 	return n
+}
+
+// taskMode is what sub-transcripts depend on of a mode. They take the same however many segments keep their values.
+func taskMode(how device.Mode) device.Mode {
+	how = how.Forward()
+	how.Kept = 0
+	return how
 }
 
 // Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
@@ -129,9 +131,7 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
 	defer m.needs.mu.Unlock()
 	how := m.Mode()
 	m.whole(p, how)
-	key := how.Forward()
-	key.Kept = 0
-	bytes, ok := m.needs.tasks[key][f]
+	bytes, ok := m.needs.tasks[taskMode(how)].bytes[f]
 	if !ok {
 		return 0, errNoTask
 	}

@@ -26,6 +26,9 @@ type Context struct {
 	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
 	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
 
+	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
+	Dry bool
+
 	mu      sync.Mutex
 	tensors map[any]resident                     // by the address of the first entry
 	coming  map[any]chan struct{}                // of those that are on their way, closed when that is over

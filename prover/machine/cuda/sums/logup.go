@@ -15,9 +15,9 @@ import (
 // least 1.
 var upperVars = 9
 
-// MinTreeVars is the number of variables from which a tree is worth the
+// minTreeVars is the number of variables from which a tree is worth the
 // device; the rounds of the last layer there want three.
-const MinTreeVars = 4
+const minTreeVars = 4
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
@@ -28,6 +28,7 @@ type tree struct {
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
 
+	dry    bool       // as little as can be is done in the host's memory
 	upper  logup.Tree // layers up to upperVars
 	inHost bool       // the layer in hand is one of them
 	Rounds kernels.LogUpRounds
@@ -40,11 +41,11 @@ type tree struct {
 	since   int          // the tail's first round
 }
 
-// NewTree adds up n leaves, of minTreeVars variables at least, and takes them and the
+// newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
 // scope over.
-func NewTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
+func newTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
 	vars := logup.NumVars(n)
-	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen, dry: dry}
 	t.num, t.den = device.NewArray[field.QM31](a, 1<<vars), device.NewArray[field.QM31](a, 1<<vars)
 	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
 	heap := 2 << t.UpperLayer()
@@ -53,7 +54,12 @@ func NewTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr,
 }
 
 // UpperLayer is the largest layer that the host has.
-func (t *tree) UpperLayer() int { return min(upperVars, t.vars-1) }
+func (t *tree) UpperLayer() int {
+	if t.dry {
+		return 1
+	}
+	return min(upperVars, t.vars-1)
+}
 
 // Top implements logup.Tree.
 func (t *tree) Top(ctx context.Context) (logup.Fractions, error) { return t.upper.Top(ctx) }
@@ -106,7 +112,7 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	}
 	left := t.Rounds.Vars - round
 	// The first two rounds stay: in the last layer they are not like the others.
-	if t.tail == nil && round >= 2 && left <= tailVars {
+	if t.tail == nil && round >= 2 && left <= tailVars && !t.dry {
 		v := t.tables(round)
 		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.Rounds.Lambda), round
 		t.Rounds.Eq.Free(t.Dev)

@@ -18,7 +18,7 @@ import (
 
 // restrict restricts a tensor of the graph, in pieces if there is no room for
 // it as a whole.
-func (b *Passes) restrict(r backend.Restriction) Table {
+func (b *Passes) restrict(r backend.Restriction) table {
 	shape := b.s.Graph.Tensors[r.Tensor].Shape
 	t, err := b.s.Find(r.Tensor)
 	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
@@ -46,7 +46,7 @@ func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 // eq(high, k)·(the piece with the axis bound to low), where low are the last s
 // coordinates and high the others. If it is kept, and first in the result, the
 // pieces' tables come one after the other.
-func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) Table {
+func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) table {
 	d, row := shape[0], model.Size(shape[1:])
 	vars := model.Log2Ceil(d)
 	rows := min(device.PieceRows(values.Width()*row, piece), 1<<vars)
@@ -88,9 +88,9 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 		dev.Free(x.At)
 	}
 	if point == nil {
-		return Table{all, model.Log2Ceil(tables * size)}
+		return table{all, model.Log2Ceil(tables * size)}
 	}
-	out := Table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	out := table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	weights := device.NewCopy(dev, poly.EqTable(point[:cut])[:pieces])
 	device.Check(kernels.RestrictField(dev, out.At, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
 	dev.Free(weights)

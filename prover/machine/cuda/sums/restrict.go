@@ -44,11 +44,11 @@ func groups(shape []int, bound [][]field.QM31) (gs []group, coords []field.QM31)
 }
 
 // Restrict returns the table that a restriction of a dense tensor is.
-func Restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Restriction) Table {
+func Restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Restriction) table {
 	gs, coords := groups(shape, r.Bound)
 	layout, inOrder := keptLayout(shape, r.Keep)
 	size := kernels.PaddedSize(layout.Dims)
-	result := Table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	result := table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	if len(coords) == 0 {
 		device.Check(kernels.ArrangeInt(dev, result.At, in, layout))
 		return result

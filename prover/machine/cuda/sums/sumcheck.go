@@ -26,7 +26,7 @@ var threeFrom, threeMost = 1 << 17, 8
 type batch struct {
 	device.Results
 	a      *device.Scope // of its memory, the tables included
-	insts  []SumcheckInstance
+	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	Rounds int
 	device *kernels.SumcheckBatch // the instances, in order
@@ -36,11 +36,12 @@ type batch struct {
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
 	grids   []kernels.Grid
+	dry     bool // no rounds are the host's
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
 
-type SumcheckInstance struct {
+type sumcheckInstance struct {
 	A, B kernels.Ptr
 	Vars int
 	Eq   []field.QM31
@@ -49,9 +50,9 @@ type SumcheckInstance struct {
 // mostPoints is how many points' weights are made in one launch.
 const mostPoints = 1 << 12
 
-// NewBatch prepares at least one instance, whose tables are in the scope. It
+// newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
-func NewBatch(a *device.Scope, box kernels.Mailbox, insts []SumcheckInstance) *batch {
+func newBatch(a *device.Scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	b := &batch{Results: device.Results{Dev: a, Box: box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.Rounds = insts[b.order[0]].Vars
@@ -60,7 +61,7 @@ func NewBatch(a *device.Scope, box kernels.Mailbox, insts []SumcheckInstance) *b
 
 // describeBatch describes at least one instance on the device, with the weights of their points,
 // by descending number of variables: in the order that it returns.
-func describeBatch(a *device.Scope, insts []SumcheckInstance) ([]int, *kernels.SumcheckBatch) {
+func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.SumcheckBatch) {
 	order := make([]int, len(insts))
 	for i := range order {
 		order[i] = i
@@ -125,7 +126,7 @@ func (b *batch) FewLeft(round int) bool {
 	for _, in := range b.insts {
 		entries += 1 << min(in.Vars, b.Rounds-round)
 	}
-	return tailVars >= 0 && entries <= 1<<tailVars
+	return !b.dry && tailVars >= 0 && entries <= 1<<tailVars
 }
 
 // round returns the sums of a round on the device.
