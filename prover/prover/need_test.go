@@ -263,8 +263,7 @@ func TestNeedForward(t *testing.T) {
 
 // TestSettleAhead: values of two stretches are there at a time if there is room, else of one.
 func TestSettleAhead(t *testing.T) {
-	b := layered(24, 32, 32, true)
-	b.g.Finish(100)
+	b := layered(24, 512, 32, true)
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +303,7 @@ func TestSettleAhead(t *testing.T) {
 // TestSettleStretches: where values are made again, as many stretches keep theirs as there is room
 // for beside so many chunks at once, and the estimate says what that takes.
 func TestSettleStretches(t *testing.T) {
-	b := layered(24, 32, 32, true)
+	b := layered(24, 512, 32, true)
 	wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
 	if err != nil {
@@ -313,13 +312,12 @@ func TestSettleStretches(t *testing.T) {
 	m := cuda.NewMachine(kernels.NewDry(132))
 	defer m.Close()
 	m.MaxResident, m.Piece = 0, 1<<14
-	m.Streams = 2
 	m.SetMode(device.Mode{Rows: true, Keys: true})
 	all := *m.Need(p)
 	m.SetMode(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	none := *m.Need(p)
 	before, kept, grew := none.Witness, int64(0), 0
-	chunks := 2 * none.Tasks / 4 * 5
+	chunks := none.Tasks / 4 * 5
 	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
 		need := m.Settle(p, room, 0, 1)
 		if need.Witness < before || need.Witness > all.Witness {
@@ -357,5 +355,9 @@ func TestSettleStretches(t *testing.T) {
 	}
 	if got := *m.Settle(p, none.Peak(), 0, 3); got != none {
 		t.Errorf("with room for one it takes %+v, not %+v", got, none)
+	}
+	m.Streams = 4 // chunks at once leave no room
+	if got := *m.Settle(p, all.Peak()-1, 0, 1); got != none {
+		t.Errorf("beside four chunks values take %+v, not %+v", got, none)
 	}
 }
