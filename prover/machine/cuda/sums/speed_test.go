@@ -84,8 +84,8 @@ func TestSpeedSumcheck(t *testing.T) {
 		var names []string
 		times := map[string][]time.Duration{}
 		for range n {
-			inst := sumcheckInstance{A: device.NewArray[field.QM31](dev, 1<<vars), B: device.NewArray[field.QM31](dev, 1<<vars), Vars: vars}
-			for _, p := range []kernels.Ptr{inst.A, inst.B} {
+			inst := sumcheckInstance{a: device.NewArray[field.QM31](dev, 1<<vars), b: device.NewArray[field.QM31](dev, 1<<vars), vars: vars}
+			for _, p := range []kernels.Ptr{inst.a, inst.b} {
 				if cold { // what the host's caches had is gone
 					device.Check(kernels.UploadSlice(dev, p, values))
 				} else {
@@ -134,9 +134,9 @@ func TestSpeedSumcheck(t *testing.T) {
 			for range 60 {
 				insts, shapes := make([]sumcheckInstance, of.batch), make([]sumcheck.Shape, of.batch)
 				for i := range insts {
-					in := sumcheckInstance{A: device.NewArray[field.QM31](dev, 1<<of.vars), B: device.NewArray[field.QM31](dev, 1<<of.vars), Vars: of.vars}
-					device.Check(dev.Copy(in.A, from, device.ElementBytes<<of.vars))
-					device.Check(dev.Copy(in.B, from, device.ElementBytes<<of.vars))
+					in := sumcheckInstance{a: device.NewArray[field.QM31](dev, 1<<of.vars), b: device.NewArray[field.QM31](dev, 1<<of.vars), vars: of.vars}
+					device.Check(dev.Copy(in.a, from, device.ElementBytes<<of.vars))
+					device.Check(dev.Copy(in.b, from, device.ElementBytes<<of.vars))
 					insts[i], shapes[i].NumVars = in, of.vars
 				}
 				device.Check(dev.Sync())
@@ -162,7 +162,7 @@ func TestSpeedSumcheck(t *testing.T) {
 	device.Check(dev.Copy(b, from, device.ElementBytes<<vars))
 	scope := device.NewScope(dev)
 	defer scope.Close()
-	_, batch := describeBatch(scope, []sumcheckInstance{{A: a, B: b, Vars: vars}})
+	_, batch := describeBatch(scope, []sumcheckInstance{{a: a, b: b, vars: vars}})
 	words := device.NewWords(scope, kernels.SumcheckTwoRoundsWords)
 	two := []field.QM31{values[0], values[1]}
 	for log := vars; log >= 8; log -= 2 {

@@ -106,12 +106,12 @@ func TestSumcheck(t *testing.T) {
 				if s.eq > 2 {
 					eq[1] = field.Zero
 				}
-				there[i] = sumcheckInstance{A: device.NewCopy(dev, a), B: device.NewCopy(dev, b), Vars: s.vars, Eq: eq}
+				there[i] = sumcheckInstance{a: device.NewCopy(dev, a), b: device.NewCopy(dev, b), vars: s.vars, eq: eq}
 				claim := field.Zero
 				for x := range a {
 					claim = claim.Add(poly.EqIndex(eq, uint64(x>>(s.vars-s.eq))).Mul(a[x]).Mul(b[x]))
 				}
-				if got := inner(to, []sumcheckInstance{{A: there[i].A, B: there[i].B, Vars: s.vars, Eq: eq}})[0]; got != claim {
+				if got := inner(to, []sumcheckInstance{{a: there[i].a, b: there[i].b, vars: s.vars, eq: eq}})[0]; got != claim {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
 				insts[i] = sumcheck.Instance{Eq: eq, A: a, B: b}

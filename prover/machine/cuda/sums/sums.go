@@ -29,8 +29,8 @@ func NewPasses(s *run.Stream) *Passes { return &Passes{cpu.New(s.Graph, s.Witnes
 
 // table is a backend.Table: 2^vars elements of K on the device.
 type table struct {
-	At   kernels.Ptr
-	Vars int
+	at   kernels.Ptr
+	vars int
 }
 
 // Eval implements backend.Backend.
@@ -99,7 +99,7 @@ func (b *Passes) Send(ctx context.Context, values []field.QM31) (backend.Table, 
 // Download implements backend.Backend.
 func (b *Passes) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
 	x := t.(table)
-	return device.Pass(ctx, func() []field.QM31 { return device.Fetch[field.QM31](b.s.Dev, x.At, 1<<x.Vars) })
+	return device.Pass(ctx, func() []field.QM31 { return device.Fetch[field.QM31](b.s.Dev, x.at, 1<<x.vars) })
 }
 
 // Copy implements backend.Backend.
@@ -109,9 +109,9 @@ func (b *Passes) Copy(ctx context.Context, t backend.Table) (backend.Table, erro
 
 // copyOf returns a copy of a table.
 func copyOf(dev kernels.Device, t table) table {
-	at := device.NewArray[field.QM31](dev, 1<<t.Vars)
-	device.Check(dev.Copy(at, t.At, device.ElementBytes<<t.Vars))
-	return table{at, t.Vars}
+	at := device.NewArray[field.QM31](dev, 1<<t.vars)
+	device.Check(dev.Copy(at, t.at, device.ElementBytes<<t.vars))
+	return table{at, t.vars}
 }
 
 // inner implements backend.Backend.
@@ -123,7 +123,7 @@ func instancesOf(list []backend.Instance) []sumcheckInstance {
 	insts := make([]sumcheckInstance, len(list))
 	for i, in := range list {
 		x, y := in.A.(table), in.B.(table)
-		insts[i] = sumcheckInstance{A: x.At, B: y.At, Vars: x.Vars, Eq: in.Eq}
+		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
 	}
 	return insts
 }
@@ -138,7 +138,7 @@ func inner(to device.Results, insts []sumcheckInstance) []field.QM31 {
 	defer a.Close()
 	order, batch := describeBatch(a, insts)
 	read := device.Results{Dev: a, Box: to.Box}.Read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
-		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].Vars, p)
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
 	})
 	for rank, i := range order {
 		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
