@@ -339,8 +339,8 @@ func (p *part) download(t *device.Tensor) ([]int32, error) {
 
 // keptOf returns the run whose values a witness has, nil if they are the host's.
 func keptOf(w backend.Witness) *Run {
-	if k, ok := w.(interface{ kept() forward.Kept }); ok {
-		r, _ := k.kept().(*Run)
+	if k, ok := w.(interface{ Kept() forward.Kept }); ok {
+		r, _ := k.Kept().(*Run)
 		return r
 	}
 	return nil
