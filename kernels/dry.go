@@ -1,18 +1,23 @@
 package kernels
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Dry is a device that only counts its memory: what work would take is found by going
 // through the code that allocates it. What it is asked to do it does not do, and what is
-// read from it is zero. It is for one goroutine.
+// read from it is zero.
 type Dry struct {
 	processors int
+
+	mu         sync.Mutex
 	next       Ptr
 	sizes      map[Ptr]int
 	live, peak int64
 }
 
-var _ Device = (*Dry)(nil)
+var _ Peer = (*Dry)(nil)
 
 // alignment is that of Alloc.
 const alignment = 256
@@ -23,7 +28,11 @@ func NewDry(processors int) *Dry {
 }
 
 // Peak returns the most bytes that were allocated at once.
-func (d *Dry) Peak() int64 { return d.peak }
+func (d *Dry) Peak() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.peak
+}
 
 // Name is described at Device, as the others are.
 func (d *Dry) Name() string { return "dry" }
@@ -33,6 +42,8 @@ func (d *Dry) Multiprocessors() int { return d.processors }
 
 // Alloc returns an address that none had before.
 func (d *Dry) Alloc(bytes int) (Ptr, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	p := d.next
 	d.next += Ptr(bytes+alignment-1) &^ (alignment - 1)
 	d.sizes[p] = bytes
@@ -43,6 +54,8 @@ func (d *Dry) Alloc(bytes int) (Ptr, error) {
 
 // Free counts.
 func (d *Dry) Free(p Ptr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.live -= int64(d.sizes[p])
 	delete(d.sizes, p)
 }
@@ -64,6 +77,12 @@ func (d *Dry) Clear(Ptr, int) error { return nil }
 
 // Launch does nothing.
 func (d *Dry) Launch(Kernel, Launch, ...uint64) error { return nil }
+
+// After does nothing.
+func (d *Dry) After(Device) error { return nil }
+
+// CopyFrom does nothing.
+func (d *Dry) CopyFrom(Ptr, Device, Ptr, int) error { return nil }
 
 // Sync does nothing.
 func (d *Dry) Sync() error { return nil }

@@ -155,7 +155,7 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 	if o.CheckMemory {
 		g.streams = 1
 	}
-	g.machine.Streams = g.streams
+	g.machine.Streams, g.machine.Threshold = g.streams, d.threshold
 	var ok bool
 	if g.free, ok = available(dev); ok {
 		g.piece = min(g.free, int(Share{Memory: o.MemoryBudget}.bytes())) / 8

@@ -162,10 +162,9 @@ func (d *Set) team(on *gpu, warn Log) *peers.Group {
 
 // taskNeed estimates the bytes that a sub-transcript's work takes on a GPU.
 func (d *Set) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
-	n, err := g.machine.TaskNeed(p, f, d.threshold)
+	n, err := g.machine.TaskNeed(p, f)
 	if err != nil { // sizes that no device takes
-		need := g.machine.Need(p)
-		n = max(need.LookUps, need.Sums)
+		n = g.machine.Need(p).Tasks
 	}
 	return n
 }

@@ -96,7 +96,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		m.Streams = c.lanes
 		m.SetMode(device.Mode{Keys: c.drops, Values: c.again, Ahead: c.ahead})
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
-			n, err := m.TaskNeed(p, f, 0)
+			n, err := m.TaskNeed(p, f)
 			if err != nil {
 				panic(err)
 			}
@@ -374,6 +374,7 @@ func TestTrackMemory(t *testing.T) {
 				continue
 			}
 			m := cuda.NewMachine(kernels.NewDry(132))
+			m.Threshold = c.threshold
 			if strings.HasSuffix(c.name, "made again") {
 				m.SetMode(device.Mode{Keys: true})
 				inputs := [][]int32{wit.Tensor(c.b.g.Inputs[0])}
@@ -383,7 +384,7 @@ func TestTrackMemory(t *testing.T) {
 				}
 			}
 			need := func(p *plan.Plan, f *plan.Fork) int64 {
-				n, err := m.TaskNeed(p, f, c.threshold)
+				n, err := m.TaskNeed(p, f)
 				if err != nil {
 					t.Error(err)
 				}

@@ -156,7 +156,7 @@ func TestNeed(t *testing.T) {
 			step string
 			took int
 			need int64
-		}{{"look-ups", m.lookUps, need.LookUps}, {"sums", m.sums, need.Sums}, {"commit", m.commits, need.Commit}, {"open", m.opens, need.Open}} {
+		}{{"look-ups and sums", max(m.lookUps, m.sums), need.Tasks}, {"commit", m.commits, need.Commit}, {"open", m.opens, need.Open}} {
 			base := need.Fixed + need.Witness + need.Trees
 			t.Logf("%s: %s took %d bytes, estimated %d beside %d", name, c.step, c.took, c.need, base)
 			if int64(c.took) > base+c.need+small {
@@ -263,8 +263,7 @@ func TestNeedForward(t *testing.T) {
 
 // TestSettleAhead: values of two stretches are there at a time if there is room, else of one.
 func TestSettleAhead(t *testing.T) {
-	b := layered(24, 32, 32, true)
-	b.g.Finish(100)
+	b := layered(24, 512, 32, true)
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -282,12 +281,15 @@ func TestSettleAhead(t *testing.T) {
 	}
 	for _, c := range []struct {
 		room     int64
-		want     cuda.Need
+		want     *cuda.Need // nil where some segments keep their values
 		together int
-	}{{two.Peak(), two, 2}, {two.Peak() - 1, one, 1}, {one.Peak(), one, 1}, {1, one, 1}} {
-		got := m.Settle(p, c.room, 0, 1)
-		if _, together := m.Stretches(p); *got != c.want || together != c.together {
-			t.Errorf("with room for %d: %+v, %d together; want %+v, %d", c.room, *got, together, c.want, c.together)
+	}{{two.Peak(), &two, 2}, {two.Peak() - 1, nil, 1}, {one.Peak(), &one, 1}, {1, &one, 1}} {
+		got := *m.Settle(p, c.room, 0, 1)
+		if c.want == nil && (got.Witness < one.Witness || got.Peak() > c.room) || c.want != nil && got != *c.want {
+			t.Errorf("with room for %d: %+v, of one segment %+v, of two %+v", c.room, got, one, two)
+		}
+		if _, together := m.Stretches(p); together != c.together {
+			t.Errorf("with room for %d: %d together, want %d", c.room, together, c.together)
 		}
 		if want := []string{"rows", "keys", "values"}; !slices.Equal(m.Mode().Recomputed(), want) {
 			t.Errorf("%v are recomputed", m.Mode().Recomputed())
@@ -301,7 +303,7 @@ func TestSettleAhead(t *testing.T) {
 // TestSettleStretches: where values are made again, as many stretches keep theirs as there is room
 // for beside so many chunks at once, and the estimate says what that takes.
 func TestSettleStretches(t *testing.T) {
-	b := layered(24, 32, 32, true)
+	b := layered(24, 512, 32, true)
 	wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
 	if err != nil {
@@ -310,13 +312,12 @@ func TestSettleStretches(t *testing.T) {
 	m := cuda.NewMachine(kernels.NewDry(132))
 	defer m.Close()
 	m.MaxResident, m.Piece = 0, 1<<14
-	m.Streams = 2
 	m.SetMode(device.Mode{Rows: true, Keys: true})
 	all := *m.Need(p)
 	m.SetMode(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	none := *m.Need(p)
 	before, kept, grew := none.Witness, int64(0), 0
-	chunks := 2 * max(none.LookUps, none.Sums) / 4 * 5
+	chunks := none.Tasks / 4 * 5
 	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
 		need := m.Settle(p, room, 0, 1)
 		if need.Witness < before || need.Witness > all.Witness {
@@ -354,5 +355,9 @@ func TestSettleStretches(t *testing.T) {
 	}
 	if got := *m.Settle(p, none.Peak(), 0, 3); got != none {
 		t.Errorf("with room for one it takes %+v, not %+v", got, none)
+	}
+	m.Streams = 4 // chunks at once leave no room
+	if got := *m.Settle(p, all.Peak()-1, 0, 1); got != none {
+		t.Errorf("beside four chunks values take %+v, not %+v", got, none)
 	}
 }

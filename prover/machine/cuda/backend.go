@@ -17,8 +17,10 @@ import (
 // from proof to proof, and estimates of what proofs take of its memory. It is safe for concurrent use.
 type Machine struct {
 	*device.Context
-	Sharing int // machines that share commitments and openings, this one included: estimates depend on it
-	needs   needs
+	// Threshold is a number of entries: a step of a proof over fewer is the processor's. Estimates depend on it.
+	Threshold int
+	Sharing   int // machines that share commitments and openings, this one included: estimates depend on it
+	needs     needs
 }
 
 // NewMachine returns a machine without tensors on dev.

@@ -132,15 +132,19 @@ func TestTeam(t *testing.T) {
 				t.Fatalf("%s: layer %d is another one", c2.name, i)
 			}
 		}
+		machines[0].Sharing = len(machines)
+		dry := machines[0].newDry(m.Graph, device.Mode{})
+		estimated, err := dry.commit(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dry.close()
 		var traffic []device.Traffic
 		for i, x := range machines {
 			traffic = append(traffic, x.Traffic())
-			need := commitNeed(&c, x.Piece) + digestsNeed(&c, len(machines)) + 4<<10 // what describes the stack
+			need := estimated + 4<<10 // of machines that fail the first one does the part
 			for _, w := range m.Weights {
 				need += int64(ints.WidthOf(ints.All(w)) * w.Len())
-			}
-			if i == 0 {
-				need += 2 * digestBytes << c.LogDomain()
 			}
 			if got := traffic[i].Peak; c2.fault == nil && got > need {
 				t.Errorf("%s: machine %d took %d bytes, estimated %d", c2.name, i, got, need)

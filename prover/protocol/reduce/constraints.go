@@ -183,6 +183,9 @@ func (s *Session) equations() {
 		if s.p.failed() {
 			return
 		}
+		if e.Step < 0 && s.p.dry {
+			continue
+		}
 		if e.Step < 0 {
 			t := &s.g.Tensors[s.g.Outputs[e.Output]]
 			rho := tau[len(tau)-model.Vars(t.Shape):]

@@ -23,6 +23,8 @@ type Party struct {
 	r   *transcript.Reader
 	// unchecked makes the prover continue with claims that do not hold.
 	unchecked bool
+	// dry has it leave out what the processor alone computes.
+	dry bool
 }
 
 // NewProver returns a prover's Party. It stops with an error when the context ends,
@@ -35,6 +37,13 @@ func NewProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Pa
 // for tests of the verifier.
 func NewUncheckedProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
 	return &Party{ctx: ctx, w: w, b: b, unchecked: true}
+}
+
+// NewDryProver returns a prover's Party for a backend that only counts its memory. It calls the backend as a prover
+// does. What it writes is no proof: values are zero, there is no proof of work, and what the processor alone would
+// compute, such as the weights of views, is left out.
+func NewDryProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
+	return &Party{ctx: ctx, w: w, b: b, unchecked: true, dry: true}
 }
 
 // NewVerifier returns a verifier's Party.
@@ -105,9 +114,11 @@ func (p *Party) count(f func() field.M31) field.QM31 {
 
 // grind proves or checks bits of work before the next challenge.
 func (p *Party) grind(bits int) {
-	if p.proving() {
+	switch {
+	case p.dry:
+	case p.proving():
 		p.w.Grind(bits)
-	} else {
+	default:
 		p.r.CheckGrind(bits)
 	}
 }

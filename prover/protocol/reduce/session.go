@@ -134,6 +134,9 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 	switch n.Kind {
 	case plan.Public:
 		if t := &s.g.Tensors[n.Tensor]; t.Kind == model.ByFormula {
+			if s.p.dry {
+				return field.Zero
+			}
 			return formula(t, s.at(n.At))
 		}
 		if s.p.proving() {
@@ -175,6 +178,9 @@ func (s *Session) end(sum int, isB bool) field.QM31 {
 
 // combination returns Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
 func (s *Session) combination(n *plan.Node) field.QM31 {
+	if s.p.dry {
+		return field.Zero
+	}
 	at := s.at(n.At)
 	mask := func() field.QM31 { return poly.TensorMask(n.Shape, poly.SplitAxes(n.Shape, at)) }
 	sum := field.Zero
@@ -226,7 +232,11 @@ func (s *Session) inner(n int) []field.QM31 {
 	}
 	parallel.For(len(sums), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			if w := sums[i].View; w != nil {
+			switch w := sums[i].View; {
+			case w == nil:
+			case s.p.dry:
+				views[i] = make([]field.QM31, 1<<sums[i].Vars)
+			default:
 				views[i] = table(s.wired(w), points[i])
 			}
 		}
@@ -283,7 +293,7 @@ func (s *Session) batch(b *plan.Batch) {
 	s.drawn = append(s.drawn, point)
 	for i := range finals {
 		sum := &s.f.Sums[b.From+i]
-		if sum.View == nil {
+		if sum.View == nil || s.p.dry {
 			continue
 		}
 		s.p.check(weights(s.wired(sum.View), s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)

@@ -25,8 +25,9 @@ func (m Fixed) Fixed(id model.TensorID) ints.Ints { return m.Weights[id] }
 func (Fixed) Tensor(model.TensorID) []int32       { panic("there is none") }
 func (Fixed) StepKeys(int) []int32                { panic("there are none") }
 
+// NewFixed draws fixed tensors of these shapes.
 func NewFixed(rng *rand.Rand, shapes ...[]int) Fixed {
-	m := Fixed{Graph: &model.Graph{}}
+	m := Fixed{Graph: &model.Graph{Chunks: 1}}
 	for i, shape := range shapes {
 		bits := []int{8, 16, 31}[i%3]
 		m.Graph.Tensors = append(m.Graph.Tensors, model.Tensor{Kind: model.Fixed, Shape: shape, Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1})

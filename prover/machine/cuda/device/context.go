@@ -26,6 +26,9 @@ type Context struct {
 	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
 	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
 
+	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
+	Dry bool
+
 	mu      sync.Mutex
 	tensors map[any]resident                     // by the address of the first entry
 	coming  map[any]chan struct{}                // of those that are on their way, closed when that is over
@@ -192,6 +195,14 @@ func (m *Context) Arrived(values ints.Ints, size int, t *Tensor) {
 		m.release(old)
 	}
 	m.tensors[at] = resident{values, t}
+}
+
+// Adopt makes a tensor the fixed tensor of values, as if it had been uploaded.
+func (m *Context) Adopt(values ints.Ints, t *Tensor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tensors[Address(values)] = resident{values, t}
+	m.bytes += t.Len * t.Width
 }
 
 // Known returns a fixed tensor that is here, nil if it is not.

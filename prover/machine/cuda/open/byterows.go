@@ -42,11 +42,11 @@ func biases(rows []ByteRow) []uint32 {
 // tableRows returns the table rows with the given numbers (whir.Layout.TableRows),
 // increasing, if 2^shift of the commitment's rows make one. Those that are in a tensor as
 // they are stay there, the others are packed into memory of a.
-func (p *Packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
 	if p.host != nil {
 		return p.uploadRows(a, numbers, shift)
 	}
-	rows, size := p.FindRows(numbers, shift)
+	rows, size := p.findRows(numbers, shift)
 	if size == 0 {
 		return rows
 	}
@@ -65,23 +65,23 @@ func (p *Packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 		of := -1 // the group whose stack they are of
 		enqueue := func() {
 			if len(jobs) > 0 {
-				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.Stacks[of].device))
+				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[of].device))
 			}
 			jobs = jobs[:0]
 		}
-		for _, in := range p.InGroups(numbers, shift) {
-			if of < 0 || p.Stacks[of] != p.Stacks[in.Group] {
+		for _, in := range p.inGroups(numbers, shift) {
+			if of < 0 || p.stacks[of] != p.stacks[in.group] {
 				enqueue()
-				of = in.Group
+				of = in.group
 			}
 			takes := func(i int) bool { return pack[i] && !(zeros && in.fills(&p.C, numbers[i], shift)) }
-			for i := in.From; i < in.To; {
+			for i := in.from; i < in.to; {
 				n := 1 // rows that are packed at once
-				for i+n < in.To && rows[i+n].Width == rows[i].Width && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
+				for i+n < in.to && rows[i+n].Width == rows[i].Width && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
 					n++
 				}
 				if takes(i) {
-					jobs = append(jobs, p.packed(rows[i], in.Group, numbers[i], n, shift, zeros))
+					jobs = append(jobs, p.packed(rows[i], in.group, numbers[i], n, shift, zeros))
 				}
 				i += n
 			}
@@ -93,17 +93,17 @@ func (p *Packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 
 // FindRows returns the rows that tableRows returns, without an address where they must be
 // packed, and the bytes of those.
-func (p *Packer) FindRows(numbers []uint64, shift int) (rows []ByteRow, size int) {
+func (p *packer) findRows(numbers []uint64, shift int) (rows []ByteRow, size int) {
 	vars := p.C.RowVars + shift
 	pitch := kernels.RowPitch(1 << vars)
 	rows = make([]ByteRow, len(numbers))
-	for _, in := range p.InGroups(numbers, shift) {
-		for i := in.From; i < in.To; i++ {
-			from, n := in.Entries(&p.C, numbers[i], shift)
-			if at, ok := p.Stacks[in.Group].InPlace(from, n); ok && shift == 0 && 1<<vars == pitch {
+	for _, in := range p.inGroups(numbers, shift) {
+		for i := in.from; i < in.to; i++ {
+			from, n := in.entries(&p.C, numbers[i], shift)
+			if at, ok := p.stacks[in.group].inPlace(from, n); ok && shift == 0 && 1<<vars == pitch {
 				rows[i].At = at
 			}
-			rows[i].Width = max(p.Stacks[in.Group].Width(from, n), rows[i].Width)
+			rows[i].Width = max(p.stacks[in.group].Width(from, n), rows[i].Width)
 		}
 	}
 	for _, r := range rows {
@@ -115,10 +115,10 @@ func (p *Packer) FindRows(numbers []uint64, shift int) (rows []ByteRow, size int
 }
 
 // inGroup are rows from to to−1 of a list that have rows of a group.
-type inGroup struct{ Group, From, To int }
+type inGroup struct{ group, from, to int }
 
 // InGroups divides table rows by the groups of rows that they have. A row may be in two.
-func (p *Packer) InGroups(numbers []uint64, shift int) []inGroup {
+func (p *packer) inGroups(numbers []uint64, shift int) []inGroup {
 	var each []inGroup
 	for g := range p.C.Groups {
 		first, last := p.C.Groups[g].First>>shift, (p.C.Groups[g].First+uint64(p.C.Groups[g].Rows)-1)>>shift
@@ -127,7 +127,7 @@ func (p *Packer) InGroups(numbers []uint64, shift int) []inGroup {
 		for i < len(numbers) && numbers[i] <= last {
 			i++
 		}
-		if from < i && p.Stacks[g] != nil {
+		if from < i && p.stacks[g] != nil {
 			each = append(each, inGroup{g, from, i})
 		}
 	}
@@ -137,15 +137,15 @@ func (p *Packer) InGroups(numbers []uint64, shift int) []inGroup {
 // slots returns the first of the group's slots among those of n table rows from number r
 // on, and their number.
 func (in inGroup) slots(c *backend.Commitment, r uint64, n, shift int) (first, count uint64) {
-	g := &c.Groups[in.Group]
+	g := &c.Groups[in.group]
 	first = max(g.First, r<<shift)
 	return first, min(g.First+uint64(g.Rows), (r+uint64(n))<<shift) - first
 }
 
 // Entries returns the range of the group's stack that table row r has.
-func (in inGroup) Entries(c *backend.Commitment, r uint64, shift int) (from, n uint64) {
+func (in inGroup) entries(c *backend.Commitment, r uint64, shift int) (from, n uint64) {
 	first, count := in.slots(c, r, 1, shift)
-	return (uint64(c.Parts[in.Group].First) + first - c.Groups[in.Group].First) << c.RowVars, count << c.RowVars
+	return (uint64(c.Parts[in.group].First) + first - c.Groups[in.group].First) << c.RowVars, count << c.RowVars
 }
 
 // fills says whether all slots of table row r are the group's.
@@ -156,8 +156,8 @@ func (in inGroup) fills(c *backend.Commitment, r uint64, shift int) bool {
 
 // packed describes n table rows from number r on, which lie behind each other from that of
 // the first on: all of them as zeros, or what they have of the group.
-func (p *Packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
-	in, s := inGroup{Group: group}, p.Stacks[group]
+func (p *packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
+	in, s := inGroup{group: group}, p.stacks[group]
 	as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: uint64(n)}
 	if zeros { // which is what is behind the stack
 		as.Slots, as.From = uint64(n)<<shift, s.offsets[len(s.offsets)-1]
@@ -165,12 +165,12 @@ func (p *Packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bo
 	}
 	first, count := in.slots(&p.C, r, n, shift)
 	as.First, as.Slots = first-r<<shift, count
-	as.From, _ = in.Entries(&p.C, first>>shift, shift)
+	as.From, _ = in.entries(&p.C, first>>shift, shift)
 	return as
 }
 
 // uploadRows is tableRows from the host's memory.
-func (p *Packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+func (p *packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
 	n := 1 << (p.C.RowVars + shift)
 	pitch := kernels.RowPitch(n)
 	values, wide := make([]int32, n), device.NewArray[int32](a, n)

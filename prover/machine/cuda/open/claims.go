@@ -17,8 +17,8 @@ import (
 // tree beside another with longer rows; one product of all columns on the tensor cores costs
 // less than some products of a few columns without them.
 type Claims struct {
-	Each   []int       // parts taken by themselves
-	Joined []joinedRow // by place in a long row, as soon as that is known (byPlace)
+	each   []int       // parts taken by themselves
+	joined []joinedRow // by place in a long row, as soon as that is known (byPlace)
 }
 
 // joinedRow is a row with its parts, at least one.
@@ -28,65 +28,65 @@ type joinedRow struct {
 }
 
 // A Claim is where a part is.
-type Claim struct {
-	Row int // the first
-	Span
+type claim struct {
+	row int // the first
+	span
 }
 
 // ClaimsOf returns the claims of a functional.
-func ClaimsOf(q *whir.Functional) []Claim {
-	all := make([]Claim, len(q.Parts))
+func ClaimsOf(q *whir.Functional) []claim {
+	all := make([]claim, len(q.Parts))
 	for i := range q.Parts {
-		all[i] = Claim{q.Parts[i].FirstRow, spanOf(&q.Parts[i])}
+		all[i] = claim{q.Parts[i].FirstRow, spanOf(&q.Parts[i])}
 	}
 	return all
 }
 
 // JoinRows takes claims together where that costs less, in rows of 2^rowVars.
-func JoinRows(all []Claim, rowVars int) *Claims {
+func JoinRows(all []claim, rowVars int) *Claims {
 	c := &Claims{}
 	var single []int
 	for i, x := range all {
-		if x.Rows == 1 {
+		if x.rows == 1 {
 			single = append(single, i)
 		} else {
-			c.Each = append(c.Each, i)
+			c.each = append(c.each, i)
 		}
 	}
 	single = byRow(all, single)
 	for len(single) > 0 {
 		n, cost := 0, 0.0
-		for n < len(single) && all[single[n]].Row == all[single[0]].Row {
+		for n < len(single) && all[single[n]].row == all[single[0]].row {
 			cost += all[single[n]].dotCost(1)
 			n++
 		}
 		if cost > wholeRow(rowVars).dotCost(1) {
-			c.Joined = append(c.Joined, joinedRow{all[single[0]].Row, single[:n]})
+			c.joined = append(c.joined, joinedRow{all[single[0]].row, single[:n]})
 		} else {
-			c.Each = append(c.Each, single[:n]...)
+			c.each = append(c.each, single[:n]...)
 		}
 		single = single[n:]
 	}
-	slices.Sort(c.Each)
+	slices.Sort(c.each)
 	return c
 }
 
 // byRow sorts claims by their rows, those of one row in their order.
-func byRow(all []Claim, list []int) []int {
+func byRow(all []claim, list []int) []int {
 	rows := 0
 	for _, i := range list {
-		rows = max(rows, all[i].Row+1)
+		rows = max(rows, all[i].row+1)
 	}
 	next := make([]int, rows+1) // of a row, where its next claim goes
 	for _, i := range list {
-		next[all[i].Row+1]++
+		next[all[i].row+1]++
 	}
 	for row := range rows {
 		next[row+1] += next[row]
 	}
 	sorted := make([]int, len(list))
 	for _, i := range list {
-		at := &next[all[i].Row]
+		at := &next[all[i].row]
 		sorted[*at] = i
 		*at++
 	}
@@ -94,15 +94,15 @@ func byRow(all []Claim, list []int) []int {
 }
 
 // wholeRow is the span of a joined row.
-func wholeRow(rowVars int) Span { return Span{Rows: 1, Vars: rowVars, Dense: true} }
+func wholeRow(rowVars int) span { return span{rows: 1, vars: rowVars, dense: true} }
 
 // Spans returns those of which products are taken.
-func (c *Claims) Spans(all []Claim, rowVars int) []Span {
-	var s []Span
-	for _, i := range c.Each {
-		s = append(s, all[i].Span)
+func (c *Claims) Spans(all []claim, rowVars int) []span {
+	var s []span
+	for _, i := range c.each {
+		s = append(s, all[i].span)
 	}
-	for range c.Joined {
+	for range c.joined {
 		s = append(s, wholeRow(rowVars))
 	}
 	return s
@@ -110,7 +110,7 @@ func (c *Claims) Spans(all []Claim, rowVars int) []Span {
 
 // ByPlace sorts the joined rows by their place in long rows of n.
 func (c *Claims) ByPlace(n int) {
-	slices.SortFunc(c.Joined, func(x, y joinedRow) int {
+	slices.SortFunc(c.joined, func(x, y joinedRow) int {
 		if d := x.row%n - y.row%n; d != 0 {
 			return d
 		}

@@ -14,7 +14,7 @@ import (
 
 // RowsAtOnce returns how many of some rows are encoded at once: those whose
 // codewords fit into as many bytes, but enough for a step of the hash.
-func RowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
+func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 	least := suite.RowsAtOnce()
 	n := max(least, bytes/kernels.SizeM31>>domain)
 	return min(rows, n-n%least, maxEncode)
@@ -68,7 +68,7 @@ type groupHasher struct {
 	arrivals      Arrivals
 	segments      [][]int       // groups whose values are on the device together, in order; nil if each is by itself
 	packs         *device.Scope // of the packer
-	packer        *Packer       // for the first of these
+	packer        *packer       // for the first of these
 	encoder       *encoder
 	n             int // rows at once
 	values, words kernels.Ptr
@@ -80,7 +80,7 @@ func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Co
 	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: b.SegmentsOf(c, groups)}
 	domain := c.LogDomain()
 	for _, i := range groups {
-		h.n = max(h.n, RowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
+		h.n = max(h.n, rowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
 	}
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
 	h.encoder = NewEncoder(a, domain)

@@ -37,13 +37,13 @@ type DotTable struct {
 // products.
 func newDotTable(a *device.Scope, r *Rows, q *whir.Functional, c *Claims, longs int) *DotTable {
 	t := &DotTable{Rows: r, a: a, q: q, claims: c, Longs: longs, n: len(r.At) / longs}
-	t.groups = r.partGroups(q, c.Each, t.n)
+	t.groups = r.partGroups(q, c.each, t.n)
 	t.first = make([]int, len(t.groups))
 	for i := range t.groups {
 		t.first[i] = t.joined
 		t.joined += t.groups[i].columns()
 	}
-	t.Columns = max(4, (t.joined+len(c.Joined)+3)&^3)
+	t.Columns = max(4, (t.joined+len(c.joined)+3)&^3)
 	t.Products = device.NewArray[field.QM31](a, t.Longs*t.Columns)
 	device.Check(a.Clear(t.Products, device.ElementBytes*t.Longs*t.Columns))
 	return t
@@ -63,8 +63,8 @@ func (t *DotTable) listWeights() {
 func (t *DotTable) setWeights() {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, t.Longs*t.n)
-	most := len(t.claims.Joined)
-	for _, part := range t.claims.Each {
+	most := len(t.claims.joined)
+	for _, part := range t.claims.each {
 		most += len(t.q.Parts[part].RowWeights)
 	}
 	t.weights = make([]kernels.PlacedElement, 0, most)
@@ -87,7 +87,7 @@ func (t *DotTable) setWeights() {
 			}
 		}
 	}
-	for k, j := range t.claims.Joined { // their coefficients are in the products
+	for k, j := range t.claims.joined { // their coefficients are in the products
 		put(j.row, t.joined+k, field.One)
 	}
 }
@@ -140,7 +140,7 @@ func (t *DotTable) dots() {
 	for i := range t.groups {
 		switch {
 		case !slices.ContainsFunc(t.runs(i), t.hasRows):
-		case spanOf(t.part(i)).OnTensorCores():
+		case spanOf(t.part(i)).onTensorCores():
 			heavy = append(heavy, i)
 		default:
 			light = append(light, i)
@@ -151,7 +151,7 @@ func (t *DotTable) dots() {
 	slices.SortStableFunc(heavy, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
-		for n < len(heavy) && (n == 0 || bytes < PanelBytes) {
+		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
 			bytes += kernels.PanelBytes(len(t.part(heavy[n]).Low))
 			n++
 		}
@@ -443,7 +443,7 @@ func (t *DotTable) joinedDots(all []joinedRow) {
 		return
 	}
 	size := kernels.PanelBytes(t.RowVars)
-	atOnce := min(len(joined), max(1, PanelBytes/size))
+	atOnce := min(len(joined), max(1, panelBytes/size))
 	panels, parts := device.NewArray[int8](a, atOnce*size), t.rowParts(a, t.q, joined)
 	sums, planes, biases := device.NewWords(a, limbs*t.some*len(joined)), device.NewCopy(a, rows), device.NewCopy(a, constants)
 	for from := 0; from < len(joined); from += atOnce {

@@ -14,11 +14,11 @@ import (
 
 // Packer writes rows of a commitment from the dense tensors on the device, or from
 // the host's if there is no room for them.
-type Packer struct {
+type packer struct {
 	a      *device.Scope
 	C      backend.Commitment
 	host   *cpu.Rows
-	Stacks []*deviceStack // by group
+	stacks []*deviceStack // by group
 }
 
 // deviceStack is a stack whose tensors are on the device, with its description there.
@@ -28,13 +28,13 @@ type deviceStack struct {
 }
 
 // newPacker returns one for rows of these groups, in their order.
-func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int) *Packer {
+func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int) *packer {
 	return newPackerOf(b, a, c, groups, b.Find)
 }
 
 // newPackerOf is newPacker with tensors that find returns.
-func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *Packer {
-	p := &Packer{a: a, C: c, Stacks: make([]*deviceStack, len(c.Groups))}
+func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *packer {
+	p := &packer{a: a, C: c, stacks: make([]*deviceStack, len(c.Groups))}
 	for from := 0; from < len(groups); {
 		// Groups behind each other, of one stack.
 		first, to := groups[from], from
@@ -46,11 +46,11 @@ func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []
 		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
 		s, err := newDeviceStack(b, a, c.Parts[first].Stack, begin, end, find)
 		if errors.Is(err, kernels.ErrMemory) {
-			return &Packer{a: a, C: c, host: cpu.NewRows(b.Graph, b.Witness, c)}
+			return &packer{a: a, C: c, host: cpu.NewRows(b.Graph, b.Witness, c)}
 		}
 		device.Check(err)
 		for ; from < to; from++ {
-			p.Stacks[groups[from]] = s
+			p.stacks[groups[from]] = s
 		}
 	}
 	return p
@@ -126,7 +126,7 @@ const rowAlignment = 16
 
 // InPlace returns the address of n entries, a power of two, if they lie one behind the
 // other as bytes, and are aligned as a row is.
-func (h *hostStack) InPlace(from, n uint64) (kernels.Ptr, bool) {
+func (h *hostStack) inPlace(from, n uint64) (kernels.Ptr, bool) {
 	k := h.block(from)
 	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
 		return 0, false
@@ -167,10 +167,10 @@ func describe(b *model.Block, shape []int, t *device.Tensor) (kernels.StackBlock
 }
 
 // rows writes n rows of a group, from row first of it on, to dst, in 32 bits.
-func (p *Packer) rows(dst kernels.Ptr, group, first, n int) {
+func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	vars := p.C.RowVars
 	if p.host == nil {
-		device.Check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.C.Parts[group].First+first)<<vars, p.Stacks[group].device))
+		device.Check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.C.Parts[group].First+first)<<vars, p.stacks[group].device))
 		return
 	}
 	for _, g := range p.C.Groups[:group] {
@@ -185,7 +185,7 @@ func (p *Packer) rows(dst kernels.Ptr, group, first, n int) {
 
 // ExpectedStacks describes a commitment's stacks with tensors of the widths that their
 // ranges need.
-func ExpectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
+func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
 	var stacks []*deviceStack
 	for i, part := range c.Parts {
 		if i > 0 && part.Stack == c.Parts[i-1].Stack {

@@ -19,9 +19,9 @@ func (r ByteRow) Pending() bool { return r.At == 0 && r.Width > 0 }
 
 // unpacked returns table rows as tableRows does, but those pending that it would pack. Rows from
 // the host's memory have the width of their range.
-func (p *Packer) unpacked(g *model.Graph, numbers []uint64, shift int) []ByteRow {
+func (p *packer) unpacked(g *model.Graph, numbers []uint64, shift int) []ByteRow {
 	if p.host == nil {
-		rows, _ := p.FindRows(numbers, shift)
+		rows, _ := p.findRows(numbers, shift)
 		return rows
 	}
 	return expectedRows(g, &p.C, numbers, shift)
@@ -29,8 +29,8 @@ func (p *Packer) unpacked(g *model.Graph, numbers []uint64, shift int) []ByteRow
 
 // expectedRows returns table rows, all pending, with the widths of their ranges.
 func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift int) []ByteRow {
-	expected := &Packer{C: *c, Stacks: ExpectedStacks(g, c)}
-	rows, _ := expected.FindRows(numbers, shift)
+	expected := &packer{C: *c, stacks: expectedStacks(g, c)}
+	rows, _ := expected.findRows(numbers, shift)
 	for i := range rows {
 		rows[i].At = 0
 	}
@@ -55,7 +55,7 @@ func (r *Rows) each(n int, f func(from, to int, more bool)) {
 	for i := range r.Trees {
 		t := &r.Trees[i]
 		for _, groups := range t.segments {
-			r.withSegment(t, groups, func(p *Packer) {
+			r.withSegment(t, groups, func(p *packer) {
 				a := device.NewScope(r.Mem)
 				defer a.Close()
 				own := t.numbersOf(groups)
@@ -86,7 +86,7 @@ func (t *placed) numbersOf(groups []int) []uint64 {
 
 // withSegment calls f with a packer for groups of a tree, of one stretch, while its values are on
 // the device.
-func (r *Rows) withSegment(t *placed, groups []int, f func(p *Packer)) {
+func (r *Rows) withSegment(t *placed, groups []int, f func(p *packer)) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	defer r.Stream.LeaveSegments()

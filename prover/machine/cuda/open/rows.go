@@ -30,7 +30,7 @@ type Rows struct {
 
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
-	*Packer
+	*packer
 	segments [][]int // groups of stretches whose values are made again, one after the other; nil if all are kept
 	shift    int     // see whir.Layout
 	firstRow uint64
@@ -78,9 +78,9 @@ func (r *Rows) Load(o *backend.Opening, homes [][]int, home int) {
 		t.numbers = own
 		groups := groupsWith(&c, own, t.shift)
 		if t.segments = r.Stream.SegmentsOf(&c, groups); t.segments == nil {
-			t.Packer = newPacker(r.Stream, r.Packed, c, groups)
+			t.packer = newPacker(r.Stream, r.Packed, c, groups)
 		} else {
-			t.Packer = &Packer{C: c}
+			t.packer = &packer{C: c}
 		}
 		var rows []ByteRow
 		switch {
@@ -192,7 +192,7 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 }
 
 // PanelBytes is the most memory that panels of weights take at once.
-const PanelBytes = 1 << 30
+const panelBytes = 1 << 30
 
 // Columns is described at whir.Passes, for the rows that are here: a value of a codeword is a
 // sum over a row with weights of the position alone.
@@ -215,7 +215,7 @@ func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
 	}
 	where := device.NewCopy(a, points)
-	atOnce := max(1, PanelBytes/kernels.PanelBytes(vars))
+	atOnce := max(1, panelBytes/kernels.PanelBytes(vars))
 	weights := device.NewArray[int8](a, min(atOnce, panels)*kernels.PanelBytes(vars))
 	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, min(atOnce*inPanel, len(positions))))
 	var constants []uint32
@@ -265,7 +265,7 @@ func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 	}
 	pitch := kernels.RowPitch(1 << t.C.RowVars)
 	atOnce := max(1, r.Stream.Context.Piece/(4*pitch))
-	some := func(p *Packer, numbers []uint64) {
+	some := func(p *packer, numbers []uint64) {
 		for from := 0; from < len(numbers); from += atOnce {
 			a := device.NewScope(r.Mem)
 			f(p.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
@@ -273,11 +273,11 @@ func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 		}
 	}
 	if t.segments == nil {
-		some(t.Packer, numbers)
+		some(t.packer, numbers)
 		return
 	}
 	for _, groups := range t.segments {
-		r.withSegment(t, groups, func(p *Packer) {
+		r.withSegment(t, groups, func(p *packer) {
 			first, last := t.C.Groups[groups[0]], t.C.Groups[groups[len(groups)-1]]
 			from, _ := slices.BinarySearch(numbers, first.First)
 			to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))

@@ -63,38 +63,38 @@ func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)
 		t.dots()
-		t.joinedDots(c.Joined)
+		t.joinedDots(c.joined)
 	})
 	return t
 }
 
 // Span is how much of the table a part covers: rows, and 2^vars of the columns, one
 // behind the other or not.
-type Span struct {
-	Rows, Vars int
-	Dense      bool
+type span struct {
+	rows, vars int
+	dense      bool
 }
 
-func spanOf(p *whir.Part) Span {
-	return Span{len(p.RowWeights), len(p.Low), p.Stride == 0}
+func spanOf(p *whir.Part) span {
+	return span{len(p.RowWeights), len(p.Low), p.Stride == 0}
 }
 
 // OnTensorCores says whether a part's dots are computed there.
-func (s Span) OnTensorCores() bool { return s.Dense && 1<<s.Vars == kernels.RowPitch(1<<s.Vars) }
+func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
 
 // dotCost estimates the time of a part's product with a row of so many planes, in nanoseconds of an
 // H200.
-func (s Span) dotCost(planes float64) float64 {
+func (s span) dotCost(planes float64) float64 {
 	const (
 		perByteTimesPart = 16 / 2.5e5 // sixteen bytes of weights, on the tensor cores
 		perEntry         = 1 / 1e3    // by multiply-adds
 		perDot           = 8          // job, result, and its part in the rounds
 	)
 	each := perEntry
-	if s.OnTensorCores() {
+	if s.onTensorCores() {
 		each = perByteTimesPart * planes
 	}
-	return perDot + each*float64(int(1)<<s.Vars)
+	return perDot + each*float64(int(1)<<s.vars)
 }
 
 // leastVars is v at least, where there are as many row variables: with fewer the tables
@@ -128,7 +128,7 @@ type RowTable struct {
 // table, of which the tables over K after it
 // fit into room, in bytes, if so many machines share the rows. Only speed depends on the
 // times.
-func SumVars(parts []Span, t RowTable, room, machines int) int {
+func SumVars(parts []span, t RowTable, room, machines int) int {
 	// Of an element of the tables: f and q are written once, and read and written some three times.
 	// What makes them goes by the rows and the parts, whatever v is.
 	perElement := 0.06
@@ -146,7 +146,7 @@ func SumVars(parts []Span, t RowTable, room, machines int) int {
 		}
 		cost := perElement * float64(n) * float64(int(1)<<t.RowVars)
 		for _, p := range parts {
-			cost += float64(min(n, p.Rows)<<v) * p.dotCost(t.Planes) / float64(machines)
+			cost += float64(min(n, p.rows)<<v) * p.dotCost(t.Planes) / float64(machines)
 		}
 		if best == 0 || cost < least {
 			best, least = v, cost

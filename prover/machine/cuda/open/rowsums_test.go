@@ -83,15 +83,15 @@ func TestGroups(t *testing.T) {
 
 // TestSumVars holds the number of variables against the bound on tables over K.
 func TestSumVars(t *testing.T) {
-	layer := func(rows, count int) []Span {
-		var s []Span
+	layer := func(rows, count int) []span {
+		var s []span
 		for range count {
-			s = append(s, Span{Rows: rows, Vars: 18, Dense: true})
+			s = append(s, span{rows: rows, vars: 18, dense: true})
 		}
 		return s
 	}
 	for _, c := range []struct {
-		parts          []Span
+		parts          []span
 		rows, min, max int
 	}{
 		{nil, 1, 0, 0},

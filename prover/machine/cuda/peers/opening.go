@@ -122,17 +122,9 @@ func (o *opening) fold(ctx context.Context) {
 		o.sums = nil
 		if o.rows.shares.n > 0 {
 			o.split = o.rows.foldSplit(ctx, coefs, q)
-			o.gathered()
 			return
 		}
 		o.tables = o.rows.fold(ctx, coefs, q)
-	}
-}
-
-// gathered goes on with the tables of one machine when these are all.
-func (o *opening) gathered() {
-	if o.split.whole != nil {
-		o.tables, o.split = o.split.whole, nil
 	}
 }
 
@@ -148,8 +140,12 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	}
 	if o.split != nil {
 		return device.Pass(ctx, func() whir.Sums {
-			defer o.gathered() // if another machine has failed
-			return o.split.round(ctx)
+			s := o.split.round(ctx)
+			// Split tables have variables left once they are one machine's, so that there is a round before anything else.
+			if o.split.whole != nil {
+				o.tables, o.split = o.split.whole, nil
+			}
+			return s
 		})
 	}
 	return device.Pass(ctx, o.tables.Round)
@@ -166,7 +162,6 @@ func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	}
 	if o.split != nil {
 		o.split.bind(r)
-		o.gathered()
 		return nil
 	}
 	o.tables.Bind(r)

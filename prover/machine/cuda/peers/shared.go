@@ -133,7 +133,7 @@ func (r *sharedRows) release() {
 }
 
 // AddPiece is how many elements of another machine's table are added at once.
-const AddPiece = 1 << 20
+const addPiece = 1 << 20
 
 // sumOf is a table of another machine, or some of its elements, and where these belong.
 type sumOf struct {
@@ -151,13 +151,13 @@ func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
 	}
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	room := device.NewArray[field.QM31](a, AddPiece)
+	room := device.NewArray[field.QM31](a, addPiece)
 	for i, x := range r.others {
 		behind(a, x.Stream)
 		src := tables[i].at
 		for _, run := range tables[i].runs {
-			for from := 0; from < run.n; from += AddPiece {
-				k := min(AddPiece, run.n-from)
+			for from := 0; from < run.n; from += addPiece {
+				k := min(addPiece, run.n-from)
 				bring(a, room, x.Stream, src, k*device.ElementBytes)
 				to := kernels.At[field.QM31](dst, run.to+from)
 				device.Check(kernels.AddQM31(a, to, to, room, k))

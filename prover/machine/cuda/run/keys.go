@@ -18,7 +18,7 @@ import (
 
 // KeyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
 // is one.
-func KeyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool) {
+func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool) {
 	s := &g.Steps[step]
 	if s.Shift != 0 || len(s.Acc.Products) > 0 || len(s.Acc.Linear) != 1 {
 		return model.None, 0, false
@@ -32,7 +32,7 @@ func KeyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool
 }
 
 // WidthOfKeys returns the bytes of a key of a table.
-func WidthOfKeys(t *model.Table) int { return device.WidthOfRange(t.Min, t.Min+1<<t.Bits-1) }
+func widthOfKeys(t *model.Table) int { return device.WidthOfRange(t.Min, t.Min+1<<t.Bits-1) }
 
 // keyPlace says where the keys of a step are in a run.
 type keyPlace struct {
@@ -46,7 +46,7 @@ type keyPlace struct {
 // room of their own.
 func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
 	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
-	if id, plus, ok := KeyTensor(c.g, i); ok {
+	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
 	} else if x.Keys.At == 0 {
 		alone := *x
@@ -327,7 +327,7 @@ func (k *keyColumn) Offset() field.M31 { return field.FromInt64(k.plus) }
 // Columns returns the keys and outs of a look-up step, outs at address 0 if it has
 // none. The keys stay on the device until they are dropped.
 func (b *Stream) Columns(step int) (keys keyColumn, outs kernels.Integers) {
-	if id, plus, ok := KeyTensor(b.Graph, step); ok {
+	if id, plus, ok := keyTensor(b.Graph, step); ok {
 		keys = keyColumn{b.Tensor(id).Integers(), plus}
 	} else {
 		t, ok := b.keys[step]

@@ -23,7 +23,7 @@ type program struct {
 	ops     []op
 	users   int // runs that are not closed, under the machine's lock
 
-	segments *Segments  // nil where all values are kept
+	segments *segments  // nil where all values are kept
 	again    [][]launch // of a stretch
 }
 
@@ -125,7 +125,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 		c.again = make([][]launch, c.segments.N)
 	}
 	for i := range g.Steps {
-		if s := &g.Steps[i]; ProductsOf(g, s) {
+		if s := &g.Steps[i]; productsOf(g, s) {
 			c.sums = max(c.sums, model.Size(s.Shape))
 		}
 	}
@@ -197,7 +197,7 @@ func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotA
 // else wants it.
 func (c *compiler) value(p *part, id model.TensorID, width int) slot {
 	n := model.Size(c.g.Tensors[id].Shape)
-	if c.segments == nil || c.segments.Inner[id] < 0 || n < c.host {
+	if c.segments == nil || c.segments.inner[id] < 0 || n < c.host {
 		return c.room(p, n, width)
 	}
 	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.segment}
@@ -290,7 +290,7 @@ func (c *compiler) step(i int) {
 // more to it: a tensor that only has to have rows in a table is no step then.
 func (c *compiler) looksUp(i int, x *kernels.Step) bool {
 	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
-	_, plus, isTensor := KeyTensor(c.g, i)
+	_, plus, isTensor := keyTensor(c.g, i)
 	if isTensor {
 		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
 	}
@@ -310,8 +310,8 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 			x.Counts = p.tensors[m.Tensor].At
 		}
 	}
-	x.Keys = kernels.Result{Integers: kernels.Integers{Width: WidthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := KeyTensor(c.g, i); !ok && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
+	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
+	if _, _, ok := keyTensor(c.g, i); !ok && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
 		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
 	}
 	switch {
@@ -372,7 +372,7 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
-		if !ByLaunch(l, x.N) {
+		if !byLaunch(l, x.N) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
 			continue
@@ -383,10 +383,10 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 }
 
 // ProductsOf says whether a step has products that are launches of their own.
-func ProductsOf(g *model.Graph, s *model.Step) bool {
+func productsOf(g *model.Graph, s *model.Step) bool {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if ByLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
+		if byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
 			return true
 		}
 	}
@@ -394,7 +394,7 @@ func ProductsOf(g *model.Graph, s *model.Step) bool {
 }
 
 // ByLaunch says whether a product of a step of n entries is a launch of its own.
-func ByLaunch(l *model.Contraction, n int) bool {
+func byLaunch(l *model.Contraction, n int) bool {
 	k := dims(l.Sum)
 	return k > FewTerms && n*k > MostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
 }
@@ -410,7 +410,7 @@ func dims(labels []model.Label) int {
 
 // Operands describes a product of matrices as matMul does, with the operands that its are: a
 // vector is the first.
-func Operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
+func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
 	mm, a, b = matMul(g, q, out, lists), q.A, q.B
 	if mm.N == 1 && mm.M > 1 {
 		mm, a, b = swapped(mm), q.B, q.A
@@ -420,7 +420,7 @@ func Operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) k
 
 // multiply returns the launch of a product of matrices.
 func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
-	mm, a, b := Operands(c.g, q, out, p.records.Ints32)
+	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
 		if !strided && model.Size(shape) >= math.MaxInt32 {
@@ -435,7 +435,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	} else {
 		y = c.source(p, b)
 	}
-	mm.XBits = Magnitude(&c.g.Tensors[a], x.Width)
+	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
 	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
@@ -450,7 +450,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 
 // Magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
 // checked, on a device, or of that width.
-func Magnitude(t *model.Tensor, width int) int {
+func magnitude(t *model.Tensor, width int) int {
 	if width < 4 {
 		return 8 * width
 	}

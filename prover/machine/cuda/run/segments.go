@@ -15,19 +15,19 @@ import (
 // again, all of a stretch at once, when the commitment, a chunk or the opening wants some of it.
 
 // Segments are those of a circuit's chunks, by the circuit alone.
-type Segments struct {
+type segments struct {
 	Of    []int // by chunk, increasing
-	Inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
+	inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
 	N     int
 	kept  int // the first so many, whose values are kept all the same (keep)
 }
 
 // keep has the first so many stretches keep their values.
-func (s *Segments) keep(n int) *Segments {
+func (s *segments) keep(n int) *segments {
 	s.kept = min(n, s.N)
-	for i, k := range s.Inner {
+	for i, k := range s.inner {
 		if k < s.kept {
-			s.Inner[i] = -1
+			s.inner[i] = -1
 		}
 	}
 	return s
@@ -38,7 +38,7 @@ func (s *Segments) keep(n int) *Segments {
 const leastSegments = 24
 
 // NewSegments divides the chunks of a circuit: where little is read beyond.
-func NewSegments(g *model.Graph) *Segments {
+func NewSegments(g *model.Graph) *segments {
 	first, last := users(g)
 	kept := make([]bool, len(g.Tensors))
 	for _, m := range g.Mults { // counted once
@@ -68,7 +68,7 @@ func NewSegments(g *model.Graph) *Segments {
 	for c := range g.Chunks {
 		across[c+1] += across[c]
 	}
-	s := &Segments{Of: make([]int, g.Chunks), Inner: make([]int, len(g.Tensors))}
+	s := &segments{Of: make([]int, g.Chunks), inner: make([]int, len(g.Tensors))}
 	most := max(total/leastSegments, 2*largest)
 	for from := 0; from < g.Chunks; s.N++ {
 		to, size := from, int64(0)
@@ -89,12 +89,12 @@ func NewSegments(g *model.Graph) *Segments {
 		from = to
 	}
 	for i := range g.Tensors {
-		s.Inner[i] = -1
+		s.inner[i] = -1
 		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
 			continue
 		}
 		if s.Of[first[i]] == s.Of[last[i]] {
-			s.Inner[i] = s.Of[first[i]]
+			s.inner[i] = s.Of[first[i]]
 		}
 	}
 	return s
@@ -211,6 +211,16 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	}
 	r.made[stretch] = &recomputed{at, 1}
 	return at, nil
+}
+
+// Recomputed returns the bytes that so many segments take when their values are recomputed, and one of them while that
+// is done.
+func (r *Run) Recomputed(together int) int64 {
+	var bytes int64
+	for _, p := range r.parts {
+		bytes += int64(together*p.again + 8*p.sums)
+	}
+	return bytes
 }
 
 // leaveSegment says that one who has entered a stretch does not read it any more.

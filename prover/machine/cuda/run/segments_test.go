@@ -72,7 +72,7 @@ func TestStretches(t *testing.T) {
 		t.Errorf("%d stretches", s.N)
 	}
 	for i := range g.Tensors {
-		if s.Inner[i] < 0 {
+		if s.inner[i] < 0 {
 			kept++
 		}
 	}
@@ -131,7 +131,7 @@ func TestStretches(t *testing.T) {
 	for _, b := range lanes {
 		b.Close()
 	}
-	if _, err := run.Tensor(model.TensorID(slices.Index(s.Inner, s.N/2))); err != nil {
+	if _, err := run.Tensor(model.TensorID(slices.Index(s.inner, s.N/2))); err != nil {
 		t.Error(err)
 	}
 	if len(run.made) != 1 {

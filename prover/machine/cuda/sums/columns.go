@@ -62,7 +62,7 @@ func rowSumsLists(jobs []backend.RowSum) (places []int, lists []field.QM31) {
 		at, ok := of[&job.Order[0]]
 		if !ok || &jobs[own[at]].Weights[0] != &job.Weights[0] {
 			places[i] = all
-			all += RowSumsRoom(len(job.Order), len(job.Ends))
+			all += rowSumsRoom(len(job.Order), len(job.Ends))
 			of[&job.Order[0]], own = len(own), append(own, i)
 			continue
 		}
@@ -104,9 +104,9 @@ func total(v []field.QM31) field.QM31 {
 	return sum
 }
 
-// RowSumsRoom is the memory, in elements of K, of the lists of a job with so many columns
+// rowSumsRoom is the memory, in elements of K, of the lists of a job with so many columns
 // and parts: weights, ends of 64 bits, and an order of 32 bits.
-func RowSumsRoom(columns, parts int) int {
+func rowSumsRoom(columns, parts int) int {
 	return columns + (8*parts+4*columns+device.ElementBytes-1)/device.ElementBytes
 }
 

@@ -15,7 +15,7 @@ import (
 // Fractions implements backend.Backend.
 func (b *Passes) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree, err error) {
 	vars := logup.NumVars(l.Size)
-	if vars < MinTreeVars {
+	if vars < minTreeVars {
 		return b.Backend.Fractions(ctx, l)
 	}
 	a := device.NewScope(b.s.Dev)
@@ -26,7 +26,7 @@ func (b *Passes) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree,
 	}()
 	return device.Pass(ctx, func() logup.Tree {
 		nums, dens := b.leaves(ctx, a, l)
-		return NewTree(a, b.s.Mailbox(), nums, dens, l.Size)
+		return newTree(a, b.s.Mailbox(), nums, dens, l.Size, b.s.Context.Dry)
 	})
 }
 

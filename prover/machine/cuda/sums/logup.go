@@ -15,9 +15,9 @@ import (
 // least 1.
 var upperVars = 9
 
-// MinTreeVars is the number of variables from which a tree is worth the
+// minTreeVars is the number of variables from which a tree is worth the
 // device; the rounds of the last layer there want three.
-const MinTreeVars = 4
+const minTreeVars = 4
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
@@ -28,9 +28,10 @@ type tree struct {
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
 
+	dry    bool       // as little as can be is done in the host's memory
 	upper  logup.Tree // layers up to upperVars
 	inHost bool       // the layer in hand is one of them
-	Rounds kernels.LogUpRounds
+	rounds kernels.LogUpRounds
 	eq     []field.QM31
 	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
 	// two rounds of which one is over.
@@ -40,52 +41,57 @@ type tree struct {
 	since   int          // the tail's first round
 }
 
-// NewTree adds up n leaves, of minTreeVars variables at least, and takes them and the
+// newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
 // scope over.
-func NewTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
+func newTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
 	vars := logup.NumVars(n)
-	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen, dry: dry}
 	t.num, t.den = device.NewArray[field.QM31](a, 1<<vars), device.NewArray[field.QM31](a, 1<<vars)
 	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
-	heap := 2 << t.UpperLayer()
+	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(device.Fetch[field.QM31](a, t.num, heap), device.Fetch[field.QM31](a, t.den, heap))
 	return t
 }
 
 // UpperLayer is the largest layer that the host has.
-func (t *tree) UpperLayer() int { return min(upperVars, t.vars-1) }
+func (t *tree) upperLayer() int {
+	if t.dry {
+		return 1
+	}
+	return min(upperVars, t.vars-1)
+}
 
 // Top implements logup.Tree.
 func (t *tree) Top(ctx context.Context) (logup.Fractions, error) { return t.upper.Top(ctx) }
 
 // Begin implements logup.Tree.
 func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) (err error) {
-	t.inHost = k+1 <= t.UpperLayer()
+	t.inHost = k+1 <= t.upperLayer()
 	if t.inHost {
 		return t.upper.Begin(ctx, k, eq, lambda)
 	}
 	defer device.Catch(&err)
 	device.Check(ctx.Err())
-	t.BeginLayer(k, eq, lambda)
+	t.beginLayer(k, eq, lambda)
 	return nil
 }
 
 // BeginLayer is Begin for a layer on the device.
-func (t *tree) BeginLayer(k int, eq []field.QM31, lambda field.QM31) {
+func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
 	heaps, err := kernels.NewEqHeaps(t.Dev, eq)
 	device.Check(err)
 	n := 1 << k
-	t.Rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
+	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
 	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
 		// elements of K.
-		t.Rounds.Stored = t.n - n
-		t.Rounds.LeafNum, t.Rounds.N0, t.Rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
+		t.rounds.Stored = t.n - n
+		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
 		return
 	}
-	t.Rounds.N0, t.Rounds.N1 = kernels.At[field.QM31](t.num, 2*n), kernels.At[field.QM31](t.num, 3*n)
-	t.Rounds.D0, t.Rounds.D1 = kernels.At[field.QM31](t.den, 2*n), kernels.At[field.QM31](t.den, 3*n)
+	t.rounds.N0, t.rounds.N1 = kernels.At[field.QM31](t.num, 2*n), kernels.At[field.QM31](t.num, 3*n)
+	t.rounds.D0, t.rounds.D1 = kernels.At[field.QM31](t.den, 2*n), kernels.At[field.QM31](t.den, 3*n)
 }
 
 // Round implements logup.Tree.
@@ -104,12 +110,12 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	if t.tail == nil && round > 0 {
 		t.pending = append(t.pending, r)
 	}
-	left := t.Rounds.Vars - round
+	left := t.rounds.Vars - round
 	// The first two rounds stay: in the last layer they are not like the others.
-	if t.tail == nil && round >= 2 && left <= tailVars {
+	if t.tail == nil && round >= 2 && left <= tailVars && !t.dry {
 		v := t.tables(round)
-		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.Rounds.Lambda), round
-		t.Rounds.Eq.Free(t.Dev)
+		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
+		t.rounds.Eq.Free(t.Dev)
 	}
 	if t.tail != nil {
 		return t.tail.Round(round-t.since, r)
@@ -117,11 +123,11 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	pending := t.pending
 	t.pending = nil
 	if t.twoAtOnce(left) {
-		w := t.Read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.Rounds.TwoRounds(t.Dev, round, pending, p) })
+		w := t.Read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.rounds.TwoRounds(t.Dev, round, pending, p) })
 		t.ahead = kernels.NewTwoRounds(w)
 		return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
 	}
-	w := t.Read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.Rounds.Round(t.Dev, round, r, p) })
+	w := t.Read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.Dev, round, r, p) })
 	return sumsOf(kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:]))
 }
 
@@ -130,7 +136,7 @@ func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top
 // twoAtOnce says whether the next two rounds are done in one pass: there are few terms, so that a pass
 // is mostly a wait, and an even number of rounds, so that there is none by itself after two.
 func (t *tree) twoAtOnce(left int) bool {
-	return t.Rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
+	return t.rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
 }
 
 // fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
@@ -139,8 +145,8 @@ const fewLayerQuads = kernels.FewQuads
 // tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
 // rounds before the given one.
 func (t *tree) tables(round int) (tables [4][]field.QM31) {
-	h := 1 << (t.Rounds.Vars - round)
-	data := t.Elements(4*h, func(p kernels.Post) error { return t.Rounds.Rest(t.Dev, round, t.pending, p) })
+	h := 1 << (t.rounds.Vars - round)
+	data := t.Elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.Dev, round, t.pending, p) })
 	t.pending = nil
 	for i := range tables {
 		tables[i] = data[h*i:][:h:h]
@@ -161,8 +167,8 @@ func (t *tree) end(r field.QM31) logup.Fractions {
 		return t.tail.End(r)
 	}
 	t.pending = append(t.pending, r)
-	v := t.tables(t.Rounds.Vars)
-	t.Rounds.Eq.Free(t.Dev)
+	v := t.tables(t.rounds.Vars)
+	t.rounds.Eq.Free(t.Dev)
 	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
 }
 

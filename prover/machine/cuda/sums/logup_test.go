@@ -40,7 +40,7 @@ func TestLogUp(t *testing.T) {
 				}
 			}
 			var proofs [2][]byte
-			for i, tr := range []logup.Tree{logup.NewTree(num, den), NewTree(a, to.Box, leafNum, leafDen, n)} {
+			for i, tr := range []logup.Tree{logup.NewTree(num, den), newTree(a, to.Box, leafNum, leafDen, n, false)} {
 				w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
 				if _, err := logup.Prove(context.Background(), w, vars, tr); err != nil {
 					t.Fatal(err)

@@ -18,14 +18,14 @@ import (
 
 // restrict restricts a tensor of the graph, in pieces if there is no room for
 // it as a whole.
-func (b *Passes) restrict(r backend.Restriction) Table {
+func (b *Passes) restrict(r backend.Restriction) table {
 	shape := b.s.Graph.Tensors[r.Tensor].Shape
 	t, err := b.s.Find(r.Tensor)
 	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
 		return restrictPieces(b.s.Dev, shape, backend.Values(b.s.Graph, b.s.Witness, r.Tensor), b.s.Context.Piece, r)
 	}
 	device.Check(err)
-	return Restrict(b.s.Dev, shape, t.Integers(), r)
+	return restrict(b.s.Dev, shape, t.Integers(), r)
 }
 
 // evalPieces is the evaluation of a tensor for which there is no room.
@@ -36,8 +36,8 @@ func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
 	}
 	t := b.restrict(backend.Restriction{Tensor: x.Tensor, Bound: bound})
-	defer b.s.Dev.Free(t.At)
-	return device.Fetch[field.QM31](b.s.Dev, t.At, 1)[0]
+	defer b.s.Dev.Free(t.at)
+	return device.Fetch[field.QM31](b.s.Dev, t.at, 1)[0]
 }
 
 // restrictPieces is restrict for values in the host's memory.
@@ -46,7 +46,7 @@ func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 // eq(high, k)·(the piece with the axis bound to low), where low are the last s
 // coordinates and high the others. If it is kept, and first in the result, the
 // pieces' tables come one after the other.
-func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) Table {
+func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) table {
 	d, row := shape[0], model.Size(shape[1:])
 	vars := model.Log2Ceil(d)
 	rows := min(device.PieceRows(values.Width()*row, piece), 1<<vars)
@@ -75,24 +75,24 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 		}
 		t, err := device.NewTensor(dev, data)
 		device.Check(err)
-		x := Restrict(dev, append([]int{rows}, shape[1:]...), t.Integers(), own)
+		x := restrict(dev, append([]int{rows}, shape[1:]...), t.Integers(), own)
 		t.Free(dev)
 		if k == 0 {
-			size = 1 << x.Vars
+			size = 1 << x.vars
 			all = device.NewArray[field.QM31](dev, tables*size)
 			if tables > pieces {
 				device.Check(dev.Clear(kernels.At[field.QM31](all, pieces*size), (tables-pieces)*size*device.ElementBytes))
 			}
 		}
-		device.Check(dev.Copy(kernels.At[field.QM31](all, k*size), x.At, size*device.ElementBytes))
-		dev.Free(x.At)
+		device.Check(dev.Copy(kernels.At[field.QM31](all, k*size), x.at, size*device.ElementBytes))
+		dev.Free(x.at)
 	}
 	if point == nil {
-		return Table{all, model.Log2Ceil(tables * size)}
+		return table{all, model.Log2Ceil(tables * size)}
 	}
-	out := Table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	out := table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	weights := device.NewCopy(dev, poly.EqTable(point[:cut])[:pieces])
-	device.Check(kernels.RestrictField(dev, out.At, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
+	device.Check(kernels.RestrictField(dev, out.at, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
 	dev.Free(weights)
 	dev.Free(all)
 	return out

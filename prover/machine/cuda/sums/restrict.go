@@ -44,13 +44,13 @@ func groups(shape []int, bound [][]field.QM31) (gs []group, coords []field.QM31)
 }
 
 // Restrict returns the table that a restriction of a dense tensor is.
-func Restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Restriction) Table {
+func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Restriction) table {
 	gs, coords := groups(shape, r.Bound)
 	layout, inOrder := keptLayout(shape, r.Keep)
 	size := kernels.PaddedSize(layout.Dims)
-	result := Table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	result := table{device.NewArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	if len(coords) == 0 {
-		device.Check(kernels.ArrangeInt(dev, result.At, in, layout))
+		device.Check(kernels.ArrangeInt(dev, result.at, in, layout))
 		return result
 	}
 	// The point, and room for the weights of one group after the other.
@@ -69,7 +69,7 @@ func Restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		g, b := gs[next], binding(gs, next)
 		gs = append(gs[:next:next], gs[next+1:]...)
 		n := b.Outer * b.Inner
-		out := result.At
+		out := result.at
 		if last := largestBound(gs) < 0; !last || !inOrder {
 			out = device.NewArray[field.QM31](dev, n)
 		} else if n < size {
@@ -83,12 +83,12 @@ func Restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 			device.Check(kernels.RestrictField(dev, out, at, b))
 			dev.Free(at)
 		}
-		if out == result.At {
+		if out == result.at {
 			break
 		}
 		at = out
 		if largestBound(gs) < 0 {
-			device.Check(kernels.ArrangeField(dev, result.At, at, layout))
+			device.Check(kernels.ArrangeField(dev, result.at, at, layout))
 			dev.Free(at)
 			break
 		}

@@ -84,8 +84,8 @@ func TestSpeedSumcheck(t *testing.T) {
 		var names []string
 		times := map[string][]time.Duration{}
 		for range n {
-			inst := SumcheckInstance{A: device.NewArray[field.QM31](dev, 1<<vars), B: device.NewArray[field.QM31](dev, 1<<vars), Vars: vars}
-			for _, p := range []kernels.Ptr{inst.A, inst.B} {
+			inst := sumcheckInstance{a: device.NewArray[field.QM31](dev, 1<<vars), b: device.NewArray[field.QM31](dev, 1<<vars), vars: vars}
+			for _, p := range []kernels.Ptr{inst.a, inst.b} {
 				if cold { // what the host's caches had is gone
 					device.Check(kernels.UploadSlice(dev, p, values))
 				} else {
@@ -96,7 +96,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			var spent []lap
 			began := time.Now()
 			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "speed"))
-			tables := &watched{NewBatch(device.NewScope(dev), to.Box, []SumcheckInstance{inst}), began, &spent}
+			tables := &watched{newBatch(device.NewScope(dev), to.Box, []sumcheckInstance{inst}), began, &spent}
 			tables.at("prepared")
 			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tables); err != nil {
 				t.Fatal(err)
@@ -132,16 +132,16 @@ func TestSpeedSumcheck(t *testing.T) {
 		for _, threeFrom = range []int{1 << 40, 0} {
 			var took []time.Duration
 			for range 60 {
-				insts, shapes := make([]SumcheckInstance, of.batch), make([]sumcheck.Shape, of.batch)
+				insts, shapes := make([]sumcheckInstance, of.batch), make([]sumcheck.Shape, of.batch)
 				for i := range insts {
-					in := SumcheckInstance{A: device.NewArray[field.QM31](dev, 1<<of.vars), B: device.NewArray[field.QM31](dev, 1<<of.vars), Vars: of.vars}
-					device.Check(dev.Copy(in.A, from, device.ElementBytes<<of.vars))
-					device.Check(dev.Copy(in.B, from, device.ElementBytes<<of.vars))
+					in := sumcheckInstance{a: device.NewArray[field.QM31](dev, 1<<of.vars), b: device.NewArray[field.QM31](dev, 1<<of.vars), vars: of.vars}
+					device.Check(dev.Copy(in.a, from, device.ElementBytes<<of.vars))
+					device.Check(dev.Copy(in.b, from, device.ElementBytes<<of.vars))
 					insts[i], shapes[i].NumVars = in, of.vars
 				}
 				device.Check(dev.Sync())
 				began := time.Now()
-				tables := NewBatch(device.NewScope(dev), to.Box, insts)
+				tables := newBatch(device.NewScope(dev), to.Box, insts)
 				if _, err := sumcheck.Prove(context.Background(), transcript.NewWriter(transcript.New(hash.Poseidon2, "speed")), shapes, tables); err != nil {
 					t.Fatal(err)
 				}
@@ -162,7 +162,7 @@ func TestSpeedSumcheck(t *testing.T) {
 	device.Check(dev.Copy(b, from, device.ElementBytes<<vars))
 	scope := device.NewScope(dev)
 	defer scope.Close()
-	_, batch := describeBatch(scope, []SumcheckInstance{{A: a, B: b, Vars: vars}})
+	_, batch := describeBatch(scope, []sumcheckInstance{{a: a, b: b, vars: vars}})
 	words := device.NewWords(scope, kernels.SumcheckTwoRoundsWords)
 	two := []field.QM31{values[0], values[1]}
 	for log := vars; log >= 8; log -= 2 {

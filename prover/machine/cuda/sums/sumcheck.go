@@ -26,9 +26,9 @@ var threeFrom, threeMost = 1 << 17, 8
 type batch struct {
 	device.Results
 	a      *device.Scope // of its memory, the tables included
-	insts  []SumcheckInstance
+	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
-	Rounds int
+	rounds int
 	device *kernels.SumcheckBatch // the instances, in order
 	// pending are the challenges that the tables have not been bound to yet;
 	// ahead are the sums of two rounds of which one is over, and grids those of several that
@@ -36,46 +36,47 @@ type batch struct {
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
 	grids   []kernels.Grid
+	dry     bool // no rounds are the host's
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
 
-type SumcheckInstance struct {
-	A, B kernels.Ptr
-	Vars int
-	Eq   []field.QM31
+type sumcheckInstance struct {
+	a, b kernels.Ptr
+	vars int
+	eq   []field.QM31
 }
 
 // mostPoints is how many points' weights are made in one launch.
 const mostPoints = 1 << 12
 
-// NewBatch prepares at least one instance, whose tables are in the scope. It
+// newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
-func NewBatch(a *device.Scope, box kernels.Mailbox, insts []SumcheckInstance) *batch {
+func newBatch(a *device.Scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	b := &batch{Results: device.Results{Dev: a, Box: box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
-	b.Rounds = insts[b.order[0]].Vars
+	b.rounds = insts[b.order[0]].vars
 	return b
 }
 
 // describeBatch describes at least one instance on the device, with the weights of their points,
 // by descending number of variables: in the order that it returns.
-func describeBatch(a *device.Scope, insts []SumcheckInstance) ([]int, *kernels.SumcheckBatch) {
+func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.SumcheckBatch) {
 	order := make([]int, len(insts))
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].Vars > insts[order[j]].Vars })
+	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].vars > insts[order[j]].vars })
 	desc := make([]kernels.SumcheckInstance, len(insts))
 	var points [][]field.QM31
 	var ranks []int
 	for rank, i := range order {
 		in := insts[i]
-		desc[rank] = kernels.SumcheckInstance{A: in.A, B: in.B, Vars: in.Vars}
-		if len(in.Eq) > 0 {
-			points, ranks = append(points, in.Eq), append(ranks, rank)
+		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
+		if len(in.eq) > 0 {
+			points, ranks = append(points, in.eq), append(ranks, rank)
 		}
-		for j, e := range in.Eq {
+		for j, e := range in.eq {
 			if e.IsZero() {
 				desc[rank].Flipped |= 1 << j
 			}
@@ -99,7 +100,7 @@ func describeBatch(a *device.Scope, insts []SumcheckInstance) ([]int, *kernels.S
 // active returns the number of instances of at least one variable in the
 // round.
 func (b *batch) active(round int) int {
-	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].Vars < b.Rounds-round })
+	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].vars < b.rounds-round })
 }
 
 // Round implements sumcheck.Tables.
@@ -110,7 +111,7 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.grids == nil && b.FewLeft(round) {
+	if b.ahead == nil && b.grids == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
@@ -120,12 +121,12 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 }
 
 // FewLeft says whether the rounds from the given one on are the host's.
-func (b *batch) FewLeft(round int) bool {
+func (b *batch) fewLeft(round int) bool {
 	entries := 0
 	for _, in := range b.insts {
-		entries += 1 << min(in.Vars, b.Rounds-round)
+		entries += 1 << min(in.vars, b.rounds-round)
 	}
-	return tailVars >= 0 && entries <= 1<<tailVars
+	return !b.dry && tailVars >= 0 && entries <= 1<<tailVars
 }
 
 // round returns the sums of a round on the device.
@@ -135,7 +136,7 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		b.ahead = nil
 		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
 	}
-	left := b.Rounds - round
+	left := b.rounds - round
 	if b.grids != nil {
 		for i, g := range b.grids {
 			b.grids[i] = g.Bind(r)
@@ -160,8 +161,8 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		}
 		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
 			in := b.insts[b.order[rank]]
-			if second := in.Vars - left + 1; second < len(in.Eq) {
-				return b.ahead[rank].FirstEq(in.Eq[second])
+			if second := in.vars - left + 1; second < len(in.eq) {
+				return b.ahead[rank].FirstEq(in.eq[second])
 			}
 			return b.ahead[rank].First()
 		})
@@ -181,9 +182,9 @@ func (b *batch) gridSums(left int) []sumcheck.Sums {
 	}
 	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
 		in := b.insts[b.order[rank]]
-		own := in.Vars - left
-		zero, one, top := grids[rank].Values(in.Eq[min(own+1, len(in.Eq)):])
-		if own < len(in.Eq) && in.Eq[own].IsZero() {
+		own := in.vars - left
+		zero, one, top := grids[rank].Values(in.eq[min(own+1, len(in.eq)):])
+		if own < len(in.eq) && in.eq[own].IsZero() {
 			return one, top
 		}
 		return zero, top
@@ -195,11 +196,11 @@ func (b *batch) gridSums(left int) []sumcheck.Sums {
 // way to the host.
 func (b *batch) threeAtOnce(round int) bool {
 	n := b.active(round)
-	if len(b.pending) < 3 && n<<(b.Rounds-round) < threeFrom {
+	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
 		return false
 	}
-	for ; round+3 <= b.Rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
-		if round += 3; round == b.Rounds || b.FewLeft(round) {
+	for ; round+3 <= b.rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
+		if round += 3; round == b.rounds || b.fewLeft(round) {
 			return true
 		}
 	}
@@ -210,14 +211,14 @@ func (b *batch) threeAtOnce(round int) bool {
 // and where there are eq coordinates left, the terms are few, and those of the two rounds are not
 // zero (sumcheck.Sums).
 func (b *batch) twoAtOnce(round int) bool {
-	n, left := b.active(round), b.Rounds-round
+	n, left := b.active(round), b.rounds-round
 	if left < 2 || n != b.active(round+1) {
 		return false
 	}
 	few := n<<(left-2) <= kernels.FewQuads
 	for _, i := range b.order[:n] {
 		in := b.insts[i]
-		if eq := in.Eq[min(in.Vars-left, len(in.Eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
+		if eq := in.eq[min(in.vars-left, len(in.eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
 			return false
 		}
 	}
@@ -248,7 +249,7 @@ func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []su
 func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	defer device.Catch(&err)
 	device.Check(ctx.Err())
-	left := b.Rounds - round
+	left := b.rounds - round
 	size := 1 << left
 	data := b.Elements(2*size*len(b.insts), func(p kernels.Post) error {
 		err := kernels.SumcheckRest(b.Dev, b.device, len(b.insts), left, b.pending, p)
@@ -259,9 +260,9 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	for rank, i := range b.order {
 		in := b.insts[i]
 		pair := data[2*size*rank:][:2*size]
-		n := 1 << min(in.Vars, left)
-		bound := min(max(in.Vars-left, 0), len(in.Eq))
-		insts[i] = sumcheck.Instance{Eq: in.Eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
+		n := 1 << min(in.vars, left)
+		bound := min(max(in.vars-left, 0), len(in.eq))
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
 	return nil
@@ -270,10 +271,10 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 // Ends implements sumcheck.Tables.
 func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
 	if b.tail == nil {
-		if b.Rounds > 0 {
+		if b.rounds > 0 {
 			b.pending = append(b.pending, r)
 		}
-		if err := b.moveToHost(ctx, b.Rounds); err != nil {
+		if err := b.moveToHost(ctx, b.rounds); err != nil {
 			return nil, err
 		}
 	}
@@ -291,8 +292,8 @@ func (b *batch) Close() {
 func (b *batch) freeTables() {
 	for i := range b.insts {
 		in := &b.insts[i]
-		b.Dev.Free(in.A)
-		b.Dev.Free(in.B)
-		in.A, in.B = 0, 0
+		b.Dev.Free(in.a)
+		b.Dev.Free(in.b)
+		in.a, in.b = 0, 0
 	}
 }

@@ -99,26 +99,26 @@ func TestSumcheck(t *testing.T) {
 				to = large
 			}
 			rng := rand.New(rand.NewPCG(uint64(len(shapes)), uint64(tail+9)))
-			insts, there := make([]sumcheck.Instance, len(shapes)), make([]SumcheckInstance, len(shapes))
+			insts, there := make([]sumcheck.Instance, len(shapes)), make([]sumcheckInstance, len(shapes))
 			shapesOf := make([]sumcheck.Shape, len(shapes))
 			for i, s := range shapes {
 				a, b, eq := randomVec(rng, 1<<s.vars), randomVec(rng, 1<<s.vars), randomVec(rng, s.eq)
 				if s.eq > 2 {
 					eq[1] = field.Zero
 				}
-				there[i] = SumcheckInstance{A: device.NewCopy(dev, a), B: device.NewCopy(dev, b), Vars: s.vars, Eq: eq}
+				there[i] = sumcheckInstance{a: device.NewCopy(dev, a), b: device.NewCopy(dev, b), vars: s.vars, eq: eq}
 				claim := field.Zero
 				for x := range a {
 					claim = claim.Add(poly.EqIndex(eq, uint64(x>>(s.vars-s.eq))).Mul(a[x]).Mul(b[x]))
 				}
-				if got := Inner(to, []SumcheckInstance{{A: there[i].A, B: there[i].B, Vars: s.vars, Eq: eq}})[0]; got != claim {
+				if got := inner(to, []sumcheckInstance{{a: there[i].a, b: there[i].b, vars: s.vars, eq: eq}})[0]; got != claim {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
 				insts[i] = sumcheck.Instance{Eq: eq, A: a, B: b}
 				shapesOf[i] = sumcheck.Shape{Claim: claim, NumVars: s.vars, Eq: eq}
 			}
 			var proofs [2][]byte
-			for i, tables := range []sumcheck.Tables{sumcheck.NewTables(insts), NewBatch(device.NewScope(dev), to.Box, there)} {
+			for i, tables := range []sumcheck.Tables{sumcheck.NewTables(insts), newBatch(device.NewScope(dev), to.Box, there)} {
 				w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
 				if _, err := sumcheck.Prove(context.Background(), w, shapesOf, tables); err != nil {
 					t.Fatal(err)

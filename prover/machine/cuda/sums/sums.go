@@ -27,10 +27,10 @@ type Passes struct {
 // NewPasses returns the passes through a stream, which stays the caller's.
 func NewPasses(s *run.Stream) *Passes { return &Passes{cpu.New(s.Graph, s.Witness), s} }
 
-// Table is a backend.Table: 2^vars elements of K on the device.
-type Table struct {
-	At   kernels.Ptr
-	Vars int
+// table is a backend.Table: 2^vars elements of K on the device.
+type table struct {
+	at   kernels.Ptr
+	vars int
 }
 
 // Eval implements backend.Backend.
@@ -49,7 +49,7 @@ func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.Q
 			device.Check(err)
 			jobs, numbers = append(jobs, kernels.Evaluation{Values: t.Integers(), Shape: shape, Point: x.Point}), append(numbers, i)
 		}
-		for i, v := range Evaluate(b.s.Results(), jobs) {
+		for i, v := range evaluate(b.s.Results(), jobs) {
 			values[numbers[i]] = v
 		}
 		return values
@@ -59,8 +59,8 @@ func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.Q
 // mostEvals is how many evaluations are made in one launch.
 const mostEvals = 1 << 8
 
-// Evaluate makes evaluations, some at a time.
-func Evaluate(to device.Results, jobs []kernels.Evaluation) []field.QM31 {
+// evaluate makes evaluations, some at a time.
+func evaluate(to device.Results, jobs []kernels.Evaluation) []field.QM31 {
 	values := make([]field.QM31, 0, len(jobs))
 	for len(jobs) > 0 {
 		n := min(len(jobs), mostEvals)
@@ -93,43 +93,43 @@ func (b *Passes) Upload(ctx context.Context, values []field.QM31) (backend.Table
 
 // Send implements backend.Sender.
 func (b *Passes) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return Table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
+	return device.Pass(ctx, func() backend.Table { return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
 }
 
 // Download implements backend.Backend.
 func (b *Passes) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
-	x := t.(Table)
-	return device.Pass(ctx, func() []field.QM31 { return device.Fetch[field.QM31](b.s.Dev, x.At, 1<<x.Vars) })
+	x := t.(table)
+	return device.Pass(ctx, func() []field.QM31 { return device.Fetch[field.QM31](b.s.Dev, x.at, 1<<x.vars) })
 }
 
 // Copy implements backend.Backend.
 func (b *Passes) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return CopyOf(b.s.Dev, t.(Table)) })
+	return device.Pass(ctx, func() backend.Table { return copyOf(b.s.Dev, t.(table)) })
 }
 
-// CopyOf returns a copy of a table.
-func CopyOf(dev kernels.Device, t Table) Table {
-	at := device.NewArray[field.QM31](dev, 1<<t.Vars)
-	device.Check(dev.Copy(at, t.At, device.ElementBytes<<t.Vars))
-	return Table{at, t.Vars}
+// copyOf returns a copy of a table.
+func copyOf(dev kernels.Device, t table) table {
+	at := device.NewArray[field.QM31](dev, 1<<t.vars)
+	device.Check(dev.Copy(at, t.at, device.ElementBytes<<t.vars))
+	return table{at, t.vars}
 }
 
-// Inner implements backend.Backend.
+// inner implements backend.Backend.
 func (b *Passes) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
-	return device.Pass(ctx, func() []field.QM31 { return Inner(b.s.Results(), instancesOf(list)) })
+	return device.Pass(ctx, func() []field.QM31 { return inner(b.s.Results(), instancesOf(list)) })
 }
 
-func instancesOf(list []backend.Instance) []SumcheckInstance {
-	insts := make([]SumcheckInstance, len(list))
+func instancesOf(list []backend.Instance) []sumcheckInstance {
+	insts := make([]sumcheckInstance, len(list))
 	for i, in := range list {
-		x, y := in.A.(Table), in.B.(Table)
-		insts[i] = SumcheckInstance{A: x.At, B: y.At, Vars: x.Vars, Eq: in.Eq}
+		x, y := in.A.(table), in.B.(table)
+		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
 	}
 	return insts
 }
 
-// Inner returns the sums of instances.
-func Inner(to device.Results, insts []SumcheckInstance) []field.QM31 {
+// inner returns the sums of instances.
+func inner(to device.Results, insts []sumcheckInstance) []field.QM31 {
 	values := make([]field.QM31, len(insts))
 	if len(insts) == 0 {
 		return values
@@ -138,7 +138,7 @@ func Inner(to device.Results, insts []SumcheckInstance) []field.QM31 {
 	defer a.Close()
 	order, batch := describeBatch(a, insts)
 	read := device.Results{Dev: a, Box: to.Box}.Read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
-		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].Vars, p)
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
 	})
 	for rank, i := range order {
 		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
@@ -154,5 +154,9 @@ func (b *Passes) Sums(ctx context.Context, instances []backend.Instance) (_ sumc
 			a.Close()
 		}
 	}()
-	return device.Pass(ctx, func() sumcheck.Tables { return NewBatch(a, b.s.Mailbox(), instancesOf(instances)) })
+	return device.Pass(ctx, func() sumcheck.Tables {
+		x := newBatch(a, b.s.Mailbox(), instancesOf(instances))
+		x.dry = b.s.Context.Dry
+		return x
+	})
 }
