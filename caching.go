@@ -351,7 +351,7 @@ func proofID(c *Committed, p *plan.Plan, wit *forward.Witness) cache.ID {
 	}
 	h.Add("key", c.key.Digest[:])
 	h.Add("instance", fmt.Appendf(nil, "%v", p.Graph.Instance))
-	for _, id := range p.Graph.Inputs {
+	for _, id := range p.Graph.Given() {
 		var b []byte
 		for _, v := range wit.Tensor(id) {
 			b = binary.LittleEndian.AppendUint32(b, uint32(v))

@@ -365,7 +365,7 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Prove(t.Context(), c, in, nil)
+	p, err := Prove(t.Context(), c, in, &ProveOptions{Logits: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,16 @@ package provemodel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -50,6 +53,13 @@ type ProveOptions struct {
 	Resume bool
 	// Sampling, if not nil, is the rule by which tokens of a language model were drawn (GenerateOptions).
 	Sampling *Sampling
+	// Reveal has the names of outputs of which the proof states, in their place, which entries are the greatest in every row along
+	// the last axis: how many, in order, equal ones by index, as a last axis of so many indexes; or 0 for the greatest alone, the
+	// first of equal ones, without that axis.
+	Reveal map[string]int
+	// Logits has a proof of a generated text state the logits at every position. Without, and without Sampling, it states
+	// which tokens have the greatest, where the circuit's logits have a range that allows it.
+	Logits bool
 	// Pass, if not nil, is what Generate has computed of this run: where the processor runs circuits, Prove goes on with it.
 	Pass *Pass
 	// MaxError, if positive, proves nothing if an output of the run is further than this fraction of its range from Float, the
@@ -70,6 +80,8 @@ func (o *ProveOptions) validate() error {
 		return fmt.Errorf("MaxError is %v: want a fraction of the range, or 0 for none", o.MaxError)
 	case o.MaxError == 0 && o.Float != nil:
 		return errors.New("option Float has outputs of the float model, and MaxError does not say how far from them a run may be")
+	case len(o.Reveal) > 0 && (o.Sampling != nil || o.Logits):
+		return errors.New("option Reveal states no logits, and options Sampling and Logits do")
 	case o.Resume && o.CacheDir == "":
 		return errors.New("option Resume keeps its results in CacheDir, which is empty")
 	case o.Sampling != nil:
@@ -127,7 +139,7 @@ type proving struct {
 	device *Device
 	w      *watch
 	model  *quantise.Model // in the size of the input
-	plan   *plan.Plan
+	plan   *plan.Plan      // of its circuit, or of that with what is revealed
 	run    *Run
 	wit    *forward.Witness
 }
@@ -145,7 +157,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 	if err := c.key.CheckStatement(q.Graph.Instance.Sizes, ints); err != nil {
 		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
 	}
-	p, err := c.key.Plan(q.Graph.Instance)
+	p, err := c.planned(o, q)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +166,47 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 		return nil, err
 	}
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p}, nil
+}
+
+// planned returns the plan of a proof with these options.
+func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, error) {
+	in := q.Graph.Instance
+	for name, top := range o.Reveal {
+		at := slices.IndexFunc(c.circuit.outputs, func(s Spec) bool { return s.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("option Reveal: the model has no output %q", name)
+		}
+		in.Reveals = append(in.Reveals, model.Reveal{Output: at, Top: top})
+	}
+	slices.SortFunc(in.Reveals, func(a, b model.Reveal) int { return cmp.Compare(a.Output, b.Output) })
+	if l := c.circuit.language; l != nil && l.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits {
+		tokens := in
+		tokens.Reveals = []model.Reveal{{Output: 0}}
+		if p, err := c.key.Plan(tokens); err == nil || !errors.Is(err, model.ErrReveal) {
+			return p, err
+		}
+	}
+	return c.key.Plan(in)
+}
+
+// reveal computes what a proof has beside the run: which entries are the greatest, and that no others are.
+func (r *proving) reveal(ctx context.Context) error {
+	g := r.plan.Graph
+	if len(g.Reveals) == 0 {
+		return nil
+	}
+	run := r.wit
+	r.wit = nil
+	var wit *forward.Witness
+	err := await(ctx, func() (err error) {
+		wit, err = forward.Reveal(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.wit = wit
+	return r.device.set().Kept(r.wit, r.w.warn)
 }
 
 // forward runs the circuit on the input and holds the run against the options.
@@ -181,7 +234,10 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.circuit.checkGenerated(r.wit, r.o.Sampling); err != nil {
 		return err
 	}
-	return r.o.bar().check(run)
+	if err := r.o.bar().check(run); err != nil {
+		return err
+	}
+	return r.reveal(ctx)
 }
 
 // close releases the run's values if prove has not taken them over.
@@ -204,7 +260,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		if kept != nil {
 			opts.Results = kept
 		}
-		stats, err = prover.Prove(ctx, r.key, r.model.Graph.Instance, r.tree, wit.Final(), &file, opts)
+		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})
 	r.w.end(err)

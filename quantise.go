@@ -517,7 +517,7 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 
 // same says whether two instances of a circuit are the same.
 func same(a, b model.Instance) bool {
-	return slices.Equal(a.Sizes, b.Sizes) && a.ChunkEntries == b.ChunkEntries
+	return a.Equal(&b)
 }
 
 // Ranges returns the ranges that the model was quantised with: with them as QuantiseOptions.Ranges

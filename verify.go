@@ -53,8 +53,10 @@ type Statement struct {
 	// nodes that use it. It is empty if the key has none. The proof states the
 	// counts; which rows of a table they are of is the key's word.
 	Saturated []statement.Saturation
+	// Reveals says of which outputs the greatest entries alone are stated, in their place.
+	Reveals []statement.Reveal
 	// Generated is what a language model wrote after a prompt, if the key is for that
-	// (MaxTokens): the verifier has held every token against the logits.
+	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
 	Generated *verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *proof.Text
@@ -137,7 +139,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result),
 		Generated: result.Written, Text: key.Text(),
 	}
 	if o.Input != nil {

@@ -33,6 +33,8 @@ type Config struct {
 	Image string `mapstructure:"image" group:"prove" usage:"{how} pictures, resized to the input, become the numbers that are proved: 0..1 (default), -1..1, 0..255, imagenet or mean/deviation; also bgr, crop"`
 	// names of the outputs that are wanted; none: all
 	Output []string `mapstructure:"output" group:"prove" usage:"{name} of an output that is wanted: what only others need is not in the key; may be repeated (default: all)"`
+	// name=argmax or name=top-K of outputs of which the greatest entries alone are stated; see Reveals
+	Reveal []string `mapstructure:"reveal" group:"prove" usage:"output of which the proof states where the greatest entries are, in place of the output, as {name=argmax} or name=top-5; may be repeated"`
 	// text that is the input of a language model
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
 	// the prompt begins a conversation, as the model's template writes it
@@ -64,7 +66,7 @@ type Config struct {
 	// draw among the fewest with this share
 	TopP float64 `mapstructure:"top-p" group:"prove" range:"0.000001..1" usage:"draw tokens among the fewest that have this {share} of the probability"`
 	// LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
-	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated (with --max-tokens)"`
+	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated: with --max-tokens, where else the tokens alone are stated"`
 	// the output is that of a sentence encoder
 	Embedding bool `mapstructure:"embedding" group:"prove" usage:"the output is the vector that a sentence encoder (with modules.json) makes of the prompt"`
 	// that verify wants the model to have written
@@ -311,6 +313,29 @@ func (c *Config) Fixed() (map[string]string, error) {
 	return files, nil
 }
 
+// Reveals returns how many of the greatest entries of outputs are stated in their place, by name; 0 is the greatest alone.
+func (c *Config) Reveals() (map[string]int, error) {
+	tops := make(map[string]int, len(c.Reveal))
+	for _, s := range c.Reveal {
+		at := strings.LastIndex(s, "=")
+		name, what := s[:max(at, 0)], s[at+1:]
+		top, ok := 0, what == "argmax"
+		if number, is := strings.CutPrefix(what, "top-"); is {
+			var err error
+			top, err = strconv.Atoi(number)
+			ok = err == nil && top > 0
+		}
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--reveal %q: want name=argmax or name=top-K, such as --reveal logits=top-5", s)
+		}
+		if _, ok := tops[name]; ok {
+			return nil, fmt.Errorf("--reveal %s is given twice", name)
+		}
+		tops[name] = top
+	}
+	return tops, nil
+}
+
 // validate reports every setting that is out of its range.
 func (c *Config) validate() error {
 	var errs []error
@@ -331,6 +356,9 @@ func (c *Config) validate() error {
 	}
 	if (c.ClusterCert == "") != (c.ClusterKey == "") {
 		errs = append(errs, errors.New("--cluster-cert and --cluster-key go together"))
+	}
+	if _, err := c.Reveals(); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)

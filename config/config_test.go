@@ -249,3 +249,16 @@ func TestUnknownVariables(t *testing.T) {
 		}
 	}
 }
+
+func TestReveals(t *testing.T) {
+	c := Config{Reveal: []string{"logits=argmax", "a=b=top-5"}}
+	if got, err := c.Reveals(); err != nil || !cmp.Equal(got, map[string]int{"logits": 0, "a=b": 5}) {
+		t.Error(got, err)
+	}
+	for _, bad := range [][]string{{"logits"}, {"=argmax"}, {"logits=top-0"}, {"logits=top-x"}, {"logits=top--1"}, {"a=argmax", "a=top-2"}} {
+		c := Config{Reveal: bad}
+		if got, err := c.Reveals(); err == nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}

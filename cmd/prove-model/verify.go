@@ -95,6 +95,8 @@ type verified struct {
 	Certified  bool                `json:"certified"`                 // by --cert
 	// Saturated lists the tables of the key that clamp.
 	Saturated []statement.Saturation `json:"saturated,omitempty"`
+	// Reveals lists outputs of which the greatest entries alone are stated.
+	Reveals []statement.Reveal `json:"reveals,omitempty"`
 	*proven
 	security
 	// Receipt is what the answer's receipt says, with --receipt.
@@ -186,7 +188,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	return &verified{
 		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
-		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
+		Saturated: s.Saturated, Reveals: s.Reveals, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Receipt: said,
 	}, nil
 }
@@ -254,6 +256,11 @@ func (v *verified) print(w io.Writer) {
 	}
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
+	}
+	for _, r := range v.Reveals {
+		if r.Unproved {
+			fmt.Fprintf(w, "greatest    of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key\n", ui.Printable(r.Output), r.Least, r.Most)
+		}
 	}
 	v.proven.print(w)
 	v.Receipt.print(w)

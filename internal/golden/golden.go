@@ -152,13 +152,23 @@ func Write(ctx context.Context, folder string, c *Circuit) error {
 
 // Make runs the circuit on its inputs, commits to it and proves the run.
 func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
-	g, err := c.Template.At(c.Instance)
+	whole := c.Instance
+	whole.Reveals = nil
+	g, err := c.Template.At(whole)
 	if err != nil {
 		return nil, err
 	}
 	wit, err := forward.RunOn(ctx, m.Forward, g, c.Weights, c.Inputs)
 	if err != nil {
 		return nil, err
+	}
+	if len(c.Instance.Reveals) > 0 {
+		if g, err = c.Template.At(c.Instance); err == nil {
+			wit, err = forward.Reveal(ctx, m.Forward, wit, g)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	defer wit.Close()
 	key, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, m.Prover)

@@ -87,6 +87,9 @@ func TestVariety(t *testing.T) {
 		g := c.Template.Graph
 		seen["chunks"] = seen["chunks"] || c.Instance.ChunkEntries > 0
 		seen[c.Security.Hash.String()] = true
+		for _, r := range c.Instance.Reveals {
+			seen[fmt.Sprint("reveal ", r.Top > 0)] = true
+		}
 		seen["johnson"] = seen["johnson"] || c.Security.Mode == proof.Johnson
 		seen["nothing committed"] = seen["nothing committed"] || len(g.Steps) == 0 && len(g.FixedIDs()) == 0
 		for i := range g.Steps {
@@ -108,7 +111,7 @@ func TestVariety(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"chunks", "johnson", "blake3", "poseidon2", "nothing committed", "step 0", "step 1", "step 2", "step 3",
+	for _, what := range []string{"chunks", "johnson", "blake3", "poseidon2", "reveal false", "reveal true", "nothing committed", "step 0", "step 1", "step 2", "step 3",
 		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2", "map 3",
 		"stretched", "saturated rows", "formula 1", "formula 2", "formula 3"} {
 		if !seen[what] {

@@ -205,13 +205,20 @@ type Frame struct {
 }
 
 type Header struct {
-	Version      uint32   `field:"1"`
-	Key          []byte   `field:"2"`
-	Sizes        []uint64 `field:"3"`
-	ChunkEntries uint64   `field:"4"`
-	RowVars      uint32   `field:"5"`
-	Levels       []*Level `field:"6"`
-	Hash         Enum     `field:"7"`
+	Version      uint32    `field:"1"`
+	Key          []byte    `field:"2"`
+	Sizes        []uint64  `field:"3"`
+	ChunkEntries uint64    `field:"4"`
+	RowVars      uint32    `field:"5"`
+	Levels       []*Level  `field:"6"`
+	Hash         Enum      `field:"7"`
+	Reveals      []*Reveal `field:"12"`
+}
+
+type Reveal struct {
+	Kind   Enum   `field:"1"`
+	Output uint32 `field:"2"`
+	Top    uint32 `field:"3"`
 }
 
 type Level struct {

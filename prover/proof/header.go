@@ -2,6 +2,7 @@ package proof
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -30,12 +31,14 @@ type Header struct {
 	// Hash is the suite that the proof is hashed with, which is the key's: with it the header
 	// says by itself how to read the proof.
 	Hash hash.Suite
+	// Reveals says of which outputs the greatest entries alone are stated, by increasing output.
+	Reveals []model.Reveal
 }
 
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals}
 }
 
 // Statement starts the transcript of a proof with this header, which all of it depends on: the
@@ -46,7 +49,7 @@ func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 
 // Instance returns the instance of the key's circuit that the proof is of.
 func (h *Header) Instance() model.Instance {
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries}
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Reveals: h.Reveals}
 }
 
 const (
@@ -54,6 +57,8 @@ const (
 	maxHeader = 1 << 12
 	// maxHeaderLevels bounds its levels; package soundness takes fewer.
 	maxHeaderLevels = 64
+	// maxReveals bounds the outputs of which something is revealed.
+	maxReveals = 64
 )
 
 // size is a count in the 64 bits that the schema gives sizes.
@@ -78,8 +83,30 @@ var headerMessage = wire.New("Header", nil,
 	wire.Reserved[Header](9, "tail_log"),
 	wire.Reserved[Header](10, "hidden_inputs"),
 	wire.Reserved[Header](11, "hidden_outputs"),
-	wire.Reserved[Header](12, "reveals"),
+	wire.List(12, "reveals", revealMessage, func(h *Header) *[]model.Reveal { return &h.Reveals }),
 	wire.Reserved[Header](13, "texts"),
+)
+
+// revealMessage has kind and number of what is stated, of which the one follows from the other.
+var revealMessage = wire.New("Reveal", nil,
+	wire.Value(1, "kind", wire.EnumOf(2), func(r *model.Reveal) int64 {
+		if r.Top > 0 {
+			return 1
+		}
+		return 0
+	}, func(r *model.Reveal, kind int64) error {
+		r.Top = -int(kind) // until the number is there
+		return nil
+	}),
+	wire.Num(2, "output", count, func(r *model.Reveal) *int { return &r.Output }),
+	wire.Value(3, "top", count, func(r *model.Reveal) int64 { return int64(r.Top) }, func(r *model.Reveal, top int64) error {
+		if r.Top == 0 != (top == 0) || top > model.MaxTop {
+			return fmt.Errorf("the %d greatest, of a kind that has %d to %d", top, -r.Top, -r.Top*model.MaxTop)
+		}
+		r.Top = int(top)
+		return nil
+	}).Needed(),
+	wire.Reserved[model.Reveal](4, "index"),
 )
 
 var levelMessage = wire.New("Level", nil,

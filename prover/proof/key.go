@@ -197,7 +197,8 @@ func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 
 // isUnit reports whether an instance is the one that validate makes.
 func isUnit(c *model.Template, in *model.Instance) bool {
-	return in.ChunkEntries == 0 && slices.Equal(in.Sizes, c.Unit().Sizes)
+	unit := c.Unit()
+	return in.Equal(&unit)
 }
 
 // parseKey reads a key file without looking at what its graph means.

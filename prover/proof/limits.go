@@ -29,7 +29,7 @@ func LimitsFor(p *plan.Plan) Limits {
 // PublicLimits are those of the public values, which are all that may be read with them.
 func PublicLimits(g *model.Graph) Limits {
 	l := Limits{Public: frameOverhead}
-	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+	for _, ids := range [][]model.TensorID{g.Given(), g.Outputs} {
 		for _, id := range ids {
 			l.Tensors++
 			l.Public += packedBytes(&g.Tensors[id]) + 32 // tags and lengths

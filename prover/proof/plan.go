@@ -3,7 +3,6 @@ package proof
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -36,7 +35,7 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 	}
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()
-	if g := k.known.graph; g != nil && g.Instance.ChunkEntries == in.ChunkEntries && slices.Equal(g.Instance.Sizes, in.Sizes) {
+	if g := k.known.graph; g != nil && g.Instance.Equal(&in) {
 		k.known.spare = false
 		return g, nil
 	}

@@ -33,7 +33,7 @@ type Reader struct {
 // NewReader reads magic and header. The plan of the proof follows from the key and
 // the header; nothing more is read before Limit.
 func NewReader(r io.Reader) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels}, whole: sizeOf(r)}
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels + maxReveals}, whole: sizeOf(r)}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
@@ -75,6 +75,9 @@ func (p *Reader) readHeader() error {
 		return malformed("no header")
 	}
 	p.header = *f.header
+	if l, r := len(p.header.Levels), len(p.header.Reveals); l > maxHeaderLevels || r > maxReveals {
+		return malformed("the header: too many messages: %d levels and %d reveals, at most %d and %d", l, r, maxHeaderLevels, maxReveals)
+	}
 	return nil
 }
 
@@ -94,11 +97,17 @@ func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
 	if f.public == nil {
 		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
 	}
-	if inputs, err = decodeValues(g, g.Inputs, f.public.inputs); err != nil {
+	if inputs, err = decodeValues(g, g.Given(), f.public.inputs); err != nil {
 		return nil, nil, fmt.Errorf("proof: inputs: %w", err)
 	}
 	if outputs, err = decodeValues(g, g.Outputs, f.public.outputs); err != nil {
 		return nil, nil, fmt.Errorf("proof: outputs: %w", err)
+	}
+	for i := range g.Reveals {
+		r := &g.Reveals[i]
+		if err := r.CheckStated(outputs[r.Output]); err != nil {
+			return nil, nil, fmt.Errorf("proof: outputs: %w", malformed("tensor %d: %w", r.Output, err))
+		}
 	}
 	return inputs, outputs, nil
 }

@@ -248,6 +248,13 @@ func TestStreamRefuses(t *testing.T) {
 		{"header.tail_log: is a field that", headerWith(9<<3, 2)},
 		{"header.hidden_inputs: is a field that", headerWith(10<<3|2, 1, 0)},
 		{"header.hidden_outputs: is a field that", headerWith(11<<3|2, 1, 0)},
+		{"header.texts: is a field that", headerWith(13<<3|2, 0)},
+		{"header.reveals[0].index: is a field that", headerWith(12<<3|2, 3, 4<<3|2, 1, 0)},
+		{"header.reveals[0].kind: unknown value 2", headerWith(12<<3|2, 2, 1<<3, 2)},
+		{"header.reveals[0].top: the 0 greatest, of a kind that has 1 to 1024", headerWith(12<<3|2, 2, 1<<3, 1)},
+		{"header.reveals[0].top: the 3 greatest, of a kind that has 0 to 0", headerWith(12<<3|2, 2, 3<<3, 3)},
+		{"header.reveals[0].top: the 1025 greatest", headerWith(12<<3|2, 5, 1<<3, 1, 3<<3, 0x81, 8)},
+		{"65 reveals", headerWith(bytes.Repeat([]byte{12<<3 | 2, 0}, maxReveals+1)...)},
 	} {
 		_, err := read(bytes.NewReader(c.b), limits(2), graphOf(sample()))
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
@@ -276,7 +283,7 @@ func headerFile(frames []byte) []byte { return append([]byte(ProofMagic), frames
 // headerWith is the head of a proof file, with a header that has these bytes after its key.
 func headerWith(more ...byte) []byte {
 	header := append(append([]byte{1 << 3, 4, 2<<3 | 2, 32}, make([]byte, 32)...), more...)
-	return headerFile(protowire.AppendBytes(nil, append([]byte{1<<3 | 2, byte(len(header))}, header...)))
+	return headerFile(protowire.AppendBytes(nil, protowire.AppendBytes([]byte{1<<3 | 2}, header)))
 }
 
 // headerOf returns a file that ends with a header of n levels.

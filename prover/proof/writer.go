@@ -85,7 +85,7 @@ func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	p.public = true
 	public := &public{}
 	var err error
-	if public.inputs, err = encodeValues(g, g.Inputs, inputs); err != nil {
+	if public.inputs, err = encodeValues(g, g.Given(), inputs); err != nil {
 		return p.refuse(fmt.Errorf("%w: inputs: %w", ErrPublic, err))
 	}
 	if public.outputs, err = encodeValues(g, g.Outputs, outputs); err != nil {

@@ -236,6 +236,7 @@ func (r *run) step(ph Phase, done, total int) error {
 func (r *run) prove(w io.Writer) error {
 	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
+	given := inputs[:len(g.Given())]
 	header := proof.NewHeader(r.key, r.plan)
 	out, err := proof.NewWriter(w, header, r.plan.Frames)
 	if err != nil {
@@ -245,8 +246,8 @@ func (r *run) prove(w io.Writer) error {
 	var main *transcript.Sponge
 	var public, committed error
 	parallel.Do(func() { committed = r.commit() }, func() {
-		main = header.Statement(inputs, outputs)
-		public = out.WritePublic(g, inputs, outputs)
+		main = header.Statement(given, outputs)
+		public = out.WritePublic(g, given, outputs)
 	})
 	if err := cmp.Or(public, committed); err != nil {
 		return err

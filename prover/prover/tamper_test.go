@@ -137,7 +137,7 @@ func (p proved) split(t *testing.T) frames {
 // that of the honest statement, or one of lists of these lengths.
 func (f frames) shaped(key *proof.Key) *model.Graph {
 	fits := func(g *model.Graph) bool {
-		for i, id := range g.Inputs {
+		for i, id := range g.Given() {
 			if model.Size(g.Tensors[id].Shape) != len(f.in[i]) {
 				return false
 			}
@@ -157,7 +157,7 @@ func (f frames) shaped(key *proof.Key) *model.Graph {
 	}
 	g := *f.graph
 	g.Tensors = slices.Clone(g.Tensors)
-	for i, id := range g.Inputs {
+	for i, id := range g.Given() {
 		g.Tensors[id].Shape = []int{len(f.in[i])}
 	}
 	for i, id := range g.Outputs {

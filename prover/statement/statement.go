@@ -39,7 +39,7 @@ func (s Saturation) String() string {
 
 // Inputs returns what the proof says that the model was run on, as it was rounded.
 func Inputs(r *verifier.Result) []Tensor {
-	return tensors(r.Circuit, r.Circuit.Inputs, r.Inputs, math.MaxInt)
+	return tensors(r.Circuit, r.Circuit.Given(), r.Inputs, math.MaxInt)
 }
 
 // Outputs returns what the proof says that the model gives.
@@ -57,6 +57,28 @@ func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tens
 		out[i] = Tensor{t.Name, append([]int{}, t.Shape...), t.Reals(ints[i][:min(n, len(ints[i]))])}
 	}
 	return out
+}
+
+// Reveal says of which output a proof states where the greatest entries are alone, in its place among the
+// outputs.
+type Reveal struct {
+	Output string `json:"output"`
+	Top    int    `json:"top"` // how many, in order; 0: the first of the greatest
+	// Unproved says that the comparisons hold for entries in [Least, Most], and that it rests on whoever
+	// issued the key that there are no others: no look-up of the circuit keeps them there.
+	Unproved    bool    `json:"unproved"`
+	Least, Most float64 `json:"-"`
+}
+
+// Reveals returns what is stated in place of outputs.
+func Reveals(r *verifier.Result) []Reveal {
+	var list []Reveal
+	for _, v := range r.Circuit.Reveals {
+		t := &r.Circuit.Tensors[v.Of]
+		ends := t.Reals([]int32{int32(v.Least), int32(v.Most)})
+		list = append(list, Reveal{t.Name, v.Top, v.Issuer, ends[0], ends[1]})
+	}
+	return list
 }
 
 // Array is what somebody gives for an input, row-major.
@@ -99,16 +121,16 @@ func numbered(name string) bool {
 
 // inOrder returns the values of arrays in the order of the inputs.
 func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
-	if len(given) != len(g.Inputs) {
-		return nil, fmt.Errorf("%d arrays are given, and the model has %d inputs", len(given), len(g.Inputs))
+	if len(given) != len(g.Given()) {
+		return nil, fmt.Errorf("%d arrays are given, and the model has %d inputs", len(given), len(g.Given()))
 	}
-	ordered := make([]*Array, len(g.Inputs))
+	ordered := make([]*Array, len(g.Given()))
 	var rest []*Array
 	for i := range given {
 		a := &given[i]
-		at := slices.IndexFunc(g.Inputs, func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
+		at := slices.IndexFunc(g.Given(), func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
 		for at >= 0 && ordered[at] != nil { // a key may call two inputs the same
-			next := slices.IndexFunc(g.Inputs[at+1:], func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
+			next := slices.IndexFunc(g.Given()[at+1:], func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
 			if next < 0 {
 				return nil, fmt.Errorf("input %q is given twice", a.Name)
 			}
@@ -124,7 +146,7 @@ func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
 		}
 	}
 	values := make([][]float64, len(ordered))
-	for i, id := range g.Inputs {
+	for i, id := range g.Given() {
 		if ordered[i] == nil {
 			ordered[i], rest = rest[0], rest[1:]
 		}

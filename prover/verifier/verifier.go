@@ -126,6 +126,7 @@ type verification struct {
 	plan            *plan.Plan
 	in              *proof.Reader
 	inputs, outputs [][]int32
+	all             [][]int32 // inputs, and what follows from the statement
 	main            *transcript.Sponge
 	roots           []hash.Digest // by tree of the plan
 	claims          []plan.Claim
@@ -143,6 +144,7 @@ func (v *verification) statement(g *model.Graph) (err error) {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	v.main = v.in.Header().Statement(v.inputs, v.outputs)
+	v.all = g.Widen(v.inputs, v.outputs, false)
 	return nil
 }
 
@@ -153,6 +155,12 @@ func (v *verification) written(by *Sampling) (*Written, error) {
 		return nil, nil
 	}
 	g := v.plan.Graph
+	if len(g.Reveals) > 0 {
+		if by != nil {
+			return nil, fmt.Errorf("%w: it states the likeliest tokens and no logits, from which others could be drawn", ErrInvalid)
+		}
+		return WrittenAs(t, v.inputs[0], v.inputs[1], v.outputs[0])
+	}
 	return WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], g.Tensors[g.Outputs[0]].Frac)
 }
 
@@ -214,7 +222,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 		for i := lo; i < hi; i++ {
 			f := v.plan.Forks[i]
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
-			claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), reduce.Public{Inputs: v.inputs, Outputs: v.outputs})
+			claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), reduce.Public{Inputs: v.all, Outputs: v.outputs})
 			if err := r.Done(); err != nil {
 				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 			}

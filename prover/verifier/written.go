@@ -33,6 +33,33 @@ func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac
 	if n == 0 || len(logits)%n != 0 {
 		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(logits), n)
 	}
+	width := len(logits) / n
+	return written(t, by, ids, positions, func(from int, chosen []int) {
+		parallel.For(len(chosen), 1, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				chosen[i] = by.Choose(logits[i*width:(i+1)*width], frac, from+i)
+			}
+		})
+	})
+}
+
+// WrittenAs is WrittenOf for a statement that has the indexes of the greatest logits at each position in
+// place of these, the greatest first.
+func WrittenAs(t *proof.Text, ids, positions, greatest []int32) (*Written, error) {
+	n := len(positions)
+	if n == 0 || len(greatest)%n != 0 {
+		return nil, fmt.Errorf("%w: %d tokens at %d positions", ErrInvalid, len(greatest), n)
+	}
+	return written(t, nil, ids, positions, func(_ int, chosen []int) {
+		for i := range chosen {
+			chosen[i] = int(greatest[i*(len(greatest)/n)])
+		}
+	})
+}
+
+// written checks generated tokens, which choose sets to those that follow from the model's logits.
+func written(t *proof.Text, by *Sampling, ids, positions []int32, choose func(from int, chosen []int)) (*Written, error) {
+	n := len(positions)
 	from := int(positions[0]) + 1
 	count := 1
 	for count < n && positions[count] == positions[count-1]+1 {
@@ -47,12 +74,8 @@ func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac
 		return nil, fmt.Errorf("%w: %d tokens written after %d, of %d in all", ErrInvalid, count, from, len(ids))
 	}
 	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count]), Sampling: by}
-	width, chosen := len(logits)/n, make([]int, count)
-	parallel.For(count, 1, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			chosen[i] = by.Choose(logits[i*width:(i+1)*width], frac, from+i)
-		}
-	})
+	chosen := make([]int, count)
+	choose(from, chosen)
 	for i, id := range w.Tokens {
 		if id != chosen[i] {
 			how := "the model's"

@@ -21,6 +21,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/quantise"
@@ -39,6 +40,7 @@ type source struct {
 	hash         hash.Suite
 	chunkEntries int // 0: as is canonical
 	chunks       int // that it must have; 0: one
+	reveals      []model.Reveal
 	// narrow divides the calibrated ranges of what nodes compute, so that values are
 	// clamped; 0 for 1.
 	narrow float64
@@ -61,6 +63,10 @@ func sources(models string) []source {
 			options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson},
 		{name: "digits_poseidon2", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
 			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, mode: proof.Johnson, hash: hash.Poseidon2},
+		{name: "digits_argmax", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			options: quantise.Options{Mode: "w8a8"}, reveals: []model.Reveal{{Output: 0}}},
+		{name: "digits_top", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			hash: hash.Poseidon2, reveals: []model.Reveal{{Output: 0, Top: 3}}},
 		{name: "attention", model: filepath.Join(models, "self_attention/network.onnx"), input: filepath.Join(models, "self_attention/input.json"),
 			options: quantise.Options{Mode: "w8a8"}},
 		operator("linear", "gemm"),
@@ -163,6 +169,7 @@ func (s *source) circuit() (*golden.Circuit, error) {
 	}
 	c := &golden.Circuit{Template: m.Circuit, Instance: instance, Weights: m.Weights, Security: proof.DefaultSecurity}
 	c.Security.Mode, c.Security.Hash = s.mode, s.hash
+	c.Instance.Reveals = s.reveals
 	c.Inputs, _, err = m.QuantiseInput(data)
 	return c, err
 }

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from . import graph
+from . import graph, reveal
 from .circuit import Circuit, with_sizes
 from .errors import require
 from .multilinear import size
@@ -16,15 +16,17 @@ FRAME_BYTES = 64 << 20  # or the bytes of the public values
 VALUE_BYTES = 5  # of a public value at most
 HEADER_BYTES = 4096
 MOST_LEVELS = 64
+MOST_REVEALS = 64
 MOST_CHUNK_ENTRIES = 1 << 27
 
 
 @dataclass
 class Proof:
-    """The parts of a proof file. All but the first four are streams."""
+    """The parts of a proof file. All but the first five are streams."""
     header: Header
     head: bytes  # the header's frame
     circuit: Circuit
+    revealed: list  # of outputs, in their place
     public: Public
     commitments: bytes
     chunks: list
@@ -41,27 +43,28 @@ def read(data, vk):
     head = data[position:position + length]
     header = decode(Frame, head).header
     require(header is not None, "the proof does not begin with a header")
-    circuit = _circuit(header, vk)
-    values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + vk.graph.outputs)
+    circuit, revealed = _circuit(header, vk)
+    values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + circuit.graph.outputs)
     found = _frames(data, max(FRAME_BYTES, values))
     names = ["header", "public", "commitments"] + ["chunk"] * len(circuit.steps) + ["io", "opening"]
     require([name for name, _ in found] == names, "the proof does not have the frames that are due")
     _, public, commitments, *chunks, io, opening = (content for _, content in found)
     require([c.index for c in chunks] == list(range(len(circuit.steps))), "the chunks are out of order")
-    return Proof(header, head, circuit, public, commitments, [c.body for c in chunks], io, opening)
+    return Proof(header, head, circuit, revealed, public, commitments, [c.body for c in chunks], io, opening)
 
 
 def _circuit(header, vk):
-    """The circuit that the proof is about: the key's for the header's sizes."""
+    """The circuit that the proof is about: the key's for the header's sizes, with what it reveals, and that."""
     require(header.version == VERSION, "the proof has another version")
     require(header.key == vk.commitment, "the proof is for another key")
     require(header.hash == vk.security.hash, "the proof and its key are hashed in different ways")
     require(len(header.levels) <= MOST_LEVELS, "the header has too many levels")
     require(header.chunk_entries <= MOST_CHUNK_ENTRIES, "the header's chunks are too large")
-    sized = with_sizes(vk.graph, header.sizes)
-    if header.sizes:
+    require(len(header.reveals) <= MOST_REVEALS, "the header reveals too much")
+    sized, revealed = reveal.derive(with_sizes(vk.graph, header.sizes), header.reveals)
+    if header.sizes or revealed:
         graph.check(sized)
-    return Circuit(sized, header.chunk_entries)
+    return Circuit(sized, header.chunk_entries), revealed
 
 
 def _frames(data, most):

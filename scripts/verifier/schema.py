@@ -206,6 +206,15 @@ class Level:
 
 
 @dataclass
+class Reveal:
+    kind: int = pb.enum(1, 2)
+    output: int = pb.uint32(2)
+    top: int = pb.uint32(3)
+
+    later = {4: "index"}
+
+
+@dataclass
 class Header:
     version: int = pb.uint32(1)
     key: bytes = pb.binary(2)
@@ -214,8 +223,9 @@ class Header:
     row_vars: int = pb.uint32(5)
     levels: list = pb.messages(6, Level)
     hash: int = pb.enum(7, 2)
+    reveals: list = pb.messages(12, Reveal)
 
-    later = {8: "trees", 9: "tail_log", 10: "hidden_inputs", 11: "hidden_outputs", 12: "reveals", 13: "texts"}
+    later = {8: "trees", 9: "tail_log", 10: "hidden_inputs", 11: "hidden_outputs", 13: "texts"}
 
 
 @dataclass

@@ -77,10 +77,11 @@ class Fork:
     """One fork of the transcript with its stream: evaluates tensors, runs
     batches of sums, and gathers claims."""
 
-    def __init__(self, circuit, public, stream, rounds, budget):
+    def __init__(self, circuit, public, marks, stream, rounds, budget):
         self.circuit = circuit
         self.budget = budget
         self.public = public  # identifier of an input: its entries
+        self.marks = marks  # identifier of marks: what they are of
         self.stream = stream
         self.transcript = stream.transcript
         self.name = self.transcript.name
@@ -127,6 +128,10 @@ class Fork:
 
     def _compute(self, tensor, point):
         t = self.circuit.tensors[tensor]
+        if tensor in self.marks:
+            revealed = self.marks[tensor]
+            self.budget.charge("work", size(t.shape[:-1]) * revealed.top)
+            return revealed.marks_value(t.shape, self.public[revealed.at], point)
         if t.kind == INPUT:
             self.budget.charge("work", size(t.shape))
             return evaluate_integers(self.public[tensor], t.shape, point)

@@ -100,7 +100,7 @@ def inputs(verifier):
 
 def outputs(verifier):
     """The same of every output."""
-    return tensors(verifier, verifier.vk.graph.outputs, verifier.outputs)
+    return tensors(verifier, verifier.circuit.graph.outputs, verifier.outputs)
 
 
 def tensors(verifier, identifiers, values):

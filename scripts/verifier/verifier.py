@@ -48,7 +48,9 @@ class Verifier:
         most = max(tree.fractions for tree in self.lookups)
         self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
         self.inputs = self._public("inputs", vk.graph.inputs, proof.public.inputs)
-        self.outputs = self._public("outputs", vk.graph.outputs, proof.public.outputs)
+        self.outputs = self._public("outputs", self.circuit.graph.outputs, proof.public.outputs)
+        for revealed in proof.revealed:
+            revealed.check(self.outputs[revealed.output])
 
     def _public(self, what, identifiers, messages):
         require(len(messages) == len(identifiers), f"another number of {what}")
@@ -72,7 +74,8 @@ class Verifier:
             return None
         (ids, positions), logits = self.inputs, self.outputs[0]
         width, rest = divmod(len(logits), len(positions))
-        require(rest == 0, "logits at a part of a position")
+        require(rest == 0 and width > 0, "logits at a part of a position")
+        stated = bool(self.proof.revealed)  # which are the greatest, in place of logits
         first, count = positions[0] + 1, 1
         while count < len(positions) and positions[count] == positions[count - 1] + 1:
             count += 1
@@ -81,7 +84,7 @@ class Verifier:
         tokens = ids[first:first + count]
         for i, token in enumerate(tokens):
             row = logits[i * width:(i + 1) * width]
-            require(row.index(max(row)) == token, f"token {i} of the text is not the model's")
+            require((row[0] if stated else row.index(max(row))) == token, f"token {i} of the text is not the model's")
             require(i == count - 1 or token not in text.ends, "the text goes on after its end")
         require(all(token == tokens[-1] for token in ids[first + count:]), "the tokens after the text are not its last")
         return ids[:first], tokens, tokens[-1] in text.ends
@@ -120,8 +123,11 @@ class Verifier:
         return main
 
     def _fork(self, main, index, data, name):
-        public = dict(zip(self.vk.graph.inputs, self.inputs))
-        return Fork(self.circuit, public, Stream(data, self.suite, main.fork(index, name), name), self.rounds, self.budget)
+        public, marks = dict(zip(self.vk.graph.inputs, self.inputs)), {}
+        for revealed in self.proof.revealed:
+            public |= revealed.entries(self.outputs[revealed.output])
+            marks[revealed.marks] = revealed
+        return Fork(self.circuit, public, marks, Stream(data, self.suite, main.fork(index, name), name), self.rounds, self.budget)
 
     def _chunk(self, main, chunk):
         fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")
@@ -147,7 +153,7 @@ class Verifier:
 
     def _outputs(self, main):
         fork = self._fork(main, len(self.circuit.steps), self.proof.io, "outputs")
-        outputs = [(self.circuit.tensors[t], t, entries) for t, entries in zip(self.vk.graph.outputs, self.outputs)]
+        outputs = [(self.circuit.tensors[t], t, entries) for t, entries in zip(self.circuit.graph.outputs, self.outputs)]
         outputs = [(t.shape, i, entries) for t, i, entries in outputs if t.kind != EMPTY]
         most = max((shape_variables(shape) for shape, _, _ in outputs), default=0)
         self.rounds.error("outputs", most)

@@ -8,10 +8,10 @@ export interface Tensor {
   ids: boolean;
 }
 
-/** A token with its proved logit. */
+/** A token with its proved logit; null where a proof states which tokens have the greatest in place of these. */
 export interface Token {
   id: number;
-  logit: number;
+  logit: number | null;
   /** Its text; null without the tokenizer. It may be a part of a character. */
   piece: string | null;
 }
@@ -29,7 +29,7 @@ export interface Text {
   promptTokens: number[];
   /** Tokens of the prompt that its text does not show: special ones, or unknown. With the tokenizer. */
   hidden?: number;
-  /** Those that were written, with the one of the others that has the greatest logit. */
+  /** Those that were written, with the one of the others that has the greatest logit, where logits are stated. */
   tokens: (Token & { other: Token | null })[];
   /** Whether the last token ends a text; if not, whoever made the proof stopped there. */
   ended?: boolean;

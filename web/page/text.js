@@ -52,18 +52,21 @@ function textView(text, sampling, askTokenizer) {
   return box;
 }
 
-/** Every token that was written, with its score and the best of the others. */
+/** Every token that was written, with its score and the best of the others, where the proof states scores. */
 function tokensView(tokens) {
   const table = element("table");
-  table.append(element("caption", "Tokens of the answer: its score (logit), and how far it is above the best of the others"));
+  const scored = tokens.every((t) => t.logit !== null);
+  table.append(element("caption", scored
+    ? "Tokens of the answer: its score (logit), and how far it is above the best of the others"
+    : "Tokens of the answer: each is proved to have the greatest score (logit)"));
   const head = element("tr");
-  for (const title of ["token", "score", "margin", "best other"]) head.append(element("th", title, { scope: "col" }));
+  for (const title of scored ? ["token", "score", "margin", "best other"] : ["token"]) head.append(element("th", title, { scope: "col" }));
   table.append(head);
   const name = ({ id, piece }) => (piece === null ? `${id}` : `${JSON.stringify(printable(piece))} ${id}`);
   for (const t of tokens.slice(0, most.numbers)) {
     const line = element("tr");
-    line.append(element("th", name(t), { scope: "row" }), element("td", number(t.logit)));
-    line.append(element("td", t.other ? number(t.logit - t.other.logit) : ""), element("td", t.other ? name(t.other) : "", { class: "piece" }));
+    line.append(element("th", name(t), { scope: "row" }));
+    if (scored) line.append(element("td", number(t.logit)), element("td", t.other ? number(t.logit - t.other.logit) : ""), element("td", t.other ? name(t.other) : "", { class: "piece" }));
     table.append(line);
   }
   return table;

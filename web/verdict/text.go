@@ -28,10 +28,11 @@ type Words struct {
 }
 
 // Choice is a token that was written, with its proved logit, and the token beside it that had the
-// greatest one; Other is nil in a vocabulary of one token.
+// greatest one; Other is nil in a vocabulary of one token. Of a proof that states which tokens have the
+// greatest logits in place of these, there are neither.
 type Choice struct {
 	ID    int
-	Logit float64
+	Logit *float64
 	Piece *string // its text; nil without a tokenizer
 	Other *Choice
 }
@@ -104,9 +105,11 @@ func open(text *proof.Text, file []byte) (*tokenizer.Tokenizer, error) {
 
 // choices are the tokens that were written.
 func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Choice {
-	width := len(logits) / len(r.Inputs[1]) // a row for each position
 	one := func(id int, row []float64) Choice {
-		c := Choice{ID: id, Logit: row[id]}
+		c := Choice{ID: id}
+		if row != nil {
+			c.Logit = &row[id]
+		}
 		if t != nil {
 			if piece, ok := t.Token(id); ok {
 				if text, err := t.After([]int{id}, []int{id}); err == nil && text != "" {
@@ -118,6 +121,13 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 		return c
 	}
 	out := make([]Choice, len(r.Written.Tokens))
+	if len(r.Circuit.Reveals) > 0 {
+		for i, id := range r.Written.Tokens {
+			out[i] = one(id, nil)
+		}
+		return out
+	}
+	width := len(logits) / len(r.Inputs[1]) // a row for each position
 	for i, id := range r.Written.Tokens {
 		row := logits[i*width : (i+1)*width]
 		other := -1

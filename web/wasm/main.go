@@ -59,7 +59,7 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	g := v.Circuit
 	return map[string]any{
 		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
-		"inputs": tensors(g, g.Inputs, statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
+		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
 		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
@@ -96,7 +96,10 @@ func text(t *verdict.Text) any {
 }
 
 func choice(c *verdict.Choice) map[string]any {
-	out := map[string]any{"id": c.ID, "logit": c.Logit, "piece": nil}
+	out := map[string]any{"id": c.ID, "logit": nil, "piece": nil}
+	if c.Logit != nil {
+		out["logit"] = *c.Logit
+	}
 	if c.Piece != nil {
 		out["piece"] = *c.Piece
 	}

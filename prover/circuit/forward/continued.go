@@ -107,14 +107,21 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 			}
 		}
 	}
+	w.count(taken)
+	return nil
+}
+
+// count adds the keys of look-up steps to their counts, by which they are given.
+func (w *Witness) count(steps map[model.TensorID][]int) {
+	g := w.graph
 	var counts []model.TensorID
-	for id := range taken {
+	for id := range steps {
 		counts = append(counts, id)
 	}
 	parallel.For(len(counts), 1, func(lo, hi int) {
 		for _, id := range counts[lo:hi] {
 			count := w.Values[id]
-			for _, i := range taken[id] {
+			for _, i := range steps[id] {
 				least := int32(g.Tables[g.Steps[i].Table].Min)
 				for _, key := range w.Keys[i] {
 					count[key-least]++
@@ -122,7 +129,6 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 			}
 		}
 	})
-	return nil
 }
 
 // shrunk returns the part of a tensor of shape from that has shape to, beginning at index

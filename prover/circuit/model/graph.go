@@ -69,6 +69,7 @@ type Tensor struct {
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
 	Formula  *Formula // ByFormula
+	Derived  *Derived // Input of an instance: how its entries follow from others; nil if they are given
 }
 
 // FracAt returns the Frac of the entry with a row-major index.
@@ -203,6 +204,18 @@ type Graph struct {
 	Instance Instance
 	Chunks   int    // number of chunks, ≥ 1
 	Mults    []Mult // ordered by chunk, then table
+
+	// What an instance states in place of outputs (Instance.Reveals).
+	Reveals []Revealed
+	Stated  int // of the Inputs, those that are given; with Reveals, others follow
+}
+
+// Given returns the inputs that a statement gives.
+func (g *Graph) Given() []TensorID {
+	if len(g.Reveals) > 0 {
+		return g.Inputs[:g.Stated]
+	}
+	return g.Inputs
 }
 
 // Weights holds the values of the fixed tensors by TensorID, in the width that they

@@ -15,10 +15,10 @@ import (
 // has another number of values than its tensor, or values that are not finite and that it has
 // no codes for.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
-	if len(inputs) != len(g.Inputs) {
-		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	if len(inputs) != len(g.Given()) {
+		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Given()))
 	}
-	for i, id := range g.Inputs {
+	for i, id := range g.Given() {
 		t := &g.Tensors[id]
 		if len(inputs[i]) != Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))

@@ -46,6 +46,13 @@ type Instance struct {
 	// ChunkEntries is the size of a chunk in witness entries (Graph.Finish), 0
 	// for the canonical one.
 	ChunkEntries int
+	// Reveals says what is stated of outputs in their place, by increasing output.
+	Reveals []Reveal
+}
+
+// Equal says whether two instances are the same.
+func (in *Instance) Equal(o *Instance) bool {
+	return in.ChunkEntries == o.ChunkEntries && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals)
 }
 
 // Unit is the instance of all sizes 1.
@@ -76,10 +83,13 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 		}
 	}
 	g := t.graph(old, in.Sizes)
+	if err := g.reveal(in.Reveals); err != nil {
+		return nil, err
+	}
 	if err := g.Finish(in.ChunkEntries); err != nil {
 		return nil, err
 	}
-	g.Instance.Sizes = slices.Clone(in.Sizes)
+	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	return g, g.Validate()
 }
 
@@ -169,7 +179,7 @@ func (t *Template) measured(s Scale) bool {
 // checkBare checks that the circuit has no layout.
 func (t *Template) checkBare() error {
 	g := t.Graph
-	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 ||
+	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 || len(g.Reveals) != 0 ||
 		slices.ContainsFunc(g.Tensors, func(t Tensor) bool { return t.Chunk != 0 }) ||
 		slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Chunk != 0 }) {
 		return errors.New("a template with chunks")

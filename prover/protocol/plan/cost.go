@@ -145,7 +145,7 @@ func (s *spent) opens(n uint64) {
 // before anything is laid out or read from a proof.
 func CheckSizes(g *model.Graph) error {
 	var public uint64
-	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+	for _, ids := range [][]model.TensorID{g.Given(), g.Outputs} {
 		for _, id := range ids {
 			if public += uint64(model.Size(g.Tensors[id].Shape)); public > MaxPublic {
 				return fmt.Errorf("inputs and outputs of more than %d entries", MaxPublic)

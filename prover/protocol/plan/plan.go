@@ -117,7 +117,7 @@ func committed(g *model.Graph) [][]model.TensorID {
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
-	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+	for _, ids := range [][]model.TensorID{g.Given(), g.Outputs} {
 		for _, id := range ids {
 			p.cost.work(workPublic * uint64(model.Size(g.Tensors[id].Shape)))
 		}

@@ -191,7 +191,12 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	switch t.Kind {
 	case model.Input:
 		n.Kind = Public
-		r.cost.public(t.Shape)
+		if d := t.Derived; d != nil && d.Kind == model.Marks {
+			indexes := model.Size(r.p.Graph.Tensors[d.At].Shape)
+			r.cost.work(uint64(indexes*(model.Vars(t.Shape[len(t.Shape)-1:])+1)) * workFormulaBit)
+		} else {
+			r.cost.public(t.Shape)
+		}
 	case model.ByFormula:
 		n.Kind = Public
 		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)

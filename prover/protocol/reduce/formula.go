@@ -23,3 +23,28 @@ func formula(t *model.Tensor, point []field.QM31) field.QM31 {
 		return ones.Add(poly.IndexMaskEval(parts[0], n).MulM31(field.FromInt64(f.Step)))
 	}
 }
+
+func isMarks(t *model.Tensor) bool { return t.Derived != nil && t.Derived.Kind == model.Marks }
+
+// marks evaluates the MLE of marks (model.Marks) of n stated indexes: for each row its weight at the
+// point, times Lift for the place of each index but the last, less the places before that.
+func marks(t *model.Tensor, indexes []int32, n int, point []field.QM31) field.QM31 {
+	if len(indexes) != n {
+		return field.Zero // a prover that has failed
+	}
+	lead := len(t.Shape) - 1
+	parts := poly.SplitAxes(t.Shape, point)
+	rows := poly.OuterEq(t.Shape[:lead], parts[:lead])
+	place, lift := parts[lead], field.FromInt64(t.Derived.Lift)
+	sum, top := field.Zero, n/len(rows)
+	for i, weight := range rows {
+		own := indexes[i*top : (i+1)*top]
+		v := field.Zero
+		for _, x := range own[:top-1] {
+			v = v.Add(poly.EqIndex(place, uint64(x)))
+		}
+		v = v.MulM31(lift).Sub(poly.MaskEval(place, uint64(own[top-1])))
+		sum = sum.Add(v.Mul(weight))
+	}
+	return sum
+}

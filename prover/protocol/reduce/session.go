@@ -13,7 +13,7 @@ import (
 )
 
 // Public has the values of the public tensors: of the i-th input or output of the graph, dense and
-// row-major. The prover's backend has the inputs too.
+// row-major. The prover's backend has the inputs too. Those of marks (model.Marks) are not needed.
 type Public struct{ Inputs, Outputs [][]int32 }
 
 // Session runs the claim reduction of one sub-transcript (of a chunk, or of the public outputs).
@@ -104,7 +104,7 @@ func (s *Session) evaluations(n int) []backend.Evaluation {
 	for i := len(s.values); i < n; i++ {
 		switch n := &s.f.Nodes[i]; n.Kind {
 		case plan.Public:
-			if s.g.Tensors[n.Tensor].Kind != model.ByFormula {
+			if t := &s.g.Tensors[n.Tensor]; t.Kind != model.ByFormula && !isMarks(t) {
 				list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: s.at(n.At)})
 			}
 		case plan.Sent:
@@ -138,6 +138,9 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 				return field.Zero
 			}
 			return formula(t, s.at(n.At))
+		} else if isMarks(t) {
+			at := &s.g.Tensors[t.Derived.At]
+			return marks(t, s.input(t.Derived.At), model.Size(at.Shape), s.at(n.At))
 		}
 		if s.p.proving() {
 			return s.take(&s.computed)

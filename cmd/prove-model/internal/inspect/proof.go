@@ -13,7 +13,9 @@ import (
 type Proof struct {
 	Bytes  int64   `json:"proof_bytes"`
 	Frames []Frame `json:"frames"`
-	Key    *Key    `json:"key"`
+	// States names what is stated in place of outputs: their greatest entries.
+	States []string `json:"states,omitempty"`
+	Key    *Key     `json:"key"`
 }
 
 // Frame is a part of the file with its size.
@@ -39,6 +41,9 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 	}
 	in.Limit(proof.LimitsFor(p))
 	d := &Proof{Key: describe(key, p)}
+	for _, r := range p.Graph.Reveals {
+		d.States = append(d.States, p.Graph.Tensors[r.At].Name)
+	}
 	start := in.Size()
 	if _, _, err := in.Public(p.Graph); err != nil {
 		return nil, err
@@ -63,11 +68,15 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 // Print writes the description as text.
 func (p *Proof) Print(w io.Writer) error {
 	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
-	fmt.Fprintf(w, "for key     %s, commitment %s\n\n", ui.Printable(p.Key.Name), p.Key.Commitment)
+	fmt.Fprintf(w, "for key     %s, commitment %s\n", ui.Printable(p.Key.Name), p.Key.Commitment)
+	for _, name := range p.States {
+		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
+	}
 	var rows [][]string
 	for _, f := range p.Frames {
 		rows = append(rows, []string{f.Name, fmt.Sprint(f.Bytes)})
 	}
+	fmt.Fprintln(w)
 	if err := ui.Table(w, []string{"frame", "bytes"}, rows); err != nil {
 		return err
 	}

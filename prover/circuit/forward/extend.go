@@ -1,0 +1,74 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Reveal returns the witness of a run of g, which reveals outputs of the circuit that w is a run of. w must not be
+// used afterwards.
+func Reveal(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witness, error) {
+	of := w.graph
+	inputs, outputs := make([][]int32, len(of.Inputs)), make([][]int32, len(of.Outputs))
+	for i, id := range of.Inputs {
+		inputs[i] = w.Tensor(id)
+	}
+	for _, v := range g.Reveals {
+		z := of.Outputs[v.Output]
+		shape := of.Tensors[z].Shape
+		outputs[v.Output] = v.Greatest(w.Tensor(z), shape[len(shape)-1])
+	}
+	return extend(ctx, m, w, g, g.Widen(inputs, outputs, true))
+}
+
+// extend returns the witness of a run of g, whose first steps and inputs are those of the circuit that w is a
+// run of. inputs are all of g's. w must not be used afterwards. Where a machine has run w it runs g from the
+// beginning, which is quicker than to fetch what it has; otherwise only the steps that g has more are executed.
+func extend(ctx context.Context, m Machine, w *Witness, g *model.Graph, inputs [][]int32) (*Witness, error) {
+	if w.kept != nil {
+		weights := w.Weights
+		w.Close()
+		return RunOn(ctx, m, g, weights, inputs)
+	}
+	out, err := prepare(g, w.Weights, inputs, w.arena)
+	if err == nil {
+		err = out.extend(ctx, w)
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// extend takes the results of the steps that of is a run of, and executes the others.
+func (w *Witness) extend(ctx context.Context, of *Witness) error {
+	e := newExecutor(w)
+	taken := map[model.TensorID][]int{}
+	for i := range w.graph.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := &w.graph.Steps[i]
+		if i >= len(of.graph.Steps) {
+			if err := e.step(i); err != nil {
+				return fmt.Errorf("step %d (%s): %w", i, s.Name, err)
+			}
+			continue
+		}
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				w.Values[id] = of.Values[id]
+			}
+		}
+		if s.Kind == model.StepLookup {
+			w.Keys[i] = of.Keys[i]
+			count := e.mult(s)
+			taken[count] = append(taken[count], i)
+		}
+	}
+	w.count(taken)
+	return nil
+}

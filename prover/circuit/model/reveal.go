@@ -1,0 +1,441 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// Limits of what is revealed of outputs.
+const (
+	// MaxTop is the largest number of greatest entries that a proof states of a row.
+	MaxTop = 1 << 10
+	// maxFlat bounds the entries that the index of a greatest one is looked for among, as of
+	// any group of a view that is not trivial.
+	maxFlat = maxWiring
+)
+
+// ErrReveal is wrapped by the error about a circuit in which it cannot be shown which entries of an output are the
+// greatest.
+var ErrReveal = errors.New("which entries are the greatest cannot be proved")
+
+// A Reveal has a proof state where the greatest entries of an output are, in every row along its last
+// axis, in place of the output itself.
+type Reveal struct {
+	// Output is its place in Graph.Outputs.
+	Output int
+	// Top is how many of the greatest, in order, entries that are equal by index; 0 is the
+	// first of the greatest alone, without an axis for it.
+	Top int
+}
+
+// String is "argmax" or "top 5".
+func (r Reveal) String() string {
+	if r.Top == 0 {
+		return "argmax"
+	}
+	return fmt.Sprintf("top %d", r.Top)
+}
+
+// Revealed is what a circuit has for a Reveal.
+type Revealed struct {
+	Reveal
+	// Of is the output that is not shown, and At the tensor of indexes that is shown in its place.
+	Of, At TensorID
+	// Issuer says that no look-up of the circuit keeps the output within the range that the
+	// comparisons rely on, which then rests on whoever issued the key, or on a certificate.
+	Issuer bool
+	// Least and Most are that range.
+	Least, Most int64
+}
+
+// DerivedKind says what the entries of a public tensor are of the indexes that a circuit states of an
+// output: nobody gives them.
+type DerivedKind uint8
+
+const (
+	// Flat are positions of the entries in a list of all rows, each of a power of two entries: row·2^s + index.
+	Flat DerivedKind = iota
+	// Marks, of the shape of the output, are −1 before the last index of a row (which wins over what is
+	// equal behind it), Lift at its other indexes, and 0 elsewhere.
+	Marks
+	// Falls are 1 where an index is followed by a smaller one, which must then be of a smaller entry.
+	Falls
+)
+
+// Derived says of what an Input tensor is made.
+type Derived struct {
+	Kind DerivedKind
+	At   TensorID // the indexes
+	Lift int64    // Marks
+}
+
+// reveal adds to a circuit that has no layout yet what shows that the entries at stated indexes are the
+// greatest, and puts the indexes in the place of the outputs. All is done with constraints that any circuit
+// may have, but that the entries of derived tensors are computed from the indexes.
+func (g *Graph) reveal(list []Reveal) error {
+	if len(list) == 0 {
+		return nil
+	}
+	g.Inputs, g.Outputs, g.Tables = slices.Clone(g.Inputs), slices.Clone(g.Outputs), slices.Clone(g.Tables)
+	g.Stated = len(g.Inputs)
+	for i, r := range list {
+		if r.Output < 0 || r.Output >= len(g.Outputs) || i > 0 && r.Output <= list[i-1].Output {
+			return fmt.Errorf("%w: output %d of %d, or not in order", ErrReveal, r.Output, len(g.Outputs))
+		}
+		if err := g.revealOne(r); err != nil {
+			return fmt.Errorf("%s of output %q: %w: %w", r, g.Tensors[g.Outputs[r.Output]].Name, ErrReveal, err)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) revealOne(r Reveal) error {
+	z := g.Outputs[r.Output]
+	t := g.Tensors[z] // a copy: tensors are added
+	if t.Kind == Empty || len(t.Shape) == 0 {
+		return errors.New("it has no axis")
+	}
+	if t.Numbers != FiniteNumbers || len(t.Fracs) > 0 {
+		return errors.New("its integers are not on one scale, or not all finite")
+	}
+	lead, d := t.Shape[:len(t.Shape)-1], t.Shape[len(t.Shape)-1]
+	if r.Top < 0 || r.Top > MaxTop || r.Top > d {
+		return fmt.Errorf("the %d greatest of %d entries, and at most %d", r.Top, d, MaxTop)
+	}
+	row := 1 << Log2Ceil(d)
+	if rows := Size(lead); rows > maxFlat/row {
+		return fmt.Errorf("%d rows of %d entries are more than %d, filled up to a power of two", rows, d, maxFlat)
+	}
+	least, most, proved := g.reach(z, 0)
+	w := most - least
+	n := bits.Len64(uint64(w))
+	if r.Top > 1 { // the others are lifted above all
+		n = bits.Len64(uint64(w + 1))
+	}
+	// A difference of entries is an integer in [−w − 1, w + 1] modulo p, and must be the one in [0, 2^n).
+	table, shift, ok := g.rangeFor(n)
+	if !ok || int64(1)<<(g.Tables[table].Bits+shift)+w+1 > field.P {
+		return fmt.Errorf("its entries lie in [%d, %d], which is too wide for comparisons modulo p", least, most)
+	}
+	input := func(name string, shape []int, lo, hi int64, d *Derived) TensorID {
+		return g.addInput(Tensor{Name: name, Shape: shape, Kind: Input, Min: lo, Max: hi, Derived: d})
+	}
+	shape := slices.Clone(lead)
+	if r.Top > 0 {
+		shape = append(shape, r.Top)
+	} else if len(shape) == 0 {
+		shape = []int{1}
+	}
+	top := max(r.Top, 1)
+	at := input(indexName(r, t.Name), shape, 0, int64(d-1), nil)
+	ids := input("", shape, 0, int64(Size(lead)*row-1), &Derived{Kind: Flat, At: at})
+	marks := input("", t.Shape, -1, w+1, &Derived{Kind: Marks, At: at, Lift: w + 1})
+	// The entries at the indexes, from one list of all rows.
+	padded := append(slices.Clone(lead), row)
+	pad := &View{}
+	for a := range padded {
+		pad.Groups = append(pad.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
+	}
+	filled := g.add(Tensor{Shape: padded, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0), Def: []Linear{{Coef: 1, Src: z, View: pad}}})
+	all := make([]int, len(padded))
+	for a := range all {
+		all[a] = a
+	}
+	flat := g.add(Tensor{Shape: []int{Size(padded)}, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
+		Def: []Linear{{Coef: 1, Src: filled, View: &View{Groups: []Group{{Out: []int{0}, In: all, Map: MapReshape}}}}}})
+	places := make([]int, len(shape))
+	for a := range places {
+		places[a] = a
+	}
+	best := g.add(Tensor{Shape: shape, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
+		Def: []Linear{{Coef: 1, Src: flat, View: &View{Groups: []Group{{Out: places, In: []int{0}, Map: MapPublic, Ids: ids}}}}}})
+	// No entry is greater than the last of them, nor equal and before it, but for the others.
+	last := &View{}
+	for a := range lead {
+		last.Groups = append(last.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
+	}
+	same := Group{Out: []int{len(lead)}, Strides: []int{0}}
+	if len(shape) > len(lead) {
+		same.In, same.Base = []int{len(lead)}, top-1
+	}
+	last.Groups = append(last.Groups, same)
+	g.compare(t.Shape, []Linear{{Coef: 1, Src: best, View: last}, {Coef: -1, Src: z}, {Coef: 1, Src: marks}}, table, shift)
+	if top > 1 {
+		// Each is greater than the next, or equal and before it.
+		pairs := append(slices.Clone(lead), top-1)
+		falls := input("", pairs, 0, 1, &Derived{Kind: Falls, At: at})
+		from := func(base int) *View {
+			v := &View{}
+			for a := range pairs {
+				v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
+			}
+			v.Groups[len(lead)].Base = base
+			return v
+		}
+		g.compare(pairs, []Linear{{Coef: 1, Src: best, View: from(0)}, {Coef: -1, Src: best, View: from(1)}, {Coef: -1, Src: falls}}, table, shift)
+	}
+	g.Outputs[r.Output] = at
+	g.Reveals = append(g.Reveals, Revealed{Reveal: r, Of: z, At: at, Issuer: !proved, Least: least, Most: most})
+	return nil
+}
+
+// indexName names the indexes of an output's greatest entries.
+func indexName(r Reveal, of string) string {
+	if name := r.String() + " of " + of; len(name) <= MaxName {
+		return name
+	}
+	return r.String()
+}
+
+func (g *Graph) add(t Tensor) TensorID {
+	g.Tensors = append(g.Tensors, t)
+	return TensorID(len(g.Tensors) - 1)
+}
+
+func (g *Graph) addInput(t Tensor) TensorID {
+	id := g.add(t)
+	g.Inputs = append(g.Inputs, id)
+	return id
+}
+
+// lowBits is how many of the lowest bits of a wide number are looked up by themselves.
+const lowBits = 15
+
+// rangeFor returns a table that has the keys from 0 on, and the bits below them, for numbers of n bits: the
+// smallest of the circuit's that takes them whole, or a new one. ok is false if there is none.
+func (g *Graph) rangeFor(n int) (table TableID, shift int, ok bool) {
+	if id := g.smallest(n); id != None {
+		return id, 0, true
+	}
+	if n <= lowBits+1 {
+		return g.newRange(n), 0, true
+	}
+	if n-lowBits > MaxTableBits || n > 30 {
+		return None, 0, false
+	}
+	if id := g.smallest(n - lowBits); id != None && g.Tables[id].Bits+lowBits <= 30 {
+		return id, lowBits, true
+	}
+	return g.newRange(n - lowBits), lowBits, true
+}
+
+// smallest returns the smallest table of keys from 0 on, at least 2^n, None if there is none.
+func (g *Graph) smallest(n int) TableID {
+	best := TableID(None)
+	for i := range g.Tables {
+		if t := &g.Tables[i]; t.Kind == TableRange && t.Min == 0 && t.Bits >= n && (best == None || t.Bits < g.Tables[best].Bits) {
+			best = TableID(i)
+		}
+	}
+	return best
+}
+
+func (g *Graph) newRange(n int) TableID {
+	g.Tables = append(g.Tables, Table{Name: fmt.Sprintf("range %d", n), Kind: TableRange, Bits: max(n, 1), Values: None})
+	return TableID(len(g.Tables) - 1)
+}
+
+// compare looks up that a sum is not negative.
+func (g *Graph) compare(shape []int, terms []Linear, table TableID, shift int) {
+	s := Step{Name: "greatest", Shape: shape, Acc: Acc{Linear: terms}, Shift: shift, Lo: None, Table: table, Out: None, Den: None}
+	if shift > 0 {
+		s.Lo = g.add(Tensor{Shape: shape, Kind: Witness, Max: 1<<shift - 1})
+	}
+	g.Steps = append(g.Steps, s)
+	if shift > 0 {
+		low := g.smallest(shift)
+		if low == None || g.Tables[low].Bits != shift {
+			low = g.newRange(shift)
+		}
+		g.Steps = append(g.Steps, Step{Name: "greatest", Shape: shape, Acc: Acc{Linear: []Linear{{Coef: 1, Src: s.Lo}}}, Lo: None, Table: low, Out: None, Den: None})
+	}
+}
+
+// maxReach bounds how deep reach looks.
+const maxReach = 16
+
+// reach returns an interval of a tensor's entries: that of what look-ups, public values and formulas keep it
+// to (proved), or the one that it is declared to have.
+func (g *Graph) reach(id TensorID, depth int) (least, most int64, proved bool) {
+	t := &g.Tensors[id]
+	switch {
+	case t.Kind == Input || t.Kind == ByFormula:
+		return t.Min, t.Max, true
+	case t.Kind == Virtual && depth < maxReach:
+		if least, most, ok := g.reachOfSum(t, depth); ok {
+			return least, most, true
+		}
+	case t.Kind == Witness:
+		for i := range g.Steps {
+			s := &g.Steps[i]
+			if s.Kind != StepLookup || s.Out != id && s.Lo != id {
+				continue
+			}
+			if s.Lo == id {
+				return 0, 1<<s.Shift - 1, true // looked up by itself, as every remainder is
+			}
+			if table := &g.Tables[s.Table]; table.Kind == TablePiecewise {
+				least, most = table.reach()
+				return least, most, true
+			}
+		}
+	}
+	return t.Min, t.Max, false
+}
+
+// reachOfSum is reach for a virtual tensor without sums in its views. An entry that is wired to nothing is
+// the view's fill value.
+func (g *Graph) reachOfSum(t *Tensor, depth int) (least, most int64, proved bool) {
+	for i := range t.Def {
+		l := &t.Def[i]
+		if l.View != nil && l.View.Sums() {
+			return 0, 0, false
+		}
+		lo, hi, ok := g.reach(l.Src, depth+1)
+		if !ok {
+			return 0, 0, false
+		}
+		if l.View != nil {
+			lo, hi = min(lo, l.View.Fill), max(hi, l.View.Fill)
+		}
+		if l.Coef < 0 {
+			lo, hi = hi, lo
+		}
+		least, most = least+l.Coef*lo, most+l.Coef*hi
+		if least <= -Bound || most >= Bound {
+			return 0, 0, false
+		}
+	}
+	return least, most, true
+}
+
+// reach returns the least and the greatest value of a piecewise table.
+func (t *Table) reach() (least, most int64) {
+	from := int64(0)
+	for i, p := range t.Pieces {
+		for _, row := range []int64{from, p.End - 1} {
+			v := p.Slope*(t.Min+row) + p.Offset
+			if i == 0 && row == 0 {
+				least, most = v, v
+			}
+			least, most = min(least, v), max(most, v)
+		}
+		from = p.End
+	}
+	return least, most
+}
+
+// Widen returns the values of all inputs of a circuit, from those that a statement gives and its
+// outputs, of which those that are revealed are indexes. Entries of marks are there only if
+// dense is set: a verifier evaluates them without.
+func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
+	if len(g.Reveals) == 0 {
+		return inputs
+	}
+	inputs = slices.Clone(inputs[:g.Stated])
+	at := map[TensorID][]int32{}
+	for i := range g.Reveals {
+		at[g.Reveals[i].At] = outputs[g.Reveals[i].Output]
+	}
+	for _, id := range g.Inputs[g.Stated:] {
+		t := &g.Tensors[id]
+		switch {
+		case t.Derived == nil:
+			inputs = append(inputs, at[id])
+		case t.Derived.Kind == Marks && !dense:
+			inputs = append(inputs, nil)
+		default:
+			inputs = append(inputs, g.derived(t, at[t.Derived.At]))
+		}
+	}
+	return inputs
+}
+
+// derived returns the entries of a derived tensor.
+func (g *Graph) derived(t *Tensor, at []int32) []int32 {
+	of := g.revealedAt(t.Derived.At)
+	shape := g.Tensors[of.Of].Shape
+	d, top := shape[len(shape)-1], max(of.Top, 1)
+	out := make([]int32, Size(t.Shape))
+	switch t.Derived.Kind {
+	case Flat:
+		row := 1 << Log2Ceil(d)
+		for i, x := range at {
+			out[i] = int32(i/top*row) + x
+		}
+	case Marks:
+		for i := range len(at) / top {
+			row, places := out[i*d:(i+1)*d], at[i*top:(i+1)*top]
+			for v := range row[:places[top-1]] {
+				row[v] = -1
+			}
+			for _, x := range places[:top-1] {
+				row[x] += int32(t.Derived.Lift)
+			}
+		}
+	case Falls:
+		for i := range out {
+			j := i/(top-1)*top + i%(top-1)
+			if at[j+1] < at[j] {
+				out[i] = 1
+			}
+		}
+	}
+	return out
+}
+
+func (g *Graph) revealedAt(at TensorID) *Revealed {
+	for i := range g.Reveals {
+		if g.Reveals[i].At == at {
+			return &g.Reveals[i]
+		}
+	}
+	return nil
+}
+
+// Greatest returns the indexes that r states of an output with these entries and this last axis.
+func (r Reveal) Greatest(values []int32, axis int) []int32 {
+	top := max(r.Top, 1)
+	var out []int32
+	for ; len(values) >= axis; values = values[axis:] {
+		row := values[:axis]
+		order := make([]int32, 0, top+1)
+		for v, x := range row {
+			i, _ := slices.BinarySearchFunc(order, x, func(o int32, x int32) int {
+				if row[o] >= x { // equal ones stay before
+					return -1
+				}
+				return 1
+			})
+			if i < top {
+				order = slices.Insert(order, i, int32(v))
+				order = order[:min(len(order), top)]
+			}
+		}
+		out = append(out, order...)
+	}
+	return out
+}
+
+// CheckStated checks the indexes that a statement gives of an output: those of a row are different. That
+// they are indexes of its last axis their tensor's range says.
+func (r *Revealed) CheckStated(at []int32) error {
+	seen := map[int32]bool{}
+	for i, x := range at {
+		if r.Top < 2 {
+			return nil
+		}
+		if i%r.Top == 0 {
+			clear(seen)
+		}
+		if seen[x] {
+			return fmt.Errorf("index %d is stated twice of one row", x)
+		}
+		seen[x] = true
+	}
+	return nil
+}
