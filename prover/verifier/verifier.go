@@ -239,7 +239,7 @@ func (v *verification) saturated() []Saturation {
 	}
 	for i := range v.claims {
 		if c := &v.claims[i]; c.Saturated != nil {
-			count[table[c.Tensor]] += int(c.Value.C0.A0)
+			count[table[c.Tensor]] += int(c.Value.Plain().C0.A0)
 		}
 	}
 	var list []Saturation

@@ -1,0 +1,242 @@
+package prover
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/prf"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/pads"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+)
+
+// maskedProof is a proof whose sub-transcripts are masked, up to the opening.
+type maskedProof struct {
+	t       testing.TB
+	plan    *plan.Plan
+	public  reduce.Public
+	start   func() *transcript.Sponge
+	stack   *pads.Stack
+	values  []field.QM31 // of the stack
+	forks   [][]byte
+	ends    []byte
+	claims  [][]plan.Claim // of each sub-transcript, with their true values
+	backend backend.Backend
+}
+
+// proveMasked proves a graph's run with masked sub-transcripts. change may alter the stack before.
+func proveMasked(t testing.TB, b *builder, change func(s *pads.Stack, values []field.QM31)) *maskedProof {
+	rng := rand.New(rand.NewPCG(71, 72))
+	wit := b.run(t, rng)
+	key, _, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := key.Plan(b.g.Instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &maskedProof{t: t, plan: pl, backend: cpu.New(pl.Graph, wit)}
+	of := func(ids []model.TensorID) (list [][]int32) {
+		for _, id := range ids {
+			list = append(list, ints.All(backend.Values(pl.Graph, wit, id)))
+		}
+		return list
+	}
+	m.public = reduce.Public{Inputs: of(pl.Graph.Inputs), Outputs: of(pl.Graph.Outputs)}
+	m.start = func() *transcript.Sponge { return pl.Statement(key.Digest, m.public.Inputs, m.public.Outputs) }
+	var forks []pads.Fork
+	for _, f := range pl.Forks {
+		n, triples := f.Masked()
+		forks = append(forks, pads.Fork{Pads: n, Triples: triples})
+	}
+	m.stack = pads.NewStack(forks)
+	secret := prf.Derive("test", []byte("masks"))
+	m.values = m.stack.Fill(&secret)
+	if change != nil {
+		change(m.stack, m.values)
+	}
+	main := m.start()
+	var sponges []*transcript.Sponge
+	for i, f := range pl.Forks {
+		w := transcript.NewWriter(main.Fork(uint64(i)))
+		w.Mask(m.stack.Of(i, m.values))
+		party := reduce.NewProver(t.Context(), w, m.backend)
+		m.claims = append(m.claims, reduce.Run(pl, f, party, m.public))
+		if err := party.Err(); err != nil {
+			t.Fatal(err)
+		}
+		w.Unmask()
+		m.forks, sponges = append(m.forks, w.Bytes()), append(sponges, w.Sponge)
+	}
+	main.Join(sponges...)
+	w := transcript.NewWriter(main)
+	m.stack.Prove(w, m.values)
+	m.ends = w.Bytes()
+	return m
+}
+
+// read follows a masked proof with the verifier's code, with one altered, and says whether its joined claim is one that
+// is true of the witness and the stack's values: all that an opening would show.
+func (m *maskedProof) read(forks [][]byte, ends []byte) (reads []pads.Read, holds bool) {
+	main := m.start()
+	var sponges []*transcript.Sponge
+	var claims [][]plan.Claim
+	for i, f := range m.plan.Forks {
+		r := transcript.NewReader(main.Fork(uint64(i)), forks[i])
+		tape := &transcript.Tape{}
+		r.Mask(tape)
+		own := reduce.Run(m.plan, f, reduce.NewVerifier(r), m.public)
+		r.Unmask()
+		if r.Done() != nil {
+			return nil, false
+		}
+		read := pads.Read{Tape: tape}
+		for _, c := range own {
+			read.Claims = append(read.Claims, c.Value)
+		}
+		reads, claims, sponges = append(reads, read), append(claims, own), append(sponges, r.Sponge)
+	}
+	main.Join(sponges...)
+	r := transcript.NewReader(main, ends)
+	e := m.stack.Verify(r)
+	if r.Done() != nil {
+		return nil, false
+	}
+	zeta := r.Challenge()
+	value, weights := m.stack.Join(reads, 5, e, zeta)
+	sum, power := field.Zero, field.One
+	for _, own := range claims {
+		for _, v := range m.evaluate(own) {
+			sum = sum.Add(power.Mul(v))
+			power = power.Mul(zeta)
+		}
+	}
+	return reads, sum.Add(field.Dot(weights, m.values)) == value
+}
+
+// evaluate returns the true values of claims.
+func (m *maskedProof) evaluate(claims []plan.Claim) []field.QM31 {
+	values := make([]field.QM31, len(claims))
+	for i, c := range claims {
+		if c.Saturated != nil {
+			n, err := m.backend.Total(m.t.Context(), c.Tensor, c.Saturated.Saturated)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			values[i] = field.FromM31(n)
+			continue
+		}
+		v, err := m.backend.Eval(m.t.Context(), []backend.Evaluation{{Tensor: c.Tensor, Point: c.Point}})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		values[i] = v[0]
+	}
+	return values
+}
+
+// eachMasked runs a test for a circuit with every kind of site, in one chunk and in several.
+func eachMasked(t *testing.T, test func(t *testing.T, b *builder)) {
+	for _, chunk := range []int{0, 100} {
+		t.Run(fmt.Sprintf("chunks of %d", chunk), func(t *testing.T) {
+			b := everything(rand.New(rand.NewPCG(1, 2)))
+			b.g.Finish(chunk)
+			test(t, b)
+		})
+	}
+}
+
+// TestMasked: the joined claim of a masked proof holds; what a verifier's tape says at the true pads are the prover's values,
+// and its equations are zero there; and every element has a pad, as planned.
+func TestMasked(t *testing.T) {
+	eachMasked(t, func(t *testing.T, b *builder) {
+		m := proveMasked(t, b, nil)
+		reads, holds := m.read(m.forks, m.ends)
+		if !holds {
+			t.Fatal("the joined claim does not hold")
+		}
+		for i, r := range reads {
+			n, triples := m.plan.Forks[i].Masked()
+			if r.Tape.Pads() != n || !slices.Equal(r.Tape.Triples(), triples) {
+				t.Fatalf("%s: %d pads and %d products, planned %d and %d", m.plan.Forks[i].Name(), r.Tape.Pads(), len(r.Tape.Triples()), n, len(triples))
+			}
+			own := m.stack.Of(i, m.values)
+			at := func(f transcript.Form) field.QM31 {
+				known, pads, products := r.Tape.Back([]transcript.Weighted{{Form: f, Weight: field.One}})
+				v := known.Add(field.Dot(pads, own))
+				for k, p := range products {
+					v = v.Add(p.Mul(own[triples[k][0]].Mul(own[triples[k][1]])))
+				}
+				return v
+			}
+			for k, c := range r.Claims {
+				if at(c) != m.claims[i][k].Value.Plain() {
+					t.Errorf("%s: claim %d is another value", m.plan.Forks[i].Name(), k)
+				}
+			}
+			for k, e := range r.Tape.Equations() {
+				if !at(e).IsZero() {
+					t.Errorf("%s: equation %d is not zero", m.plan.Forks[i].Name(), k)
+				}
+			}
+		}
+	})
+}
+
+// TestMaskedElementsCount: an element that is altered, of any sub-transcript or of the proof of products, makes the joined
+// claim false, and so does a committed pad, product or dummy that is not the one in use.
+func TestMaskedElementsCount(t *testing.T) {
+	eachMasked(t, func(t *testing.T, b *builder) {
+		m := proveMasked(t, b, nil)
+		all := append(slices.Clone(m.forks), m.ends)
+		for i, bytes := range all {
+			step := 4 * max(1, len(bytes)/4/25) // of words
+			for at := 0; at < len(bytes); at += step {
+				altered := slices.Clone(all)
+				altered[i] = slices.Clone(bytes)
+				altered[i][at] ^= 1
+				if _, holds := m.read(altered[:len(m.forks)], altered[len(m.forks)]); holds {
+					t.Fatalf("message %d, byte %d of %d altered: the joined claim holds", i, at, len(bytes))
+				}
+			}
+		}
+		for i := range m.values {
+			if step := max(1, len(m.values)/50); i%step != 0 && i < len(m.values)-12 {
+				continue
+			}
+			v := m.values[i]
+			m.values[i] = v.AddM31(1)
+			if _, holds := m.read(m.forks, m.ends); holds {
+				t.Errorf("element %d of the stack altered: the joined claim holds", i)
+			}
+			m.values[i] = v
+		}
+	})
+}
+
+// TestDishonestPads: a prover who commits to other products, and proves with these, is refused.
+func TestDishonestPads(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(0)
+	elements := 0
+	for _, back := range []int{0, 1, 12, 13, 40} { // a dummy's z, y, and products
+		m := proveMasked(t, b, func(s *pads.Stack, values []field.QM31) {
+			elements = s.Elements()
+			at := elements - 1 - back
+			values[at] = values[at].AddM31(1)
+		})
+		if _, holds := m.read(m.forks, m.ends); holds {
+			t.Errorf("element %d of %d is no product: the joined claim holds", elements-1-back, elements)
+		}
+	}
+}
