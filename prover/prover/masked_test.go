@@ -53,7 +53,7 @@ func proveMasked(t testing.TB, b *builder, change func(s *pads.Stack, values []f
 		return list
 	}
 	m.public = reduce.Public{Inputs: of(pl.Graph.Inputs), Outputs: of(pl.Graph.Outputs)}
-	m.start = func() *transcript.Sponge { return pl.Statement(key.Digest, m.public.Inputs, m.public.Outputs) }
+	m.start = func() *transcript.Sponge { return transcript.New(pl.Config.Hash, "masked test") }
 	var forks []pads.Fork
 	for _, f := range pl.Forks {
 		n, triples := f.Masked()
