@@ -30,12 +30,15 @@ type Header struct {
 	// Hash is the suite that the proof is hashed with, which is the key's: with it the header
 	// says by itself how to read the proof.
 	Hash hash.Suite
+	// TailLog is 0 in a plain proof. In a hiding one rows have tails of at most a 2^TailLog-th of
+	// their length (soundness.Params).
+	TailLog int
 }
 
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, TailLog: p.Choice.TailLog}
 }
 
 // Statement starts the transcript of a proof with this header, which all of it depends on: the
@@ -75,7 +78,7 @@ var headerMessage = wire.New("Header", nil,
 	wire.List(6, "levels", levelMessage, func(h *Header) *[]soundness.Level { return &h.Levels }),
 	wire.Num(7, "hash", wire.EnumOf(2), func(h *Header) *hash.Suite { return &h.Hash }),
 	wire.Reserved[Header](8, "trees"),
-	wire.Reserved[Header](9, "tail_log"),
+	wire.Num(9, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(h *Header) *int { return &h.TailLog }),
 	wire.Reserved[Header](10, "hidden_inputs"),
 	wire.Reserved[Header](11, "hidden_outputs"),
 	wire.Reserved[Header](12, "reveals"),

@@ -82,6 +82,22 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	return p, err
 }
 
+// HidingPlan is Plan for hiding proofs with tails of a 2^tailLog-th of rows.
+func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
+	if err := k.checkOnce(); err != nil {
+		return nil, err
+	}
+	g, err := k.at(in)
+	if err != nil {
+		return nil, err
+	}
+	fixed := -1
+	if t := k.FixedTree(); t != nil {
+		fixed = t.RowVars
+	}
+	return plan.NewHiding(g, k.Security.Config(), tailLog, fixed, 0)
+}
+
 // planned returns the plan of an instance, if there is one already.
 func (k *Key) planned(g *model.Graph) *plan.Plan {
 	if k.known == nil {
@@ -111,7 +127,7 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
-	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels}
+	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
 	if t := k.FixedTree(); t != nil {
 		c.FixedRowVars = t.RowVars
 	}

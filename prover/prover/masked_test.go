@@ -1,6 +1,7 @@
 package prover
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -17,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/pads"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // maskedProof is a proof whose sub-transcripts are masked, up to the opening.
@@ -237,6 +240,57 @@ func TestDishonestPads(t *testing.T) {
 		})
 		if _, holds := m.read(m.forks, m.ends); holds {
 			t.Errorf("element %d of %d is no product: the joined claim holds", elements-1-back, elements)
+		}
+	}
+}
+
+// provedHiding is a hiding proof of a circuit's run.
+func provedHiding(t testing.TB, b *builder, sec proof.Security, tailLog int) (*proof.Key, []byte, *Stats) {
+	t.Helper()
+	wit := b.run(t, rand.New(rand.NewPCG(71, 72)))
+	key, tree, err := Commit(t.Context(), b.g.Template(), b.w, sec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	stats, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &out, Options{Hiding: &Hiding{TailLog: tailLog, seed: &[32]byte{1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, out.Bytes(), stats
+}
+
+// TestHiding: hiding proofs verify, for both suites, in one chunk and in several, and state what plain ones do.
+func TestHiding(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite hash.Suite) {
+		for _, chunk := range []int{0, 100} {
+			for _, tailLog := range []int{2, 4} {
+				b := everything(rand.New(rand.NewPCG(1, 2)))
+				b.g.Finish(chunk)
+				key, file, stats := provedHiding(t, b, proof.Security{TargetBits: 60, GrindBits: 8, Hash: suite}, tailLog)
+				got, err := verifier.Verify(key, bytes.NewReader(file))
+				if err != nil {
+					t.Fatalf("chunks of %d, tails of 2^-%d: %v", chunk, tailLog, err)
+				}
+				if stats.Strength != got.Strength || got.Saturated != nil {
+					t.Errorf("chunks of %d: %v of strength, %v stated; saturated %v", chunk, stats.Strength, got.Strength, got.Saturated)
+				}
+			}
+		}
+	})
+}
+
+// TestFlippedHiding: a hiding proof with a bit changed is refused.
+func TestFlippedHiding(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(100)
+	key, file, _ := provedHiding(t, b, proof.Security{TargetBits: 40, GrindBits: 4}, 2)
+	step := len(file)/150 + 1
+	for at := 0; at < len(file); at += step {
+		bad := slices.Clone(file)
+		bad[at] ^= 1 << (at % 8)
+		if _, err := verifier.Verify(key, bytes.NewReader(bad)); err == nil {
+			t.Fatalf("byte %d of %d changed: accepted", at, len(file))
 		}
 	}
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/pads"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -129,6 +131,7 @@ type verification struct {
 	main            *transcript.Sponge
 	roots           []hash.Digest // by tree of the plan
 	claims          []plan.Claim
+	reads           []pads.Read // of the sub-transcripts of a hiding proof
 
 	bodies [][]byte // of the frames up to the opening, as far as they can be read
 	unread error    // of the frame after these
@@ -210,11 +213,17 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
 	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
+	v.reads = make([]pads.Read, len(bodies))
 	parallel.For(len(bodies), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f := v.plan.Forks[i]
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
-			claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), reduce.Public{Inputs: v.inputs, Outputs: v.outputs})
+			public := reduce.Public{Inputs: v.inputs, Outputs: v.outputs}
+			if v.plan.Pads != nil {
+				claims[i], v.reads[i] = reduce.Read(v.plan, i, r, public)
+			} else {
+				claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), public)
+			}
 			if err := r.Done(); err != nil {
 				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 			}
@@ -233,6 +242,9 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 // saturated returns, for each table, the sum of the counts of saturated rows over all chunks.
 func (v *verification) saturated() []Saturation {
 	g := v.plan.Graph
+	if v.plan.Pads != nil { // hidden, as everything else of the run
+		return nil
+	}
 	table, count := map[model.TensorID]model.TableID{}, make([]int, len(g.Tables))
 	for _, m := range g.Mults {
 		table[m.Tensor] = m.Table
@@ -265,8 +277,16 @@ func (v *verification) opening(main *transcript.Sponge) error {
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
-		tau := r.Challenges(v.plan.TailVars())
-		terms, value := cuts.Combine(tau, r.Challenge())
+		var terms whir.Terms
+		var value field.QM31
+		if v.plan.Pads != nil {
+			ends := v.plan.Pads.Verify(r)
+			tau := r.Challenges(v.plan.TailVars())
+			terms, value = cuts.CombineMasked(v.reads, ends, tau, r.Challenge())
+		} else {
+			tau := r.Challenges(v.plan.TailVars())
+			terms, value = cuts.Combine(tau, r.Challenge())
+		}
 		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {
