@@ -173,6 +173,9 @@ func TestMasked(t *testing.T) {
 			if r.Tape.Pads() != n || !slices.Equal(r.Tape.Triples(), triples) {
 				t.Fatalf("%s: %d pads and %d products, planned %d and %d", m.plan.Forks[i].Name(), r.Tape.Pads(), len(r.Tape.Triples()), n, len(triples))
 			}
+			if got, want := len(r.Tape.Equations()), m.plan.Forks[i].MaskedEquations(); got != want {
+				t.Errorf("%s: %d equations, planned %d", m.plan.Forks[i].Name(), got, want)
+			}
 			own := m.stack.Of(i, m.values)
 			at := func(f transcript.Form) field.QM31 {
 				known, pads, products := r.Tape.Back([]transcript.Weighted{{Form: f, Weight: field.One}})
