@@ -2,6 +2,7 @@ package prover
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -296,4 +297,29 @@ func TestFlippedHiding(t *testing.T) {
 			t.Fatalf("byte %d of %d changed: accepted", at, len(file))
 		}
 	}
+}
+
+// TestMaskedElementsAreFree: whatever the elements of masked sub-transcripts and of the proof of products are, a verifier finds
+// nothing wrong with them by themselves, and the joined claim has some value. So they are as good as random: they are sent
+// less pads, and a simulator of the opening (package whir) makes one of any value.
+func TestMaskedElementsAreFree(t *testing.T) {
+	eachMasked(t, func(t *testing.T, b *builder) {
+		m := proveMasked(t, b, nil)
+		rng := rand.New(rand.NewPCG(73, 74))
+		for i := range m.forks {
+			from := 0
+			if m.plan.Forks[i].Leaves.Size > 0 {
+				from = transcript.LimbBytes // the nonce, which comes first
+			}
+			for at := from; at < len(m.forks[i]); at += transcript.LimbBytes {
+				binary.LittleEndian.PutUint32(m.forks[i][at:], rng.Uint32N(field.P))
+			}
+		}
+		for at := 0; at < len(m.ends); at += transcript.LimbBytes {
+			binary.LittleEndian.PutUint32(m.ends[at:], rng.Uint32N(field.P))
+		}
+		if reads, holds := m.read(m.forks, m.ends); reads == nil || holds {
+			t.Errorf("random elements: read %v, true %v", reads != nil, holds)
+		}
+	})
 }
