@@ -53,6 +53,10 @@ type Statement struct {
 	// nodes that use it. It is empty if the key has none. The proof states the
 	// counts; which rows of a table they are of is the key's word.
 	Saturated []statement.Saturation
+	// Masked says that the proof shows nothing of the values inside of the model, nor what Saturated would say, but
+	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these: inputs and
+	// outputs are in the proof, and columns of the weights.
+	Masked bool
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): the verifier has held every token against the logits.
 	Generated *verifier.Written
@@ -137,7 +141,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Masked: result.Masked,
 		Generated: result.Written, Text: key.Text(),
 	}
 	if o.Input != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Hiding asks for a proof that hides the witness: all that is committed to of the run. Inputs and outputs are
-// in the proof. Whether the weights are hidden is up to the key.
+// Hiding asks for a proof that says nothing of the witness, all that is committed to of the run, but what follows from
+// inputs and outputs, which are in the proof, and from the weights, of which it opens columns: it is the part of hiding that
+// does not depend on the key.
 type Hiding struct {
 	// TailLog says how long tails are, a 2^TailLog-th of rows, 2 to 6.
 	TailLog int

@@ -276,7 +276,7 @@ func TestHiding(t *testing.T) {
 				if err != nil {
 					t.Fatalf("chunks of %d, tails of 2^-%d: %v", chunk, tailLog, err)
 				}
-				if stats.Strength != got.Strength || got.Saturated != nil {
+				if stats.Strength != got.Strength || got.Saturated != nil || !got.Masked {
 					t.Errorf("chunks of %d: %v of strength, %v stated; saturated %v", chunk, stats.Strength, got.Strength, got.Saturated)
 				}
 			}

@@ -35,8 +35,11 @@ type Result struct {
 	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
-	// Saturated has an element for each table with rows that the key marks as saturated.
+	// Saturated has an element for each table with rows that the key marks as saturated; none if they are hidden.
 	Saturated []Saturation
+	// Masked says that the proof shows nothing of the values inside of the circuit, nor how many were saturated, but
+	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these.
+	Masked bool
 	// Written is the text that the model generated, if the key is one for generated text.
 	Written *Written
 }
@@ -116,7 +119,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(), Saturated: v.saturated(), Written: text,
+		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil, Written: text,
 	}, nil
 }
 
