@@ -3,7 +3,9 @@ package prover
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/pads"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -322,4 +325,71 @@ func TestMaskedElementsAreFree(t *testing.T) {
 			t.Errorf("random elements: read %v, true %v", reads != nil, holds)
 		}
 	})
+}
+
+// TestMaskedKey: proofs of a key whose tree has tails verify, with secrets of its own and no others; its reserve is asked
+// first; and there are no other proofs of it.
+func TestMaskedKey(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(0)
+	wit := b.run(t, rand.New(rand.NewPCG(71, 72)))
+	key, tree, secret, err := CommitMasked(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 8}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := proof.EncodeKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = proof.DecodeKey(file); err != nil {
+		t.Fatal(err)
+	}
+	reserved := 0
+	prove := func(opts Options) ([]byte, error) {
+		var out bytes.Buffer
+		_, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &out, opts)
+		return out.Bytes(), err
+	}
+	reserve := func(n int) error { reserved += n; return nil }
+	for i := range 3 {
+		file, err := prove(Options{Hiding: &Hiding{Weights: secret, Reserve: reserve}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verifier.Verify(key, bytes.NewReader(file)); err != nil {
+			t.Fatalf("proof %d: %v", i, err)
+		}
+	}
+	if most := soundness.Budget(key.Trees[0].RowVars, key.Trees[0].TailLog); reserved == 0 || uint64(reserved) > most {
+		t.Errorf("three proofs take %d positions of a budget of %d", reserved, most)
+	}
+	full := errors.New("used up")
+	if _, err := prove(Options{Hiding: &Hiding{Weights: secret, Reserve: func(int) error { return full }}}); !errors.Is(err, full) {
+		t.Errorf("a budget that is used up: %v", err)
+	}
+	other := prf.Derive("another", nil)
+	if file, err := prove(Options{Hiding: &Hiding{Weights: &other}}); err == nil {
+		if _, err := verifier.Verify(key, bytes.NewReader(file)); err == nil {
+			t.Error("another secret: accepted")
+		}
+	}
+	for name, opts := range map[string]Options{"a plain proof": {}, "no secret": {Hiding: &Hiding{TailLog: 2}}} {
+		if _, err := prove(opts); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := Root(t.Context(), key, b.w, Options{}); err == nil {
+		t.Error("the root without its secret: no error")
+	}
+	again, _, _, err := CommitMasked(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 8}, 3)
+	if err != nil || again.Trees[0].Root == key.Trees[0].Root {
+		t.Errorf("a second key of the same weights: %v, or the same root", err)
+	}
+	plain, plainTree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 8}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prove(t.Context(), plain, b.g.Instance, plainTree, wit, io.Discard, Options{Hiding: &Hiding{TailLog: 2, Weights: secret}}); err == nil {
+		t.Error("a secret for a key without tails: no error")
+	}
 }

@@ -116,6 +116,9 @@ func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (h
 	if err != nil {
 		return hash.Digest{}, err
 	}
+	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
+		return hash.Digest{}, errors.New("the key's root depends on a secret")
+	}
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil || tree == nil {
 		return hash.Digest{}, err
@@ -358,6 +361,9 @@ func (r *run) openClaims(w *transcript.Writer) error {
 	} else {
 		tau := w.Challenges(r.plan.TailVars())
 		terms, value = r.plan.Combine(r.claims, tau, w.Challenge())
+	}
+	if err := r.reserve(); err != nil {
+		return err
 	}
 	passes, err := r.backend.Opening(r.ctx, o)
 	if err != nil {
