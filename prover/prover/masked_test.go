@@ -393,3 +393,99 @@ func TestMaskedKey(t *testing.T) {
 		t.Error("a secret for a key without tails: no error")
 	}
 }
+
+// TestMaskedLayouts: masked proofs of keys with rows of any length verify, shorter and longer than the witness's; and the plan
+// has what hides where it has to be.
+func TestMaskedLayouts(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(100)
+	wit := b.run(t, rand.New(rand.NewPCG(71, 72)))
+	sec := proof.Security{TargetBits: 40, GrindBits: 8}
+	for _, rows := range [][2]int{{2, 9}, {5, 8}, {8, 8}, {11, 8}, {13, 10}, {13, 13}} { // of the key and of the witness
+		c := b.g.Template()
+		g, err := c.At(c.Unit())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.WithRows(g, sec.Config(), rows[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, tree, err := CommitPlanned(t.Context(), c, p, b.w, sec, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked := maskedWith(t, &b.g, sec, plan.Choice{FixedRowVars: rows[0], WitnessRowVars: rows[1], TailLog: 2})
+		checkMasks(t, masked)
+		r := newRun(t.Context(), key, masked, tree, wit, Options{Hiding: &Hiding{}})
+		var out bytes.Buffer
+		err = r.prove(&out)
+		r.close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, most := int64(out.Len()), maskedBytes(masked); n > most {
+			t.Errorf("rows of 2^%d values: %d bytes, %d at most", rows, n, most)
+		}
+		if _, err := verifier.Verify(key, &out); err != nil {
+			t.Errorf("rows of 2^%d values: %v", rows, err)
+		}
+	}
+}
+
+// maskedWith returns the plan of masked proofs with these row lengths.
+func maskedWith(t *testing.T, g *model.Graph, sec proof.Security, c plan.Choice) *plan.Plan {
+	t.Helper()
+	for fold := 4; ; fold++ {
+		params, err := soundness.DeriveHiding(sec.Config(), c.TailLog, max(c.FixedRowVars, c.WitnessRowVars), 1<<fold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Levels = params.Levels
+		if p, err := plan.WithChoice(g, sec.Config(), c); err == nil {
+			return p
+		} else if fold > 12 {
+			t.Fatal(err)
+		}
+	}
+}
+
+// maskedBytes is about the most bytes of a proof.
+func maskedBytes(p *plan.Plan) int64 {
+	n := int64(1 << 12)
+	for _, f := range p.Frames {
+		n += f.Bytes
+	}
+	return n
+}
+
+// checkMasks checks that the witness's tree has eight table rows of masks, from a multiple of eight on, an auxiliary row,
+// and tails for all queries, and that what claims and pads touch is none of it.
+func checkMasks(t *testing.T, p *plan.Plan) {
+	t.Helper()
+	w, shift := p.WitnessTree(), p.Params.RowVars()-p.Choice.WitnessRowVars
+	rows, first, tail := 0, uint64(0), int(soundness.Budget(w.RowVars, p.Choice.TailLog))
+	for i, part := range w.Parts {
+		g := w.Groups[i]
+		switch part.Kind {
+		case backend.Masks:
+			if rows == 0 {
+				first = g.First
+			}
+			if rows += g.Rows; g.First != first+uint64(rows-g.Rows) || g.Tail != tail {
+				t.Errorf("masks in group %+v", g)
+			}
+		case backend.Auxiliary:
+			if i != len(w.Parts)-1 || !w.Auxiliary || g.Rows != 1<<shift || g.Tail != tail {
+				t.Errorf("the auxiliary row is group %d, %+v", i, g)
+			}
+		default:
+			if rows > 0 || g.Tail != p.Params.Levels[0].Queries || g.Tail > tail {
+				t.Errorf("a stack in group %d, %+v", i, g)
+			}
+		}
+	}
+	if at := w.RowOffset + first>>shift; rows != soundness.Masks<<shift || first&(1<<shift-1) != 0 || at%soundness.Masks != 0 {
+		t.Errorf("%d rows of masks from table row %d on", rows, at)
+	}
+}
