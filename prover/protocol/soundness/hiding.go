@@ -10,7 +10,7 @@ const (
 
 // minHidingFold is the least log2 of the number of rows that level 1 of a hiding opening
 // makes of the values of the folded row, without its tail.
-const minHidingFold = 2
+const minHidingFold = 3
 
 // Masks is how many table rows of random values a hiding opening has, from a table row on
 // that is a multiple of it: their weights are multiples of eq of the last three row variables.
