@@ -28,9 +28,9 @@ type Hiding struct {
 	TailLog int
 	// Weights is the key that CommitMasked gave, under a key whose tree has tails.
 	Weights *prf.Key
-	// Reserve, if it is set, is called before leaves of the tree of weights are opened, with the number of positions at
-	// which that may be. All proofs of a key together must open no more than soundness.Budget says. An error ends the
-	// proof.
+	// Reserve is called before leaves of that key's tree are opened, with the number of positions at which that may be.
+	// All proofs of a key together must open no more than soundness.Budget says, and whoever proves counts: without
+	// Reserve there is no proof of such a key. An error ends the proof.
 	Reserve func(positions int) error
 	// seed takes the place of fresh random bytes in tests.
 	seed *[32]byte
@@ -53,6 +53,9 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 		return key.Plan(in)
 	case h == nil || (h.Weights == nil) != (tails == 0):
 		return nil, errors.New("a key whose tree has tails is proved with the secret that was made with it, and no other key is")
+	}
+	if tails > 0 && h.Reserve == nil {
+		return nil, errors.New("a key whose tree has tails has a budget of positions, and nothing counts them")
 	}
 	if l := opts.Lanes; l != nil {
 		for i := range l.Machines {
@@ -128,7 +131,7 @@ func (r *run) joinHidden(w *transcript.Writer, o *backend.Opening) (terms whir.T
 
 // reserve asks for the positions of the opening before its leaves are written.
 func (r *run) reserve() error {
-	if r.hiding == nil || r.opts.Hiding.Reserve == nil {
+	if r.hiding == nil || r.opts.Hiding.Weights == nil {
 		return nil
 	}
 	return r.opts.Hiding.Reserve(r.plan.Params.Levels[0].Queries)

@@ -368,12 +368,14 @@ func TestMaskedKey(t *testing.T) {
 		t.Errorf("a budget that is used up: %v", err)
 	}
 	other := prf.Derive("another", nil)
-	if file, err := prove(Options{Hiding: &Hiding{Weights: &other}}); err == nil {
+	if file, err := prove(Options{Hiding: &Hiding{Weights: &other, Reserve: reserve}}); err == nil {
 		if _, err := verifier.Verify(key, bytes.NewReader(file)); err == nil {
 			t.Error("another secret: accepted")
 		}
 	}
-	for name, opts := range map[string]Options{"a plain proof": {}, "no secret": {Hiding: &Hiding{TailLog: 2}}} {
+	for name, opts := range map[string]Options{
+		"a plain proof": {}, "no secret": {Hiding: &Hiding{TailLog: 2, Reserve: reserve}}, "no budget": {Hiding: &Hiding{Weights: secret}},
+	} {
 		if _, err := prove(opts); err == nil {
 			t.Errorf("%s: no error", name)
 		}
