@@ -55,6 +55,10 @@ type Statement struct {
 	Saturated []statement.Saturation
 	// Reveals says of which outputs the greatest entries alone are stated, in their place.
 	Reveals []statement.Reveal
+	// Masked says that the proof shows nothing of the values inside of the model, nor what Saturated would say, but
+	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these: inputs and
+	// outputs are in the proof, and columns of the weights.
+	Masked bool
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
 	Generated *verifier.Written
@@ -139,7 +143,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result),
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Masked: result.Masked,
 		Generated: result.Written, Text: key.Text(),
 	}
 	if o.Input != nil {

@@ -97,6 +97,8 @@ type verified struct {
 	Saturated []statement.Saturation `json:"saturated,omitempty"`
 	// Reveals lists outputs of which the greatest entries alone are stated.
 	Reveals []statement.Reveal `json:"reveals,omitempty"`
+	// Masked says that the proof does not state what Saturated would say (provemodel.Statement).
+	Masked bool `json:"masked,omitempty"`
 	*proven
 	security
 	// Receipt is what the answer's receipt says, with --receipt.
@@ -187,7 +189,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		return nil, err
 	}
 	return &verified{
-		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
+		Valid: true, Masked: s.Masked, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Receipt: said,
 	}, nil
@@ -265,6 +267,9 @@ func (v *verified) print(w io.Writer) {
 	v.proven.print(w)
 	v.Receipt.print(w)
 	printSaturated(w, v.Saturated)
+	if v.Masked {
+		fmt.Fprintln(w, "saturated   not stated: the proof is masked")
+	}
 	if v.Certified {
 		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
 	} else {

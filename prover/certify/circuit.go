@@ -99,7 +99,9 @@ func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 	}
 	var p *plan.Plan
 	var root *hash.Digest
-	if tree := key.FixedTree(); tree != nil {
+	if tree := key.FixedTree(); tree != nil && tree.TailLog > 0 {
+		return errors.New("a key whose tree has tails has no certificate")
+	} else if tree != nil {
 		p, err = plan.WithRows(at, key.Security.Config(), tree.RowVars)
 		root = &tree.Root
 	} else {

@@ -33,12 +33,15 @@ type Header struct {
 	Hash hash.Suite
 	// Reveals says of which outputs the greatest entries alone are stated, by increasing output.
 	Reveals []model.Reveal
+	// TailLog is 0 in a plain proof. In a hiding one rows have tails of at most a 2^TailLog-th of
+	// their length (soundness.Params).
+	TailLog int
 }
 
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals, TailLog: p.Choice.TailLog}
 }
 
 // Statement starts the transcript of a proof with this header, which all of it depends on: the
@@ -80,7 +83,7 @@ var headerMessage = wire.New("Header", nil,
 	wire.List(6, "levels", levelMessage, func(h *Header) *[]soundness.Level { return &h.Levels }),
 	wire.Num(7, "hash", wire.EnumOf(2), func(h *Header) *hash.Suite { return &h.Hash }),
 	wire.Reserved[Header](8, "trees"),
-	wire.Reserved[Header](9, "tail_log"),
+	wire.Num(9, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(h *Header) *int { return &h.TailLog }),
 	wire.Reserved[Header](10, "hidden_inputs"),
 	wire.Reserved[Header](11, "hidden_outputs"),
 	wire.List(12, "reveals", revealMessage, func(h *Header) *[]model.Reveal { return &h.Reveals }),

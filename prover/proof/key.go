@@ -45,6 +45,8 @@ type Tree struct {
 	Root hash.Digest
 	// RowVars is log2 of the length of a row of the stack under the root, at least 1.
 	RowVars int
+	// TailLog is 0, or 2 to 6 if rows have tails of a 2^TailLog-th of their length, and leaves salts.
+	TailLog int
 }
 
 // FixedTree returns the commitment to the fixed tensors, nil if the graph has none.
@@ -81,7 +83,7 @@ const (
 func NewKey(c *model.Template, p *plan.Plan, sec Security, root *hash.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec}
 	if root != nil {
-		k.Trees = []Tree{{Root: *root, RowVars: p.Choice.FixedRowVars}}
+		k.Trees = []Tree{{Root: *root, RowVars: p.Choice.FixedRowVars, TailLog: p.Choice.FixedTailLog}}
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {
@@ -245,7 +247,7 @@ var treeMessage = wire.New("Tree", nil,
 		}).Needed(),
 	wire.Num(2, "row_vars", count, func(t *Tree) *int { return &t.RowVars }),
 	wire.Reserved[Tree](3, "size"),
-	wire.Reserved[Tree](4, "tail_log"),
+	wire.Num(4, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(t *Tree) *int { return &t.TailLog }),
 	wire.Reserved[Tree](5, "kind"),
 	wire.Reserved[Tree](6, "subject"),
 	wire.Reserved[Tree](7, "spans"),
@@ -344,6 +346,9 @@ func (k *Key) check() error {
 	for i := range k.Trees {
 		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
 			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
+		}
+		if j := k.Trees[i].TailLog; j != 0 && (j < soundness.MinTailLog || j > soundness.MaxTailLog) {
+			return fmt.Errorf("tree %d: tails of a 2^%d-th of a row", i, j)
 		}
 	}
 	if k.Source != nil {

@@ -66,7 +66,9 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		return p, nil
 	}
 	var p *plan.Plan
-	if t := k.FixedTree(); t != nil {
+	if t := k.FixedTree(); t != nil && t.TailLog > 0 {
+		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, t.RowVars, t.TailLog)
+	} else if t != nil {
 		p, err = plan.WithRows(g, k.Security.Config(), t.RowVars)
 	} else {
 		p, err = plan.New(g, k.Security.Config())
@@ -79,6 +81,23 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		k.known.mu.Unlock()
 	}
 	return p, err
+}
+
+// HidingPlan is Plan for masked proofs with tails of a 2^tailLog-th of rows. Under a key whose tree has tails all
+// proofs are masked, and these are what Plan gives.
+func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
+	if err := k.checkOnce(); err != nil {
+		return nil, err
+	}
+	g, err := k.at(in)
+	if err != nil {
+		return nil, err
+	}
+	fixed, tails := -1, 0
+	if t := k.FixedTree(); t != nil {
+		fixed, tails = t.RowVars, t.TailLog
+	}
+	return plan.NewHiding(g, k.Security.Config(), tailLog, fixed, tails)
 }
 
 // planned returns the plan of an instance, if there is one already.
@@ -110,9 +129,9 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
-	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels}
+	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
 	if t := k.FixedTree(); t != nil {
-		c.FixedRowVars = t.RowVars
+		c.FixedRowVars, c.FixedTailLog = t.RowVars, t.TailLog
 	}
 	return c
 }

@@ -245,7 +245,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"header.hash: unknown value 2", headerWith(7<<3, 2)},
 		{"header: unknown field 14", headerWith(14<<3, 1)},
 		{"header.trees: is a field that this release of prove-model does not read", headerWith(8<<3|2, 0)},
-		{"header.tail_log: is a field that", headerWith(9<<3, 2)},
+		{"header.tail_log: ", headerWith(9<<3, 7)},
 		{"header.hidden_inputs: is a field that", headerWith(10<<3|2, 1, 0)},
 		{"header.hidden_outputs: is a field that", headerWith(11<<3|2, 1, 0)},
 		{"header.texts: is a field that", headerWith(13<<3|2, 0)},

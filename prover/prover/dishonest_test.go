@@ -41,6 +41,8 @@ type fixture struct {
 	key  *proof.Key
 	tree *whir.Tree
 	in   [][]int32
+	// hiding makes cheats prove in masked sub-transcripts, where a verifier notes equations that it does not check.
+	hiding *Hiding
 }
 
 func newFixture(t *testing.T, suite hash.Suite, chunk int) *fixture {
@@ -99,12 +101,13 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := f.key.Plan(f.b.g.Instance)
+	opts := Options{Hiding: f.hiding}
+	p, err := planOf(f.key, f.b.g.Instance, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := f.b.g.WithIds(f.in)
-	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, g}, Options{})
+	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, g}, opts)
 	defer r.close()
 	r.party = reduce.NewUncheckedProver
 	if c.openHonestly {
@@ -353,12 +356,14 @@ func TestDishonestProvers(t *testing.T) {
 			panic("the steps look up the same")
 		}},
 	}
-	eachSuite(t, func(t *testing.T, suite hash.Suite) { dishonestProvers(t, suite, cheats) })
+	eachSuite(t, func(t *testing.T, suite hash.Suite) { dishonestProvers(t, suite, nil, cheats) })
+	t.Run("hiding", func(t *testing.T) { dishonestProvers(t, hash.Blake3, &Hiding{TailLog: 2}, cheats) })
 }
 
-func dishonestProvers(t *testing.T, suite hash.Suite, cheats map[string]cheat) {
+func dishonestProvers(t *testing.T, suite hash.Suite, hiding *Hiding, cheats map[string]cheat) {
 	for _, chunk := range []int{0, 100} {
 		f := newFixture(t, suite, chunk)
+		f.hiding = hiding
 		if err := f.try(t, cheat{}); err != nil {
 			t.Fatalf("the honest control is rejected: %v", err)
 		}
@@ -480,9 +485,11 @@ func TestCompensatedLie(t *testing.T) { eachSuite(t, compensatedLie) }
 func compensatedLie(t *testing.T, suite hash.Suite) {
 	f := newFixture(t, suite, 0)
 	conv := f.b.step("gram")
-	c := cheat{backend: func(b backend.Backend) backend.Backend { return &compensator{Backend: b, lo: conv.Lo} }}
-	if err := f.try(t, c); !errors.Is(err, verifier.ErrInvalid) {
-		t.Errorf("got %v", err)
+	for _, f.hiding = range []*Hiding{nil, {TailLog: 3}} {
+		c := cheat{backend: func(b backend.Backend) backend.Backend { return &compensator{Backend: b, lo: conv.Lo} }}
+		if err := f.try(t, c); !errors.Is(err, verifier.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

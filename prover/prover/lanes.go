@@ -164,7 +164,7 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 		task.Run = func(ctx context.Context, on schedule.Lane) error {
 			ahead.begins()
 			defer ahead.ends()
-			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
+			result, err := r.proveFork(ctx, i, main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
 			}
@@ -255,17 +255,23 @@ func (l *Lanes) Homes(p *plan.Plan) []int {
 }
 
 // proveFork proves one sub-transcript on a lane.
-func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Sponge, public reduce.Public, on schedule.Lane) (_ forked, err error) {
+func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, public reduce.Public, on schedule.Lane) (_ forked, err error) {
 	b, done, err := r.machines.lane(on, r.backend)
 	if err != nil {
 		return forked{}, err
 	}
 	defer done()
-	w := transcript.NewWriter(start)
+	f, w := r.plan.Forks[i], transcript.NewWriter(start)
+	if r.hiding != nil {
+		w.Mask(r.plan.Pads.Of(i, r.hiding.secrets.Pads))
+	}
 	party := r.party(ctx, w, b)
 	claims := reduce.Run(r.plan, f, party, public)
 	if err := party.Err(); err != nil {
 		return forked{}, err
+	}
+	if r.hiding != nil {
+		w.Unmask()
 	}
 	if err := r.track(f, b, on); err != nil {
 		return forked{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -46,6 +47,8 @@ type Options struct {
 	// Results, if set, stores the results of finished parts of a proof, and returns
 	// them when the same proof is begun again.
 	Results Results
+	// Hiding, if set, asks Prove for a hiding proof, which is made on the processor.
+	Hiding *Hiding
 }
 
 func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
@@ -113,6 +116,9 @@ func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (h
 	if err != nil {
 		return hash.Digest{}, err
 	}
+	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
+		return hash.Digest{}, errors.New("the key's root depends on a secret")
+	}
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil || tree == nil {
 		return hash.Digest{}, err
@@ -156,7 +162,7 @@ func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committin
 // key. Prove stops and returns an error when the context ends, or when a device fails
 // and its backend has no replacement. What was written to out by then is not a proof.
 func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
-	p, err := key.Plan(in)
+	p, err := planOf(key, in, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +196,7 @@ type run struct {
 	tracked  func(*EstimateError) // for tests
 	party    func(context.Context, *transcript.Writer, backend.Backend) *reduce.Party
 	trees    []*whir.Tree // by tree of the plan
+	hiding   *hidden      // of a hiding proof
 	claims   []plan.Claim
 	stats    *Stats
 	began    time.Time
@@ -245,8 +252,16 @@ func (r *run) prove(w io.Writer) error {
 	// Absorbing the statement and hashing the witness do not depend on each other.
 	var main *transcript.Sponge
 	var public, committed error
-	parallel.Do(func() { committed = r.commit() }, func() {
+	if r.plan.Pads != nil { // masks depend on the statement
 		main = header.Statement(given, outputs)
+		if err := r.hide(main); err != nil {
+			return err
+		}
+	}
+	parallel.Do(func() { committed = r.commit() }, func() {
+		if main == nil {
+			main = header.Statement(given, outputs)
+		}
 		public = out.WritePublic(g, given, outputs)
 	})
 	if err := cmp.Or(public, committed); err != nil {
@@ -259,8 +274,12 @@ func (r *run) prove(w io.Writer) error {
 	if err := r.step(PhaseChunks, 0, n); err != nil {
 		return err
 	}
-	results, err := r.proveForks(main, reduce.Public{Inputs: inputs, Outputs: outputs})
+	values := reduce.Public{Inputs: inputs, Outputs: outputs}
+	results, err := r.proveForks(main, values)
 	if err != nil {
+		return err
+	}
+	if err := r.readBack(main, results, values); err != nil {
 		return err
 	}
 	forks := make([]*transcript.Sponge, n)
@@ -336,8 +355,17 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 
 func (r *run) openClaims(w *transcript.Writer) error {
 	o := r.plan.Opening()
-	tau := w.Challenges(r.plan.TailVars())
-	terms, value := r.plan.Combine(r.claims, tau, w.Challenge())
+	var terms whir.Terms
+	var value field.QM31
+	if r.hiding != nil {
+		terms, value = r.joinHidden(w, &o)
+	} else {
+		tau := w.Challenges(r.plan.TailVars())
+		terms, value = r.plan.Combine(r.claims, tau, w.Challenge())
+	}
+	if err := r.reserve(); err != nil {
+		return err
+	}
 	passes, err := r.backend.Opening(r.ctx, o)
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ type Results interface {
 // commitTree commits to a tree of the witness, or takes it from the stored results.
 func (r *run) commitTree(i int) (*whir.Tree, error) {
 	c := r.plan.Trees[i].Commitment
+	if r.hiding != nil {
+		c.Secrets = r.hiding.secrets
+	}
 	kept := r.opts.Results
 	if kept == nil {
 		return r.backend.Commit(r.ctx, c)

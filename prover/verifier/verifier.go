@@ -10,9 +10,11 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/pads"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -33,8 +35,11 @@ type Result struct {
 	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
-	// Saturated has an element for each table with rows that the key marks as saturated.
+	// Saturated has an element for each table with rows that the key marks as saturated; none if they are hidden.
 	Saturated []Saturation
+	// Masked says that the proof shows nothing of the values inside of the circuit, nor how many were saturated, but
+	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these.
+	Masked bool
 	// Written is the text that the model generated, if the key is one for generated text.
 	Written *Written
 }
@@ -114,7 +119,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(), Saturated: v.saturated(), Written: text,
+		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil, Written: text,
 	}, nil
 }
 
@@ -130,6 +135,7 @@ type verification struct {
 	main            *transcript.Sponge
 	roots           []hash.Digest // by tree of the plan
 	claims          []plan.Claim
+	reads           []pads.Read // of the sub-transcripts of a hiding proof
 
 	bodies [][]byte // of the frames up to the opening, as far as they can be read
 	unread error    // of the frame after these
@@ -218,11 +224,17 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
 	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
+	v.reads = make([]pads.Read, len(bodies))
 	parallel.For(len(bodies), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f := v.plan.Forks[i]
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
-			claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), reduce.Public{Inputs: v.all, Outputs: v.outputs})
+			public := reduce.Public{Inputs: v.all, Outputs: v.outputs}
+			if v.plan.Pads != nil {
+				claims[i], v.reads[i] = reduce.Read(v.plan, i, r, public)
+			} else {
+				claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), public)
+			}
 			if err := r.Done(); err != nil {
 				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 			}
@@ -241,13 +253,16 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 // saturated returns, for each table, the sum of the counts of saturated rows over all chunks.
 func (v *verification) saturated() []Saturation {
 	g := v.plan.Graph
+	if v.plan.Pads != nil { // hidden, as everything else of the run
+		return nil
+	}
 	table, count := map[model.TensorID]model.TableID{}, make([]int, len(g.Tables))
 	for _, m := range g.Mults {
 		table[m.Tensor] = m.Table
 	}
 	for i := range v.claims {
 		if c := &v.claims[i]; c.Saturated != nil {
-			count[table[c.Tensor]] += int(c.Value.C0.A0)
+			count[table[c.Tensor]] += int(c.Value.Plain().C0.A0)
 		}
 	}
 	var list []Saturation
@@ -273,8 +288,16 @@ func (v *verification) opening(main *transcript.Sponge) error {
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
-		tau := r.Challenges(v.plan.TailVars())
-		terms, value := cuts.Combine(tau, r.Challenge())
+		var terms whir.Terms
+		var value field.QM31
+		if v.plan.Pads != nil {
+			ends := v.plan.Pads.Verify(r)
+			tau := r.Challenges(v.plan.TailVars())
+			terms, value = cuts.CombineMasked(v.reads, ends, tau, r.Challenge())
+		} else {
+			tau := r.Challenges(v.plan.TailVars())
+			terms, value = cuts.Combine(tau, r.Challenge())
+		}
 		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {

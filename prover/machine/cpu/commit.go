@@ -5,7 +5,10 @@ import (
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -35,15 +38,17 @@ type Rows struct {
 	ends  []int // of the groups, in rows of the commitment
 }
 
-var _ whir.RowSource = (*Rows)(nil)
+var _ whir.HidingSource = (*Rows)(nil)
 
 // NewRows returns the rows of stacks of g's tensors with the values of w.
 func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
 	r := &Rows{g, c, make([]ints.Ints, len(g.Tensors)), make([]int, len(c.Groups))}
 	end := 0
 	for i, p := range c.Parts {
-		for _, id := range p.Stack.Tensors {
-			r.data[id] = backend.Values(g, w, id)
+		if p.Kind == backend.Tensors {
+			for _, id := range p.Stack.Tensors {
+				r.data[id] = backend.Values(g, w, id)
+			}
 		}
 		end += c.Groups[i].Rows
 		r.ends[i] = end
@@ -59,5 +64,36 @@ func (r *Rows) FillRow(i, from int, dst []int32) {
 	group := sort.SearchInts(r.ends, i+1)
 	p := &r.c.Parts[group]
 	row := p.First + i - (r.ends[group] - r.c.Groups[group].Rows)
+	switch p.Kind {
+	case backend.Pads:
+		fillLimbs(dst, r.c.Secrets.Pads, row<<r.c.RowVars+from)
+		return
+	case backend.Masks:
+		r.c.Secrets.Key.Ints(prf.Mask, uint64(i), uint64(from), dst)
+		return
+	case backend.Auxiliary:
+		r.c.Secrets.Key.Ints(prf.Auxiliary, uint64(i), uint64(from), dst)
+		return
+	}
 	p.Stack.Fill(r.graph, r.data, uint64(row)<<r.c.RowVars+uint64(from), dst)
+}
+
+// FillTail implements whir.HidingSource.
+func (r *Rows) FillTail(i int, dst []field.M31) {
+	r.c.Secrets.Key.Elements(prf.Tail, uint64(i), 0, dst)
+}
+
+// FillSalts implements whir.HidingSource.
+func (r *Rows) FillSalts(from uint64, dst []hash.Digest) { r.c.Secrets.Key.Salts(from, dst) }
+
+// fillLimbs sets dst to the limbs of elements, four each, from number `from` on, and to zeros behind the last.
+func fillLimbs(dst []int32, elements []field.QM31, from int) {
+	clear(dst)
+	for k := range dst {
+		at := from + k
+		if at/4 >= len(elements) {
+			return
+		}
+		dst[k] = int32(elements[at/4].Limbs()[at%4].Int64())
+	}
 }

@@ -28,6 +28,7 @@ type Reader struct {
 	proof []byte
 	pos   int
 	err   error
+	tape  *Tape // of a masked transcript
 }
 
 // NewReader returns a reader of proof over s. It does not copy or change the
@@ -135,13 +136,51 @@ func (r *Reader) HintDigest() (d hash.Digest) {
 
 // M31s reads and absorbs n base-field elements.
 func (r *Reader) M31s(n int) []field.M31 {
+	r.clear()
 	v := r.HintM31s(n)
 	r.Absorb(v...)
 	return v
 }
 
+// Mask begins to record elements on a tape: from here on to the end of Unmask they are sent less pads, and read by
+// Form alone.
+func (r *Reader) Mask(t *Tape) { r.tape = t }
+
+// Unmask ends what Mask began.
+func (r *Reader) Unmask() { r.tape = nil }
+
+// Masked says whether elements are sent less pads.
+func (r *Reader) Masked() bool { return r.tape != nil }
+
+// Form reads and absorbs one element of K, which is sent less a pad if the transcript is masked.
+func (r *Reader) Form() Form {
+	v := r.qm31()
+	if r.tape != nil {
+		return r.tape.receive(v)
+	}
+	return Known(v)
+}
+
+// Zero fails with err unless the form is zero. In a masked transcript it is an equation, which is checked later.
+func (r *Reader) Zero(f Form, err error) {
+	switch {
+	case r.tape != nil:
+		r.tape.equations = append(r.tape.equations, f)
+	case !f.Plain().IsZero():
+		r.Fail(err)
+	}
+}
+
+// clear panics in a masked transcript, where an element would be read as if it had no pad.
+func (r *Reader) clear() {
+	if r.tape != nil {
+		panic("transcript: an element without a pad in a masked transcript")
+	}
+}
+
 // QM31s reads and absorbs n elements of K.
 func (r *Reader) QM31s(n int) []field.QM31 {
+	r.clear()
 	v := r.HintQM31s(n)
 	r.AbsorbQM31(v...)
 	return v
@@ -149,6 +188,11 @@ func (r *Reader) QM31s(n int) []field.QM31 {
 
 // QM31 reads and absorbs one element of K.
 func (r *Reader) QM31() field.QM31 {
+	r.clear()
+	return r.qm31()
+}
+
+func (r *Reader) qm31() field.QM31 {
 	var l [4]field.M31
 	r.hint(l[:])
 	v := field.NewQM31(l[0], l[1], l[2], l[3])

@@ -74,8 +74,8 @@ func (s *Sponge) Indices(n, bits int) []uint64 {
 	return idx
 }
 
-// clone returns a copy that shares nothing.
-func (s *Sponge) clone() *Sponge { return &Sponge{suite: s.suite, of: s.of.Clone()} }
+// Clone returns a copy that shares nothing.
+func (s *Sponge) Clone() *Sponge { return &Sponge{suite: s.suite, of: s.of.Clone()} }
 
 // Fork returns a child bound to all that s has absorbed and to index. s itself
 // does not change, so that children may be forked in any order.

@@ -127,7 +127,7 @@ func operationsAreInjective(t *testing.T, suite hash.Suite) {
 		"nonce 1":      func(s *Sponge) { s.of.EndWork(1, 0) },
 		"last output again": func(s *Sponge) { // overwriting with the same value must count
 			var last [1]field.M31
-			s.clone().of.Draw(last[:])
+			s.Clone().of.Draw(last[:])
 			s.Absorb(last[:]...)
 		},
 	}
@@ -291,7 +291,7 @@ func grind(t *testing.T, suite hash.Suite) {
 	fresh.Absorb(7)
 	nonce := NewReader(New(suite, ""), nonces[0]).HintM31s(1)[0]
 	for n := field.M31(0); n <= nonce; n++ {
-		if ok := fresh.clone().of.EndWork(n, bits); ok != (n == nonce) {
+		if ok := fresh.Clone().of.EndWork(n, bits); ok != (n == nonce) {
 			t.Fatalf("nonce %d: accepted %v, sent %d", n, ok, nonce)
 		}
 	}
@@ -437,7 +437,7 @@ func lastMessageCounts(t *testing.T, suite hash.Suite) {
 	const bits = 8
 	a, b := sent(1), sent(2)
 	nonce := field.M31(SearchNonce(a.of.Work(bits)))
-	if !a.clone().of.EndWork(nonce, bits) {
+	if !a.Clone().of.EndWork(nonce, bits) {
 		t.Fatal("a nonce that was found does not do the work")
 	}
 	served := 0
@@ -477,7 +477,7 @@ func TestDrawsMoveOn(t *testing.T) { eachSuite(t, drawsMoveOn) }
 
 func drawsMoveOn(t *testing.T, suite hash.Suite) {
 	s := New(suite, "test")
-	first := s.clone().Challenge()
+	first := s.Clone().Challenge()
 	if one, two := s.Challenge(), s.Challenge(); one == two {
 		t.Error("two draws are the same")
 	}

@@ -16,7 +16,9 @@ const LimbBytes = 4
 // Writer is the prover's transcript: a sponge and the proof so far.
 type Writer struct {
 	*Sponge
-	proof []byte
+	proof  []byte
+	masked bool
+	pads   []field.QM31 // to come
 }
 
 // NonceSearch returns the smallest nonce that does the work, or a number
@@ -29,16 +31,50 @@ func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
 // Bytes returns the proof so far. The slice is valid until the next write.
 func (w *Writer) Bytes() []byte { return w.proof }
 
-// SendM31 absorbs base-field elements and appends them to the proof.
+// Mask begins to send every element of K less the next of these pads. Each pad is used once.
+func (w *Writer) Mask(pads []field.QM31) { w.masked, w.pads = true, pads }
+
+// Unmask ends what Mask began. It panics if pads are left.
+func (w *Writer) Unmask() {
+	if len(w.pads) > 0 {
+		panic("transcript: pads without an element")
+	}
+	w.masked = false
+}
+
+// Masked says whether elements are sent less pads.
+func (w *Writer) Masked() bool { return w.masked }
+
+// SendM31 absorbs base-field elements and appends them to the proof. It panics in a masked transcript, whose
+// pads are elements of K.
 func (w *Writer) SendM31(v ...field.M31) {
+	if w.masked {
+		panic("transcript: an element without a pad in a masked transcript")
+	}
 	w.Absorb(v...)
 	w.HintM31(v...)
 }
 
-// SendQM31 absorbs elements of K and appends them to the proof.
+// SendQM31 absorbs elements of K and appends them to the proof, in a masked transcript less pads.
 func (w *Writer) SendQM31(v ...field.QM31) {
+	if w.masked {
+		v = w.pad(v)
+	}
 	w.AbsorbQM31(v...)
 	w.HintQM31(v...)
+}
+
+// pad returns elements less the next pads.
+func (w *Writer) pad(v []field.QM31) []field.QM31 {
+	if len(v) > len(w.pads) {
+		panic("transcript: an element without a pad")
+	}
+	sent := make([]field.QM31, len(v))
+	for i := range v {
+		sent[i] = v[i].Sub(w.pads[i])
+	}
+	w.pads = w.pads[len(v):]
+	return sent
 }
 
 // SendDigest absorbs a digest and appends it to the proof.

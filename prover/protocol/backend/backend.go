@@ -20,6 +20,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -125,13 +126,36 @@ type Preparer interface {
 type Commitment struct {
 	whir.Layout
 	Parts []Part
+	// Secrets are those of a tree that hides (Layout.Salted), nil in a plan.
+	Secrets *Secrets
 }
 
 // Part is a stack cut into rows of a tree's length, zero beyond the stack's end,
-// from row First on.
+// from row First on. Of a tree that hides, there are parts that are no tensors.
 type Part struct {
-	Stack *model.Stack
+	Stack *model.Stack // of masks and the auxiliary row, nil
 	First int
+	Kind  PartKind
+}
+
+// PartKind says what a part's values are.
+type PartKind uint8
+
+const (
+	// Tensors are those of the stack.
+	Tensors PartKind = iota
+	// Pads are those of Secrets, in a stack of their size.
+	Pads
+	// Masks and Auxiliary are random rows.
+	Masks
+	Auxiliary
+)
+
+// Secrets are what makes a tree hide: a key from which its tails, salts, masks and auxiliary row follow, and
+// the pads under it.
+type Secrets struct {
+	Key  prf.Key
+	Pads []field.QM31
 }
 
 // SingleStack returns the commitment to a stack alone (whir.SingleStack).
@@ -139,7 +163,7 @@ func SingleStack(suite hash.Suite, s *model.Stack, rowVars, logBlowup int) Commi
 	rows := int((s.Size + 1<<rowVars - 1) >> rowVars)
 	c := Commitment{Layout: whir.SingleStack(suite, rowVars, logBlowup, rows)}
 	for _, g := range c.Groups {
-		c.Parts = append(c.Parts, Part{s, int(g.First)})
+		c.Parts = append(c.Parts, Part{Stack: s, First: int(g.First)})
 	}
 	return c
 }

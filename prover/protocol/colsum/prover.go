@@ -50,7 +50,7 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 			return End{}, err
 		}
 	}
-	return End{point, claim}, nil
+	return End{point, transcript.Known(claim)}, nil
 }
 
 // newSums prepares the sums over the rows of all steps that are cut, for the given number of

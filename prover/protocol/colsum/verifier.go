@@ -8,17 +8,19 @@ import (
 // An End is the point where the sum ends, and the value that is left there.
 type End struct {
 	Point []field.QM31
-	Value field.QM31
+	Value transcript.Form
 }
 
 // Verify reads the rounds of the sum over vars variables. The caller checks that the
 // value left is that of the columns.
-func Verify(r *transcript.Reader, vars int, claim field.QM31) End {
+func Verify(r *transcript.Reader, vars int, claim transcript.Form) End {
 	point := make([]field.QM31, vars)
 	for i := range point {
-		zero, top := r.QM31(), r.QM31()
+		zero, top := r.Form(), r.Form()
 		point[i] = r.Challenge()
-		claim = next(zero, top, claim, point[i])
+		// The polynomial whose values at 0 and 1 add up to the claim.
+		q := transcript.Quadratic{zero, claim.Sub(zero.Add(zero)).Sub(top), top}
+		claim = q.At(point[i])
 	}
 	return End{point, claim}
 }

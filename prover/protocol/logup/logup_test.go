@@ -237,9 +237,9 @@ func TestForgedLayer(t *testing.T) {
 		r := transcript.NewReader(transcript.New(hash.Poseidon2, ""), proof[16*at:])
 		f := readFractions(r)
 		// Exchanging the two summands leaves both sums as they are.
-		f.N0, f.N1, f.D0, f.D1 = f.N1, f.N0, f.D1, f.D0
+		f.n0, f.n1, f.d0, f.d1 = f.n1, f.n0, f.d1, f.d0
 		w := transcript.NewWriter(transcript.New(hash.Poseidon2, ""))
-		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
+		w.SendQM31(f.n0.Plain(), f.n1.Plain(), f.d0.Plain(), f.d1.Plain())
 		forged := append([]byte(nil), proof...)
 		copy(forged[16*at:], w.Bytes())
 		if verify(forged, num, den) == nil {

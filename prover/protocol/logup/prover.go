@@ -79,6 +79,9 @@ func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, er
 	}
 	if vars == 0 {
 		w.SendQM31(f.N0, f.D0)
+		if w.Masked() {
+			w.SendQM31(inverse(f.D0))
+		}
 		return End{nil, f.N0, f.D0}, nil
 	}
 	return proveFrom(ctx, w, vars, t, f)
@@ -88,6 +91,10 @@ func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, er
 func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fractions) (end End, err error) {
 	for k := 1; ; k++ {
 		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
+		if k == 1 && w.Masked() {
+			_, den := f.sum()
+			w.SendQM31(den, inverse(den))
+		}
 		mu := w.Challenge()
 		end.Num, end.Den = f.at(mu)
 		end.Point = append([]field.QM31{mu}, end.Point...)
@@ -102,6 +109,14 @@ func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fr
 			return End{}, err
 		}
 	}
+}
+
+// inverse returns 1/v, or 0 for 0, with which no proof is valid.
+func inverse(v field.QM31) field.QM31 {
+	if v.IsZero() {
+		return v
+	}
+	return v.Inv()
 }
 
 // proveLayer runs the sumcheck for the claim at the point eq and returns its

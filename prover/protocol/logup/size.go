@@ -8,3 +8,31 @@ func Elements(numVars int) int {
 	// Four a layer, and two a round in the layers below the first.
 	return 4*numVars + numVars*(numVars-1)
 }
+
+// MaskedElements is Elements for a masked transcript, in which the denominator of the sum and its inverse are sent.
+func MaskedElements(numVars int) int {
+	if numVars == 0 {
+		return 3
+	}
+	return Elements(numVars) + 2
+}
+
+// Triples returns the numbers of the elements of a masked proof of which a verifier needs products, in its order:
+// those of every layer's fractions, and the denominator of the sum and its inverse.
+func Triples(numVars int) [][2]int {
+	if numVars == 0 {
+		return [][2]int{{1, 2}}
+	}
+	var list [][2]int
+	at := 0
+	for k := range numVars {
+		at += 2 * k // of the layer's rounds
+		list = append(list, [2]int{at, at + 3}, [2]int{at + 1, at + 2}, [2]int{at + 2, at + 3})
+		at += 4
+		if k == 0 {
+			list = append(list, [2]int{at, at + 1})
+			at += 2
+		}
+	}
+	return list
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
@@ -15,61 +14,92 @@ var (
 	ErrLayer       = errors.New("logup: a layer does not follow from the one below")
 )
 
-// Verify checks that 2^numVars fractions, committed to before, add up to zero with
+// FormEnd is an [End] as a verifier sees it.
+type FormEnd struct {
+	Point    []field.QM31
+	Num, Den transcript.Form
+}
+
+// Verify is VerifyForms for a transcript that is not masked.
+func Verify(r *transcript.Reader, numVars int) End {
+	end := VerifyForms(r, numVars)
+	return End{end.Point, end.Num.Plain(), end.Den.Plain()}
+}
+
+// VerifyForms checks that 2^numVars fractions, committed to before, add up to zero with
 // no zero among the denominators. It returns the evaluations to which the sum is
 // reduced; the caller checks them. Fractions that the prover left out count as 0/1
-// there. On failure it fails r, and the result is meaningless.
-func Verify(r *transcript.Reader, numVars int) End {
+// there. On failure it fails r, and the result is meaningless. What a masked transcript
+// does not tell is left as equations.
+func VerifyForms(r *transcript.Reader, numVars int) FormEnd {
 	if numVars == 0 {
-		num, den := r.QM31(), r.QM31()
-		checkRoot(r, num, den)
-		return End{nil, num, den}
+		num, den := r.Form(), r.Form()
+		r.Zero(num, ErrSum)
+		notZero(r, den)
+		return FormEnd{nil, num, den}
 	}
 	f := readFractions(r)
 	num, den := f.sum()
-	checkRoot(r, num, den)
+	r.Zero(num, ErrSum)
+	if r.Masked() {
+		sent := r.Form()
+		r.Zero(sent.Sub(den), ErrDenominator)
+		den = sent
+	}
+	notZero(r, den)
 	var point []field.QM31
 	for k := 1; ; k++ {
 		mu := r.Challenge()
 		num, den = f.at(mu)
 		point = append([]field.QM31{mu}, point...)
 		if k == numVars {
-			return End{point, num, den}
+			return FormEnd{point, num, den}
 		}
 		point, f = verifyLayer(r, point, num, den)
 	}
 }
 
-func checkRoot(r *transcript.Reader, num, den field.QM31) {
-	if !num.IsZero() {
-		r.Fail(ErrSum)
-	}
-	if den.IsZero() {
+// notZero checks that a denominator is not zero. In a masked transcript its inverse is sent.
+func notZero(r *transcript.Reader, den transcript.Form) {
+	if r.Masked() {
+		r.Zero(den.Product(r.Form()).AddKnown(field.One.Neg()), ErrDenominator)
+	} else if den.Plain().IsZero() {
 		r.Fail(ErrDenominator)
 	}
 }
 
-func readFractions(r *transcript.Reader) Fractions {
-	return Fractions{N0: r.QM31(), N1: r.QM31(), D0: r.QM31(), D1: r.QM31()}
+// forms are Fractions as a verifier sees them.
+type forms struct{ n0, n1, d0, d1 transcript.Form }
+
+func readFractions(r *transcript.Reader) forms {
+	return forms{r.Form(), r.Form(), r.Form(), r.Form()}
+}
+
+// sum returns the numerator and the denominator of n0/d0 + n1/d1.
+func (f *forms) sum() (num, den transcript.Form) {
+	return f.n0.Product(f.d1).Add(f.n1.Product(f.d0)), f.d0.Product(f.d1)
+}
+
+// at merges the halves at variable 0 = mu.
+func (f *forms) at(mu field.QM31) (num, den transcript.Form) {
+	return f.n0.Add(f.n1.Sub(f.n0).Mul(mu)), f.d0.Add(f.d1.Sub(f.d0).Mul(mu))
 }
 
 // verifyLayer reduces the claims num, den on a layer at the point eq to the
 // halves of the layer below at the point it returns.
-func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den field.QM31) ([]field.QM31, Fractions) {
+func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den transcript.Form) ([]field.QM31, forms) {
 	lambda := r.Challenge()
-	claim := num.Add(lambda.Mul(den))
+	claim := num.Add(den.Mul(lambda))
 	point := make([]field.QM31, len(eq))
 	for j := range point {
-		var q poly.Quadratic
-		q[1], q[2] = r.QM31(), r.QM31()
-		q[0] = claim.Sub(eq[j].Mul(q[1].Add(q[2])))
+		var q transcript.Quadratic
+		q[1], q[2] = r.Form(), r.Form()
+		q[0] = claim.Sub(q[1].Add(q[2]).Mul(eq[j]))
 		point[j] = r.Challenge()
 		claim = q.At(point[j])
 	}
 	f := readFractions(r)
 	n, d := f.sum()
-	if n.Add(lambda.Mul(d)) != claim {
-		r.Fail(ErrLayer)
-	}
+	r.Zero(n.Add(d.Mul(lambda)).Sub(claim), ErrLayer)
 	return point, f
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
@@ -15,7 +16,7 @@ import (
 type Claim struct {
 	Tensor    model.TensorID
 	Point     []field.QM31
-	Value     field.QM31
+	Value     transcript.Form
 	Saturated *model.Table // in place of Point
 }
 
@@ -198,7 +199,7 @@ func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, val
 		power = power.Mul(zeta)
 	}
 	for i := range j.claims {
-		value = value.Add(j.powers[i].Mul(j.claims[i].Value))
+		value = value.Add(j.powers[i].Mul(j.claims[i].Value.Known()))
 	}
 	return j, value
 }

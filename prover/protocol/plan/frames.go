@@ -89,9 +89,15 @@ func (p *Plan) openingBytes() int64 {
 			for j := range p.Trees {
 				t := &p.Trees[j]
 				query += int64(t.Rows())*transcript.LimbBytes + int64(t.LogDomain())*digestBytes
+				if t.Salted() {
+					query += digestBytes
+				}
 			}
 		}
 		n += int64(l.Queries) * query
+	}
+	if p.Pads != nil { // the proof of products, and the auxiliary row's round
+		n += int64(2*p.Pads.Vars()+3)*elementBytes + 2*elementBytes + transcript.LimbBytes
 	}
 	last := p.Params.FinalVars()
 	n += elementBytes<<last + int64(last)*2*elementBytes

@@ -26,6 +26,8 @@ type Plan struct {
 	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
 	Params *soundness.Params
+	// Pads are those of a hiding proof, nil in a plain one.
+	Pads *Pads
 	// LookupGrind is the proof of work before the look-up challenges of every chunk,
 	// in bits.
 	LookupGrind int
@@ -77,11 +79,17 @@ func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Graph: g, Config: c}
-	if err := p.layOut(choice); err != nil {
-		return nil, err
-	}
-	if err := p.reduce(); err != nil {
-		return nil, err
+	if choice.TailLog > 0 || choice.FixedTailLog > 0 {
+		if err := p.hide(choice); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := p.layOut(choice); err != nil {
+			return nil, err
+		}
+		if err := p.reduce(); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.secure(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -51,7 +52,7 @@ func TestCombine(t *testing.T) {
 		var claims, sums []Claim
 		for id, v := range data {
 			pt := point(model.Vars(g.Tensors[id].Shape))
-			claims = append(claims, Claim{Tensor: id, Point: pt, Value: poly.EvalTensor(g.Tensors[id].Shape, v, pt)})
+			claims = append(claims, Claim{Tensor: id, Point: pt, Value: transcript.Known(poly.EvalTensor(g.Tensors[id].Shape, v, pt))})
 			if shape := g.Tensors[id].Shape; len(shape) == 1 && shape[0]&(shape[0]-1) == 0 {
 				// A vector as multiplicities are: some of its rows.
 				from := rng.IntN(len(v))
@@ -60,7 +61,7 @@ func TestCombine(t *testing.T) {
 				for _, x := range v[rows.From:rows.To] {
 					sum += int64(x)
 				}
-				sums = append(sums, Claim{Tensor: id, Value: field.FromM31(field.FromInt64(sum)), Saturated: &model.Table{Saturated: []model.Rows{rows}}})
+				sums = append(sums, Claim{Tensor: id, Value: transcript.Known(field.FromM31(field.FromInt64(sum))), Saturated: &model.Table{Saturated: []model.Rows{rows}}})
 			}
 		}
 		values := committedValues(p, data)

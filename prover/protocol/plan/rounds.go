@@ -30,7 +30,12 @@ func (p *Plan) rounds() []soundness.Round {
 		if v := p.TailVars(); v > 0 {
 			rs = append(rs, soundness.Point("unused ends of rows", uint64(v)))
 		}
-		rs = append(rs, soundness.Join("join of claims", uint64(claims+len(p.tails()))))
+		joined := uint64(claims + len(p.tails()))
+		if p.Pads != nil {
+			rs = append(rs, p.Pads.rounds()...)
+			joined += uint64(p.Pads.joined)
+		}
+		rs = append(rs, soundness.Join("join of claims", joined))
 		rs = append(rs, p.Params.Rounds()...)
 	}
 	return rs

@@ -25,7 +25,7 @@ type Tree struct {
 func (t *Tree) Values() uint64 {
 	n := uint64(0)
 	for i, part := range t.Parts {
-		if i == 0 || part.Stack != t.Parts[i-1].Stack {
+		if part.Stack != nil && (i == 0 || part.Stack != t.Parts[i-1].Stack) {
 			n += part.Stack.Size
 		}
 	}
@@ -55,11 +55,15 @@ type Choice struct {
 	WitnessRowVars int
 	// Levels are those of the opening, none if nothing is committed.
 	Levels []soundness.Level
+	// TailLog is that of a hiding proof (soundness.Params), 0 in a plain one. FixedTailLog says
+	// that rows of the fixed tensors' tree have tails of a 2^FixedTailLog-th; 0: none.
+	TailLog, FixedTailLog int
 }
 
 // Equal says whether two choices are the same.
 func (c *Choice) Equal(d *Choice) bool {
-	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels)
+	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels) &&
+		c.TailLog == d.TailLog && c.FixedTailLog == d.FixedTailLog
 }
 
 // stacks are the stacks of all committed tensors of a circuit.
@@ -110,13 +114,13 @@ func (s *stacks) choose(c soundness.Config, choice *Choice) error {
 }
 
 // check returns an error for a row length that is out of range, or for a tree that does
-// not exist.
-func (s *stacks) check(c soundness.Config, choice *Choice) error {
+// not exist; witness says whether there is one of the witness.
+func (s *stacks) check(c soundness.Config, choice *Choice, witness bool) error {
 	for _, x := range []struct {
 		what    string
 		there   bool
 		rowVars int
-	}{{"fixed tensors", s.fixed != nil, choice.FixedRowVars}, {"witness", len(s.witness) > 0, choice.WitnessRowVars}} {
+	}{{"fixed tensors", s.fixed != nil, choice.FixedRowVars}, {"witness", witness, choice.WitnessRowVars}} {
 		if x.rowVars < 0 || x.rowVars > soundness.MaxLogDomain-c.LogBlowup || !x.there && x.rowVars != 0 {
 			return fmt.Errorf("%s: rows of 2^%d values", x.what, x.rowVars)
 		}
@@ -148,7 +152,7 @@ func (p *Plan) plant(choice Choice) error {
 	if err := s.choose(p.Config, &choice); err != nil {
 		return err
 	}
-	if err := s.check(p.Config, &choice); err != nil {
+	if err := s.check(p.Config, &choice, len(s.witness) > 0); err != nil {
 		return err
 	}
 	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
@@ -185,7 +189,7 @@ func (p *Plan) plant(choice Choice) error {
 func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 	t.RowOffset = row
 	for i, part := range t.Parts {
-		if i > 0 && part.Stack == t.Parts[i-1].Stack {
+		if part.Stack == nil || i > 0 && part.Stack == t.Parts[i-1].Stack {
 			continue
 		}
 		for k, id := range part.Stack.Tensors {

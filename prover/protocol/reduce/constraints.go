@@ -4,6 +4,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/colsum"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -26,7 +27,8 @@ func (s *Session) lookUps(bits int) {
 		return
 	}
 	// The end of the tree, without the columns of the steps that are cut.
-	num, den, prefixes := field.Zero, field.Zero, poly.NewPrefixes(end.Point)
+	prefixes := poly.NewPrefixes(end.Point)
+	var num, den transcript.Form
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	places := make([][]field.QM31, len(l.Steps)) // of their blocks
 	for i := range l.Steps {
@@ -35,34 +37,34 @@ func (s *Session) lookUps(bits int) {
 		for _, p := range places[i] {
 			w = w.Add(p)
 		}
-		row := base(b.Table)
+		row := transcript.Known(base(b.Table))
 		if !b.IsCut() {
 			row = row.Sub(s.column(b.Step, &s.f.Steps[i], l.Beta))
 		}
-		num, den = num.Add(w), den.Add(w.Mul(row))
+		num, den = num.AddKnown(w), den.Add(row.Mul(w))
 	}
 	for i := range l.Tables {
 		b := &l.Tables[i]
 		w := prefixes.At(numVars-b.Block.Bits, uint64(b.Block.Offset>>b.Block.Bits))
 		key, val := s.tableRow(b.Table, &s.f.Tables[i], end.Point[numVars-b.Block.Bits:])
-		num = num.Sub(w.Mul(s.values[s.f.Tables[i].Num]))
-		den = den.Add(w.Mul(base(b.Table).Sub(key).Sub(l.Beta.Mul(val))))
+		num = num.Sub(s.values[s.f.Tables[i].Num].Mul(w))
+		den = den.AddKnown(w.Mul(base(b.Table).Sub(key))).Sub(val.Mul(w.Mul(l.Beta)))
 	}
 	// The rest of the tree is filled with the fraction 0/1.
 	if l.Size < 1<<numVars {
-		den = den.Add(field.One.Sub(poly.MaskEval(end.Point, uint64(l.Size))))
+		den = den.AddKnown(field.One.Sub(poly.MaskEval(end.Point, uint64(l.Size))))
 	}
-	s.p.check(end.Num == num, "look-ups: numerators do not match the multiplicities")
+	s.p.zero(end.Num.Sub(num), "look-ups: numerators do not match the multiplicities")
 	if s.f.JoinVars > 0 {
 		s.joined(&l, end.Point, places, den.Sub(end.Den))
 	} else {
-		s.p.check(end.Den == den, "look-ups: denominators do not match the columns")
+		s.p.zero(end.Den.Sub(den), "look-ups: denominators do not match the columns")
 	}
 }
 
 // joined proves that the columns of the steps that are cut add up to claim at the tree's end
 // z (package colsum). places has the place of every block of every step.
-func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim field.QM31) {
+func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim transcript.Form) {
 	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
 	if s.p.failed() {
 		return
@@ -72,7 +74,8 @@ func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM3
 	if s.p.failed() {
 		return
 	}
-	sum, weights := field.Zero, colsum.NewWeights(z, end.Point)
+	var sum transcript.Form
+	weights := colsum.NewWeights(z, end.Point)
 	for i := range l.Steps {
 		b := &l.Steps[i]
 		if !b.IsCut() {
@@ -80,13 +83,13 @@ func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM3
 		}
 		shape := s.g.Steps[b.Step].Shape
 		w := colsum.Late(end.Point, model.Vars(shape)).Mul(weights.Of(b, shape, places[i]))
-		sum = sum.Add(w.Mul(s.column(b.Step, &s.f.Steps[i], l.Beta)))
+		sum = sum.Add(s.column(b.Step, &s.f.Steps[i], l.Beta).Mul(w))
 	}
-	s.p.check(sum == end.Value, "look-ups: denominators do not match the columns of steps in several blocks")
+	s.p.zero(sum.Sub(end.Value), "look-ups: denominators do not match the columns of steps in several blocks")
 }
 
 // column returns key + β·out of a look-up step where its row has been evaluated.
-func (s *Session) column(step int, r *plan.Row, beta field.QM31) field.QM31 {
+func (s *Session) column(step int, r *plan.Row, beta field.QM31) transcript.Form {
 	key := s.values[r.Acc]
 	if r.Lo != plan.None {
 		// acc = 2^shift·key + lo. The division is exact in the field: lo is
@@ -96,20 +99,20 @@ func (s *Session) column(step int, r *plan.Row, beta field.QM31) field.QM31 {
 		key = key.Sub(s.values[r.Lo]).MulM31(inv)
 	}
 	if r.Out != plan.None {
-		key = key.Add(beta.Mul(s.values[r.Out]))
+		key = key.Add(s.values[r.Out].Mul(beta))
 	}
 	return key
 }
 
 // tableRow returns a table's key and value columns at ρ.
-func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key, val field.QM31) {
+func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key field.QM31, val transcript.Form) {
 	t := &s.g.Tables[id]
 	key = poly.IndexMaskEval(rho, 1<<len(rho)).AddM31(field.FromInt64(t.Min))
 	switch {
 	case r.Out != plan.None:
 		val = s.values[r.Out]
 	case t.Kind == model.TablePiecewise:
-		val = piecewise(t, rho)
+		val = transcript.Known(piecewise(t, rho))
 	}
 	return key, val
 }
@@ -189,13 +192,13 @@ func (s *Session) equations() {
 		if e.Step < 0 {
 			t := &s.g.Tensors[s.g.Outputs[e.Output]]
 			rho := tau[len(tau)-model.Vars(t.Shape):]
-			s.p.check(s.values[e.Left] == poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho), "output %d is not the model's", e.Output)
+			s.p.zero(s.values[e.Left].AddKnown(poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho).Neg()), "output %d is not the model's", e.Output)
 			continue
 		}
 		v := s.values[e.Left]
 		if e.Right != plan.None {
 			v = v.Sub(s.values[e.Right])
 		}
-		s.p.check(v.IsZero(), "%s: equation does not hold", s.g.Steps[e.Step].Name)
+		s.p.zero(v, "%s: equation does not hold", s.g.Steps[e.Step].Name)
 	}
 }

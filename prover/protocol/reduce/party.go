@@ -93,23 +93,44 @@ func (p *Party) sponge() *transcript.Sponge {
 }
 
 // value sends the value of f, or receives it.
-func (p *Party) value(f func() field.QM31) field.QM31 {
+func (p *Party) value(f func() field.QM31) transcript.Form {
 	if p.proving() {
 		v := f()
 		p.w.SendQM31(v)
-		return v
+		return transcript.Known(v)
 	}
-	return p.r.QM31()
+	return p.r.Form()
 }
 
-// count sends an element of F, the value of f, or receives it.
-func (p *Party) count(f func() field.M31) field.QM31 {
-	if p.proving() {
+// count sends an element of F, the value of f, or receives it. A masked transcript has it as one of K, like all
+// others.
+func (p *Party) count(f func() field.M31) transcript.Form {
+	switch {
+	case p.masked():
+		return p.value(func() field.QM31 { return field.FromM31(f()) })
+	case p.proving():
 		v := f()
 		p.w.SendM31(v)
-		return field.FromM31(v)
+		return transcript.Known(field.FromM31(v))
 	}
-	return field.FromM31(p.r.M31s(1)[0])
+	return transcript.Known(field.FromM31(p.r.M31s(1)[0]))
+}
+
+// masked says whether elements are sent less pads.
+func (p *Party) masked() bool {
+	if p.proving() {
+		return p.w.Masked()
+	}
+	return p.r.Masked()
+}
+
+// zero records a failed equation unless v is zero. A verifier of a masked transcript notes the equation instead.
+func (p *Party) zero(v transcript.Form, format string, args ...any) {
+	if p.masked() && !p.proving() {
+		p.r.Zero(v, nil)
+		return
+	}
+	p.check(v.Plain().IsZero(), format, args...)
 }
 
 // grind proves or checks bits of work before the next challenge.
@@ -164,41 +185,52 @@ func (p *Party) inner(list []backend.Instance) []field.QM31 {
 }
 
 // logup proves or verifies a fractional sum of 2^numVars leaves.
-func (p *Party) logup(l backend.Leaves, numVars int) logup.End {
+func (p *Party) logup(l backend.Leaves, numVars int) logup.FormEnd {
 	if !p.proving() {
-		return logup.Verify(p.r, numVars)
+		return logup.VerifyForms(p.r, numVars)
 	}
-	return on(p, func() (logup.End, error) {
+	return on(p, func() (logup.FormEnd, error) {
 		t, err := p.b.Fractions(p.ctx, l)
 		if err != nil {
-			return logup.End{}, err
+			return logup.FormEnd{}, err
 		}
 		defer t.Close()
-		return logup.Prove(p.ctx, p.w, numVars, t)
+		end, err := logup.Prove(p.ctx, p.w, numVars, t)
+		return logup.FormEnd{Point: end.Point, Num: transcript.Known(end.Num), Den: transcript.Known(end.Den)}, err
 	})
 }
 
 // join proves or verifies the sum over those steps of a look-up tree that are cut into
 // several blocks (package colsum). The tree ends at z.
-func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim field.QM31) colsum.End {
+func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim transcript.Form) colsum.End {
 	if !p.proving() {
 		return colsum.Verify(p.r, vars, claim)
 	}
-	return on(p, func() (colsum.End, error) { return colsum.Prove(p.ctx, p.w, g, l, z, claim, p.b) })
+	return on(p, func() (colsum.End, error) { return colsum.Prove(p.ctx, p.w, g, l, z, claim.Plain(), p.b) })
 }
 
 // sumcheck proves or verifies a batch of sums with the given shapes. instances are the
 // prover's tables.
-func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
+func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.FormShape) []sumcheck.FormFinal {
 	if !p.proving() {
-		return sumcheck.Verify(p.r, shapes)
+		return sumcheck.VerifyForms(p.r, shapes)
 	}
-	return on(p, func() ([]sumcheck.Final, error) {
+	return on(p, func() ([]sumcheck.FormFinal, error) {
 		t, err := p.b.Sums(p.ctx, instances)
 		if err != nil {
 			return nil, err
 		}
 		defer t.Close()
-		return sumcheck.Prove(p.ctx, p.w, shapes, t)
+		plain := make([]sumcheck.Shape, len(shapes))
+		for i, s := range shapes {
+			plain[i] = s.Shape
+			plain[i].Claim = s.Claim.Plain()
+		}
+		finals, err := sumcheck.Prove(p.ctx, p.w, plain, t)
+		forms := make([]sumcheck.FormFinal, len(finals))
+		for i, f := range finals {
+			forms[i] = sumcheck.FormFinal{Point: f.Point, A: transcript.Known(f.A), B: transcript.Known(f.B)}
+		}
+		return forms, err
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -22,9 +23,9 @@ type Session struct {
 	f              *plan.Fork
 	p              *Party
 	public         Public
-	drawn          [][]field.QM31 // lists of challenges, by number
-	values         []field.QM31   // by node of the fork, as far as they are known
-	finals         []sumcheck.Final
+	drawn          [][]field.QM31    // lists of challenges, by number
+	values         []transcript.Form // by node of the fork, as far as they are known
+	finals         []sumcheck.FormFinal
 	tables         []backend.Instance // the prover's, of the sums that wait
 	shared         restrictions       // the prover's
 	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
@@ -130,22 +131,22 @@ func (s *Session) take(values *[]field.QM31) field.QM31 {
 
 // value finds the value of a node. That of a committed tensor is sent, that of a
 // public one is evaluated, that of a combination follows from those before it.
-func (s *Session) value(n *plan.Node) field.QM31 {
+func (s *Session) value(n *plan.Node) transcript.Form {
 	switch n.Kind {
 	case plan.Public:
-		if t := &s.g.Tensors[n.Tensor]; t.Kind == model.ByFormula {
-			if s.p.dry {
-				return field.Zero
-			}
-			return formula(t, s.at(n.At))
-		} else if isMarks(t) {
+		t := &s.g.Tensors[n.Tensor]
+		switch {
+		case s.p.dry && (t.Kind == model.ByFormula || isMarks(t)):
+			return transcript.Form{}
+		case t.Kind == model.ByFormula:
+			return transcript.Known(formula(t, s.at(n.At)))
+		case isMarks(t):
 			at := &s.g.Tensors[t.Derived.At]
-			return marks(t, s.input(t.Derived.At), model.Size(at.Shape), s.at(n.At))
+			return transcript.Known(marks(t, s.input(t.Derived.At), model.Size(at.Shape), s.at(n.At)))
+		case s.p.proving():
+			return transcript.Known(s.take(&s.computed))
 		}
-		if s.p.proving() {
-			return s.take(&s.computed)
-		}
-		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
+		return transcript.Known(poly.EvalTensor(t.Shape, s.input(n.Tensor), s.at(n.At)))
 	case plan.Sent:
 		return s.p.value(func() field.QM31 { return s.take(&s.computed) })
 	case plan.End:
@@ -172,7 +173,7 @@ func (s *Session) input(id model.TensorID) []int32 {
 func (s *Session) wired(w *plan.Wiring) *plan.Wiring { return w.WithIds(s.input) }
 
 // end returns the value of an operand at the end of a sum.
-func (s *Session) end(sum int, isB bool) field.QM31 {
+func (s *Session) end(sum int, isB bool) transcript.Form {
 	if isB {
 		return s.finals[sum].B
 	}
@@ -180,19 +181,19 @@ func (s *Session) end(sum int, isB bool) field.QM31 {
 }
 
 // combination returns Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
-func (s *Session) combination(n *plan.Node) field.QM31 {
+func (s *Session) combination(n *plan.Node) transcript.Form {
 	if s.p.dry {
-		return field.Zero
+		return transcript.Form{}
 	}
 	at := s.at(n.At)
 	mask := func() field.QM31 { return poly.TensorMask(n.Shape, poly.SplitAxes(n.Shape, at)) }
-	sum := field.Zero
+	var sum transcript.Form
 	if n.Const != 0 {
-		sum = mask().MulM31(field.FromInt64(n.Const))
+		sum = transcript.Known(mask().MulM31(field.FromInt64(n.Const)))
 	}
 	for i := range n.Terms {
 		t := &n.Terms[i]
-		v := field.Zero
+		var v transcript.Form
 		if t.Value != plan.None {
 			v = s.values[t.Value]
 		}
@@ -202,7 +203,7 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 				v = v.Mul(factor(s.wired(t.View), at))
 			}
 			if fill := t.View.Fill; fill != 0 {
-				v = v.Add(mask().Sub(ones(s.wired(t.View), at)).MulM31(field.FromInt64(fill)))
+				v = v.AddKnown(mask().Sub(ones(s.wired(t.View), at)).MulM31(field.FromInt64(fill)))
 			}
 		case t.Product != nil:
 			parts := poly.SplitAxes(n.Shape, at)
@@ -275,10 +276,13 @@ func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
 	}
-	shapes := make([]sumcheck.Shape, b.To-b.From)
+	shapes := make([]sumcheck.FormShape, b.To-b.From)
 	for i := range shapes {
 		sum := &s.f.Sums[b.From+i]
-		shapes[i] = sumcheck.Shape{Claim: s.values[sum.Value], NumVars: sum.Vars, Eq: s.at(sum.Eq)}
+		shapes[i] = sumcheck.FormShape{Shape: sumcheck.Shape{NumVars: sum.Vars, Eq: s.at(sum.Eq)}, Claim: s.values[sum.Value]}
+		if sum.View != nil {
+			shapes[i].B = func(point []field.QM31) field.QM31 { return weights(s.wired(sum.View), s.at(sum.At), point) }
+		}
 	}
 	finals := s.p.sumcheck(s.tables, shapes)
 	s.tables = nil
@@ -296,10 +300,10 @@ func (s *Session) batch(b *plan.Batch) {
 	s.drawn = append(s.drawn, point)
 	for i := range finals {
 		sum := &s.f.Sums[b.From+i]
-		if sum.View == nil || s.p.dry {
+		if sum.View == nil || s.p.dry || s.p.masked() && !s.p.proving() { // which has computed it
 			continue
 		}
-		s.p.check(weights(s.wired(sum.View), s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
+		s.p.zero(finals[i].B.Sub(transcript.Known(shapes[i].B(finals[i].Point))), "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
 		if s.p.failed() {
 			return
 		}
@@ -310,6 +314,6 @@ func (s *Session) batch(b *plan.Batch) {
 	}
 	for _, c := range b.Checks {
 		o := s.f.Sums[c.Sum].Operand(c.IsB)
-		s.p.check(s.values[c.Value] == s.end(c.Sum, c.IsB), "tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
+		s.p.zero(s.values[c.Value].Sub(s.end(c.Sum, c.IsB)), "tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
 	}
 }

@@ -10,7 +10,7 @@ const (
 
 // minHidingFold is the least log2 of the number of rows that level 1 of a hiding opening
 // makes of the values of the folded row, without its tail.
-const minHidingFold = 2
+const minHidingFold = 3
 
 // Masks is how many table rows of random values a hiding opening has, from a table row on
 // that is a multiple of it: their weights are multiples of eq of the last three row variables.
@@ -141,6 +141,9 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 	for i := range trees {
 		a = max(a, trees[i].RowVars)
 	}
+	if a-own.RowVars > maxHidingShift {
+		return 0, false
+	}
 	slots, bytes := uint64(0), uint64(limbBytes)*(Masks+1)<<(a-own.RowVars)+saltBytes*uint64(len(trees))
 	cost := uint64(0)
 	for i := range trees {
@@ -166,6 +169,9 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 	own.Sizes = append(own.Sizes[:len(own.Sizes):len(own.Sizes)], Masks<<a, 1<<a)
 	return cost + tail + t.config.hashing(own), true
 }
+
+// maxHidingShift is log2 of the most rows of a tree that make its auxiliary row: they are one group.
+const maxHidingShift = 8
 
 // saltBytes are those of the salt of a leaf.
 const saltBytes = digestBytes

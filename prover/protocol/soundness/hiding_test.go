@@ -139,15 +139,15 @@ func TestCheckHiding(t *testing.T) {
 		}
 	}
 	narrow := slices.Clone(p.Levels) // a row too short for the pads of the rounds
-	narrow[0].RowVars, narrow[1].RowVars = 6, 4
-	narrow[1].FoldVars = 3
+	narrow[0].RowVars, narrow[1].RowVars = 6, 3
+	narrow[1].FoldVars = 4
 	if _, err := CheckHiding(DefaultConfig, 4, narrow[:2], 100); err == nil || !strings.Contains(err.Error(), "pads") {
 		t.Errorf("pads that do not fit: %v", err)
 	}
 	short := slices.Clone(p.Levels)
-	short[1].FoldVars, short[1].RowVars = 2, 15
+	short[1].FoldVars, short[1].RowVars = 3, 14
 	if _, err := CheckHiding(DefaultConfig, 4, short, 100); err == nil || !strings.Contains(err.Error(), "folds") {
-		t.Errorf("two rows at level 1: %v", err)
+		t.Errorf("four rows of values at level 1: %v", err)
 	}
 }
 

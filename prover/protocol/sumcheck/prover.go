@@ -83,7 +83,9 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	finals := make([]Final, len(shapes))
 	for i, end := range ends {
 		finals[i] = Final{Point: challenges[plan.joins(i):], A: end[0], B: end[1]}
-		w.SendQM31(end[0], end[1])
+		if w.SendQM31(end[0]); !w.Masked() || shapes[i].B == nil {
+			w.SendQM31(end[1])
+		}
 	}
 	return finals, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // An Instance is the witness of a claim in memory:
@@ -31,6 +32,15 @@ type Shape struct {
 	Claim   field.QM31
 	NumVars int
 	Eq      []field.QM31
+	// B, if it is not nil, gives B~(Point), which the verifier can compute: then a masked
+	// transcript does not have it.
+	B func(point []field.QM31) field.QM31
+}
+
+// A FormShape is a Shape whose claim is one as a verifier sees it. That of the Shape is not used.
+type FormShape struct {
+	Shape
+	Claim transcript.Form
 }
 
 // A Final is the pair of claims to which an instance is reduced: A~(Point) = A and
@@ -38,6 +48,12 @@ type Shape struct {
 type Final struct {
 	Point []field.QM31
 	A, B  field.QM31
+}
+
+// A FormFinal is a Final as a verifier sees it.
+type FormFinal struct {
+	Point []field.QM31
+	A, B  transcript.Form
 }
 
 // schedule says which instances take part in which round. It depends on their

@@ -12,34 +12,65 @@ import (
 // not add up to the running claim.
 var ErrFinal = errors.New("sumcheck: the final evaluations do not give the running claim")
 
-// Verify checks the sums of the shapes, whose claims and eq points must have been
+// Verify is VerifyForms for a transcript that is not masked.
+func Verify(r *transcript.Reader, shapes []Shape) []Final {
+	forms := make([]FormShape, len(shapes))
+	for i, s := range shapes {
+		forms[i] = FormShape{s, transcript.Known(s.Claim)}
+	}
+	var finals []Final
+	for _, f := range VerifyForms(r, forms) {
+		finals = append(finals, Final{f.Point, f.A.Plain(), f.B.Plain()})
+	}
+	return finals
+}
+
+// formMessage is a message as a verifier sees it.
+type formMessage [4]transcript.Form
+
+// complete sets c_1 from the running claim.
+func (m *formMessage) complete(claim transcript.Form) {
+	m[1] = claim.Sub(m[0].Add(m[0])).Sub(m[2]).Sub(m[3])
+}
+
+// at returns H(x).
+func (m *formMessage) at(x field.QM31) transcript.Form {
+	return m[3].Mul(x).Add(m[2]).Mul(x).Add(m[1]).Mul(x).Add(m[0])
+}
+
+// VerifyForms checks the sums of the shapes, whose claims and eq points must have been
 // absorbed (or follow from what has been), and returns the evaluation claims to
-// which they are reduced. On failure it fails r, and the result is meaningless.
+// which they are reduced. On failure it fails r, and the result is meaningless. What a
+// masked transcript does not tell is left as an equation.
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics.
-func Verify(r *transcript.Reader, shapes []Shape) []Final {
+func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 	if len(shapes) == 0 {
 		return nil
 	}
-	plan := newSchedule(shapes)
+	plain := make([]Shape, len(shapes))
+	for i := range shapes {
+		plain[i] = shapes[i].Shape
+	}
+	plan := newSchedule(plain)
 	gamma := powers(r.Challenge(), len(shapes))
 
-	var claim field.QM31
+	var claim transcript.Form
 	join := func(round int) {
 		for i, s := range shapes {
 			if plan.joins(i) == round {
-				claim = claim.Add(gamma[i].Mul(s.Claim))
+				claim = claim.Add(s.Claim.Mul(gamma[i]))
 			}
 		}
 	}
 	challenges := make([]field.QM31, plan.rounds)
 	for round := range challenges {
 		join(round)
-		var m message
-		m[0], m[2] = r.QM31(), r.QM31()
+		var m formMessage
+		m[0], m[2] = r.Form(), r.Form()
 		if plan.degree(round) == 3 {
-			m[3] = r.QM31()
+			m[3] = r.Form()
 		}
 		m.complete(claim)
 		challenges[round] = r.Challenge()
@@ -47,16 +78,19 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	}
 	join(plan.rounds)
 
-	finals := make([]Final, len(shapes))
-	var sum field.QM31
+	finals := make([]FormFinal, len(shapes))
+	var sum transcript.Form
 	for i, s := range shapes {
-		f := Final{Point: challenges[plan.joins(i):], A: r.QM31(), B: r.QM31()}
+		f := FormFinal{Point: challenges[plan.joins(i):], A: r.Form()}
+		if r.Masked() && s.B != nil {
+			f.B = transcript.Known(s.B(f.Point))
+		} else {
+			f.B = r.Form()
+		}
 		eq := poly.Eq(s.Eq, f.Point[:len(s.Eq)])
-		sum = sum.Add(gamma[i].Mul(eq).Mul(f.A).Mul(f.B))
+		sum = sum.Add(f.A.Product(f.B).Mul(gamma[i].Mul(eq)))
 		finals[i] = f
 	}
-	if sum != claim {
-		r.Fail(ErrFinal)
-	}
+	r.Zero(sum.Sub(claim), ErrFinal)
 	return finals
 }

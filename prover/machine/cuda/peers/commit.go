@@ -17,6 +17,9 @@ import (
 // Commit implements backend.Backend. The machines of a team share the groups of rows; the
 // share of one that fails is done again by the others.
 func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
+	if c.Salted() { // whose tails and salts the kernels do not know
+		return nil, errors.New("masked proofs are made on the processor alone")
+	}
 	for {
 		tree, err := b.commit(ctx, c, b.dealGroups(&c))
 		var failed *device.Error

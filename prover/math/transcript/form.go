@@ -1,0 +1,187 @@
+package transcript
+
+import "github.com/prove-model/prove-model/prover/math/field"
+
+// Form is a value of K as a verifier sees it. In a plain transcript it knows the value. In a masked one
+// (Reader.Mask) elements are sent less pads that it does not know, and what it computes of them is a known
+// part and a linear form in the pads. A Form cannot be compared: that one is zero is an equation
+// (Reader.Zero), which is checked at once in a plain transcript and recorded on the tape in a masked one.
+//
+// The zero Form is zero. A prover's forms are its true values, without pads.
+type Form struct {
+	known field.QM31
+	tape  *Tape // nil: without pads
+	at    int32 // of the tape's entries
+}
+
+// Known returns a value that is known.
+func Known(v field.QM31) Form { return Form{known: v} }
+
+// Known returns the known part.
+func (a Form) Known() field.QM31 { return a.known }
+
+// Plain returns the value of a form without pads. It panics on another.
+func (a Form) Plain() field.QM31 {
+	if a.tape != nil {
+		panic("transcript: the value of a form with pads")
+	}
+	return a.known
+}
+
+// Add returns a + b.
+func (a Form) Add(b Form) Form { return combine(a, b, field.One) }
+
+// Sub returns a − b.
+func (a Form) Sub(b Form) Form { return combine(a, b, field.One.Neg()) }
+
+// Neg returns −a.
+func (a Form) Neg() Form { return a.Mul(field.One.Neg()) }
+
+// Mul returns c·a.
+func (a Form) Mul(c field.QM31) Form {
+	v := Form{known: a.known.Mul(c)}
+	if a.tape != nil {
+		v.tape, v.at = a.tape, a.tape.record(entry{a: a.at, ca: c, b: noEntry})
+	}
+	return v
+}
+
+// MulM31 returns c·a.
+func (a Form) MulM31(c field.M31) Form {
+	if a.tape == nil {
+		return Form{known: a.known.MulM31(c)}
+	}
+	return a.Mul(field.FromM31(c))
+}
+
+// AddKnown returns a + c.
+func (a Form) AddKnown(c field.QM31) Form {
+	a.known = a.known.Add(c)
+	return a
+}
+
+// combine returns a + c·b, c being 1 or −1.
+func combine(a, b Form, c field.QM31) Form {
+	v := Form{tape: a.tape}
+	if c == field.One {
+		v.known = a.known.Add(b.known)
+	} else {
+		v.known = a.known.Sub(b.known)
+	}
+	switch {
+	case b.tape == nil:
+		v.at = a.at
+	case a.tape == nil:
+		v.tape, v.at = b.tape, b.tape.record(entry{a: b.at, ca: c, b: noEntry})
+	case a.tape != b.tape:
+		panic("transcript: forms of two transcripts")
+	default:
+		v.at = a.tape.record(entry{a: a.at, ca: field.One, b: b.at, cb: c})
+	}
+	return v
+}
+
+// Product returns a·b. Of two forms with pads both must be elements as they were received, X = X^ + x and Y = Y^ +
+// y: then it is X^·Y^ + X^·y + Y^·x + z, with a further pad z = x·y of which the tape takes note.
+func (a Form) Product(b Form) Form {
+	switch {
+	case a.tape == nil:
+		return b.Mul(a.known)
+	case b.tape == nil:
+		return a.Mul(b.known)
+	}
+	x, y := a.tape.entries[a.at], b.tape.entries[b.at]
+	if x.b != padEntry || y.b != padEntry || a.tape != b.tape {
+		panic("transcript: a product of forms that were not received")
+	}
+	t := a.tape
+	t.triples = append(t.triples, [2]int{int(x.a), int(y.a)})
+	z := Form{tape: t, at: t.record(entry{a: int32(len(t.triples) - 1), b: productEntry})}
+	return a.Mul(b.known).Add(Form{tape: t, at: b.at}.Mul(a.known)).Add(z)
+}
+
+// Quadratic is the polynomial q[0] + q[1]·X + q[2]·X².
+type Quadratic [3]Form
+
+// At returns q(x).
+func (q *Quadratic) At(x field.QM31) Form { return q[2].Mul(x).Add(q[1]).Mul(x).Add(q[0]) }
+
+// Tape records what a verifier computes of the elements of a masked transcript.
+type Tape struct {
+	entries   []entry
+	pads      int
+	triples   [][2]int
+	equations []Form
+}
+
+// entry is ca·(entry a) + cb·(entry b), or a pad, or a product of pads, of number a.
+type entry struct {
+	ca, cb field.QM31
+	a, b   int32
+}
+
+// What b is in place of an entry.
+const (
+	noEntry int32 = -1 - iota
+	padEntry
+	productEntry
+)
+
+func (t *Tape) record(e entry) int32 {
+	t.entries = append(t.entries, e)
+	return int32(len(t.entries) - 1)
+}
+
+// receive returns the form of an element that was sent less the next pad.
+func (t *Tape) receive(sent field.QM31) Form {
+	t.pads++
+	return Form{sent, t, t.record(entry{a: int32(t.pads - 1), b: padEntry})}
+}
+
+// Pads returns the number of pads so far: one for each element that was sent.
+func (t *Tape) Pads() int { return t.pads }
+
+// Triples returns the numbers of the pads x and y of every product, in order.
+func (t *Tape) Triples() [][2]int { return t.triples }
+
+// Equations returns the forms that must be zero, in order.
+func (t *Tape) Equations() []Form { return t.equations }
+
+// Weighted is a form with a weight.
+type Weighted struct {
+	Form
+	Weight field.QM31
+}
+
+// Back returns Σ weight·form as a known part and the coefficients of all pads and of all products of pads. Forms
+// without pads may be among them.
+func (t *Tape) Back(forms []Weighted) (known field.QM31, pads, products []field.QM31) {
+	sums := make([]field.QM31, len(t.entries))
+	for _, f := range forms {
+		known = known.Add(f.known.Mul(f.Weight))
+		if f.tape == nil {
+			continue
+		}
+		if f.tape != t {
+			panic("transcript: a form of another transcript")
+		}
+		sums[f.at] = sums[f.at].Add(f.Weight)
+	}
+	pads, products = make([]field.QM31, t.pads), make([]field.QM31, len(t.triples))
+	for i := len(t.entries) - 1; i >= 0; i-- {
+		e, s := &t.entries[i], sums[i]
+		switch {
+		case s.IsZero():
+		case e.b == padEntry:
+			pads[e.a] = pads[e.a].Add(s)
+		case e.b == productEntry:
+			products[e.a] = products[e.a].Add(s)
+		default:
+			sums[e.a] = sums[e.a].Add(s.Mul(e.ca))
+			if e.b >= 0 {
+				sums[e.b] = sums[e.b].Add(s.Mul(e.cb))
+			}
+		}
+	}
+	return known, pads, products
+}

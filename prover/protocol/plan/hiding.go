@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/pads"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Pads are what a hiding proof commits to besides the witness: the stack of pads, in the witness's tree behind
+// the stacks of chunks. Mask rows and the auxiliary row follow it there.
+type Pads struct {
+	*pads.Stack
+	stack  *model.Stack
+	tree   int
+	offset uint64 // of the stack's first value, as in whir.Term
+	joined int    // claims and equations in the joined claim that plain proofs have not
+}
+
+// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The tree of the fixed tensors has rows of
+// 2^fixed values (−1: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then it is not
+// hidden.
+func NewHiding(g *model.Graph, c soundness.Config, tailLog, fixed, fixedTailLog int) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1, TailLog: tailLog, FixedTailLog: fixedTailLog})
+}
+
+// hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
+func (p *Plan) hide(choice Choice) error {
+	for _, j := range []int{choice.TailLog, choice.FixedTailLog} {
+		if (j < soundness.MinTailLog || j > soundness.MaxTailLog) && (j != 0 || j == choice.TailLog) {
+			return fmt.Errorf("tails of a 2^%d-th of a row", j)
+		}
+	}
+	if choice.FixedTailLog != 0 && choice.TailLog > choice.FixedTailLog {
+		return fmt.Errorf("a proof with tails of a 2^%d-th under a key with longer ones, of a 2^%d-th", choice.TailLog, choice.FixedTailLog)
+	}
+	if err := CheckSizes(p.Graph); err != nil {
+		return err
+	}
+	s := newStacks(p.Graph)
+	if s.fixed == nil && choice.FixedTailLog != 0 {
+		return errors.New("tails of fixed tensors, of which there are none")
+	}
+	p.located = make([]located, len(p.Graph.Tensors))
+	number := 0 // of places, in the order in which add gives them
+	for _, stack := range append([]*model.Stack{s.fixed}, s.witness...) {
+		if stack == nil {
+			continue
+		}
+		for k, id := range stack.Tensors {
+			p.located[id] = located{number, stack.Of[k]}
+		}
+		number++
+	}
+	if err := p.reduce(); err != nil {
+		return err
+	}
+	p.Pads = &Pads{joined: 3 + 1}
+	var forks []pads.Fork
+	for _, f := range p.Forks {
+		n, triples := f.Masked()
+		forks = append(forks, pads.Fork{Pads: n, Triples: triples})
+		f.Bytes = int64(n) * elementBytes
+		p.Pads.joined += f.MaskedEquations()
+	}
+	p.Pads.Stack = pads.NewStack(forks)
+	p.Pads.stack = &model.Stack{Size: uint64(pads.Limbs * p.Pads.Elements())}
+	if err := p.plantHiding(s, choice); err != nil {
+		return err
+	}
+	p.cost.work(uint64(len(p.tails()))*workClaimBlock + uint64(p.Pads.Elements())*workClaimBlock)
+	return p.cost.failure()
+}
+
+// MaskedEquations returns how many equations a masked sub-transcript leaves.
+func (f *Fork) MaskedEquations() int {
+	n := len(f.Equations)
+	if f.Leaves.Size > 0 {
+		n += 2 + 2 // numerators and denominators at the end; of the root, that it is 0/d and d·e = 1
+		if vars := model.Log2Ceil(f.Leaves.Size); vars > 0 {
+			n += vars // that the d sent is that of the root, and one for each layer below the first
+		}
+	}
+	for _, b := range f.Batches {
+		n += 1 + len(b.Checks)
+	}
+	return n
+}
+
+// plantHiding is plant for a hiding proof.
+func (p *Plan) plantHiding(s *stacks, choice Choice) error {
+	given := choice.Levels != nil
+	if err := s.chooseHiding(p.Config, &choice, p.Pads.stack.Size); err != nil {
+		return err
+	}
+	if err := s.check(p.Config, &choice, true); err != nil {
+		return err
+	}
+	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	slots := uint64(0)
+	if s.fixed != nil {
+		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
+			return err
+		}
+		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
+		slots += p.add(t, slots, longest)
+	}
+	shift := longest - choice.WitnessRowVars
+	t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup, Auxiliary: true}}}
+	total := 0
+	// put adds the groups of rows that begin with a row of the table, a multiple of align of them.
+	put := func(rows int, part backend.Part, align uint64) {
+		total += rows
+		slot, used := uint64(0), uint64(0)
+		if n := len(t.Groups); n > 0 {
+			used = t.Groups[n-1].First + uint64(t.Groups[n-1].Rows)
+		}
+		if part.Kind != backend.Auxiliary {
+			row := (slots+(used+1<<shift-1)>>shift+align-1)/align*align - slots
+			slot = row << shift
+		}
+		for first := 0; first < rows; {
+			n := min(rows-first, p.Config.Hash.Groups(rows)[0])
+			t.Groups = append(t.Groups, whir.Group{First: slot + uint64(first), Rows: n})
+			part.First = first
+			t.Parts = append(t.Parts, part)
+			first += n
+		}
+	}
+	for _, w := range append(s.witness, p.Pads.stack) {
+		rows, err := rowsOf(w, choice.WitnessRowVars)
+		if err != nil {
+			return err
+		}
+		part := backend.Part{Stack: w}
+		if w == p.Pads.stack {
+			part.Kind = backend.Pads
+		}
+		put(rows, part, 1)
+	}
+	put(soundness.Masks<<shift, backend.Part{Kind: backend.Masks}, soundness.Masks)
+	put(1<<shift, backend.Part{Kind: backend.Auxiliary}, 1)
+	switch {
+	case total > maxRows:
+		return errRows
+	case len(p.Config.Hash.Groups(1<<shift)) > 1:
+		return fmt.Errorf("rows of 2^%d values beside ones of 2^%d: too short to hide", choice.WitnessRowVars, longest)
+	}
+	slots += p.add(t, slots, longest)
+	p.Pads.tree = len(p.Trees) - 1
+	p.Pads.offset = p.places[len(p.places)-1].first
+	return p.hidingParameters(choice, given, slots)
+}
+
+// hidingParameters is parameters for a hiding proof. The number of queries decides how long tails of the witness are.
+func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err error) {
+	p.Choice = choice
+	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	if given {
+		p.Params, err = soundness.CheckHiding(p.Config, choice.TailLog, choice.Levels, slots)
+		if err == nil && p.Params.RowVars() != longest {
+			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), longest)
+		}
+	} else if p.Params, err = soundness.DeriveHiding(p.Config, choice.TailLog, longest, slots); err == nil {
+		p.Choice.Levels = p.Params.Levels
+	}
+	if err != nil {
+		return err
+	}
+	queries := p.Params.Levels[0].Queries
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		tail := 0
+		switch {
+		case !t.Fixed:
+			tail = int(soundness.Budget(t.RowVars, choice.TailLog))
+		case choice.FixedTailLog > 0:
+			tail = int(soundness.Budget(t.RowVars, choice.FixedTailLog))
+		default:
+			continue
+		}
+		if tail < queries {
+			return fmt.Errorf("rows of 2^%d values are too short to hide them at %d positions", t.RowVars, queries)
+		}
+		for k := range t.Groups {
+			if t.Groups[k].Tail = tail; t.Parts[k].Kind <= backend.Pads && !t.Fixed {
+				t.Groups[k].Tail = queries // of one proof
+			}
+		}
+	}
+	return nil
+}
+
+// chooseHiding is choose for a hiding proof, with a stack of so many values of pads.
+func (s *stacks) chooseHiding(c soundness.Config, choice *Choice, pads uint64) error {
+	var err error
+	var beside []soundness.Tree
+	if s.fixed != nil {
+		if choice.FixedRowVars < 0 {
+			if choice.FixedTailLog > 0 {
+				return errors.New("the row length of a hiding key is the key's")
+			}
+			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
+				return err
+			}
+		}
+		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: []uint64{s.fixed.Size}})
+	}
+	if choice.WitnessRowVars < 0 {
+		var sizes []uint64
+		for _, w := range s.witness {
+			sizes = append(sizes, w.Size)
+		}
+		if choice.WitnessRowVars, err = soundness.ChooseHidingRowVars(c, choice.TailLog, append(sizes, pads), beside...); err != nil {
+			return err
+		}
+	}
+	choice.FixedRowVars, choice.WitnessRowVars = max(choice.FixedRowVars, 0), max(choice.WitnessRowVars, 0)
+	return nil
+}
+
+// rounds are the challenges of the proof of products.
+func (h *Pads) rounds() []soundness.Round {
+	return []soundness.Round{
+		soundness.Point("products of pads", uint64(h.Vars())),
+		soundness.Sumcheck("products of pads", h.Vars(), 3),
+	}
+}
+
+// CombineMasked is Combine for a hiding proof, with what a verifier has of its sub-transcripts and of the proof of
+// products. It may be called once.
+func (c *Cuts) CombineMasked(reads []pads.Read, ends *pads.Ends, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	p := c.j.p
+	terms, _ = c.Combine(tau, zeta)
+	value, weights := p.Pads.Join(reads, len(c.j.tails), ends, zeta)
+	return pads.Terms(terms, weights, p.Pads.tree, p.Pads.offset), value
+}

@@ -1,0 +1,21 @@
+package reduce
+
+import (
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/pads"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+)
+
+// Read runs the verifier's side of a masked sub-transcript, of the given number. It returns the claims, and what the joined
+// claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
+func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.Claim, pads.Read) {
+	tape := &transcript.Tape{}
+	r.Mask(tape)
+	claims := Run(pl, pl.Forks[fork], NewVerifier(r), public)
+	r.Unmask()
+	read := pads.Read{Tape: tape}
+	for i := range claims {
+		read.Claims = append(read.Claims, claims[i].Value)
+	}
+	return claims, read
+}
