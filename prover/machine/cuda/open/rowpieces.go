@@ -38,7 +38,7 @@ func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift
 }
 
 // each calls f with the rows on the device, some at a time: by places of long rows of n rows
-// (byPieces), then, with more, what stretches have whose values are made again. These may have
+// (byPieces), then, with more, what segments have whose values are made again. These may have
 // parts of one row each: it is the sum of what the calls are given.
 func (r *Rows) each(n int, f func(from, to int, more bool)) {
 	all := r.At
@@ -84,7 +84,7 @@ func (t *placed) numbersOf(groups []int) []uint64 {
 	return own
 }
 
-// withSegment calls f with a packer for groups of a tree, of one stretch, while its values are on
+// withSegment calls f with a packer for groups of a tree, of one segment, while its values are on
 // the device.
 func (r *Rows) withSegment(t *placed, groups []int, f func(p *packer)) {
 	a := device.NewScope(r.Mem)

@@ -61,6 +61,7 @@ type arrivals struct {
 	list       []*arrival     // as they come
 	of         map[model.TensorID]*arrival
 	pieces     map[int][]chan struct{} // by group, for who hashes
+	spoiled    *device.Error           // of a machine that chunks were copied from before they were written there
 	left       []*device.Tensor        // of failed arrivals, which others may be reading
 }
 
@@ -264,7 +265,10 @@ var errNotSent = errors.New("a piece of a tensor was not sent")
 
 // arrived gives tensors to the machine when its queues have all of them, or none of them.
 func (a *arrivals) arrived(whole []*arrival) {
-	err := errors.Join(a.up.Sync(), a.across.Sync())
+	err := errors.Join(quiesce(a.up), quiesce(a.across))
+	if err == nil {
+		err = a.sourcesHeld(whole)
+	}
 	for _, x := range whole {
 		if err != nil || x.failed.Load() {
 			x.failed.Store(true)
@@ -275,6 +279,44 @@ func (a *arrivals) arrived(whole []*arrival) {
 			continue
 		}
 		a.b.Context.Arrived(x.values, x.bytes(), x.tensor)
+	}
+}
+
+// sourcesHeld asks the machines that chunks were copied from whether these had been written there: a machine that fails
+// may leave its uploads undone, and what was copied is not the tensor. Then it uploads the chunks, and notes that what was
+// made of them is spoiled.
+func (a *arrivals) sourcesHeld(whole []*arrival) error {
+	errs := map[*arrivals]error{}
+	for _, x := range whole {
+		for k := range x.sent {
+			from := x.taker(k).on
+			if from == a || x.sent[k].lost || x.failed.Load() {
+				continue
+			}
+			if _, asked := errs[from]; !asked {
+				errs[from] = quiesce(from.up)
+			}
+			if errs[from] == nil {
+				continue
+			}
+			a.spoiled = &device.Error{On: from.b.Context, Err: errs[from]}
+			if err := x.upload(a.across, k); err != nil {
+				return err
+			}
+		}
+	}
+	if a.spoiled == nil {
+		return nil
+	}
+	return quiesce(a.across)
+}
+
+// check gives up if a machine may have hashed what another one had not written. Everything has come (end).
+func (s *shipments) check() {
+	for _, a := range s.all {
+		if a.spoiled != nil {
+			device.Check(a.spoiled)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *Run) ranOn(step int) *part {
 }
 
 // makeKeys makes the keys of a step that are not kept again, through a queue of the part's
-// machine, with the memory of its stretch if the run does not keep all values.
+// machine, with the memory of its segment if the run does not keep all values.
 func (r *Run) makeKeys(dev kernels.Device, p *part, step int, again kernels.Ptr) (_ *device.Tensor, err error) {
 	k := p.keys[step]
 	a := device.NewScope(dev)
@@ -146,8 +146,8 @@ func (r *Run) withKeys(p *part, step int, f func(t *device.Tensor) error) error 
 
 // bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
 // made there, or copied from another machine. It returns nil if none can give them. in returns
-// the memory of a stretch.
-func (r *Run) bringKeys(dev kernels.Device, m *device.Context, step int, in func(stretch int) (kernels.Ptr, error)) (t *device.Tensor, err error) {
+// the memory of a segment.
+func (r *Run) bringKeys(dev kernels.Device, m *device.Context, step int, in func(segment int) (kernels.Ptr, error)) (t *device.Tensor, err error) {
 	p := r.ranOn(step)
 	if p == nil {
 		return nil, nil
