@@ -49,7 +49,7 @@ type Machine struct {
 	// of at most together segments are in memory at once. If Segments or its result is nil,
 	// chunks may be proved in any order.
 	Segments func(p *plan.Plan) (of []int, together int)
-	Host      bool // as of the scheduler's device
+	Host     bool // as of the scheduler's device
 }
 
 // Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a

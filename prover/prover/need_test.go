@@ -235,7 +235,7 @@ func TestNeedForward(t *testing.T) {
 	const small = 32 << 10 // records, and what lies between tensors
 	for _, c := range []struct {
 		keys, values bool
-		segments    int
+		segments     int
 	}{{true, true, 0}, {false, true, 0}, {true, false, 0}, {true, false, 1}, {true, false, 2}} {
 		m := cuda.NewMachine(kernels.NewDry(132))
 		m.SetMode(device.Mode{Keys: !c.keys, Values: !c.values, Kept: c.segments})

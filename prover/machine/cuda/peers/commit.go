@@ -41,7 +41,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) 
 	for i, home := range homes {
 		of[i] = slices.Index(numbers, home) + 1
 	}
-	come := shipTo(ctx, &c, machines, of, shipPiece)
+	come := transferTo(ctx, &c, machines, of, transferBytes)
 	made := false
 	defer func() { come.end(!made) }()
 	shares := make([]*device.Scope, len(mates)) // of their memory

@@ -346,7 +346,7 @@ func keptOf(w backend.Witness) *Run {
 	return nil
 }
 
-// Close implements forward.Kept. What is enqueued on lanes that read the values must be
+// Close implements forward.Kept. What is enqueued on streams that read the values must be
 // done.
 func (r *Run) Close() {
 	r.once.Do(func() {

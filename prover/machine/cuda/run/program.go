@@ -52,7 +52,7 @@ type part struct {
 type slot struct {
 	kernels.Integers
 	n       int
-	segment int // that makes it again, if it is not kept
+	segment int // that recomputes it, if it is not kept
 }
 
 // kept says whether the tensor stays in the run's memory.
@@ -64,7 +64,7 @@ type op struct {
 	do func(r *Run) error
 }
 
-// A launch is one of those of a step, which may be made again for its keys.
+// A launch is one of those of a step. It may be repeated for the keys of the step alone.
 type launch func(w *work) error
 
 // work is what a launch works with: a queue, the memory of the run, and room of its own.

@@ -159,7 +159,7 @@ func InOrder(g *model.Graph) bool {
 	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
 }
 
-// recomputed are the values of a segment that have been made again.
+// recomputed are the values of a segment that are on the device once more.
 type recomputed struct {
 	at    kernels.Ptr
 	users int
