@@ -112,7 +112,7 @@ func (d *Set) machines(s Share, warn Log) *prover.Lanes {
 			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return d.taskNeed(g, p, f) },
 			Stays:    g.machine.Stays,
 
-			Stretches: g.machine.Stretches,
+			Segments: g.machine.Segments,
 		})
 	}
 	if g := d.first(); g != nil {

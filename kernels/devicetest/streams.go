@@ -32,6 +32,7 @@ type streams struct {
 
 	mu     sync.Mutex
 	sizes  map[kernels.Ptr]int
+	reads  map[kernels.Ptr]int // copies to other queues that are yet to be done, by the memory that they read
 	live   int
 	ops    int
 	copied int
@@ -42,6 +43,7 @@ type streams struct {
 type queue struct {
 	mu      sync.Mutex
 	pending []pending
+	failed  bool  // the last wait
 	done    int   // operations that are not pending any more
 	err     error // of what was enqueued, until it is told
 }
@@ -62,13 +64,14 @@ func (s *streams) do(f func()) {
 // pending is an operation to be done, or memory to be freed.
 type pending struct {
 	do   func() error
+	drop func() // it will not be done
 	free kernels.Ptr
 }
 
 // NewStreams returns a device of so many bytes on d. fault, if set, is asked before every
 // operation, whose number it is told, from 1 on: its error is the operation's.
 func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) error) *Streams {
-	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, lanes: map[int]*Streams{}}
+	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, reads: map[kernels.Ptr]int{}, lanes: map[int]*Streams{}}
 	first := &Streams{s, &queue{}}
 	s.lanes[0] = first
 	return first
@@ -121,7 +124,10 @@ func (s *Streams) ask(op string) error {
 }
 
 // later enqueues an operation.
-func (s *Streams) later(op string, f func() error) error {
+func (s *Streams) later(op string, f func() error) error { return s.laterOr(op, func() {}, f) }
+
+// laterOr is later of an operation that may be dropped (abandon).
+func (s *Streams) laterOr(op string, drop func(), f func() error) error {
 	if err := s.ask(op); err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func (s *Streams) later(op string, f func() error) error {
 		s.queue.err = nil
 		return err
 	}
-	s.queue.pending = append(s.queue.pending, pending{do: f})
+	s.queue.pending = append(s.queue.pending, pending{do: f, drop: drop})
 	return nil
 }
 
@@ -214,7 +220,9 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 	if err := o.ask("read"); err != nil {
 		return &kernels.SourceError{Err: err}
 	}
-	return s.later("peer copy", func() error {
+	done := o.on.reading(src)
+	err := s.laterOr("peer copy", done, func() error {
+		done()
 		if o.on != s.on {
 			s.on.mu.Lock()
 			s.on.copied += bytes
@@ -222,6 +230,27 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 		}
 		return s.on.device.Copy(dst, src, bytes)
 	})
+	if err != nil {
+		done()
+	}
+	return err
+}
+
+// reading notes that a copy to another queue is to read memory, until done is called.
+func (s *streams) reading(src kernels.Ptr) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p, bytes := range s.sizes {
+		if p <= src && src < p.Offset(bytes, 1) {
+			s.reads[p]++
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.reads[p]--
+			}
+		}
+	}
+	return func() {} // it is another device's
 }
 
 // Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
@@ -232,6 +261,7 @@ func (s *Streams) Drain() { s.on.do(s.drain) }
 func (s *Streams) drain() {
 	s.on.mu.Lock()
 	defer s.on.mu.Unlock()
+	clear(s.on.reads)
 	for _, l := range s.on.lanes {
 		l.queue.mu.Lock()
 		for _, op := range l.queue.pending {
@@ -241,6 +271,20 @@ func (s *Streams) drain() {
 		l.queue.pending, l.queue.err = nil, nil
 		l.queue.mu.Unlock()
 	}
+}
+
+// abandon drops what a queue has yet to do, but for what is to be freed: a device on which two waits fail, one after the
+// other, does nothing any more.
+func (s *Streams) abandon() {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.pending = slices.DeleteFunc(s.queue.pending, func(p pending) bool {
+		if p.free == 0 {
+			s.queue.done++
+			p.drop()
+		}
+		return p.free == 0
+	})
 }
 
 // Name is described at kernels.Device, as the others are.
@@ -272,16 +316,25 @@ func (s *Streams) Free(p kernels.Ptr) {
 	if p == 0 {
 		return
 	}
-	s.on.mu.Lock()
-	if _, ok := s.on.sizes[p]; !ok {
-		panic(fmt.Sprintf("devicetest: memory at %#x is freed twice, or is another device's", p))
-	}
-	s.on.live -= s.on.sizes[p]
-	delete(s.on.sizes, p)
-	s.on.mu.Unlock()
+	s.on.forget(p)
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	s.queue.pending = append(s.queue.pending, pending{free: p})
+}
+
+// forget counts memory that is freed. It panics if that is a mistake.
+func (s *streams) forget(p kernels.Ptr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes, ok := s.sizes[p]
+	if !ok {
+		panic(fmt.Sprintf("devicetest: memory at %#x is freed twice, or is another device's", p))
+	}
+	if s.reads[p] > 0 {
+		panic(fmt.Sprintf("devicetest: memory at %#x is freed before a copy to another queue has read it", p))
+	}
+	s.live -= bytes
+	delete(s.sizes, p)
 }
 
 // Upload copies src at once, to dst later.
@@ -319,7 +372,15 @@ func (s *Streams) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) err
 
 // Sync waits for the queue.
 func (s *Streams) Sync() error {
-	if err := s.ask("sync"); err != nil {
+	err := s.ask("sync")
+	s.queue.mu.Lock()
+	lost := err != nil && s.queue.failed
+	s.queue.failed = err != nil
+	s.queue.mu.Unlock()
+	if lost {
+		s.on.do(s.abandon)
+	}
+	if err != nil {
 		return err
 	}
 	return s.wait()

@@ -67,7 +67,7 @@ type rig struct {
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
 	again      bool                         // nor values
-	ahead      bool                         // but those of the next stretch, too
+	ahead      bool                         // but those of the next segment, too
 	warn       func(error)                  // is told of what the processor does for a device, if set
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
@@ -104,7 +104,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
-		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Stretches: m.Stretches, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Segments: m.Segments, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			team := &peers.Group{}
 			for _, x := range machines {
 				if x != m {
@@ -422,7 +422,7 @@ func TestTrackMemory(t *testing.T) {
 // closeBytes is what an estimate may be off by in a test beside a part of it.
 const closeBytes = 16 << 10
 
-// TestValuesAgain: the CPU's bytes where values of the circuit are made again by its stretches,
+// TestValuesAgain: the CPU's bytes where values of the circuit are made again by its segments,
 // for commitments whose rows are shorter than the table's and others; what a run keeps is less.
 func TestValuesAgain(t *testing.T) {
 	t.Parallel()
@@ -440,7 +440,7 @@ func TestValuesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := make([]int64, 4)
-		for try, again := range []bool{false, true, true, true} { // then one stretch ahead, then with some that keep theirs
+		for try, again := range []bool{false, true, true, true} { // then one segment ahead, then with some that keep theirs
 			if try < 3 && b == all && !*full { // the host takes long, and the last one has every kind of step as well
 				continue
 			}
@@ -468,8 +468,8 @@ func TestValuesAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if of, together := machines[0].Stretches(p); again && (slices.Max(of) < 1 || together != min(try, 2)) {
-				t.Errorf("circuit %d: stretches %v, %d together", i, of, together)
+			if of, together := machines[0].Segments(p); again && (slices.Max(of) < 1 || together != min(try, 2)) {
+				t.Errorf("circuit %d: segments %v, %d together", i, of, together)
 			}
 			on.Close()
 			closeAll()
@@ -482,7 +482,7 @@ func TestValuesAgain(t *testing.T) {
 			continue
 		}
 		if kept[1] >= kept[0] || kept[3] <= kept[2] {
-			t.Errorf("circuit %d: a run keeps %d bytes, %d where values are made again, and %d where two stretches keep theirs", i, kept[0], kept[1], kept[3])
+			t.Errorf("circuit %d: a run keeps %d bytes, %d where values are made again, and %d where two segments keep theirs", i, kept[0], kept[1], kept[3])
 		}
 	}
 }

@@ -44,12 +44,12 @@ type Machine struct {
 	// those that are pinned for the whole proof. Nil stands for 0.
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
-	// Stretches returns for every chunk of a plan the number of its recompute segment. Chunks of
+	// Segments returns for every chunk of a plan the number of its recompute segment. Chunks of
 	// one segment share recomputed values, and are proved before those of the next; the values
-	// of at most together segments are in memory at once. If Stretches or its result is nil,
+	// of at most together segments are in memory at once. If Segments or its result is nil,
 	// chunks may be proved in any order.
-	Stretches func(p *plan.Plan) (of []int, together int)
-	Host      bool // as of the scheduler's device
+	Segments func(p *plan.Plan) (of []int, together int)
+	Host     bool // as of the scheduler's device
 }
 
 // Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a
@@ -143,10 +143,10 @@ type forked struct {
 func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	stretches, together := r.lanes.stretches(r.plan)
+	segments, together := r.lanes.segments(r.plan)
 	tasks := make([][]schedule.Task, 1)
-	if len(stretches) > 0 {
-		tasks = make([][]schedule.Task, slices.Max(stretches)+1)
+	if len(segments) > 0 {
+		tasks = make([][]schedule.Task, slices.Max(segments)+1)
 	}
 	var mu sync.Mutex // of the progress
 	done := 0
@@ -178,18 +178,18 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 			return r.step(PhaseChunks, done, len(forks))
 		}
 		in := len(tasks) - 1 // that of the outputs
-		if c := forks[i].Chunk; c >= 0 && len(stretches) > 0 {
-			in = stretches[c]
+		if c := forks[i].Chunk; c >= 0 && len(segments) > 0 {
+			in = segments[c]
 		}
 		tasks[in] = append(tasks[in], task)
 	}
 	return results, r.lanes.inTurn(r.ctx, tasks, together)
 }
 
-// stretches returns the recompute segments of the machine that commits. It has them only if it
+// segments returns the recompute segments of the machine that commits. It has them only if it
 // is the only GPU.
-func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
-	if of := l.Machines[l.First].Stretches; of != nil {
+func (l *Lanes) segments(p *plan.Plan) (of []int, together int) {
+	if of := l.Machines[l.First].Segments; of != nil {
 		return of(p)
 	}
 	return nil, 0

@@ -235,10 +235,10 @@ func TestNeedForward(t *testing.T) {
 	const small = 32 << 10 // records, and what lies between tensors
 	for _, c := range []struct {
 		keys, values bool
-		stretches    int
+		segments     int
 	}{{true, true, 0}, {false, true, 0}, {true, false, 0}, {true, false, 1}, {true, false, 2}} {
 		m := cuda.NewMachine(kernels.NewDry(132))
-		m.SetMode(device.Mode{Keys: !c.keys, Values: !c.values, Kept: c.stretches})
+		m.SetMode(device.Mode{Keys: !c.keys, Values: !c.values, Kept: c.segments})
 		need := m.Need(p)
 		run, err := m.Run(t.Context(), &b.g, b.w, inputs)
 		if err != nil {
@@ -261,7 +261,7 @@ func TestNeedForward(t *testing.T) {
 	}
 }
 
-// TestSettleAhead: values of two stretches are there at a time if there is room, else of one.
+// TestSettleAhead: values of two segments are there at a time if there is room, else of one.
 func TestSettleAhead(t *testing.T) {
 	b := layered(24, 512, 32, true)
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
@@ -277,7 +277,7 @@ func TestSettleAhead(t *testing.T) {
 	kept, one := in(device.Mode{Rows: true, Keys: true}), in(device.Mode{Rows: true, Keys: true, Values: true})
 	two := in(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	if one.Witness >= two.Witness || two.Witness >= kept.Witness {
-		t.Fatalf("of one stretch %d bytes are kept, of two %d, of all %d", one.Witness, two.Witness, kept.Witness)
+		t.Fatalf("of one segment %d bytes are kept, of two %d, of all %d", one.Witness, two.Witness, kept.Witness)
 	}
 	for _, c := range []struct {
 		room     int64
@@ -288,7 +288,7 @@ func TestSettleAhead(t *testing.T) {
 		if c.want == nil && (got.Witness < one.Witness || got.Peak() > c.room) || c.want != nil && got != *c.want {
 			t.Errorf("with room for %d: %+v, of one segment %+v, of two %+v", c.room, got, one, two)
 		}
-		if _, together := m.Stretches(p); together != c.together {
+		if _, together := m.Segments(p); together != c.together {
 			t.Errorf("with room for %d: %d together, want %d", c.room, together, c.together)
 		}
 		if want := []string{"rows", "keys", "values"}; !slices.Equal(m.Mode().Recomputed(), want) {
@@ -300,9 +300,9 @@ func TestSettleAhead(t *testing.T) {
 	}
 }
 
-// TestSettleStretches: where values are made again, as many stretches keep theirs as there is room
+// TestSettleSegments: where values are made again, as many segments keep theirs as there is room
 // for beside so many chunks at once, and the estimate says what that takes.
-func TestSettleStretches(t *testing.T) {
+func TestSettleSegments(t *testing.T) {
 	b := layered(24, 512, 32, true)
 	wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())

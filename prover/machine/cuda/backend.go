@@ -33,7 +33,7 @@ func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	return (&run.Forward{Homes: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
 }
 
-// Backend runs on a device. It is for one goroutine at a time; others use lanes of it.
+// Backend runs on a device. It is for one goroutine at a time; others use its lanes, one for each stream.
 // What this package does not do is done by the CPU.
 type Backend struct {
 	*sums.Passes

@@ -189,7 +189,7 @@ func (m *Machine) settled(n *Need, how device.Mode, beside int64) *Need {
 	return n
 }
 
-// lanesBesideKept is how many chunks have room at once beside the stretches that are kept. More
+// lanesBesideKept is how many chunks have room at once beside the segments that are kept. More
 // would have less of their work to do on the device while others wait for the host, but values to
 // be made again.
 const lanesBesideKept = 4
@@ -217,10 +217,10 @@ func fixedNeed(g *model.Graph) int64 {
 	return n
 }
 
-// Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
-// proved while the values of its stretch are there, as those of so many that follow each other
+// Segments returns the segments of a plan's chunks, nil if all values are kept: a chunk is
+// proved while the values of its segment are there, as those of so many that follow each other
 // may be together.
-func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
+func (m *Machine) Segments(p *plan.Plan) (of []int, together int) {
 	how := m.Mode()
 	if !how.Values || !run.InOrder(p.Graph) {
 		return nil, 0

@@ -90,7 +90,7 @@ func (m *Context) FreeBytes() int {
 	return int(n)
 }
 
-// Drain waits for all that was enqueued on a lane.
+// Drain waits for all that was enqueued on a stream.
 func (m *Context) Drain(lane int) error {
 	dev, err := kernels.LaneOf(m.Dev, lane)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *Context) Drain(lane int) error {
 	return dev.Sync()
 }
 
-// NewTensor uploads values through the queue of a lane for all of them.
+// NewTensor uploads values through one stream, for all streams to read.
 func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
 	t, err := NewTensor(dev, values)
 	if err != nil || m.Streams == 1 && dev == kernels.Device(m.Dev) {
@@ -133,7 +133,7 @@ func (m *Context) Resident(values ints.Ints) (*Tensor, error) {
 	return m.ResidentOn(m.Dev, values, nil)
 }
 
-// ResidentOn is Resident through the queue of a lane, from another machine if one of these
+// ResidentOn is Resident through a stream, with a copy from another device if one of the peers
 // has the tensor.
 func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
 	if t := m.Known(values); t != nil { // of which the width need not be found
@@ -163,9 +163,9 @@ func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Cont
 	return t, err
 }
 
-// Reserve makes room for so many bytes of a fixed tensor among those that may be here, until it has
-// arrived, or is on its way already: then over is closed when that is over. Where there is no room
-// the error wraps kernels.ErrMemory.
+// Reserve reserves size bytes for a fixed tensor that is about to be uploaded, until Arrived. If an upload of it is in
+// flight, nothing is reserved, and over is closed when that ends. Where there is no room the error wraps
+// kernels.ErrMemory.
 func (m *Context) Reserve(values ints.Ints, size int) (over chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,7 +265,7 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 	return nil, nil
 }
 
-// EnsureResident says whether a fixed tensor is, or can be made, resident.
+// EnsureResident uploads a fixed tensor, unless it is on the device, and says whether there was room.
 func (m *Context) EnsureResident(values ints.Ints, peers []*Context) bool {
 	_, err := m.ResidentOn(m.Dev, values, peers)
 	if err != nil && !errors.Is(err, kernels.ErrMemory) {
@@ -356,7 +356,7 @@ const smallPair = 1 << 13
 // instances, or what is left of thirty.
 const MailboxWords = 1 << 15
 
-// TakeBox returns a mailbox of a lane that is not in use.
+// TakeBox returns a mailbox of a stream that is not in use.
 func (m *Context) TakeBox(lane kernels.Device) (kernels.Mailbox, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ type Traffic struct {
 	Live, Peak           int64 // allocated: now, at most
 }
 
-// counters are those of a device, for all of its lanes.
+// counters are those of a device, for all of its streams.
 type counters struct {
 	up, down, copied atomic.Int64
 
@@ -21,7 +21,7 @@ type counters struct {
 	lanes map[int]*Counted // under the ledger's lock
 }
 
-// Counted is a lane of a device that counts.
+// Counted is a stream of a device. It counts what it is used for.
 type Counted struct {
 	kernels.Device
 	*counters

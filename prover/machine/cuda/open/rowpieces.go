@@ -10,7 +10,7 @@ import (
 
 // Rows of an opening that are not in their tensors as they are, packed as bytes for each of its
 // passes, some at a time, where there is no room for all of them beside the tensors
-// (Machine.PackInPieces). Passes go by places of long rows: all rows at some places, which are
+// (device.Mode). Passes go by places of long rows: all rows at some places, which are
 // all that the products with claims there and the fold to there take, are packed, read and
 // dropped.
 
@@ -38,7 +38,7 @@ func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift
 }
 
 // each calls f with the rows on the device, some at a time: by places of long rows of n rows
-// (byPieces), then, with more, what stretches have whose values are made again. These may have
+// (byPieces), then, with more, the rows of segments whose values are recomputed. These may have
 // parts of one row each: it is the sum of what the calls are given.
 func (r *Rows) each(n int, f func(from, to int, more bool)) {
 	all := r.At
@@ -84,7 +84,7 @@ func (t *placed) numbersOf(groups []int) []uint64 {
 	return own
 }
 
-// withSegment calls f with a packer for groups of a tree, of one stretch, while its values are on
+// withSegment calls f with a packer for groups of a tree, of one segment, while its values are on
 // the device.
 func (r *Rows) withSegment(t *placed, groups []int, f func(p *packer)) {
 	a := device.NewScope(r.Mem)

@@ -31,7 +31,7 @@ type Rows struct {
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
 	*packer
-	segments [][]int // groups of stretches whose values are made again, one after the other; nil if all are kept
+	segments [][]int // groups of each segment whose values are recomputed; nil if all are kept
 	shift    int     // see whir.Layout
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here

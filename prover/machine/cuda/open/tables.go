@@ -44,7 +44,7 @@ func (t *Tables) Bind(r field.QM31) {
 	t.r = []field.QM31{r}
 }
 
-// Bound binds what is to be bound.
+// Bound applies the pending challenge to both tables.
 func (t *Tables) Bound() {
 	if len(t.r) > 0 {
 		device.Check(kernels.PairEnd(t.Mem, t.F, t.Q, t.N, t.r[0]))

@@ -20,32 +20,32 @@ import (
 // for no more of a tensor than it reads, and each piece goes up to one machine, from which the others
 // that want the tensor copy it, so that all buses are in use.
 
-// shipments are the tensors on their way to a team.
-type shipments struct {
+// transfers are the tensors on their way to a team.
+type transfers struct {
 	cancel context.CancelFunc
 	all    []*arrivals // by machine
 	ended  sync.WaitGroup
 }
 
-// shipment is a tensor on its way to the machines that want it.
-type shipment struct {
+// transfer is a tensor on its way to the machines that want it.
+type transfer struct {
 	values  ints.Ints
 	width   int
 	entries int        // of a piece, but for the last
 	number  int        // of all, in the order in which groups read them; it says who takes the first piece
 	to      []*arrival // by machine that wants it
-	sent    []sentPiece
+	sent    []sentChunk
 }
 
-// sentPiece is a piece that one machine takes.
-type sentPiece struct {
+// sentChunk is a piece that one machine takes.
+type sentChunk struct {
 	done chan struct{} // closed when its upload is enqueued, or will not be
 	lost bool          // it will not be
 }
 
 // arrival is a tensor on its way to one machine.
 type arrival struct {
-	*shipment
+	*transfer
 	on     *arrivals
 	tensor *device.Tensor
 	room   chan struct{}   // closed when there is memory, or none can be had
@@ -61,17 +61,18 @@ type arrivals struct {
 	list       []*arrival     // as they come
 	of         map[model.TensorID]*arrival
 	pieces     map[int][]chan struct{} // by group, for who hashes
+	spoiled    *device.Error           // of a machine that chunks were copied from before they were written there
 	left       []*device.Tensor        // of failed arrivals, which others may be reading
 }
 
-// shipPiece is how many bytes of a tensor come at a time.
-const shipPiece = 64 << 20
+// transferBytes is how many bytes of a tensor come at a time.
+const transferBytes = 64 << 20
 
-// shipTo has the fixed tensors come that the groups of a commitment read and that none of the
+// transferTo has the fixed tensors come that the groups of a commitment read and that none of the
 // machines has, in pieces of so many bytes. Those are given by backends, and the groups by the number
 // of the backend. What cannot come this way is left to who wants it. The caller ends it.
-func shipTo(ctx context.Context, c *backend.Commitment, machines []*run.Stream, of []int, piece int) *shipments {
-	s := &shipments{}
+func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stream, of []int, piece int) *transfers {
+	s := &transfers{}
 	ctx, s.cancel = context.WithCancel(ctx)
 	for _, b := range machines {
 		s.all = append(s.all, newArrivals(b))
@@ -104,8 +105,8 @@ func newArrivals(b *run.Stream) *arrivals {
 }
 
 // list lists what comes, in pieces of so many bytes.
-func (s *shipments) list(c *backend.Commitment, of []int, piece int) {
-	on := map[model.TensorID]*shipment{} // nil where some machine has the tensor
+func (s *transfers) list(c *backend.Commitment, of []int, piece int) {
+	on := map[model.TensorID]*transfer{} // nil where some machine has the tensor
 	count := 0
 	for i := range c.Groups {
 		a := s.all[of[i]]
@@ -114,8 +115,8 @@ func (s *shipments) list(c *backend.Commitment, of []int, piece int) {
 			if !listed {
 				if values := a.b.Witness.Fixed(id); !s.somewhere(values) {
 					w := device.Width(values)
-					x = &shipment{values: values, width: w, entries: max(1, piece/w), number: count}
-					x.sent = make([]sentPiece, (values.Len()+x.entries-1)/x.entries)
+					x = &transfer{values: values, width: w, entries: max(1, piece/w), number: count}
+					x.sent = make([]sentChunk, (values.Len()+x.entries-1)/x.entries)
 					for k := range x.sent {
 						x.sent[k].done = make(chan struct{})
 					}
@@ -137,7 +138,7 @@ func (s *shipments) list(c *backend.Commitment, of []int, piece int) {
 }
 
 // somewhere says whether one of the machines has a tensor.
-func (s *shipments) somewhere(values ints.Ints) bool {
+func (s *transfers) somewhere(values ints.Ints) bool {
 	for _, a := range s.all {
 		if a.b.Context.Known(values) != nil {
 			return true
@@ -147,8 +148,8 @@ func (s *shipments) somewhere(values ints.Ints) bool {
 }
 
 // add has a tensor come to the machine too.
-func (a *arrivals) add(id model.TensorID, s *shipment) {
-	x := &arrival{shipment: s, on: a, tensor: &device.Tensor{Len: s.values.Len(), Width: s.width}, room: make(chan struct{}), taken: make(chan struct{})}
+func (a *arrivals) add(id model.TensorID, s *transfer) {
+	x := &arrival{transfer: s, on: a, tensor: &device.Tensor{Len: s.values.Len(), Width: s.width}, room: make(chan struct{}), taken: make(chan struct{})}
 	for range s.sent {
 		x.there = append(x.there, make(chan struct{}))
 	}
@@ -157,10 +158,10 @@ func (a *arrivals) add(id model.TensorID, s *shipment) {
 }
 
 // bytes returns the size of the tensor on a device.
-func (s *shipment) bytes() int { return s.values.Len() * s.width }
+func (s *transfer) bytes() int { return s.values.Len() * s.width }
 
-// taker returns the arrival that takes a piece.
-func (s *shipment) taker(piece int) *arrival { return s.to[(s.number+piece)%len(s.to)] }
+// owner returns the arrival that takes a piece.
+func (s *transfer) owner(piece int) *arrival { return s.to[(s.number+piece)%len(s.to)] }
 
 // upload uploads a piece through a queue of its machine.
 func (x *arrival) upload(dev kernels.Device, piece int) error {
@@ -169,9 +170,8 @@ func (x *arrival) upload(dev kernels.Device, piece int) error {
 	return device.UploadAs(dev, x.tensor.Ptr.Offset(from, x.width), x.values.Slice(from, to), x.width)
 }
 
-// What is waited for, so that nothing waits for itself: room for a tensor comes after this machine has
-// taken its pieces of some tensor before; these come after the room for theirs; and what is received
-// comes after the room and what machines take. So no machine that takes pieces waits for another one.
+// Deadlock freedom: the allocation of tensor i waits until this machine has sent its pieces of tensor i−2; sending them
+// waits for the allocation alone; receiving waits for allocations and senders. No sender waits for another machine.
 
 // makeRoom makes room for some tensors ahead, which takes the driver as long as a part of the transfer.
 func (a *arrivals) makeRoom() {
@@ -193,7 +193,7 @@ func (a *arrivals) send(ctx context.Context) {
 	for _, x := range a.list {
 		<-x.room
 		for k := range x.sent {
-			if x.taker(k) == x {
+			if x.owner(k) == x {
 				ok := ctx.Err() == nil && !x.failed.Load()
 				x.sent[k].lost = !ok || x.upload(a.up, k) != nil
 				close(x.sent[k].done)
@@ -217,21 +217,21 @@ func (a *arrivals) receive(ctx context.Context) {
 			close(x.there[k])
 		}
 		whole, bytes = append(whole, x), bytes+x.bytes()
-		if bytes >= shipTogether || i+1 == len(a.list) {
+		if bytes >= deliverTogether || i+1 == len(a.list) {
 			a.arrived(whole)
 			whole, bytes = nil, 0
 		}
 	}
 }
 
-// shipTogether is how many bytes of tensors are given to a machine at a time.
-const shipTogether = 1 << 28
+// deliverTogether is how many bytes of tensors are given to a machine at a time.
+const deliverTogether = 1 << 28
 
 // fetch has a piece enqueued on one of the machine's queues.
 func (x *arrival) fetch(ctx context.Context, piece int) error {
 	sent := &x.sent[piece]
 	<-sent.done
-	a, from := x.on, x.taker(piece)
+	a, from := x.on, x.owner(piece)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -242,7 +242,7 @@ func (x *arrival) fetch(ctx context.Context, piece int) error {
 	case from == x:
 		return nil
 	}
-	if piece == 0 || x.taker(piece-1) == x { // the memory is the other queue's
+	if piece == 0 || x.owner(piece-1) == x { // the memory is the other queue's
 		if err := kernels.After(a.across, a.up); err != nil {
 			return err
 		}
@@ -264,7 +264,10 @@ var errNotSent = errors.New("a piece of a tensor was not sent")
 
 // arrived gives tensors to the machine when its queues have all of them, or none of them.
 func (a *arrivals) arrived(whole []*arrival) {
-	err := errors.Join(a.up.Sync(), a.across.Sync())
+	err := errors.Join(quiesce(a.up), quiesce(a.across))
+	if err == nil {
+		err = a.sourcesHeld(whole)
+	}
 	for _, x := range whole {
 		if err != nil || x.failed.Load() {
 			x.failed.Store(true)
@@ -278,8 +281,46 @@ func (a *arrivals) arrived(whole []*arrival) {
 	}
 }
 
+// sourcesHeld asks the machines that chunks were copied from whether these had been written there: a machine that fails
+// may leave its uploads undone, and what was copied is not the tensor. Then it uploads the chunks, and notes that what was
+// made of them is spoiled.
+func (a *arrivals) sourcesHeld(whole []*arrival) error {
+	errs := map[*arrivals]error{}
+	for _, x := range whole {
+		for k := range x.sent {
+			from := x.owner(k).on
+			if from == a || x.sent[k].lost || x.failed.Load() {
+				continue
+			}
+			if _, asked := errs[from]; !asked {
+				errs[from] = quiesce(from.up)
+			}
+			if errs[from] == nil {
+				continue
+			}
+			a.spoiled = &device.Error{On: from.b.Context, Err: errs[from]}
+			if err := x.upload(a.across, k); err != nil {
+				return err
+			}
+		}
+	}
+	if a.spoiled == nil {
+		return nil
+	}
+	return quiesce(a.across)
+}
+
+// check gives up if a machine may have hashed what another one had not written. Everything has come (end).
+func (s *transfers) check() {
+	for _, a := range s.all {
+		if a.spoiled != nil {
+			device.Check(a.spoiled)
+		}
+	}
+}
+
 // end waits until all has come, or gives up what has not.
-func (s *shipments) end(give bool) {
+func (s *transfers) end(give bool) {
 	if give {
 		s.cancel()
 	}

@@ -113,7 +113,7 @@ func TestArrivals(t *testing.T) {
 			of[i] = i % x.machines
 		}
 		healthy := func(i int) bool { return x.fault == nil && x.limit == 0 || i < x.machines-1 }
-		s := shipTo(t.Context(), c, machines, of, x.piece)
+		s := transferTo(t.Context(), c, machines, of, x.piece)
 		for group, i := range of {
 			a := s.all[i]
 			if !healthy(i) {
@@ -152,7 +152,7 @@ func TestArrivals(t *testing.T) {
 		if x.fault == nil && x.limit == 0 && uploaded != all {
 			t.Errorf("%d: %d bytes of %d went up", number, uploaded, all)
 		}
-		if s := shipTo(t.Context(), c, machines[:1], make([]int, len(of)), x.piece); x.machines == 1 && len(s.all[0].list) > 0 {
+		if s := transferTo(t.Context(), c, machines[:1], make([]int, len(of)), x.piece); x.machines == 1 && len(s.all[0].list) > 0 {
 			t.Errorf("%d: what is there comes again", number)
 		} else {
 			s.end(false)
@@ -171,14 +171,14 @@ func TestArrivals(t *testing.T) {
 	b := run.NewStream(m, fixed.Graph, fixed)
 	one := *c
 	one.Groups, one.Parts = c.Groups[:1], c.Parts[:1]
-	s := shipTo(t.Context(), &one, []*run.Stream{b}, []int{0}, 40)
+	s := transferTo(t.Context(), &one, []*run.Stream{b}, []int{0}, 40)
 	s.end(false)
 	direct := run.NewStream(device.New(struct{ kernels.Device }{d}), fixed.Graph, fixed) // which hides what lanes there are
-	s2 := shipTo(t.Context(), c, []*run.Stream{direct}, make([]int, len(c.Groups)), 40)
+	s2 := transferTo(t.Context(), c, []*run.Stream{direct}, make([]int, len(c.Groups)), 40)
 	s2.end(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s3 := shipTo(ctx, c, []*run.Stream{b}, make([]int, len(c.Groups)), 40)
+	s3 := transferTo(ctx, c, []*run.Stream{b}, make([]int, len(c.Groups)), 40)
 	s3.all[0].Wait(c, 0)
 	s3.end(true)
 	if n := len(s.all[0].list) + len(s2.all[0].list) + m.Reserved(); n > 0 {
@@ -230,7 +230,7 @@ func TestManyArrivals(t *testing.T) {
 			for i := range of {
 				of[i] = rng.IntN(count)
 			}
-			s := shipTo(t.Context(), c, machines, of, 64)
+			s := transferTo(t.Context(), c, machines, of, 64)
 			var all sync.WaitGroup
 			for i, a := range s.all {
 				all.Go(func() {

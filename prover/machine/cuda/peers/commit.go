@@ -44,7 +44,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) 
 	for i, home := range homes {
 		of[i] = slices.Index(numbers, home) + 1
 	}
-	come := shipTo(ctx, &c, machines, of, shipPiece)
+	come := transferTo(ctx, &c, machines, of, transferBytes)
 	made := false
 	defer func() { come.end(!made) }()
 	shares := make([]*device.Scope, len(mates)) // of their memory
@@ -54,7 +54,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) 
 	defer func() {
 		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
 			for _, x := range machines {
-				_ = x.Dev.Sync()
+				_ = quiesce(x.Dev)
 			}
 		}
 		for _, s := range shares {
@@ -72,6 +72,8 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) 
 		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, mates, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
 		made = true
 		t.absorb(ctx, leaves)
+		come.end(false)
+		come.check()
 	})), nil
 }
 

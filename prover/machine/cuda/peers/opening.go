@@ -52,7 +52,7 @@ type prepared struct {
 }
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
-// whose values are made again, wait for the claims.
+// whose values are recomputed, wait for the claims.
 func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	if how := b.s.Context.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return

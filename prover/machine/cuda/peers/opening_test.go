@@ -31,7 +31,7 @@ func TestPrepare(t *testing.T) {
 		"bound":          {1 << 16, 0, 1000 + int(packed) - 1, 1000, device.Mode{}, false},
 		"within":         {1 << 16, 0, 1000 + int(packed), 1000, device.Mode{}, true},
 		"in pieces":      {1 << 16, 0, 0, 1000, device.Mode{Rows: true}, false},
-		"stretches":      {1 << 16, 0, 0, 1000, device.Mode{Keys: true, Values: true}, false},
+		"segments":       {1 << 16, 0, 0, 1000, device.Mode{Keys: true, Values: true}, false},
 	} {
 		m := device.New(devicetest.NewStreams(d, c.memory, nil))
 		m.SetMode(c.how)

@@ -122,9 +122,9 @@ func (r *sharedRows) release() {
 	if len(r.others) == 0 {
 		return
 	}
-	_ = r.Stream.Dev.Sync() // nothing reads there any more; an error is told by the next pass
+	_ = quiesce(r.Stream.Dev) // the next operation tells an error
 	for _, x := range r.others {
-		_ = x.Stream.Dev.Sync() // nor there
+		_ = quiesce(x.Stream.Dev)
 	}
 	for _, x := range r.others {
 		x.Mem.Close()

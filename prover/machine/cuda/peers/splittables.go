@@ -11,7 +11,7 @@ import (
 )
 
 // splitTables are tables of which each machine has the places that are its own (shares), for as many
-// rounds as bind variables that are before those that say whose a place is. Then each has one stretch
+// rounds as bind variables that are before those that say whose a place is. Then each has one segment
 // of the tables, and the first one takes all.
 type splitTables struct {
 	r     *sharedRows

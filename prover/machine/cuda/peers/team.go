@@ -76,6 +76,10 @@ func (b *Leader) drop(failed *device.Error) bool {
 		return false
 	}
 	b.group.Others = slices.Delete(slices.Clone(b.group.Others), i, i+1)
+	b.s.Forget(failed.On)
+	for _, x := range b.others {
+		x.Forget(failed.On)
+	}
 	if !errors.Is(failed, kernels.ErrMemory) && b.group.Lost != nil {
 		b.group.Lost(failed)
 	}
@@ -135,6 +139,17 @@ func together(ctx context.Context, own func(), others []*run.Stream, other func(
 		}
 		device.Check(err)
 	}
+}
+
+// quiesce waits until a stream has done what it was told, so that memory that it reads on other machines may be freed, and
+// returns the error of that. The first wait may end at once with an error of earlier work, while copies that were enqueued
+// are still to come: then it waits once more. A device on which that fails too is lost, and does nothing any more.
+func quiesce(d kernels.Device) error {
+	err := d.Sync()
+	if err != nil {
+		_ = d.Sync()
+	}
+	return err
 }
 
 // behind has what is enqueued on dev from now on done after what another machine has been

@@ -184,7 +184,7 @@ type Run struct {
 // memory is that of a run on one machine.
 type memory struct {
 	small, large, acc kernels.Ptr
-	again             kernels.Ptr // of the stretch in hand, while the circuit is run
+	again             kernels.Ptr // of the segment in hand, while the circuit is run
 	host              []byte      // what small holds, once the run is over
 }
 
@@ -279,7 +279,7 @@ func (r *Run) find(m *device.Context, s func(*part) (slot, bool)) *device.Tensor
 	return r.tensorAt(p, &x, 0)
 }
 
-// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its stretch.
+// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its segment.
 func (r *Run) tensorAt(p *part, x *slot, again kernels.Ptr) *device.Tensor {
 	b := r.bases(p)
 	b.Again = again
@@ -346,7 +346,7 @@ func keptOf(w backend.Witness) *Run {
 	return nil
 }
 
-// Close implements forward.Kept. What is enqueued on lanes that read the values must be
+// Close implements forward.Kept. What is enqueued on streams that read the values must be
 // done.
 func (r *Run) Close() {
 	r.once.Do(func() {

@@ -13,8 +13,8 @@ import (
 )
 
 // Where the keys of look-ups come from. Those that are a tensor, but for a constant, are read
-// there. A run keeps the others where there is room (Machine.KeepKeys); elsewhere the lane
-// that wants them makes them again, from the run's values.
+// there. A run keeps the others unless its mode says that keys are recomputed (device.Mode): then the stream
+// that wants them computes them from the run's values.
 
 // KeyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
 // is one.
@@ -42,7 +42,7 @@ type keyPlace struct {
 	sums  int      // accumulators that they take
 }
 
-// keys notes where the keys of a look-up are, and how they are made again: with its products, in
+// keys notes where the keys of a look-up are, and how they are recomputed: with its products, in
 // room of their own.
 func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
 	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
@@ -87,7 +87,7 @@ func (r *Run) ranOn(step int) *part {
 }
 
 // makeKeys makes the keys of a step that are not kept again, through a queue of the part's
-// machine, with the memory of its stretch if the run does not keep all values.
+// machine, with the memory of its segment if the run does not keep all values.
 func (r *Run) makeKeys(dev kernels.Device, p *part, step int, again kernels.Ptr) (_ *device.Tensor, err error) {
 	k := p.keys[step]
 	a := device.NewScope(dev)
@@ -144,10 +144,10 @@ func (r *Run) withKeys(p *part, step int, f func(t *device.Tensor) error) error 
 	})
 }
 
-// bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
+// bringKeys returns the keys of a step, which are not a tensor, in memory of a stream of m:
 // made there, or copied from another machine. It returns nil if none can give them. in returns
-// the memory of a stretch.
-func (r *Run) bringKeys(dev kernels.Device, m *device.Context, step int, in func(stretch int) (kernels.Ptr, error)) (t *device.Tensor, err error) {
+// the memory of a segment.
+func (r *Run) bringKeys(dev kernels.Device, m *device.Context, step int, in func(segment int) (kernels.Ptr, error)) (t *device.Tensor, err error) {
 	p := r.ranOn(step)
 	if p == nil {
 		return nil, nil
@@ -202,7 +202,7 @@ func (r *Run) Keys(step int) (keys []int32, err error) {
 func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 	counts := make([]int, len(questions))
 	kept, again := map[*part][]int{}, map[int][]int{} // questions, by part and by step
-	var steps []int                                   // that must be made again
+	var steps []int                                   // that must be recomputed
 	rows := map[model.TensorID][]int32{}
 	for i, q := range questions {
 		p := r.ranOn(q.Step)
@@ -350,7 +350,7 @@ type stepKeys struct {
 }
 
 // loadKeys returns the keys of a step. Those that a run has left here are counted as if
-// they were the lane's, so that what it takes does not depend on where they come from.
+// they were the stream's, so that what it takes does not depend on where they come from.
 func (b *Stream) loadKeys(step int) *stepKeys {
 	if b.Run != nil {
 		if t := b.Run.KeptKeys(b.Context, step); t != nil {

@@ -24,7 +24,7 @@ type program struct {
 	users   int // runs that are not closed, under the machine's lock
 
 	segments *segments  // nil where all values are kept
-	again    [][]launch // of a stretch
+	again    [][]launch // of a segment
 }
 
 // part is what a program does, and keeps, on one machine.
@@ -40,7 +40,7 @@ type part struct {
 	// run begins.
 	small, large           int
 	smallZeros, largeZeros int
-	again                  int // the most that a stretch has
+	again                  int // the most that a segment has
 	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
 	keys                   map[int]keyPlace
@@ -52,7 +52,7 @@ type part struct {
 type slot struct {
 	kernels.Integers
 	n       int
-	segment int // that makes it again, if it is not kept
+	segment int // that recomputes it, if it is not kept
 }
 
 // kept says whether the tensor stays in the run's memory.
@@ -64,7 +64,7 @@ type op struct {
 	do func(r *Run) error
 }
 
-// A launch is one of those of a step, which may be made again for its keys.
+// A launch is one of those of a step. It may be repeated for the keys of the step alone.
 type launch func(w *work) error
 
 // work is what a launch works with: a queue, the memory of the run, and room of its own.
@@ -101,7 +101,7 @@ type compiler struct {
 	reads    []read            // of that step
 	sums     int               // the most accumulators of a step
 	segment  int               // that it is in
-	used     int               // memory of the stretch so far
+	used     int               // memory of the segment so far
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
@@ -131,7 +131,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 	}
 	for i := range g.Steps {
 		if c.segments != nil && c.segments.Of[g.Steps[i].Chunk] != c.segment {
-			c.flush() // memory of a stretch is the next one's
+			c.flush() // memory of a segment is the next one's
 			c.segment, c.used = c.segments.Of[g.Steps[i].Chunk], 0
 		}
 		c.step(i)
@@ -193,7 +193,7 @@ func (c *compiler) room(p *part, n, width int) slot {
 
 func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
 
-// value returns a place for a tensor that is computed: in memory of the stretch in hand if nothing
+// value returns a place for a tensor that is computed: in memory of the segment in hand if nothing
 // else wants it.
 func (c *compiler) value(p *part, id model.TensorID, width int) slot {
 	n := model.Size(c.g.Tensors[id].Shape)

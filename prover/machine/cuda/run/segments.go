@@ -10,19 +10,19 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Values of a run that are not kept. Chunks that follow each other are a stretch. What steps of
-// one stretch compute and only it reads is dropped when the run has left the stretch, and made
-// again, all of a stretch at once, when the commitment, a chunk or the opening wants some of it.
+// Values of a run that are not kept. Chunks that follow each other are a segment. What steps of
+// one segment compute and only it reads is dropped when the run has left the segment, and made
+// again, all of a segment at once, when the commitment, a chunk or the opening wants some of it.
 
 // Segments are those of a circuit's chunks, by the circuit alone.
 type segments struct {
 	Of    []int // by chunk, increasing
-	inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
+	inner []int // by tensor: the segment that alone reads and writes it, −1 where it is kept
 	N     int
 	kept  int // the first so many, whose values are kept all the same (keep)
 }
 
-// keep has the first so many stretches keep their values.
+// keep has the first so many segments keep their values.
 func (s *segments) keep(n int) *segments {
 	s.kept = min(n, s.N)
 	for i, k := range s.inner {
@@ -153,29 +153,29 @@ func users(g *model.Graph) (first, last []int) {
 	return first, last
 }
 
-// InOrder says whether a circuit's steps are in the order of their chunks, as stretches want
+// InOrder says whether a circuit's steps are in the order of their chunks, as segments want
 // them.
 func InOrder(g *model.Graph) bool {
 	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
 }
 
-// recomputed are the values of a stretch that have been made again.
+// recomputed are the values of a segment that are on the device once more.
 type recomputed struct {
 	at    kernels.Ptr
 	users int
 }
 
-// enter returns the memory of a stretch in which its values are, and makes them through a queue
+// enter returns the memory of a segment in which its values are, and makes them through a queue
 // of the run's machine, which then has been waited for, if they are not there. They stay until
 // all who have entered have left (leaveStretch), and longer if nothing else takes their place.
-// A stretch that keeps its values has no such memory.
-func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, error) {
-	if r.segments == nil || stretch < r.segments.kept {
+// A segment that keeps its values has no such memory.
+func (r *Run) enter(dev kernels.Device, p *part, segment int) (kernels.Ptr, error) {
+	if r.segments == nil || segment < r.segments.kept {
 		return 0, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s, ok := r.made[stretch]; ok {
+	if s, ok := r.made[segment]; ok {
 		s.users++
 		return s.at, nil
 	}
@@ -199,7 +199,7 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	defer a.Close()
 	w := &work{bases: r.bases(p), again: true}
 	w.bases.Again = at
-	if err := w.do(a, p.sums, r.again[stretch]); err != nil {
+	if err := w.do(a, p.sums, r.again[segment]); err != nil {
 		return 0, err
 	}
 	if err := dev.Sync(); err != nil {
@@ -209,7 +209,7 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	if r.made == nil {
 		r.made = map[int]*recomputed{}
 	}
-	r.made[stretch] = &recomputed{at, 1}
+	r.made[segment] = &recomputed{at, 1}
 	return at, nil
 }
 
@@ -223,19 +223,19 @@ func (r *Run) Recomputed(together int) int64 {
 	return bytes
 }
 
-// leaveSegment says that one who has entered a stretch does not read it any more.
-func (r *Run) leaveSegment(stretch int) {
+// leaveSegment says that one who has entered a segment does not read it any more.
+func (r *Run) leaveSegment(segment int) {
 	if r.segments == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s, ok := r.made[stretch]; ok {
+	if s, ok := r.made[segment]; ok {
 		s.users--
 	}
 }
 
-// dropSegments gives the memory of stretches back that nobody reads, or of all.
+// dropSegments gives the memory of segments back that nobody reads, or of all.
 func (r *Run) dropSegments(all bool) {
 	for k, s := range r.made {
 		if all || s.users == 0 {
@@ -245,13 +245,13 @@ func (r *Run) dropSegments(all bool) {
 	}
 }
 
-// inSegment calls f with the memory of a stretch.
-func (r *Run) inSegment(p *part, stretch int, f func(again kernels.Ptr) error) error {
-	again, err := r.enter(p.m.Dev, p, stretch)
+// inSegment calls f with the memory of a segment.
+func (r *Run) inSegment(p *part, segment int, f func(again kernels.Ptr) error) error {
+	again, err := r.enter(p.m.Dev, p, segment)
 	if err != nil {
 		return err
 	}
-	defer r.leaveSegment(stretch)
+	defer r.leaveSegment(segment)
 	err = f(again)
 	if r.segments != nil {
 		err = errors.Join(err, p.m.Dev.Sync())
@@ -268,7 +268,7 @@ func (r *Run) with(p *part, s *slot, f func(t *device.Tensor) error) error {
 }
 
 // ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
-// is not kept is there until the backend leaves its stretch. It gives up if there is no room for
+// is not kept is there until the backend leaves its segment. It gives up if there is no room for
 // that: the host's values, for which there might be, would be those of a run there.
 func (s *Stream) ofRun(of func(*part) (slot, bool)) *device.Tensor {
 	p := s.Run.part(s.Context)
@@ -287,7 +287,7 @@ func (s *Stream) ofRun(of func(*part) (slot, bool)) *device.Tensor {
 	return s.Run.tensorAt(p, &x, again)
 }
 
-// segment returns the memory of a stretch, which the backend has entered.
+// segment returns the memory of a segment, which the backend has entered.
 func (s *Stream) segment(k int) (kernels.Ptr, error) {
 	if at, ok := s.in[k]; ok {
 		return at, nil
@@ -311,7 +311,7 @@ func (s *Stream) LeaveSegments() {
 	clear(s.in)
 }
 
-// SegmentsOf divides groups of a commitment by the stretches that make their values again, and
+// SegmentsOf divides groups of a commitment by the segments that make their values again, and
 // returns nil if they are kept.
 func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
 	if s.Run == nil || s.Run.segments == nil || s.Run.part(s.Context) == nil {

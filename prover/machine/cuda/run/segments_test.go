@@ -53,32 +53,32 @@ func blocks(n, size int) (g *model.Graph, w model.Weights, inputs [][]int32) {
 	return g, w, [][]int32{v}
 }
 
-// TestStretches: stretches end where little is read beyond, what is read in another one is kept,
-// and what is not is made again whenever it is wanted, in memory of one stretch.
-func TestStretches(t *testing.T) {
+// TestSegments: segments end where little is read beyond, what is read in another one is kept,
+// and what is not is made again whenever it is wanted, in memory of one segment.
+func TestSegments(t *testing.T) {
 	const n, size = 40, 2000
 	g, w, inputs := blocks(n, size)
 	s := NewSegments(g)
 	kept := 0
 	for c := 1; c < g.Chunks; c++ {
 		if s.Of[c] < s.Of[c-1] || s.Of[c] > s.Of[c-1]+1 {
-			t.Fatalf("chunk %d is in stretch %d after %d", c, s.Of[c], s.Of[c-1])
+			t.Fatalf("chunk %d is in segment %d after %d", c, s.Of[c], s.Of[c-1])
 		}
 		if s.Of[c] > s.Of[c-1] && c%3 != 0 {
-			t.Errorf("stretch %d begins within a block, at chunk %d", s.Of[c], c)
+			t.Errorf("segment %d begins within a block, at chunk %d", s.Of[c], c)
 		}
 	}
 	if s.N < leastSegments/2 || s.N > 2*leastSegments {
-		t.Errorf("%d stretches", s.N)
+		t.Errorf("%d segments", s.N)
 	}
 	for i := range g.Tensors {
 		if s.inner[i] < 0 {
 			kept++
 		}
 	}
-	// The input, what one stretch leaves to the next, what the first block leaves, and the output.
+	// The input, what one segment leaves to the next, what the first block leaves, and the output.
 	if kept > 1+s.N+2 {
-		t.Errorf("%d tensors are kept of %d, in %d stretches", kept, len(g.Tensors), s.N)
+		t.Errorf("%d tensors are kept of %d, in %d segments", kept, len(g.Tensors), s.N)
 	}
 	want, err := forward.Run(t.Context(), g, w, inputs)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestStretches(t *testing.T) {
 			t.Errorf("%d bytes are there for tensor %d", more, id)
 		}
 	}
-	// Two lanes in two stretches at once.
+	// Two lanes in two segments at once.
 	on := NewStream(m, g, wit)
 	var lanes []*Stream
 	for k := range 2 {
@@ -126,7 +126,7 @@ func TestStretches(t *testing.T) {
 		}
 	}
 	if len(run.made) != 2 {
-		t.Errorf("values of %d stretches are there", len(run.made))
+		t.Errorf("values of %d segments are there", len(run.made))
 	}
 	for _, b := range lanes {
 		b.Close()
@@ -135,7 +135,7 @@ func TestStretches(t *testing.T) {
 		t.Error(err)
 	}
 	if len(run.made) != 1 {
-		t.Errorf("values of %d stretches are there, and one is wanted", len(run.made))
+		t.Errorf("values of %d segments are there, and one is wanted", len(run.made))
 	}
 	on.Close()
 	wit.Close()

@@ -43,6 +43,20 @@ type value struct {
 	t  *device.Tensor
 }
 
+// others returns the devices that may have fixed tensors.
+func (v *tensorSet) others() []*device.Context {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.peers
+}
+
+// Forget has no fixed tensors copied from a device any more, which has failed.
+func (s *Stream) Forget(m *device.Context) {
+	s.values.mu.Lock()
+	defer s.values.mu.Unlock()
+	s.values.peers = slices.DeleteFunc(slices.Clone(s.values.peers), func(x *device.Context) bool { return x == m })
+}
+
 // NewStream returns the first stream of a device for a witness of g. Fixed tensors may be copied from peers.
 func NewStream(m *device.Context, g *model.Graph, w backend.Witness, peers ...*device.Context) *Stream {
 	return newStream(m, g, w, m.Dev, &tensorSet{peers: slices.Clone(peers), tensors: map[model.TensorID]*value{}}, false)
@@ -90,7 +104,7 @@ func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
 		}
 	}
 	if s.Graph.Tensors[id].Kind == model.Fixed {
-		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.peers)
+		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.others())
 	}
 	return s.bring(id)
 }
