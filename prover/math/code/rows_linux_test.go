@@ -25,4 +25,3 @@ func BenchmarkRows(b *testing.B) {
 		})
 	}
 }
-
