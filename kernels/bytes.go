@@ -230,6 +230,16 @@ func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constan
 	return launchFor(d, k, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
 }
 
+// JoinSegments sets the M31 at out, as many as vectors times targets, each to the sum of the n behind each other at all that
+// belong to it, times the vector's n weights.
+func JoinSegments(d Device, out, all, weights Ptr, vectors, targets, n int) error {
+	k := bytesKernel("join_segments")
+	if err := positive(k, vectors, targets, n); err != nil {
+		return err
+	}
+	return launchFor(d, k, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
+}
+
 // FoldedRows are lists of N addresses of rows of 2^RowVars bytes each, 0 for zeros, with
 // the weight in K of each and a constant in K for each list. N is a multiple of 64.
 type FoldedRows struct {

@@ -281,3 +281,23 @@ func keep[T kernels.Element](b *testing.B, d kernels.Device, s []T) kernels.Ptr 
 	b.Cleanup(func() { d.Free(p) })
 	return p
 }
+
+// TestJoinSegments compares with the definition.
+func TestJoinSegments(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, c := range []struct{ vectors, targets, n int }{{1, 1, 1}, {3, 100, 2}, {5, 7, 8}} {
+		all, weights := vectorM31(rng, c.vectors*c.targets*c.n, 1), vectorM31(rng, c.vectors*c.n, 2)
+		out := alloc[field.M31](t, d, c.vectors*c.targets)
+		must(t, kernels.JoinSegments(d, out, upload(t, d, all), upload(t, d, weights), c.vectors, c.targets, c.n))
+		for i, got := range download[field.M31](t, d, out, c.vectors*c.targets) {
+			var want field.M31
+			for k := range c.n {
+				want = want.Add(weights[i/c.targets*c.n+k].Mul(all[i*c.n+k]))
+			}
+			if got != want {
+				t.Errorf("%+v: element %d is %d, want %d", c, i, got, want)
+			}
+		}
+	}
+}

@@ -9,54 +9,70 @@ import (
 
 func codeKernel(name string) Kernel { return Kernel{"code", name} }
 
-// lastVars is LAST of code.cu: the layers done in shared memory.
-const lastVars = 12
+// Logarithms of the elements that a block of threads has in shared memory (code.cu): tileVars, of which a pass does up to
+// tileLayers, and lastVars for the last layers of a codeword.
+const tileVars, tileLayers, lastVars = 13, 10, 12
 
-// passVars is the most layers of one pass over global memory.
-const passVars = 4
-
-// encodeThreads is the block size of encode_last for tables of 2^vars: eight
+// shortThreads is the block size of encode_short for tables of 2^vars: eight
 // elements a thread, as far as that gives whole warps.
-func encodeThreads(vars int) int { return max(32, 1<<vars/8) }
+func shortThreads(vars int) int { return max(32, 1<<vars/8) }
 
-// maxGridY is CUDA's limit.
-const maxGridY = 1<<16 - 1
+// maxGridX and maxGridY are CUDA's limits.
+const maxGridX, maxGridY = 1<<31 - 1, 1<<16 - 1
 
 // Encode sets rows codewords of 2^logDomain M31 at dst to the encoding of as many
 // rows of 2^logTable values at src (code.Encode): signed 32-bit integers, or M31,
 // which are taken for the integers they look like. twiddles are those of a domain
-// of that size or a larger one.
+// of that size or a larger one. A codeword of a table of 2^13 to 2^23 values is written twice and read once.
 func Encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain int) error {
-	if rows < 1 || rows > maxGridY || logTable < 0 || logTable > logDomain || logDomain > code.MaxLogSize {
-		return fmt.Errorf("%w: encoding %d rows of 2^%d values as 2^%d", ErrSize, rows, logTable, logDomain)
-	}
-	level := logDomain - logTable // whose nodes start from copies of the table
-	first := true
-	left := max(0, logTable-lastVars)
-	for passes := (left + passVars - 1) / passVars; left > 0; passes-- {
-		layers := (left + passes - 1) / passes
-		grid := Launch{GridX: max(1, 1<<(logDomain-layers)/threads), GridY: rows, Block: threads}
-		var err error
-		if first {
-			err = d.Launch(codeKernel(fmt.Sprint("encode_first", layers)), grid, uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level))
-		} else {
-			err = d.Launch(codeKernel(fmt.Sprint("encode_pass", layers)), grid, uint64(dst), uint64(twiddles), uint64(logDomain), uint64(level))
-		}
-		if err != nil {
-			return err
-		}
-		first = false
-		level += layers
-		left -= layers
-	}
-	if !first {
-		src = 0
-	}
-	return d.Launch(codeKernel("encode_last"), Launch{GridX: 1 << level, GridY: rows, Block: encodeThreads(logDomain - level)},
-		uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level))
+	return encode(d, dst, src, twiddles, rows, logTable, logDomain, 1)
 }
 
-// Twiddles sets the 2^n M31 at dst to the twiddles of a domain of that size.
+// EncodePart is Encode for one of the 2^(logDomain−logTable) parts of 2^logTable neighbouring positions that
+// codewords fall into, of each row: they lie at dst one after the other.
+func EncodePart(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, part int) error {
+	blowup := logDomain - logTable
+	if blowup < 0 || logDomain > code.MaxLogSize || part < 0 || part>>blowup != 0 {
+		return fmt.Errorf("%w: part %d of codewords of 2^%d for 2^%d values", ErrSize, part, logDomain, logTable)
+	}
+	return encode(d, dst, src, twiddles, rows, logTable, logTable, 1<<blowup+part)
+}
+
+// encode evaluates tables over the 2^logDomain positions below a node of the transform: the root, which is 1, or
+// another (package code, twiddles).
+func encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, node int) error {
+	if rows < 1 || rows > maxGridY || logTable < 0 || logTable > logDomain || logDomain > code.MaxLogSize ||
+		rows<<max(0, logDomain-lastVars) > maxGridX {
+		return fmt.Errorf("%w: encoding %d rows of 2^%d values as 2^%d", ErrSize, rows, logTable, logDomain)
+	}
+	level := logDomain - logTable // below node, whose nodes start from copies of the table
+	if logTable < lastVars {
+		return d.Launch(codeKernel("encode_short"), Launch{GridX: 1 << level, GridY: rows, Block: shortThreads(logTable)},
+			uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level), uint64(node))
+	}
+	pass := func(vars, layers int) error {
+		err := d.Launch(codeKernel(fmt.Sprint("encode_tile", layers)), Launch{GridX: rows << (logDomain - vars), Block: threads},
+			uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level), uint64(rows), uint64(node))
+		level += layers
+		src = 0 // the next pass goes on with the codewords
+		return err
+	}
+	last := lastVars
+	if logTable == tileLayers+tileVars {
+		last = tileVars // and two passes are enough
+	}
+	left := logTable - last
+	for passes := (left + tileLayers - 1) / tileLayers; left > 0; passes-- {
+		layers := (left + passes - 1) / passes
+		if err := pass(tileVars, layers); err != nil {
+			return err
+		}
+		left -= layers
+	}
+	return pass(last, last)
+}
+
+// Twiddles sets the 2^n words at dst to the twiddles of a domain of that size, doubled, for Encode.
 func Twiddles(d Device, dst Ptr, n int) error {
 	if n < 0 || n > code.MaxLogSize {
 		return fmt.Errorf("%w: twiddles of a domain of 2^%d points", ErrSize, n)

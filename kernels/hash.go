@@ -20,19 +20,20 @@ func keyed(key *blake3.Key, args ...uint64) []uint64 {
 	return args
 }
 
-// ColumnState is how many bytes a column HashColumns keeps between calls.
+// ColumnState is how many bytes a column HashColumns keeps between calls beside its digest.
 func ColumnState(suite hash.Suite) int {
 	if suite == hash.Poseidon2 {
 		return SizeM31 * poseidon2.Width
 	}
-	return blake3.DigestBytes
+	return 0
 }
 
 // HashColumns absorbs the next rows of a matrix of `total` rows of M31, of which
 // `absorbed` have been, into the hash of each column of a group
 // (hash.Columns). Row r of these is at words + 4·r·stride. All calls but
 // the last take a multiple of the suite's RowsAtOnce; the last writes a digest for each column.
-// state holds ColumnState bytes a column between calls; it may be 0 if there is one call.
+// Between calls state holds ColumnState bytes a column, and digests are its own too; state may be 0 if there is one call,
+// or ColumnState is.
 func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, columns, rows, absorbed, total int) error {
 	k := poseidon2Kernel("hash_columns")
 	if suite == hash.Blake3 {
@@ -43,14 +44,14 @@ func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, 
 	}
 	last, atOnce := absorbed+rows == total, suite.RowsAtOnce()
 	if stride < columns || absorbed < 0 || absorbed%atOnce != 0 || absorbed+rows > total || len(suite.Groups(total)) > 1 ||
-		!last && rows%atOnce != 0 || state == 0 && (absorbed > 0 || !last) {
+		!last && rows%atOnce != 0 || state == 0 && (absorbed > 0 || !last) && ColumnState(suite) > 0 {
 		return fmt.Errorf("%w: %s of rows %d to %d of %d, %d columns with stride %d", ErrSize, k.Name, absorbed, absorbed+rows, total, columns, stride)
 	}
-	args := []uint64{uint64(digests), uint64(state), uint64(words), uint64(stride), uint64(columns), uint64(rows), uint64(absorbed), uint64(total)}
+	args := []uint64{uint64(words), uint64(stride), uint64(columns), uint64(rows), uint64(absorbed), uint64(total)}
 	if suite == hash.Blake3 {
-		args = keyed(&blake3.KeyColumn, args...)
+		return launchFor(d, k, columns, append([]uint64{uint64(digests)}, keyed(&blake3.KeyColumn, args...)...)...)
 	}
-	return launchFor(d, k, columns, args...)
+	return launchFor(d, k, columns, append([]uint64{uint64(digests), uint64(state)}, args...)...)
 }
 
 // DigestState is how many bytes a leaf of so many groups AbsorbDigests keeps between calls.

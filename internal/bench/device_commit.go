@@ -45,7 +45,7 @@ func hashDeviceKernels(b *deviceBench) {
 // codeDeviceKernels encode rows of several lengths. The bytes are those of table
 // and codeword, once.
 func codeDeviceKernels(b *deviceBench) {
-	for _, vars := range []int{12, 16, 20} {
+	for _, vars := range []int{12, 16, 20, 22, 23} {
 		const blowup, all = 2, 26
 		rows := 1 << (all - vars)
 		twiddles := b.alloc(kernels.SizeM31 << (vars + blowup))

@@ -4,10 +4,9 @@
 #include "digest.cuh"
 
 // blake3_columns absorbs the next `rows` rows of a matrix of `total` rows, 256 at most, of which `absorbed`, a multiple of 16,
-// have been absorbed: column c of row r is words[r stride + c]. Between calls the chaining values, word i of column c at
-// state[i columns + c], are kept unless all rows come in one call. With the last row the digests are written. One thread a
-// column; rows is a multiple of 16 or reaches the total, which is positive.
-KERNEL __launch_bounds__(256) blake3_columns(u32 *digests, u32 *state, const u32 *words, u64 stride, u64 columns, u64 rows, u64 absorbed,
+// have been absorbed: column c of row r is words[r stride + c]. Between calls the chaining values are where the digests will be,
+// which the last row makes of them. One thread a column; rows is a multiple of 16 or reaches the total, which is positive.
+KERNEL __launch_bounds__(256) blake3_columns(u32 *digests, const u32 *words, u64 stride, u64 columns, u64 rows, u64 absorbed,
                                              u64 total, B3_KEY)
 {
     u64 c = thread_index();
@@ -16,8 +15,7 @@ KERNEL __launch_bounds__(256) blake3_columns(u32 *digests, u32 *state, const u32
     if (absorbed == 0) {
         b3_start(cv, B3_KEY_ARGS);
     } else {
-#pragma unroll
-        for (int i = 0; i < 8; i++) cv[i] = state[i * columns + c];
+        load8(cv, digests + 8 * c);
     }
     words += c;
 #pragma unroll 1
@@ -37,12 +35,7 @@ KERNEL __launch_bounds__(256) blake3_columns(u32 *digests, u32 *state, const u32
         if (absorbed + r + n == total) flags |= B3_CHUNK_END | B3_ROOT;
         b3_compress(cv, block, 0, 4 * (u32)n, flags);
     }
-    if (absorbed + rows == total) {
-        store8(digests + 8 * c, cv);
-    } else {
-#pragma unroll
-        for (int i = 0; i < 8; i++) state[i * columns + c] = cv[i];
-    }
+    store8(digests + 8 * c, cv);
 }
 
 // blake3_digests absorbs the next digest of a list of `total` digests, one list a column, of which `absorbed` have been absorbed:

@@ -372,6 +372,19 @@ KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, cons
     out[i] = constants ? m31_add(v, m31_mul(ones[i / targets], constants[i % targets])) : v;
 }
 
+// join_segments sets out[v·targets + t] to the sum over k < n of weights[v·n + k] times element k of the n at all that
+// belong to it.
+KERNEL join_segments(u32 *out, const u32 *all, const u32 *weights, u64 vectors, u64 targets, u64 n)
+{
+    u64 i = thread_index();
+    if (i >= vectors * targets) return;
+    all += i * n;
+    weights += i / targets * n;
+    u32 sum = 0;
+    for (u64 k = 0; k < n; k++) sum = m31_add(sum, m31_mul(weights[k], all[k]));
+    out[i] = sum;
+}
+
 #define COLUMNS 128 // of a tile
 #define FOLD_WARPS 4
 #define FOLD_PITCH (COLUMNS + 4) // words, so that all lanes' are in banks of their own

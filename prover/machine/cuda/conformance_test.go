@@ -17,7 +17,7 @@ var full = flag.Bool("full", false, "try all openings on every machine, not a qu
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
 // stay on the device, small tables of an opening too, and with tensors that have no room
-// there, where the CPU does what cannot be done in pieces; with rows packed in pieces, too.
+// there, where the CPU does what cannot be done in pieces; with rows packed in pieces, and cut, too.
 func TestConformance(t *testing.T) {
 	for name, limit := range map[string]int{"resident": 0, "no room": 4, "resident, in pieces": 0, "no room, in pieces": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -27,11 +27,11 @@ func TestConformance(t *testing.T) {
 			var only []string
 			if strings.HasSuffix(name, "in pieces") {
 				machine.SetMode(device.Mode{Rows: true})
-				machine.MaxResident, machine.Piece = limit, 1<<11
+				machine.MaxResident, machine.Piece, machine.ShortRow = limit, 1<<11, 5
 				only = conformance.Openings(*full, limit > 0)
 			}
 			if limit == 0 {
-				machine.HostPair = 0
+				machine.HostPair, machine.ShortRow = 0, min(machine.ShortRow, 3)
 			}
 			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
 				b := machine.Backend(g, w)

@@ -3,6 +3,8 @@ package soundness
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // The cost model weighs the prover's time against the proof's bytes. Times are
@@ -12,24 +14,26 @@ import (
 // here, and no first elements of the last leaves.) No verifier uses them: a key states the
 // row length of its tree, and a proof that of its own tree and the levels.
 const (
-	psPerByte       = 4_000_000 // a byte of proof is worth this much time
-	psPermutation   = 50_000    // one Poseidon2 permutation
+	psPerByte       = 4_000_000 // a byte of proof is worth this much time, if there are few
+	manyBytes       = 1 << 20   // those beyond so many of leaves and paths are worth more, the last of twice as many twice as much
+	psPermutation   = 50_000    // one Poseidon2 permutation, of 8 elements
+	psCompression   = 6_500     // one of BLAKE3, of 16
 	psButterfly     = 80        // one value of one FFT layer
 	psSumcheckValue = 15_000    // one value of K: weights, round, fold
 	psConstraint    = 550       // one in-domain constraint on one value of K
 	psRowValue      = 12_000    // one committed value: read, row sumcheck, fold, encode again
-	psLongRow       = 4_000     // the same, for each doubling of a row beyond what a cache holds
+	psLongRow       = 400       // the same, for each doubling of a row beyond what a cache holds
 	cachedRow       = 16        // log2 of the longest row of which it holds the codeword
 
 	digestBytes = 32
 	limbBytes   = 4
 	fieldBytes  = 16
 
-	// The hasher and the tree of a commitment take 128 bytes a column, which is 512 MB for rows
-	// of 2^comfortableRow values at rate 1/4. Longer rows are chosen only if there would be
-	// more than 2^comfortableFold rows otherwise.
-	comfortableRow  = 20
-	comfortableFold = 9
+	// The tree of a commitment takes 64 bytes a column, which is 1 GB for rows of 2^comfortableRow
+	// values at rate 1/4, and its hasher 32 to 64 while it is made. Longer rows are chosen only if there
+	// would be more than 2^comfortableFold rows otherwise, whose leaves are 4 MB of a proof.
+	comfortableRow  = 22
+	comfortableFold = 13
 
 	maxFold       = 6
 	maxTailBlowup = 8
@@ -67,20 +71,25 @@ func Choose(c Config, sizes []uint64) (*Params, error) {
 	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
 }
 
+// hashCost is what hashing costs with a suite.
+type hashCost struct {
+	ps   uint64 // of a step
+	rows uint64 // elements of a column that a step takes
+}
+
 // leastRows is the least number of rows of the longest stack of a tree, if it has enough
-// values: a permutation absorbs eight.
+// values: a permutation of Poseidon2 absorbs eight, and half of a block of BLAKE3 costs little.
 const leastRows = 8
 
-// Rows are made longer than the cheapest ones if that makes a proof shorter by at least
-// bytesNoticed and costs less than 1/2^hardly more. The cost model does not count the
-// verifier's work on leaves. For a large witness, halving the leaves costs the prover about as
-// much as their bytes are worth, so without this rule chance would decide.
-const (
-	bytesNoticed = 1 << 20
-	hardly       = 6
-)
+func (c Config) hashCost() hashCost {
+	ps := uint64(psPermutation)
+	if c.Hash == hash.Blake3 {
+		ps = psCompression
+	}
+	return hashCost{ps, uint64(c.Hash.RowsAtOnce())}
+}
 
-// ChooseRowVars returns log2 of the row length that costs least, or hardly more, for a tree
+// ChooseRowVars returns log2 of the row length that costs least for a tree
 // over stacks of the given numbers of values, at least one of them positive, which is
 // opened together with the trees beside it. Their rows are as they are.
 func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
@@ -88,31 +97,17 @@ func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	t := newTailSearch(c)
-	best, least, ok := t.rowVars(sizes, longest, beside)
+	best, _, ok := newTailSearch(c).rowVars(sizes, longest, beside)
 	if !ok {
 		return 0, c.outOfReach()
 	}
-	for v := best + 1; v <= longest; v++ {
-		cost, ok := t.firstCost(Tree{v, sizes}, beside)
-		if ok && cost-least < least>>hardly && c.leaves(Tree{best, sizes})-c.leaves(Tree{v, sizes}) >= bytesNoticed {
-			best = v
-		}
-	}
 	return best, nil
-}
-
-// leaves is about how many bytes of a proof are a first tree's leaves.
-func (c Config) leaves(t Tree) uint64 {
-	l := Level{RowVars: t.RowVars, LogBlowup: c.LogBlowup}
-	c.secure(&l, 0)
-	return uint64(l.Queries) * t.rows(t.RowVars) * limbBytes
 }
 
 // The hashing of a key's own columns counts keyWeight times if it takes long enough for
 // somebody to wait, from psNoticed on. If it counted once, the bytes of proofs, at 4 µs each,
 // would outweigh it: rows would get longer to save 2 % of a proof, although one row more than a
-// multiple of eight costs a permutation in each of twice as many columns, 20 % of the
+// multiple of eight costs a permutation of Poseidon2 in each of twice as many columns, 20 % of the
 // commitment.
 const (
 	keyWeight = 5
@@ -251,7 +246,7 @@ func (t *tailSearch) best(v int) (step, bool) {
 					continue
 				}
 				rest, ok := t.best(l.RowVars)
-				if cost := l.cost(fieldBytes<<fold) + rest.cost; ok && (!s.ok || cost < s.cost) {
+				if cost := l.cost(t.config, fieldBytes<<fold) + rest.cost; ok && (!s.ok || cost < s.cost) {
 					s = step{cost: cost, next: l, ok: true}
 				}
 			}
@@ -285,47 +280,58 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 		return 0, false
 	}
 	s, ok := t.best(l.RowVars)
-	cost := s.cost + l.tailTime() + l.messageBytes()*psPerByte
+	cost, bytes := s.cost+l.tailTime(t.config)+l.messageBytes()*psPerByte, uint64(0)
 	for i := range trees {
 		rows, domain := trees[i].rows(trees[i].RowVars), trees[i].RowVars+l.LogBlowup
 		if rows > 1<<MaxFoldVars {
 			return 0, false
 		}
 		cost += rows << trees[i].RowVars * (psRowValue + psLongRow*uint64(max(0, trees[i].RowVars-cachedRow)))
-		cost += l.openedBytes(limbBytes*rows, domain) * psPerByte
+		bytes += l.openedBytes(limbBytes*rows, domain)
 	}
-	return cost + t.config.hashing(own), ok
+	return cost + worth(bytes) + t.config.hashing(own), ok
+}
+
+// worth is the time that bytes of first trees' leaves and paths are worth. They are carried around, and a proof of
+// many megabytes is not sent to everybody.
+func worth(bytes uint64) uint64 {
+	bytes = min(bytes, 1<<29) // more than any proof has, and no overflow
+	more := max(bytes, manyBytes) - manyBytes
+	return (bytes + more*more/(2*manyBytes)) * psPerByte
 }
 
 // hashing is the time that the columns of a tree take to hash.
 func (c Config) hashing(t Tree) uint64 {
-	permutations := uint64(1) // for a column: its part of the tree, and its groups
+	h := c.hashCost()
+	steps := uint64(1) // for a column: its part of the tree, and its groups
 	for _, size := range t.Sizes {
-		permutations += (rowsOf(size, t.RowVars) + 7) / 8
+		steps += (rowsOf(size, t.RowVars) + h.rows - 1) / h.rows
 	}
 	if n := uint64(len(t.Sizes)); n > 1 {
-		permutations += n
+		steps += n
 	}
-	return permutations << (t.RowVars + c.LogBlowup) * psPermutation
+	return steps << (t.RowVars + c.LogBlowup) * h.ps
 }
 
 // cost returns the cost of committing to the level and opening it, for leaves
 // of the given number of bytes.
-func (l Level) cost(leafBytes uint64) uint64 {
+func (l Level) cost(c Config, leafBytes uint64) uint64 {
+	h := c.hashCost()
 	rows := leafBytes / limbBytes // base-field rows
 	columns := uint64(1) << l.LogDomain()
 	time := rows * columns * uint64(l.LogDomain()) * psButterfly
-	time += columns * ((rows+7)/8 + 1) * psPermutation
+	time += columns * ((rows+h.rows-1)/h.rows + 1) * h.ps
 	time += uint64(1) << (l.FoldVars + l.RowVars) * psSumcheckValue
-	return time + l.tailTime() + (l.messageBytes()+l.openedBytes(leafBytes, l.LogDomain()))*psPerByte
+	return time + l.tailTime(c) + (l.messageBytes()+l.openedBytes(leafBytes, l.LogDomain()))*psPerByte
 }
 
 // tailTime returns the prover's time for the constraints that the level's queries put on the
 // folded row, and for the level's grinding.
-func (l Level) tailTime() uint64 {
+func (l Level) tailTime(c Config) uint64 {
+	h := c.hashCost()
 	time := uint64(l.Queries) << l.RowVars * psConstraint
-	time += uint64(1) << l.QueryGrind * psPermutation
-	return time + uint64(l.FoldVars)<<l.FoldGrind*psPermutation
+	time += uint64(1) << l.QueryGrind * h.ps
+	return time + uint64(l.FoldVars)<<l.FoldGrind*h.ps
 }
 
 // messageBytes returns what the level adds to a proof beside what is opened: root,

@@ -3,6 +3,8 @@ package soundness
 import (
 	"math"
 	"testing"
+
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // TestDrawn compares with floating point.
@@ -69,67 +71,80 @@ func TestRowLengths(t *testing.T) {
 }
 
 // TestKeyRowsAreHashedSoon: a key for whose commitment somebody waits has no longer rows
-// than its hashing is worth, and a small one those of the smallest proofs.
+// than its hashing is worth, and a small one those of the smallest proofs. BLAKE3 takes less time,
+// so that its rows are longer.
 func TestKeyRowsAreHashedSoon(t *testing.T) {
 	for _, x := range []struct {
-		size uint64
-		want int
+		size              uint64
+		poseidon2, blake3 int
 	}{
-		{61_706, 11}, {90_900, 12},
-		{1<<20 + 2048, 14}, // 65 rows; of twice the length they were 33, which take a permutation more a column
-		{2_099_712, 15},    // the same
-		{1<<22 + 4096, 16}, // shorter rows would make proofs 9 % larger
-		{16_785_408, 17},   // the same
-		{134_500_000, 18},  // and the same
+		{61_706, 11, 11}, {90_900, 12, 12},
+		{1<<20 + 2048, 14, 15}, // 65 rows; of twice the length they were 33, which take a permutation more a column
+		{2_099_712, 15, 16},    // the same
+		{1<<22 + 4096, 16, 17}, // shorter rows would make proofs 9 % larger
+		{16_785_408, 17, 18},   // the same
+		{134_500_000, 19, 20},
+		{6_900_000_000, 22, 22}, {19_200_000_000, 22, 22}, // of a gigabyte of digests
 	} {
-		if got, err := ChooseKeyRowVars(DefaultConfig, x.size); err != nil || got != x.want {
-			t.Errorf("%d weights: rows of 2^%d (%v), want 2^%d", x.size, got, err, x.want)
+		for suite, want := range map[hash.Suite]int{hash.Poseidon2: x.poseidon2, hash.Blake3: x.blake3} {
+			c := DefaultConfig
+			c.Hash = suite
+			if got, err := ChooseKeyRowVars(c, x.size); err != nil || got != want {
+				t.Errorf("%d weights, %v: rows of 2^%d (%v), want 2^%d", x.size, suite, got, err, want)
+			}
 		}
 	}
 }
 
-// TestLongerRows: a large witness has longer rows than cost least where those cost hardly more,
-// whether or not the rows beside it leave room for shorter ones.
-func TestLongerRows(t *testing.T) {
-	c, fixed := DefaultConfig, Tree{19, []uint64{19_200_000_000}}
-	chunks := func(entries uint64) []uint64 {
-		list := make([]uint64, 0, entries>>27+1)
-		for ; entries > 0; entries -= min(entries, 1<<27) {
-			list = append(list, min(entries, 1<<27))
+// TestManyBytes: first trees of large models take few bytes of a proof, since these count more when there are many. Twice or
+// half the length costs little more or little less, so that constants need be right to a factor of two alone.
+func TestManyBytes(t *testing.T) {
+	chunks := func(entries, each uint64) []uint64 {
+		list := make([]uint64, 0, entries/each+1)
+		for ; entries > 0; entries -= min(entries, each) {
+			list = append(list, min(entries, each))
 		}
 		return list
 	}
-	least := func(sizes []uint64, beside ...Tree) (int, uint64) {
-		longest, err := c.longestRow(sizes)
+	for _, x := range []struct {
+		name             string
+		weights, entries uint64
+		row              int
+		most             uint64  // bytes
+		flat             float64 // what half the length costs
+	}{
+		{"SmolLM2, 16 tokens", 134_500_000, 20_000_000, 18, 300_000, 1.04},
+		{"SmolLM2, 2,048 tokens", 134_500_000, 10_000_000_000, 22, 1_500_000, 1.01},
+		{"Llama-2-7B, 2,048 tokens", 6_900_000_000, 60_000_000_000, 23, 5_000_000, 1.02},
+		{"Qwen3-14B, 1 token", 19_200_000_000, 40_000_000, 19, 2_500_000, 1.01},
+		{"Qwen3-14B, 128 tokens", 19_200_000_000, 3_100_000_000, 22, 3_000_000, 1.01},
+		{"Qwen3-14B, 512 tokens", 19_200_000_000, 13_500_000_000, 22, 4_500_000, 1.04},
+	} {
+		c, each := DefaultConfig, uint64(1)<<27
+		c.Hash = hash.Blake3
+		if x.entries < each {
+			each = 1 << 22
+		}
+		key, err := ChooseKeyRowVars(c, x.weights)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, cost, _ := newTailSearch(c).rowVars(sizes, longest, beside)
-		return v, cost
-	}
-	for _, x := range []struct {
-		entries     uint64
-		least, want int
-	}{
-		{3_100_000_000, 18, 19},
-		{13_500_000_000, 18, 19},
-		{15_600_000_000, 20, 20}, // which shorter rows are too many for
-	} {
-		sizes := chunks(x.entries)
-		before, cost := least(sizes, fixed)
+		fixed, sizes := Tree{key, []uint64{x.weights}}, chunks(x.entries, each)
 		got, err := ChooseRowVars(c, sizes, fixed)
-		if err != nil || before != x.least || got != x.want {
-			t.Errorf("%d entries: rows of 2^%d (%v), of least cost 2^%d, want 2^%d and 2^%d", x.entries, got, err, before, x.want, x.least)
+		if err != nil || got != x.row {
+			t.Errorf("%s: rows of 2^%d (%v), want 2^%d", x.name, got, err, x.row)
 		}
-		if at, ok := newTailSearch(c).firstCost(Tree{got, sizes}, []Tree{fixed}); !ok || float64(at) > 1.016*float64(cost) {
-			t.Errorf("%d entries: rows of 2^%d cost %.4f of the best", x.entries, got, float64(at)/float64(cost))
+		l := Level{LogBlowup: c.LogBlowup, RowVars: max(key, got)}
+		c.secure(&l, 0)
+		own := Tree{got, sizes}
+		if n := l.openedBytes(limbBytes*fixed.rows(key), key+c.LogBlowup) + l.openedBytes(limbBytes*own.rows(got), got+c.LogBlowup); n > x.most {
+			t.Errorf("%s: %d bytes of first trees", x.name, n)
 		}
-	}
-	for _, entries := range []uint64{1 << 20, 30_000_000, 200_000_000} { // of which leaves are less than is noticed
-		sizes := chunks(entries)
-		want, _ := least(sizes)
-		if got, err := ChooseRowVars(c, sizes); err != nil || got != want {
-			t.Errorf("%d entries: rows of 2^%d (%v), want 2^%d", entries, got, err, want)
+		search := newTailSearch(c)
+		at, _ := search.firstCost(own, []Tree{fixed})
+		half, ok := search.firstCost(Tree{got - 1, sizes}, []Tree{fixed})
+		if ratio := float64(half) / float64(at); !ok || ratio < 1 || ratio > x.flat {
+			t.Errorf("%s: rows of half the length cost %.3f of the best", x.name, ratio)
 		}
 	}
 }

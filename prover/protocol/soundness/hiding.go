@@ -110,8 +110,8 @@ func (t *tailSearch) hiding(tailLog int, first Level, leafBytes uint64) (p *Para
 					continue
 				}
 				rest, fits := t.best(next.RowVars)
-				x := own.tailTime() + (own.messageBytes()+own.openedBytes(leafBytes, own.LogDomain()))*psPerByte
-				x += next.cost(uint64(fieldBytes*hidingLeafRows(tailLog, next))) + rest.cost
+				x := own.tailTime(t.config) + (own.messageBytes()+own.openedBytes(leafBytes, own.LogDomain()))*psPerByte
+				x += next.cost(t.config, uint64(fieldBytes*hidingLeafRows(tailLog, next))) + rest.cost
 				if fits && (!ok || x < cost) {
 					p, cost, ok = &Params{Config: t.config, Levels: []Level{own, next}, TailLog: tailLog}, x, true
 				}

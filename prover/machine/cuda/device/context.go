@@ -24,6 +24,7 @@ type Context struct {
 	Piece       int // bytes of a tensor that has no room as a whole, or of codewords on their way to a hash, that are here at a time
 	Streams     int // streams of the device that are used at once, at least 1
 	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
+	ShortRow    int // log2 of the length that an opening's longer rows are cut to
 	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
 
 	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
@@ -56,7 +57,7 @@ type resident struct {
 func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
-		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, MostMoved: ElementBytes,
+		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, MostMoved: ElementBytes,
 		boxes: map[kernels.Device][]kernels.Mailbox{}, closers: map[Closer]struct{}{},
 	}
 }

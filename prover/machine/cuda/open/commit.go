@@ -2,6 +2,7 @@ package open
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -12,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// RowsAtOnce returns how many of some rows are encoded at once: those whose
+// rowsAtOnce returns how many of some rows are encoded at once: those whose
 // codewords fit into as many bytes, but enough for a step of the hash.
 func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 	least := suite.RowsAtOnce()
@@ -22,6 +23,15 @@ func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 
 // maxEncode is the most rows that one launch encodes.
 const maxEncode = 1 << 15
+
+// partsOf returns in how many parts codewords are made, of so many rows at once: all of one, or if they take
+// more than so many bytes, those that follow from their table alone, one after the other.
+func partsOf(c *backend.Commitment, rows, bytes int) int {
+	if rows*kernels.SizeM31<<c.LogDomain() > bytes {
+		return 1 << c.LogBlowup
+	}
+	return 1
+}
 
 // encoder is the circle code on a device.
 type encoder struct {
@@ -50,6 +60,11 @@ func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
 	}
 }
 
+// encodePart sets words to a part of the codewords (kernels.EncodePart) of n rows.
+func (e *encoder) encodePart(words, values kernels.Ptr, n, vars, domain, part int) {
+	device.Check(kernels.EncodePart(e.a, words, values, e.twiddles, n, vars, domain, part))
+}
+
 // Arrivals are the fixed tensors that come to a device while it hashes.
 type Arrivals interface {
 	// Have says whether those that a group of rows reads need not be waited for.
@@ -71,6 +86,7 @@ type groupHasher struct {
 	packer        *packer       // for the first of these
 	encoder       *encoder
 	n             int // rows at once
+	parts         int // of their codewords, of which one is there at a time
 	values, words kernels.Ptr
 	state         kernels.Ptr // of the hashes, 0 until wanted
 }
@@ -84,7 +100,8 @@ func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Co
 	}
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
 	h.encoder = NewEncoder(a, domain)
-	h.words = h.encoder.words(h.n, domain)
+	h.parts = partsOf(c, h.n, b.Context.Piece)
+	h.words = h.encoder.words(h.n, bits.TrailingZeros(uint(1<<domain/h.parts)))
 	return h
 }
 
@@ -125,15 +142,27 @@ func (h *groupHasher) pack(group int) {
 func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
-	if h.state == 0 && h.n < rows {
-		h.state = device.NewArray[uint8](h.a, kernels.ColumnState(h.c.Hash)<<domain)
+	state := kernels.ColumnState(h.c.Hash)
+	if h.state == 0 && h.n < rows && state > 0 {
+		h.state = device.NewArray[uint8](h.a, state<<domain)
 	}
 	for first := 0; first < rows; first += h.n {
 		device.Check(ctx.Err())
 		n := min(h.n, rows-first)
 		h.packer.rows(h.values, group, first, n)
-		h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
-		device.Check(kernels.HashColumns(h.a, h.c.Hash, dst, h.state, h.words, 1<<domain, 1<<domain, n, first, rows))
+		columns := 1 << domain / h.parts
+		for part := range h.parts {
+			if h.parts == 1 {
+				h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
+			} else {
+				h.encoder.encodePart(h.words, h.values, n, h.c.RowVars, domain, part)
+			}
+			digests, own := kernels.At[hash.Digest](dst, part*columns), h.state
+			if own != 0 {
+				own = own.Offset(part*columns, state)
+			}
+			device.Check(kernels.HashColumns(h.a, h.c.Hash, digests, own, h.words, columns, columns, n, first, rows))
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type Rows struct {
 	Packed  *device.Scope // the rows that are not in their tensors
 	RowVars int
 	Pitch   int // of the table's rows
+	Cut     int // log2 of how many of them were one row (Shorten)
 	Trees   []placed
 	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
@@ -191,58 +192,101 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 	}))
 }
 
-// PanelBytes is the most memory that panels of weights take at once.
+// panelBytes is the most memory that panels of weights take at once.
 const panelBytes = 1 << 30
 
+// inPanel is how many points' weights a panel has.
+const inPanel = 4
+
+// segmentVars returns log2 of the length of the segments that rows of 2^vars values are cut into where they are
+// multiplied with weights of so many points. Panels of these are of one segment, and all of them take no more than
+// panelBytes, or four pieces, as far as segments are not cut to less than a piece of a panel.
+func segmentVars(vars, points, piece int) int {
+	const least = 6
+	most := min(panelBytes, 4*piece)
+	for vars > least && (points+inPanel-1)/inPanel*kernels.PanelBytes(vars) > most {
+		vars--
+	}
+	return vars
+}
+
 // Columns is described at whir.Passes, for the rows that are here: a value of a codeword is a
-// sum over a row with weights of the position alone.
+// sum over a row with weights of the position alone. These are products of a weight within a segment, the same
+// in each, and of one of the segment: so panels are short, and rows are read once for all positions.
 func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	t := &r.Trees[tree]
-	vars, total := t.C.RowVars, len(t.slots)
+	total := len(t.slots)
 	if total == 0 {
 		return make([][]field.M31, len(positions))
 	}
-	const inPanel = 4
+	vars := segmentVars(t.C.RowVars, len(positions), r.Stream.Context.Piece)
+	segments := 1 << (t.C.RowVars - vars)
 	panels := (len(positions) + inPanel - 1) / inPanel
-	sums := device.NewWords(a, inPanel*panels*total)
-	ones := make([]uint32, len(positions))
+	sums := device.NewWords(a, inPanel*panels*total*segments)
+	ones, upper := make([]uint32, len(positions)), make([]field.M31, 0, len(positions)*segments<<r.Cut)
 	points := make([]kernels.PointWeight, len(positions))
 	domain := code.NewDomain(t.C.LogDomain())
 	for k, p := range positions {
 		points[k] = kernels.PointWeight{Coef: field.One, Z: domain.Point(p)}
 		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
+		upper = appendSegmentWeights(upper, points[k].Z, vars, t.C.RowVars+r.Cut)
 	}
-	where := device.NewCopy(a, points)
-	atOnce := max(1, panelBytes/kernels.PanelBytes(vars))
-	weights := device.NewArray[int8](a, min(atOnce, panels)*kernels.PanelBytes(vars))
-	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, min(atOnce*inPanel, len(positions))))
+	weights := device.NewArray[int8](a, panels*kernels.PanelBytes(vars))
+	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, len(positions)))
+	device.Check(kernels.PackPoints(a, weights, vars, device.NewCopy(a, points), len(positions), scratch))
 	var constants []uint32
-	for from := 0; from < panels; from += atOnce {
-		n := min(atOnce, panels-from)
-		device.Check(kernels.PackPoints(a, weights, vars, kernels.At[kernels.PointWeight](where, inPanel*from), min(inPanel*n, len(positions)-inPanel*from), scratch))
-		constants = constants[:0]
-		t.eachRows(r, func(rows []ByteRow, pitch int) {
-			list := appendPlanes(nil, rows, pitch)
-			for i := range list {
-				list[i].Target += uint32(len(constants))
+	t.eachRows(r, func(rows []ByteRow, pitch int) {
+		planes := appendPlanes(nil, rows, pitch)
+		list := make([]kernels.ByteRow, 0, len(planes)*segments)
+		for _, p := range planes {
+			for h := range segments {
+				own := kernels.ByteRow{Bytes: p.Bytes.Offset(h, 1<<vars), Target: uint32(len(constants) + int(p.Target)*segments + h), Shift: p.Shift}
+				list = append(list, own)
 			}
-			constants = append(constants, biases(rows)...)
-			if len(list) == 0 {
-				return
-			}
-			p := device.NewCopy(a, list)
-			device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
-				Weights: weights, Rows: p, Sums: kernels.At[uint64](sums, inPanel*from*total),
-				Panels: uint32(n), Count: uint32(len(list)), Targets: uint32(total), Pieces: kernels.Pieces(vars),
-			}))
-			a.Free(p)
-		})
+		}
+		for _, x := range biases(rows) {
+			constants = append(constants, slices.Repeat([]uint32{x}, segments)...)
+		}
+		if len(list) == 0 {
+			return
+		}
+		p := device.NewCopy(a, list)
+		device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
+			Weights: weights, Rows: p, Sums: sums,
+			Panels: uint32(panels), Count: uint32(len(list)), Targets: uint32(total * segments), Pieces: kernels.Pieces(vars),
+		}))
+		a.Free(p)
+	})
+	all := len(positions) * total * segments
+	out := device.NewArray[field.M31](a, all)
+	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, device.NewCopy(a, ones), device.NewCopy(a, constants)))
+	if together := segments << r.Cut; together > 1 {
+		parts := out
+		total >>= r.Cut
+		all /= together
+		out = device.NewArray[field.M31](a, all)
+		device.Check(kernels.JoinSegments(a, out, parts, device.NewCopy(a, upper), len(positions), total, together))
 	}
-	out := device.NewArray[field.M31](a, len(positions)*total)
-	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total, device.NewCopy(a, ones), device.NewCopy(a, constants)))
-	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, out, len(positions)*total), total))
+	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, out, all), total))
+}
+
+// appendSegmentWeights appends the weights of evaluation at z of the first values of a row's segments, of 2^low
+// values of 2^vars each.
+func appendSegmentWeights(all []field.M31, z field.M31, low, vars int) []field.M31 {
+	for range low {
+		z = z.Square().Double().Sub(1)
+	}
+	first := len(all)
+	all = append(all, 1)
+	for range vars - low {
+		for _, w := range all[first:] {
+			all = append(all, w.Mul(z))
+		}
+		z = z.Square().Double().Sub(1)
+	}
+	return all
 }
 
 // sumOfWeights returns the sum of the weights of evaluation at z of a row of 2^vars values.

@@ -1,6 +1,8 @@
 package open
 
 import (
+	"math/bits"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -122,6 +124,7 @@ const FreeShare = 3
 type RowTable struct {
 	Rows, RowVars int
 	Planes        float64
+	Cut           int // log2 of how many were one row: so many variables that number rows are left
 }
 
 // SumVars returns the v with the least work for parts that span these places of a
@@ -136,12 +139,10 @@ func SumVars(parts []span, t RowTable, room, machines int) int {
 		perElement += 0.07 // most of f comes from others, and is added
 	}
 	best, least := 0, 0.0
-	for v := range 64 {
-		if 1<<v > t.Rows {
-			break
-		}
+	most := bits.TrailingZeros(uint(t.Rows)) - t.Cut
+	for v := range most + 1 {
 		n := t.Rows >> v
-		if 1<<(v+1) <= t.Rows && (v < leastVars || 2*device.ElementBytes*n<<t.RowVars > room) {
+		if v < most && (v < leastVars || 2*device.ElementBytes*n<<t.RowVars > room) {
 			continue
 		}
 		cost := perElement * float64(n) * float64(int(1)<<t.RowVars)

@@ -30,7 +30,9 @@ type sharedRows struct {
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
 // as rows already.
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
+	o, cut := open.Shorten(o, b.s.Context.ShortRow, 1+len(b.group.Others))
 	r := &sharedRows{Rows: open.NewRows(b.s, a, &o), leader: b, o: o}
+	r.Cut = cut
 	domain := 0
 	for _, l := range o.Params.Levels[1:] {
 		domain = max(domain, l.LogDomain())
@@ -210,13 +212,14 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
 	if how.Tables == 0 {
 		room = max(room, r.free/open.FreeShare)
 	}
-	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count)}, room, 1+len(r.others))
+	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut}, room, 1+len(r.others))
 	c.ByPlace(len(r.At) >> vars)
 	return vars, c
 }
 
 // begin computes the dots.
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *open.RowSums {
+	q = open.ShortenFunctional(q, r.Cut)
 	vars, c := r.chooseVars(q)
 	return withAll(r, func() *open.RowSums {
 		r.exchange(len(r.At) >> vars)
