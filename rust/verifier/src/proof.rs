@@ -1,0 +1,224 @@
+//! The proof file (docs/proof-format.md, "The proof file").
+
+use crate::error::{Kind, Result, fail, require};
+use crate::key::{check_version, sha256};
+use crate::soundness::Level;
+use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number};
+use alloc::vec::Vec;
+use sha2::{Digest as _, Sha256};
+
+/// The first bytes of a proof file, and the version of its format that is read here.
+pub const MAGIC: &[u8] = b"PM.prf\r\n";
+pub const VERSION: u32 = 3;
+
+const MOST_HEADER_BYTES: usize = 1 << 12;
+const MOST_LEVELS: usize = 64;
+
+/// What the prover chose, and says before all else.
+#[derive(Debug, Default)]
+pub struct Header {
+    pub key: [u8; 32],
+    pub sizes: Vec<u32>,
+    pub chunk_entries: u32,
+    pub row_vars: u32,
+    pub levels: Vec<Level>,
+}
+
+/// The packed values of the public tensors.
+#[derive(Debug, Default)]
+pub struct Public<'a> {
+    pub inputs: Vec<&'a [u8]>,
+    pub outputs: Vec<&'a [u8]>,
+}
+
+/// What a frame holds.
+pub enum Frame<'a> {
+    Header(Header),
+    Public(Public<'a>),
+    Commitments(&'a [u8]),
+    Chunk(u32, &'a [u8]),
+    Outputs(&'a [u8]),
+    Opening(&'a [u8]),
+    End(&'a [u8]),
+}
+
+/// Reads the frames of a file in their order.
+pub struct Reader<'a> {
+    file: &'a [u8],
+    rest: &'a [u8],
+    messages: usize, // of a frame, at most
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the header.
+    pub fn open(file: &'a [u8]) -> Result<(Reader<'a>, Header)> {
+        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + 2 };
+        reader.open_header().map(|header| (reader, header)).map_err(|e| e.of(Kind::Proof))
+    }
+
+    fn open_header(&mut self) -> Result<Header> {
+        let Some(rest) = self.file.strip_prefix(MAGIC) else { return fail!("not a prove-model proof") };
+        self.rest = rest;
+        match self.frame("the header", MOST_HEADER_BYTES)? {
+            Frame::Header(header) => Ok(header),
+            _ => fail!("no header"),
+        }
+    }
+
+    /// Reads the public values: `tensors` is how many there are.
+    pub fn public(&mut self, tensors: usize) -> Result<Public<'a>> {
+        self.messages = tensors + 2;
+        let read = |r: &mut Self| match r.frame("the public values", usize::MAX)? {
+            Frame::Public(public) => Ok(public),
+            _ => fail!("no public values after the header"),
+        };
+        read(self).map_err(|e| e.of(Kind::Proof))
+    }
+
+    /// Reads a stream.
+    pub fn stream(&mut self, due: &str, is: impl FnOnce(&Frame<'a>) -> Option<&'a [u8]>) -> Result<&'a [u8]> {
+        let read = |r: &mut Self| {
+            let frame = r.frame(due, usize::MAX)?;
+            match &frame {
+                Frame::End(_) => return fail!("{due} is due: the proof ends too soon"),
+                Frame::Header(_) => return fail!("{due} is due: a header after the header"),
+                Frame::Public(_) => return fail!("{due} is due: public values twice"),
+                _ => {}
+            }
+            match is(&frame) {
+                Some(stream) => Ok(stream),
+                None => fail!("another message where {due} is due"),
+            }
+        };
+        read(self).map_err(|e| e.of(Kind::Proof))
+    }
+
+    /// Reads the end of the file, with its checksum.
+    pub fn end(mut self) -> Result<()> {
+        let read = |r: &mut Self| {
+            let before = &r.file[..r.file.len() - r.rest.len()];
+            let Frame::End(sum) = r.frame("the end", usize::MAX)? else { return fail!("a frame after the last one due") };
+            require!(sum == &Sha256::digest(before)[..], "checksum does not match: the file is damaged");
+            require!(r.rest.is_empty(), "bytes after the end");
+            Ok(())
+        };
+        read(&mut self).map_err(|e| e.of(Kind::Proof))
+    }
+
+    fn frame(&mut self, what: &str, most: usize) -> Result<Frame<'a>> {
+        let within = |e: crate::error::Error| e.within(what);
+        require!(self.rest.iter().take(10).any(|&byte| byte < 0x80) || self.rest.len() >= 10, "ends within {what}");
+        let length = wire::varint(&mut self.rest).map_err(within)?;
+        require!(length <= most as u64, "{what}: frame of {length} bytes is over the limit of {most}");
+        require!(length <= self.rest.len() as u64, "ends within {what}");
+        let (body, rest) = self.rest.split_at(length as usize);
+        self.rest = rest;
+        decode(&mut Decoder::new(self.messages), body).map_err(|e| e.at("Frame").within(what))
+    }
+}
+
+static FRAME: [Field; 7] =
+    [message("header"), message("public"), message("commitments"), message("chunk"), message("io"), message("opening"), message("end")];
+
+fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Frame<'a>> {
+    let mut fields = d.open(body, &FRAME)?;
+    let Some((first, value)) = fields.next()? else { return fail!("an empty frame") };
+    let frame = match first {
+        1 => Frame::Header(value.message(d, header)?),
+        2 => Frame::Public(value.message(d, public)?),
+        3 => Frame::Commitments(value.bytes()),
+        4 => value.message(d, chunk)?,
+        5 => Frame::Outputs(value.bytes()),
+        6 => Frame::Opening(value.bytes()),
+        _ => Frame::End(value.bytes()),
+    };
+    if let Some((second, _)) = fields.next()? {
+        return fail!("fields {first} and {second} exclude each other");
+    }
+    Ok(frame)
+}
+
+static HEADER: [Field; 6] =
+    [number("version"), bytes("key"), bytes("sizes"), number("chunk_entries"), number("row_vars"), messages("levels")];
+
+fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
+    let mut h = Header::default();
+    let (mut version, mut key): (u32, &[u8]) = (0, &[]);
+    let mut fields = d.open(body, &HEADER)?;
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => {
+                version = value.number(wire::any32)?;
+                value.here(check_version(version, VERSION))?;
+            }
+            2 => key = value.bytes(),
+            3 => h.sizes = value.numbers(wire::size)?,
+            4 => h.chunk_entries = value.number(wire::size)?,
+            5 => h.row_vars = value.number(wire::count)?,
+            _ => value.push(d, &mut h.levels, level)?,
+        }
+    }
+    check_version(version, VERSION).map_err(|e| e.at(".version"))?;
+    h.key = sha256(key).map_err(|e| e.at(".key"))?;
+    Ok(h)
+}
+
+static LEVEL: [Field; 8] = [
+    number("fold_vars"),
+    number("row_vars"),
+    number("log_blowup"),
+    number("multiplicity"),
+    number("queries"),
+    number("out_of_domain"),
+    number("query_grind"),
+    number("fold_grind"),
+];
+
+fn level(d: &mut Decoder, body: &[u8]) -> Result<Level> {
+    let mut numbers = [0; 8];
+    each(d.open(body, &LEVEL)?, |field, value| {
+        numbers[field - 1] = value.number(wire::count)?;
+        Ok(())
+    })?;
+    Ok(Level::from(numbers))
+}
+
+fn each<'a>(mut fields: Fields<'a>, mut read: impl FnMut(usize, Value<'a>) -> Result<()>) -> Result<()> {
+    while let Some((field, value)) = fields.next()? {
+        read(field, value)?;
+    }
+    Ok(())
+}
+
+static PUBLIC: [Field; 2] = [messages("inputs"), messages("outputs")];
+
+fn public<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Public<'a>> {
+    let mut p = Public::default();
+    each(d.open(body, &PUBLIC)?, |field, value| value.push(d, if field == 1 { &mut p.inputs } else { &mut p.outputs }, values))?;
+    Ok(p)
+}
+
+static VALUES: [Field; 1] = [bytes("packed")];
+
+fn values<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<&'a [u8]> {
+    let mut packed: &[u8] = &[];
+    each(d.open(body, &VALUES)?, |_, value| {
+        packed = value.bytes();
+        Ok(())
+    })?;
+    Ok(packed)
+}
+
+static CHUNK: [Field; 2] = [number("index"), bytes("body")];
+
+fn chunk<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Frame<'a>> {
+    let (mut index, mut stream): (u32, &[u8]) = (0, &[]);
+    each(d.open(body, &CHUNK)?, |field, value| {
+        match field {
+            1 => index = value.number(wire::count)?,
+            _ => stream = value.bytes(),
+        }
+        Ok(())
+    })?;
+    Ok(Frame::Chunk(index, stream))
+}
