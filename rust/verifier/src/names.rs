@@ -39,7 +39,7 @@ static UNNAMED: [(u32, u32); 29] = [
 
 fn printable(c: char) -> bool {
     let at = UNNAMED.partition_point(|&(_, last)| last < c as u32);
-    !UNNAMED.get(at).is_some_and(|&(first, _)| first <= c as u32)
+    UNNAMED.get(at).is_none_or(|&(first, _)| first > c as u32)
 }
 
 pub fn check(name: &str) -> Result<()> {

@@ -14,6 +14,7 @@ use crate::stream::Stream;
 use crate::wiring::{Inputs, Wiring};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -334,9 +335,8 @@ impl<'v, 's> Fork<'v, 's> {
     /// A sum ended in this value of a tensor.
     fn bind(&mut self, tensor: u32, point: &[u32], value: K) -> Result<()> {
         if matches!(self.shared.graph.kind(tensor), Kind::Fixed | Kind::Witness) {
-            let key = key(tensor, point);
-            if !self.known.contains_key(&key) {
-                self.known.insert(key, value);
+            if let Entry::Vacant(unknown) = self.known.entry(key(tensor, point)) {
+                unknown.insert(value);
                 self.shared.cost.node(0)?;
                 return self.claim(tensor, point, value);
             }

@@ -275,13 +275,15 @@ impl Sponge {
 
     /// A number of at most 30 bits.
     fn bits(&mut self, bits: usize) -> u64 {
-        while bits > 0 {
+        if bits == 0 {
+            return 0;
+        }
+        loop {
             let limb = self.squeeze();
             if limb < (1 << 31) - (1 << bits) {
                 return limb as u64 & ((1 << bits) - 1);
             }
         }
-        0
     }
 
     pub fn indexes(&mut self, count: usize, bits: usize) -> Vec<u64> {
