@@ -61,7 +61,9 @@ impl<'a> Key<'a> {
         check_version(u32::from_le_bytes(*version), VERSION)?;
         let mut key = decode(&mut Decoder::new(MOST_MESSAGES), body).map_err(|e| e.at("Key"))?;
         if let Some(root) = &key.root {
-            key.security.hash.check_digest(root).map_err(|e| e.within("root"))?;
+            if let Some(i) = key.security.hash.wrong_word(root) {
+                return fail!("root: limb {i} is not canonical");
+            }
         }
         key.check()?;
         let sizes = vec![1; key.graph.free.len()];
@@ -126,7 +128,7 @@ fn digest(file: &[u8]) -> [u8; 32] {
 pub fn sha256(bytes: &[u8]) -> Result<[u8; 32]> {
     match bytes.try_into() {
         Ok(digest) => Ok(digest),
-        Err(_) => fail!("a digest of {} bytes", bytes.len()),
+        Err(_) => fail!("a SHA-256 of {} bytes", bytes.len()),
     }
 }
 
@@ -140,7 +142,10 @@ fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Key<'a>> {
         match field {
             1 => circuit = Some(value.message(d, graph::graph)?),
             2 => {
-                let words = value.here(sha256(value.bytes()))?;
+                let words: [u8; 32] = match value.bytes().try_into() {
+                    Ok(words) => words,
+                    Err(_) => return fail!(".root: {} bytes, not 32", value.bytes().len()),
+                };
                 root = Some(core::array::from_fn(|i| u32::from_le_bytes([0, 1, 2, 3].map(|k| words[4 * i + k]))));
             }
             3 => security = Some(value.message(d, read_security)?),

@@ -50,18 +50,23 @@ fn between(a: K, b: K, r: K) -> K {
 /// values there.
 fn fractional_sum(fork: &mut Fork, depth: usize) -> Result<(Vec<K>, K, K)> {
     let stream = &mut fork.stream;
-    const WRONG: &str = "the look-ups do not add up";
+    let adds_up = |stream: &[K; 4]| {
+        let [n0, n1, d0, d1] = *stream;
+        require!(n0 * d1 + n1 * d0 == ZERO, "logup: the fractions do not add up to zero");
+        require!(d0 * d1 != ZERO, "logup: a denominator is zero");
+        Ok(())
+    };
     if depth == 0 {
         let [n, d] = stream.elements()?;
-        require!(n == ZERO && d != ZERO, "{WRONG}");
+        adds_up(&[n, ZERO, d, ONE])?;
         return Ok((Vec::new(), n, d));
     }
     let [n0, n1, d0, d1] = stream.elements()?;
-    require!(n0 * d1 + n1 * d0 == ZERO && d0 * d1 != ZERO, "{WRONG}");
+    adds_up(&[n0, n1, d0, d1])?;
     let mu = stream.transcript.challenge();
     let mut point = vec![mu];
     let (mut n, mut d) = (between(n0, n1, mu), between(d0, d1, mu));
-    for layer in 2..=depth {
+    for _ in 2..=depth {
         let lambda = stream.transcript.challenge();
         let mut claim = n + lambda * d;
         let mut reached = Vec::with_capacity(depth);
@@ -75,7 +80,7 @@ fn fractional_sum(fork: &mut Fork, depth: usize) -> Result<(Vec<K>, K, K)> {
         }
         let [n0, n1, d0, d1] = stream.elements()?;
         let same = n0 * d1 + n1 * d0 + lambda * (d0 * d1) == claim;
-        require!(same, "layer {layer} of the look-ups fails");
+        require!(same, "logup: a layer does not follow from the one below");
         let mu = stream.transcript.challenge();
         reached[0] = mu;
         point = reached;
@@ -97,7 +102,7 @@ struct Leaves<'p> {
 pub fn check<'g>(fork: &mut Fork<'g, '_>, tree: &Tree<'g>, grind: u32) -> Result<()> {
     let depth = tree.depth;
     fork.shared.cost.rounds(depth * (depth + 1) / 2 + 1)?;
-    fork.stream.check_work(grind, "look-ups")?;
+    fork.stream.check_work(grind)?;
     fork.shared.rounds.lookups(format_args!("{}: look-ups", fork.name), tree.fractions, grind)?;
     let alpha = fork.stream.transcript.challenge();
     let beta = fork.stream.transcript.challenge();
@@ -130,11 +135,11 @@ impl Leaves<'_> {
             counts += own * count;
             columns += own * column;
         }
-        require!(ones - counts == num, "the look-ups' numerators are not those of the tables' counts");
+        require!(ones - counts == num, "look-ups: numerators do not match the multiplicities");
         let left = heads + (ONE - places) - columns - den;
         let cut: Vec<_> = tree.steps.iter().filter(|(_, blocks)| blocks.len() > 1).collect();
         if cut.is_empty() {
-            require!(left == ZERO, "the look-ups' denominators are not those of the columns");
+            require!(left == ZERO, "look-ups: denominators do not match the columns");
             return Ok(());
         }
         // The sum over the steps in several blocks: its claim is Σ E·(key + β·out).
@@ -165,7 +170,7 @@ impl Leaves<'_> {
             };
             total += column * blocks.iter().map(&mut entries).sum::<K>();
         }
-        require!(total == claim, "the sum over look-ups in several blocks fails");
+        require!(total == claim, "look-ups: denominators do not match the columns of steps in several blocks");
         Ok(())
     }
 

@@ -26,6 +26,6 @@ pub fn check(stream: &mut Stream, suite: Suite, root: &Digest, depth: usize, lea
         }
         known.truncate(to);
     }
-    require!(known.iter().all(|(_, digest)| digest == root), "a Merkle path that does not lead to the root");
+    require!(known.iter().all(|(_, digest)| digest == root), "the Merkle path does not lead to the root");
     Ok(())
 }

@@ -4,7 +4,9 @@ use crate::error::{Kind, Result, fail, require};
 use crate::key::{check_version, sha256};
 use crate::soundness::Level;
 use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number};
+use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::fmt;
 use sha2::{Digest as _, Sha256};
 
 /// The first bytes of a proof file, and the version of its format that is read here.
@@ -42,6 +44,26 @@ pub enum Frame<'a> {
     End(&'a [u8]),
 }
 
+/// A message that holds a stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    Commitments,
+    Chunk(usize),
+    Outputs,
+    Opening,
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Due::Commitments => f.write_str("commitments"),
+            Due::Chunk(index) => write!(f, "chunk {index}"),
+            Due::Outputs => f.write_str("io"),
+            Due::Opening => f.write_str("opening"),
+        }
+    }
+}
+
 /// Reads the frames of a file in their order.
 pub struct Reader<'a> {
     file: &'a [u8],
@@ -75,20 +97,20 @@ impl<'a> Reader<'a> {
         read(self).map_err(|e| e.of(Kind::Proof))
     }
 
-    /// Reads a stream.
-    pub fn stream(&mut self, due: &str, is: impl FnOnce(&Frame<'a>) -> Option<&'a [u8]>) -> Result<&'a [u8]> {
+    /// Reads the stream that is due.
+    pub fn stream(&mut self, due: Due) -> Result<&'a [u8]> {
         let read = |r: &mut Self| {
-            let frame = r.frame(due, usize::MAX)?;
-            match &frame {
+            let (got, stream) = match r.frame(&due.to_string(), usize::MAX)? {
+                Frame::Commitments(stream) => (Due::Commitments, stream),
+                Frame::Chunk(index, stream) => (Due::Chunk(index as usize), stream),
+                Frame::Outputs(stream) => (Due::Outputs, stream),
+                Frame::Opening(stream) => (Due::Opening, stream),
                 Frame::End(_) => return fail!("{due} is due: the proof ends too soon"),
                 Frame::Header(_) => return fail!("{due} is due: a header after the header"),
                 Frame::Public(_) => return fail!("{due} is due: public values twice"),
-                _ => {}
-            }
-            match is(&frame) {
-                Some(stream) => Ok(stream),
-                None => fail!("another message where {due} is due"),
-            }
+            };
+            require!(got == due, "{got} where {due} is due");
+            Ok(stream)
         };
         read(self).map_err(|e| e.of(Kind::Proof))
     }

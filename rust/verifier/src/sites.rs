@@ -53,7 +53,6 @@ pub struct Fork<'v, 's> {
     challenges: Vec<K>,
     known: BTreeMap<Box<[u32]>, K>, // by tensor and point, one behind the other
     queue: Vec<Sum<'v>>,
-    batches: usize,
 }
 
 /// A sum that waits for a batch: eq(…)·A·B over some variables.
@@ -82,7 +81,7 @@ impl Sum<'_> {
 impl<'v, 's> Fork<'v, 's> {
     pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's>> {
         shared.cost.fork()?;
-        Ok(Fork { name, stream, shared, claims: Vec::new(), challenges: Vec::new(), known: BTreeMap::new(), queue: Vec::new(), batches: 0 })
+        Ok(Fork { name, stream, shared, claims: Vec::new(), challenges: Vec::new(), known: BTreeMap::new(), queue: Vec::new() })
     }
 
     /// The point of some challenges.
@@ -242,8 +241,6 @@ impl<'v, 's> Fork<'v, 's> {
 
     fn batch(&mut self) -> Result<()> {
         let sums = core::mem::take(&mut self.queue);
-        let number = self.batches;
-        self.batches += 1;
         let rounds = sums.iter().map(|s| s.variables).max().unwrap_or(0);
         self.shared.cost.rounds(rounds)?;
         self.shared.rounds.point(format_args!("{}: batch of sums", self.name), sums.len() as u64 - 1)?;
@@ -280,7 +277,7 @@ impl<'v, 's> Fork<'v, 's> {
             total += power * weight * (a * b);
             ends.push((a, b));
         }
-        require!(total == claim, "the last claim of batch {number} of sums fails");
+        require!(total == claim, "sumcheck: the final evaluations do not give the running claim");
         for (s, (a, b)) in sums.into_iter().zip(ends) {
             self.bind_sum(s, &kept, a, b)?;
         }
@@ -304,7 +301,7 @@ impl<'v, 's> Fork<'v, 's> {
         match s.kind {
             SumKind::View { wiring, source, out, factor } => {
                 let value = wiring.weight(&self.at(&out), &self.at(kept), factor, self.shared.inputs);
-                require!(value == b, "a wiring has another value at the end of its sum");
+                require!(value == b, "wiring of {:?}: wrong weights", self.shared.graph.tensors[source as usize].name);
                 let (mut bound, mut rest) = (wiring.bound(&out), kept);
                 for axis in wiring.kept() {
                     let (own, after) = rest.split_at(variables(wiring.source[axis as usize]));
@@ -341,7 +338,11 @@ impl<'v, 's> Fork<'v, 's> {
                 return self.claim(tensor, point, value);
             }
         }
-        require!(self.evaluate(tensor, point)? == value, "a sum ends in another value of a tensor");
+        require!(
+            self.evaluate(tensor, point)? == value,
+            "tensor {:?}: evaluations disagree",
+            self.shared.graph.tensors[tensor as usize].name
+        );
         Ok(())
     }
 }

@@ -279,6 +279,7 @@ pub fn lookup_grind(security: &Security, fractions: &[u64]) -> Result<u32> {
 pub fn check_levels(security: &Security, levels: &[Level], rows: u64) -> Result<()> {
     let count = levels.len();
     require!(0 < count && count <= MOST_LEVELS, "soundness: {count} levels");
+    let mode = if security.johnson { "johnson" } else { "unique" };
     let mut before: Option<&Level> = None;
     for (i, l) in levels.iter().enumerate() {
         let fits = match before {
@@ -289,10 +290,10 @@ pub fn check_levels(security: &Security, levels: &[Level], rows: u64) -> Result<
             && l.row_vars <= MOST_DOMAIN_BITS
             && l.log_blowup <= MOST_DOMAIN_BITS
             && l.row_vars + l.log_blowup <= MOST_DOMAIN_BITS;
-        require!(fits && small, "soundness: level {i} does not fit: {l:?}");
+        require!(fits && small, "soundness: level {i} does not fit: {:?}", l.numbers());
         let sampled = l.multiplicity == 0 || security.johnson && (3..=MOST_MULTIPLICITY).contains(&l.multiplicity);
         let samples = sampled && (l.multiplicity == 0) == (l.out_of_domain == 0) && l.out_of_domain <= MOST_SAMPLES;
-        require!(samples, "soundness: level {i}: {} samples at multiplicity {}", l.out_of_domain, l.multiplicity);
+        require!(samples, "soundness: level {i}: {} samples at multiplicity {} in mode {mode}", l.out_of_domain, l.multiplicity);
         let bounded = 0 < l.queries && l.queries <= MOST_QUERIES && l.query_grind.max(l.fold_grind) <= security.grind_bits;
         require!(bounded, "soundness: level {i}: {} queries, {} and {} bits of grinding", l.queries, l.query_grind, l.fold_grind);
         before = Some(l);

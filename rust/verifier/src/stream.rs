@@ -3,6 +3,7 @@
 use crate::error::{Kind, Result, fail, require};
 use crate::field::{K, P};
 use crate::hash::{Digest, Suite, Transcript};
+use crate::proof::{Due, Reader};
 use alloc::vec::Vec;
 
 /// A sequence of words. What is sent is absorbed by the transcript as it is read; hints are not.
@@ -14,15 +15,16 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn new(suite: Suite, transcript: Transcript, stream: &[u8]) -> Result<Stream> {
-        let words = suite.words(stream).map_err(|e| e.of(Kind::Proof))?;
+    pub fn new(suite: Suite, transcript: Transcript, reader: &mut Reader, due: Due) -> Result<Stream> {
+        let words = suite.words(reader.stream(due)?).map_err(|e| e.within(due).of(Kind::Proof))?;
         Ok(Stream { transcript, words, at: 0, suite })
     }
 
     fn take(&mut self, count: usize) -> Result<core::ops::Range<usize>> {
         let from = self.at;
-        if count > self.words.len() - from {
-            return fail!("a stream of {} words, which is too short", self.words.len());
+        let left = self.words.len() - from;
+        if count > left {
+            return fail!("proof is truncated: {} bytes wanted at byte {}, {} left", 4 * count as u64, 4 * from, 4 * left);
         }
         self.at += count;
         Ok(from..self.at)
@@ -33,7 +35,9 @@ impl Stream {
         let range = self.take(count)?;
         let limbs = &self.words[range];
         let most = limbs.iter().fold(0, |most, &limb| most.max(limb));
-        require!(most < P, "an element of F that is not below p");
+        if most >= P {
+            return not_below(self.at - count);
+        }
         Ok(limbs)
     }
 
@@ -41,7 +45,9 @@ impl Stream {
     pub fn digest_hint(&mut self) -> Result<Digest> {
         let range = self.take(8)?;
         let words = &self.words[range];
-        self.suite.check_digest(words)?;
+        if let Some(i) = self.suite.wrong_word(words) {
+            return not_below(self.at - 8 + i);
+        }
         Ok(core::array::from_fn(|i| words[i]))
     }
 
@@ -81,11 +87,15 @@ impl Stream {
         Ok(digest)
     }
 
-    /// A proof of work before what `what` names.
-    pub fn check_work(&mut self, bits: u32, what: impl core::fmt::Display) -> Result<()> {
+    /// A proof of work.
+    pub fn check_work(&mut self, bits: u32) -> Result<()> {
         if bits > 0 {
             let nonce = self.hints(1)?[0];
-            require!(self.transcript.work(bits, nonce), "{what}: the proof of work of {bits} bits fails");
+            require!(
+                self.transcript.work(bits, nonce),
+                "proof has a nonce that fails its proof of work of {bits} bits, at byte {}",
+                4 * self.at - 4
+            );
         }
         Ok(())
     }
@@ -93,7 +103,11 @@ impl Stream {
     /// Every word must have been used.
     pub fn end(&self) -> Result<()> {
         let rest = self.words.len() - self.at;
-        require!(rest == 0, "a stream of {} words, of which {rest} are too many", self.words.len());
+        require!(rest == 0, "proof has bytes left over: {} at byte {}", 4 * rest, 4 * self.at);
         Ok(())
     }
+}
+
+fn not_below<T>(word: usize) -> Result<T> {
+    fail!("proof has a limb that is not below 2^31 - 1, at byte {}", 4 * word)
 }

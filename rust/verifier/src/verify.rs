@@ -9,7 +9,7 @@ use crate::key::{Key, Text};
 use crate::layout::{Claim, Combined, Table, Where};
 use crate::lookups;
 use crate::poly::{evaluate, last};
-use crate::proof::{Frame, Header, Reader};
+use crate::proof::{Due, Header, Reader};
 use crate::shape::{shape_variables, size};
 use crate::sites::{Fork, Shared};
 use crate::soundness::{self, Rounds, Strength};
@@ -176,11 +176,7 @@ impl<'a> Verification<'_, 'a> {
         let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
 
         let mut main = self.start(&input_elements, &output_elements);
-        let commitments = reader.stream("commitments", |f| match f {
-            Frame::Commitments(stream) => Some(stream),
-            _ => None,
-        })?;
-        let mut stream = Stream::new(security.hash, main, commitments)?;
+        let mut stream = Stream::new(security.hash, main, reader, Due::Commitments)?;
         for tree in &mut table.trees {
             tree.root = match key.root.filter(|_| tree.fixed) {
                 Some(root) => root,
@@ -195,32 +191,20 @@ impl<'a> Verification<'_, 'a> {
         shared.cost.statement(g, ends.len())?;
         let (mut claims, mut forks) = (Vec::new(), Vec::new());
         for (chunk, tree) in trees.iter().enumerate() {
-            let body = reader.stream(&format!("chunk {chunk}"), |f| match f {
-                Frame::Chunk(index, stream) if *index as usize == chunk => Some(stream),
-                _ => None,
-            })?;
-            let stream = Stream::new(security.hash, main.fork(chunk as u64), body)?;
+            let stream = Stream::new(security.hash, main.fork(chunk as u64), reader, Due::Chunk(chunk))?;
             let mut fork = Fork::new(format!("chunk {chunk}"), stream, &mut shared)?;
             self.chunk(&mut fork, chunk, tree, grind).and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
             claims.append(&mut fork.claims);
             forks.push(fork.stream.transcript.end());
         }
-        let body = reader.stream("io", |f| match f {
-            Frame::Outputs(stream) => Some(stream),
-            _ => None,
-        })?;
-        let stream = Stream::new(security.hash, main.fork(g.chunks as u64), body)?;
+        let stream = Stream::new(security.hash, main.fork(g.chunks as u64), reader, Due::Outputs)?;
         let mut fork = Fork::new("outputs".to_string(), stream, &mut shared)?;
         self.outputs(&mut fork, &output_elements).and_then(|()| fork.stream.end()).map_err(|e| e.within("outputs"))?;
         claims.append(&mut fork.claims);
         forks.push(fork.stream.transcript.end());
         main.join(&forks);
 
-        let body = reader.stream("opening", |f| match f {
-            Frame::Opening(stream) => Some(stream),
-            _ => None,
-        })?;
-        let mut stream = Stream::new(security.hash, main, body)?;
+        let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
         let mut rounds = shared.rounds;
         self.open(&mut stream, &table, &claims, &mut rounds).and_then(|()| stream.end()).map_err(|e| e.within("opening"))?;
         Ok(Verdict {
@@ -316,7 +300,7 @@ impl<'a> Verification<'_, 'a> {
                     Some(out) => fork.evaluate(out, at)?,
                     None => ZERO,
                 };
-                require!(value == out, "an exact or zero step does not hold");
+                require!(value == out, "{}: equation does not hold", s.name);
             }
         }
         fork.run_batches()
@@ -324,17 +308,17 @@ impl<'a> Verification<'_, 'a> {
 
     fn outputs(&self, fork: &mut Fork, values: &[Vec<u32>]) -> Result<()> {
         let g = fork.shared.graph;
-        let ids = || g.outputs.iter().copied().zip(values).filter(|&(id, _)| g.kind(id) != graph::Kind::Empty);
-        let most = ids().map(|(id, _)| shape_variables(g.shape(id))).max().unwrap_or(0);
+        let ids = || g.outputs.iter().copied().zip(values).enumerate().filter(|&(_, (id, _))| g.kind(id) != graph::Kind::Empty);
+        let most = ids().map(|(_, (id, _))| shape_variables(g.shape(id))).max().unwrap_or(0);
         fork.shared.rounds.point("outputs", most as u64)?;
         let point = fork.stream.transcript.challenges(most);
         let point = fork.point(&point);
-        for (id, values) in ids() {
+        for (i, (id, values)) in ids() {
             let shape = g.shape(id);
             let at = last(&point, shape_variables(shape));
             let value = fork.evaluate(id, at)?;
             fork.shared.cost.public(shape)?;
-            require!(value == evaluate(values, shape, &fork.at(at)), "an output is not the model's");
+            require!(value == evaluate(values, shape, &fork.at(at)), "output {i} is not the model's");
         }
         fork.run_batches()
     }

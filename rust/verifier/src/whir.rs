@@ -37,14 +37,14 @@ pub fn check(stream: &mut Stream, security: &Security, levels: &[Level], table: 
         claim = opening.fold(level, claim)?;
         let Some(next) = levels.get(i + 1) else {
             let row = opening.stream.many(1 << level.row_vars)?;
-            let positions = opening.positions(i, level)?;
+            let positions = opening.positions(level)?;
             opening.check_row(level, root.as_ref(), &row, &positions)?;
             return opening.finish(level, &row, claim, claims);
         };
         let next_root = opening.stream.digest()?;
         let samples = opening.stream.transcript.challenges(next.out_of_domain as usize);
         let answers = opening.stream.many(samples.len())?;
-        let positions = opening.positions(i, level)?;
+        let positions = opening.positions(level)?;
         let values = opening.columns(level, root.as_ref(), &positions)?;
         claim = opening.constrain(level, claim, samples.into_iter().zip(answers), &positions, &values);
         root = Some(next_root);
@@ -78,7 +78,7 @@ impl Opening<'_> {
     fn round(&mut self, claim: K, grind: u32) -> Result<K> {
         let [q0, q2] = self.stream.elements()?;
         let q1 = claim - (q0 + q0 + q2);
-        self.stream.check_work(grind, "fold")?;
+        self.stream.check_work(grind)?;
         let r = self.stream.transcript.challenge();
         self.point.push(r);
         Ok(horner(&[q0, q1, q2], r))
@@ -96,8 +96,8 @@ impl Opening<'_> {
     }
 
     /// The positions of the level's queries, increasing.
-    fn positions(&mut self, i: usize, level: &Level) -> Result<Vec<u64>> {
-        self.stream.check_work(level.query_grind, format_args!("opening {i}: queries"))?;
+    fn positions(&mut self, level: &Level) -> Result<Vec<u64>> {
+        self.stream.check_work(level.query_grind)?;
         let mut list = self.stream.transcript.indexes(level.queries as usize, level.domain_bits());
         list.sort_unstable();
         list.dedup();
@@ -181,12 +181,12 @@ impl Opening<'_> {
         let values: Vec<K> = values.collect();
         let Some(root) = root else {
             let same = self.columns(level, root, positions)? == values;
-            require!(same, "the last row is not what the queries give");
+            require!(same, "whir: the last row is not what was committed to");
             return Ok(());
         };
         // The first element of a leaf is the one with which it folds to the value.
         let weights = eq_table(self.folded(level), 1 << level.fold_vars);
-        require!(weights[0] != ZERO, "the last row cannot be what the queries give");
+        require!(weights[0] != ZERO, "whir: the last row is not what was committed to");
         let unit = weights[0].inverse();
         let groups = self.groups(weights.len());
         let mut leaves = Vec::with_capacity(positions.len());
@@ -223,7 +223,7 @@ impl Opening<'_> {
             sum += functional(c.coefficient, c.z, &self.point[c.bound..]);
         }
         let value = evaluate_elements(row, last(&self.point, level.row_vars as usize));
-        require!(value * sum == claim, "the last claim of the opening fails");
+        require!(value * sum == claim, "whir: the committed values do not give the claimed one");
         Ok(())
     }
 }

@@ -38,11 +38,9 @@ impl Suite {
         }
     }
 
-    /// Digests of poseidon2 consist of limbs; any words are one of blake3.
-    pub fn check_digest(self, digest: &[u32]) -> Result<()> {
-        let limbs = self == Suite::Blake3 || digest.iter().all(|&word| word < P);
-        require!(limbs, "a word of a digest is not below p");
-        Ok(())
+    /// The first word that no digest has: those of poseidon2 consist of limbs; any words are one of blake3.
+    pub fn wrong_word(self, digest: &[u32]) -> Option<usize> {
+        digest.iter().position(|&word| self == Suite::Poseidon2 && word >= P)
     }
 
     /// The digest of a column of a public tensor.
