@@ -23,6 +23,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
+use sha2::{Digest as _, Sha256};
 
 const PROTOCOL: &[u8] = b"prove-model protocol 3";
 const LONG: usize = 1 << 11; // entries of a public tensor, beyond which the digests of columns are absorbed
@@ -103,6 +104,29 @@ pub struct Verdict<'a> {
     pub saturated: Vec<Saturation<'a>>,
     /// The text that the model wrote, if the key is one for that.
     pub written: Option<Written>,
+}
+
+impl Verdict<'_> {
+    /// The SHA-256 of the model's commitment and of the statement: of the inputs and then of the outputs their number, and
+    /// of each the number of its axes, their lengths, and its integers. Numbers and integers have 4 bytes, lengths 8, all
+    /// little-endian.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(self.commitment);
+        for tensors in [&self.inputs, &self.outputs] {
+            hash.update((tensors.len() as u32).to_le_bytes());
+            for t in tensors {
+                hash.update((t.shape.len() as u32).to_le_bytes());
+                t.shape.iter().for_each(|d| hash.update(d.to_le_bytes()));
+                let mut bytes = [0; 256];
+                for part in t.integers.chunks(bytes.len() / 4) {
+                    let bytes = &mut bytes[..4 * part.len()];
+                    bytes.chunks_exact_mut(4).zip(part).for_each(|(four, v)| four.copy_from_slice(&v.to_le_bytes()));
+                    hash.update(bytes);
+                }
+            }
+        }
+        hash.finalize().into()
+    }
 }
 
 /// Verifies the proof in a file against the key in another.
