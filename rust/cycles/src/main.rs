@@ -83,10 +83,8 @@ fn run(guest: &str, key: &str, proof: &str, functions: usize) -> Result<(), Box<
         let from = section.address() as usize;
         machine.ram.get_mut(from..from + data.len()).ok_or("the program does not fit")?.copy_from_slice(data);
     }
-    let symbols: BTreeMap<u32, &str> = program
-        .symbols()
-        .filter_map(|s| Some((s.address() as u32, s.name().ok().filter(|n| !n.is_empty() && !n.starts_with('.'))?)))
-        .collect();
+    let symbols: BTreeMap<u32, &str> =
+        program.symbols().filter_map(|s| Some((s.address() as u32, s.name().ok().filter(|n| !n.starts_with(['.', '$']))?))).collect();
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut blocks: BTreeMap<u32, u64> = BTreeMap::new(); // by 64 bytes of code
     let mut hart = HartState::new();

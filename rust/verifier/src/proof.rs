@@ -115,12 +115,12 @@ impl<'a> Reader<'a> {
         read(self).map_err(|e| e.of(Kind::Proof))
     }
 
-    /// Reads the end of the file, with its checksum.
-    pub fn end(mut self) -> Result<()> {
+    /// Reads the end of the file, and checks its checksum if it is to be.
+    pub fn end(mut self, summed: bool) -> Result<()> {
         let read = |r: &mut Self| {
             let before = &r.file[..r.file.len() - r.rest.len()];
             let Frame::End(sum) = r.frame("the end", usize::MAX)? else { return fail!("a frame after the last one due") };
-            require!(sum == &Sha256::digest(before)[..], "checksum does not match: the file is damaged");
+            require!(!summed || sum == &Sha256::digest(before)[..], "checksum does not match: the file is damaged");
             require!(r.rest.is_empty(), "bytes after the end");
             Ok(())
         };

@@ -123,7 +123,10 @@ impl Chain {
     }
 
     fn words(&mut self, words: &[u32]) {
-        self.pending.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+        self.pending.reserve(4 * words.len());
+        for word in words {
+            self.pending.extend_from_slice(&word.to_le_bytes());
+        }
     }
 
     pub fn absorb(&mut self, limbs: &[u32]) {
