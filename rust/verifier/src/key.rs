@@ -2,17 +2,18 @@
 
 use crate::error::{Kind, Result, fail, require};
 use crate::graph::{self, Graph};
-use crate::hash::Suite;
+use crate::hash::{Digest, Suite};
 use crate::soundness::{MOST_DOMAIN_BITS, Security};
 use crate::validate;
-use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
+use crate::wire::{self, Decoder, Field, UNKNOWN, bytes, message, messages, number, reserved};
 use alloc::vec;
 use alloc::vec::Vec;
 use sha2::{Digest as _, Sha256};
 
-/// The first bytes of a key file, and the version of its format that is read here.
+/// The first bytes of a key file.
 pub const MAGIC: &[u8] = b"PM.key\r\n";
-pub const VERSION: u32 = 2;
+/// The version of keys and proofs that is read here.
+pub const VERSION: u32 = 4;
 
 /// The most bytes that a key file may have.
 pub const MOST_BYTES: usize = 32 << 20;
@@ -29,11 +30,17 @@ const MOST_FRAC: u32 = 1000;
 #[derive(Clone, Debug)]
 pub struct Key<'a> {
     pub(crate) graph: Graph<'a>,
-    pub(crate) root: Option<[u32; 8]>,
-    pub(crate) row_vars: u32,
+    pub(crate) trees: Vec<Commitment>,
     pub(crate) security: Security,
-    pub(crate) text: Option<Text>,
+    pub(crate) texts: Vec<Text>,
     pub(crate) digest: [u8; 32],
+}
+
+/// A commitment to fixed tensors: the root of a tree, and log2 of the length of the rows under it.
+#[derive(Clone, Debug)]
+pub struct Commitment {
+    pub root: Digest,
+    pub row_vars: u32,
 }
 
 /// What tokens of a language model mean.
@@ -41,6 +48,8 @@ pub struct Key<'a> {
 pub struct Text {
     /// The SHA-256 of the tokenizer's file, if the model came with one.
     pub tokenizer: Option<[u8; 32]>,
+    /// The digest of the template that writes conversations as texts, if the model came with one.
+    pub template: Option<[u8; 32]>,
     /// The tokens that end a text, increasing.
     pub ends: Vec<u32>,
     /// Whether proofs state which part of a text the model wrote.
@@ -58,11 +67,11 @@ impl<'a> Key<'a> {
         let Some((version, body)) = file.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<4>()) else {
             return fail!("not a prove-model key");
         };
-        check_version(u32::from_le_bytes(*version), VERSION)?;
+        check_version(u32::from_le_bytes(*version))?;
         let mut key = decode(&mut Decoder::new(MOST_MESSAGES), body).map_err(|e| e.at("Key"))?;
-        if let Some(root) = &key.root {
-            if let Some(i) = key.security.hash.wrong_word(root) {
-                return fail!("root: limb {i} is not canonical");
+        for (n, tree) in key.trees.iter().enumerate() {
+            if let Some(i) = key.security.hash.wrong_word(&tree.root) {
+                return fail!("root of tree {n}: limb {i} is not canonical");
             }
         }
         key.check()?;
@@ -81,7 +90,7 @@ impl<'a> Key<'a> {
 
     /// What its tokens mean, if the model is one of language.
     pub fn text(&self) -> Option<&Text> {
-        self.text.as_ref()
+        self.texts.first()
     }
 
     /// What is not the circuit's own.
@@ -92,11 +101,15 @@ impl<'a> Key<'a> {
                 return fail!("tensor {i}: scale 2^{frac} out of range");
             }
         }
-        let (fixed, root) = (self.graph.has_fixed(), self.root.is_some());
-        require!(fixed == root, "fixed tensors: {fixed}, root of a commitment to them: {root}");
-        let rows = root == (self.row_vars > 0) && self.row_vars <= MOST_DOMAIN_BITS;
-        require!(rows, "root of a commitment: {root}, its rows of 2^{} values", self.row_vars);
-        if let Some(text) = &self.text {
+        let (fixed, count) = (self.graph.has_fixed(), self.trees.len());
+        require!(fixed == (count > 0), "fixed tensors: {fixed}, commitments to them: {count}");
+        require!(count <= 1, "{count} commitments to fixed tensors: this program reads keys with one to all of them");
+        for (i, tree) in self.trees.iter().enumerate() {
+            let rows = 0 < tree.row_vars && tree.row_vars <= MOST_DOMAIN_BITS;
+            require!(rows, "tree {i}: rows of 2^{} values", tree.row_vars);
+        }
+        require!(self.texts.len() <= 1, "{} texts: this program reads keys of models with one", self.texts.len());
+        if let Some(text) = self.text() {
             self.check_text(text).map_err(|e| e.within("text"))?;
         }
         Ok(())
@@ -115,10 +128,15 @@ impl<'a> Key<'a> {
 }
 
 /// Refuses other versions, and names the release that reads an earlier one.
-pub fn check_version(got: u32, read: u32) -> Result<()> {
-    require!(got != 1, "version 1, which prove-model v0.1 reads; this program reads version {read}");
-    require!(got == read, "version {got}, this program reads version {read}");
-    Ok(())
+pub fn check_version(got: u32) -> Result<()> {
+    let release = match got {
+        VERSION => return Ok(()),
+        1 => "v0.1",
+        2 | 3 => "v0.2",
+        _ => return fail!("version {got}, this program reads version {VERSION}"),
+    };
+    const AGAIN: &str = "docs/versions.md says how keys and proofs are issued again";
+    fail!("version {got}, which prove-model {release} reads; this program reads version {VERSION} ({AGAIN})")
 }
 
 fn digest(file: &[u8]) -> [u8; 32] {
@@ -132,69 +150,102 @@ pub fn sha256(bytes: &[u8]) -> Result<[u8; 32]> {
     }
 }
 
-static KEY: [Field; 6] = [message("graph"), bytes("root"), message("security"), number("row_vars"), message("source"), message("text")];
+static KEY: [Field; 10] = [
+    message("graph"),
+    UNKNOWN,
+    message("security"),
+    UNKNOWN,
+    message("source"),
+    messages("texts"),
+    UNKNOWN,
+    reserved("log_blowup"),
+    messages("trees"),
+    reserved("hiding"),
+];
 
 fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Key<'a>> {
-    let (mut circuit, mut security, mut text) = (None, None, None);
-    let (mut root, mut row_vars) = (None, 0);
+    let (mut circuit, mut security) = (None, None);
+    let (mut texts, mut trees) = (Vec::new(), Vec::new());
     let mut fields = d.open(body, &KEY)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => circuit = Some(value.message(d, graph::graph)?),
-            2 => {
-                let words: [u8; 32] = match value.bytes().try_into() {
-                    Ok(words) => words,
-                    Err(_) => return fail!(".root: {} bytes, not 32", value.bytes().len()),
-                };
-                root = Some(core::array::from_fn(|i| u32::from_le_bytes([0, 1, 2, 3].map(|k| words[4 * i + k]))));
-            }
             3 => security = Some(value.message(d, read_security)?),
-            4 => row_vars = value.number(wire::count)?,
             5 => value.message(d, check_source)?,
-            _ => text = Some(value.message(d, read_text)?),
+            6 => value.push(d, &mut texts, read_text)?,
+            _ => value.push(d, &mut trees, read_tree)?,
         }
     }
     let Some(graph) = circuit else { return fail!(".graph: is missing") };
     let Some(security) = security else { return fail!(".security: is missing") };
-    Ok(Key { graph, root, row_vars, security, text, digest: [0; 32] })
+    Ok(Key { graph, trees, security, texts, digest: [0; 32] })
+}
+
+static TREE: [Field; 7] =
+    [bytes("root"), number("row_vars"), reserved("size"), reserved("tail_log"), reserved("kind"), reserved("subject"), reserved("spans")];
+
+fn read_tree(d: &mut Decoder, body: &[u8]) -> Result<Commitment> {
+    let (mut root, mut row_vars): (&[u8], u32) = (&[], 0);
+    let mut fields = d.open(body, &TREE)?;
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => root = value.bytes(),
+            _ => row_vars = value.number(wire::count)?,
+        }
+    }
+    let Ok(words) = <&[u8; 32]>::try_from(root) else { return fail!(".root: {} bytes, not 32", root.len()) };
+    let root = core::array::from_fn(|i| u32::from_le_bytes([0, 1, 2, 3].map(|k| words[4 * i + k])));
+    Ok(Commitment { root, row_vars })
 }
 
 static SECURITY: [Field; 4] = [number("target_bits"), number("grind_bits"), number("soundness"), number("hash")];
 
 fn read_security(d: &mut Decoder, body: &[u8]) -> Result<Security> {
-    let mut s = Security { target_bits: 0, grind_bits: 0, johnson: false, hash: Suite::Poseidon2 };
+    let mut s = Security { target_bits: 0, grind_bits: 0, johnson: false, hash: Suite::Blake3 };
     let mut fields = d.open(body, &SECURITY)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => s.target_bits = value.number(wire::count)?,
             2 => s.grind_bits = value.number(wire::count)?,
             3 => s.johnson = value.number(wire::enumeration(2))? == 1,
-            _ => s.hash = [Suite::Poseidon2, Suite::Blake3][value.number(wire::enumeration(2))? as usize],
+            _ => s.hash = Suite::read(&value)?,
         }
     }
     Ok(s)
 }
 
-static TEXT: [Field; 3] = [bytes("tokenizer"), bytes("ends"), number("writes")];
+static TEXT: [Field; 8] = [
+    bytes("tokenizer"),
+    bytes("ends"),
+    number("writes"),
+    bytes("template"),
+    reserved("vocabulary"),
+    reserved("input"),
+    reserved("positions"),
+    reserved("logits"),
+];
 
 fn read_text(d: &mut Decoder, body: &[u8]) -> Result<Text> {
-    let mut t = Text { tokenizer: None, ends: Vec::new(), writes: false };
+    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false };
     let mut fields = d.open(body, &TEXT)?;
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => {
-                let digest = value.here(sha256(value.bytes()))?;
-                require!(digest != [0; 32], ".tokenizer: a tokenizer of zeros");
-                t.tokenizer = Some(digest);
-            }
+            1 => t.tokenizer = Some(value.here(some_sha256(value.bytes()))?),
             2 => t.ends = value.numbers(wire::count)?,
-            _ => t.writes = value.number(wire::enumeration(2))? == 1,
+            3 => t.writes = value.number(wire::enumeration(2))? == 1,
+            _ => t.template = Some(value.here(some_sha256(value.bytes()))?),
         }
     }
     Ok(t)
 }
 
-static SOURCE: [Field; 9] = [
+fn some_sha256(bytes: &[u8]) -> Result<[u8; 32]> {
+    let digest = sha256(bytes)?;
+    require!(digest != [0; 32], "a digest of zeros");
+    Ok(digest)
+}
+
+static SOURCE: [Field; 10] = [
     messages("files"),
     number("quantiser"),
     number("mode"),
@@ -204,6 +255,7 @@ static SOURCE: [Field; 9] = [
     number("headroom"),
     bytes("ranges"),
     bytes("formats"),
+    reserved("salted"),
 ];
 
 /// What the key says that it was made from: no proof depends on it, but it is part of what a key may be.

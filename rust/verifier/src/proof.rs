@@ -1,17 +1,17 @@
 //! The proof file (docs/proof-format.md, "The proof file").
 
 use crate::error::{Kind, Result, fail, require};
+use crate::hash::Suite;
 use crate::key::{check_version, sha256};
 use crate::soundness::Level;
-use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number};
+use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number, reserved};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 use sha2::{Digest as _, Sha256};
 
-/// The first bytes of a proof file, and the version of its format that is read here.
+/// The first bytes of a proof file.
 pub const MAGIC: &[u8] = b"PM.prf\r\n";
-pub const VERSION: u32 = 3;
 
 const MOST_HEADER_BYTES: usize = 1 << 12;
 const MOST_LEVELS: usize = 64;
@@ -24,6 +24,7 @@ pub struct Header {
     pub chunk_entries: u32,
     pub row_vars: u32,
     pub levels: Vec<Level>,
+    pub hash: Suite,
 }
 
 /// The packed values of the public tensors.
@@ -69,13 +70,18 @@ pub struct Reader<'a> {
     file: &'a [u8],
     rest: &'a [u8],
     messages: usize, // of a frame, at most
+    last: &'a [u8],  // the frame that was read last
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the header.
-    pub fn open(file: &'a [u8]) -> Result<(Reader<'a>, Header)> {
-        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + 2 };
-        reader.open_header().map(|header| (reader, header)).map_err(|e| e.of(Kind::Proof))
+    /// Reads the header, which is also returned as it is in the file.
+    pub fn open(file: &'a [u8]) -> Result<(Reader<'a>, Header, &'a [u8])> {
+        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + 2, last: &[] };
+        reader
+            .open_header()
+            .map(|header| (header, reader.last))
+            .map(|(header, frame)| (reader, header, frame))
+            .map_err(|e| e.of(Kind::Proof))
     }
 
     fn open_header(&mut self) -> Result<Header> {
@@ -134,7 +140,7 @@ impl<'a> Reader<'a> {
         require!(length <= most as u64, "{what}: frame of {length} bytes is over the limit of {most}");
         require!(length <= self.rest.len() as u64, "ends within {what}");
         let (body, rest) = self.rest.split_at(length as usize);
-        self.rest = rest;
+        (self.last, self.rest) = (body, rest);
         decode(&mut Decoder::new(self.messages), body).map_err(|e| e.at("Frame").within(what))
     }
 }
@@ -160,8 +166,21 @@ fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Frame<'a>> {
     Ok(frame)
 }
 
-static HEADER: [Field; 6] =
-    [number("version"), bytes("key"), bytes("sizes"), number("chunk_entries"), number("row_vars"), messages("levels")];
+static HEADER: [Field; 13] = [
+    number("version"),
+    bytes("key"),
+    bytes("sizes"),
+    number("chunk_entries"),
+    number("row_vars"),
+    messages("levels"),
+    number("hash"),
+    reserved("trees"),
+    reserved("tail_log"),
+    reserved("hidden_inputs"),
+    reserved("hidden_outputs"),
+    reserved("reveals"),
+    reserved("texts"),
+];
 
 fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
     let mut h = Header::default();
@@ -171,16 +190,17 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
         match field {
             1 => {
                 version = value.number(wire::any32)?;
-                value.here(check_version(version, VERSION))?;
+                value.here(check_version(version))?;
             }
             2 => key = value.bytes(),
             3 => h.sizes = value.numbers(wire::size)?,
             4 => h.chunk_entries = value.number(wire::size)?,
             5 => h.row_vars = value.number(wire::count)?,
-            _ => value.push(d, &mut h.levels, level)?,
+            6 => value.push(d, &mut h.levels, level)?,
+            _ => h.hash = Suite::read(&value)?,
         }
     }
-    check_version(version, VERSION).map_err(|e| e.at(".version"))?;
+    check_version(version).map_err(|e| e.at(".version"))?;
     h.key = sha256(key).map_err(|e| e.at(".key"))?;
     Ok(h)
 }

@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        let text = Text { tokenizer: None, ends: vec![3], writes: true };
+        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true };
         let logits = [0, 0, 5, 5, 1, 2, 3, 4];
         let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, None, ids, positions, logits, 0);
         let found = check(&[9, 8, 2, 3, 3], &[1, 2], &logits).unwrap();

@@ -25,7 +25,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use sha2::{Digest as _, Sha256};
 
-const PROTOCOL: &[u8] = b"prove-model protocol 3";
+const PROTOCOL: &[u8] = b"prove-model protocol 4";
 const LONG: usize = 1 << 11; // entries of a public tensor, beyond which the digests of columns are absorbed
 const COLUMNS: usize = 128;
 
@@ -148,13 +148,15 @@ impl<'a> Key<'a> {
                     .map_err(|e: crate::Error| e.of(Kind::Policy));
             }
         }
-        let (mut reader, header) = Reader::open(proof)?;
+        let (mut reader, header, frame) = Reader::open(proof)?;
         let same = header.key == self.digest;
         require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
+        let (own, asked) = (header.hash, self.security.hash);
+        require!(own == asked, "the proof says that it is hashed with {own}, and its key asks for {asked}");
         self.graph.at(&header.sizes, header.chunk_entries as u64)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
-        let verdict = Verification { key: self, header: &header }.run(&mut reader, policy)?;
+        let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
         reader.end(!policy.skip_checksum)?;
         verdict.strength.require(policy.min_bits).map_err(|e| e.of(Kind::Policy))?;
         Ok(verdict)
@@ -172,6 +174,7 @@ impl core::fmt::Display for Hex<'_> {
 struct Verification<'k, 'a> {
     key: &'k Key<'a>,
     header: &'k Header,
+    frame: &'k [u8], // the header as it is in the file
 }
 
 /// The values of some public tensors, by place in the list of the key.
@@ -182,7 +185,7 @@ impl<'a> Verification<'_, 'a> {
         let (g, key) = (&self.key.graph, self.key);
         let security = &key.security;
         let public = reader.public(g.inputs.len() + g.outputs.len())?;
-        let mut table = Table::new(g, security.hash, key.row_vars, self.header.row_vars)?;
+        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars)?;
         let mut rounds = Rounds::new(security);
         if !table.trees.is_empty() {
             soundness::check_levels(security, &self.header.levels, table.rows)?;
@@ -205,7 +208,7 @@ impl<'a> Verification<'_, 'a> {
         let mut main = self.start(&input_elements, &output_elements);
         let mut stream = Stream::new(security.hash, main, reader, Due::Commitments)?;
         for tree in &mut table.trees {
-            tree.root = match key.root.filter(|_| tree.fixed) {
+            tree.root = match key.trees.first().map(|t| t.root).filter(|_| tree.fixed) {
                 Some(root) => root,
                 None => stream.digest().map_err(|e| e.within("commitments"))?,
             };
@@ -260,7 +263,7 @@ impl<'a> Verification<'_, 'a> {
     fn check_statement(&self, by_tensor: &BTreeMap<u32, &[i32]>, inputs: &Values) -> Result<()> {
         let g = &self.key.graph;
         g.check_ids(by_tensor)?;
-        let (Some(Text { writes: false, .. }), [ids, positions]) = (&self.key.text, &inputs[..]) else { return Ok(()) };
+        let (Some(Text { writes: false, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
         if !g.is_ids(g.inputs[1]) {
             return Ok(());
         }
@@ -274,7 +277,7 @@ impl<'a> Verification<'_, 'a> {
     }
 
     fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Option<Written>> {
-        let Some(text) = self.key.text.as_ref().filter(|t| t.writes) else { return Ok(None) };
+        let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(None) };
         let g = &self.key.graph;
         let frac = g.tensors[g.outputs[0] as usize].frac;
         text::written(text, policy.rule, &inputs[0], &inputs[1], &outputs[0], frac).map(Some)
@@ -285,16 +288,7 @@ impl<'a> Verification<'_, 'a> {
         let suite = self.key.security.hash;
         let mut t = Transcript::new(suite);
         t.absorb_bytes(PROTOCOL);
-        t.absorb_bytes(&self.key.digest);
-        let h = self.header;
-        t.absorb_integer(h.sizes.len() as u64);
-        for &n in h.sizes.iter().chain([&h.chunk_entries, &h.row_vars]) {
-            t.absorb_integer(n as u64);
-        }
-        t.absorb_integer(h.levels.len() as u64);
-        for n in h.levels.iter().flat_map(|l| l.numbers()) {
-            t.absorb_integer(n as u64);
-        }
+        t.absorb_bytes(self.frame);
         let inputs: Vec<&Vec<u32>> = self.key.graph.inputs.iter().map(|id| &inputs[id]).collect();
         for tensors in [inputs, outputs.iter().collect()] {
             t.absorb_integer(tensors.len() as u64);

@@ -11,11 +11,20 @@ pub struct Field {
     bytes: bool,    // a length and that many bytes; otherwise a varint
     presence: bool, // written even if it is 0 or empty
     repeated: bool, // comes several times, one after the other
+    reserved: bool, // of a later release
 }
 
 const fn field(name: &'static str, bytes: bool, presence: bool, repeated: bool) -> Field {
-    Field { name, bytes, presence, repeated }
+    Field { name, bytes, presence, repeated, reserved: false }
 }
+
+/// A field of a later release: a message that has it cannot be understood without.
+pub const fn reserved(name: &'static str) -> Field {
+    Field { reserved: true, ..field(name, false, false, false) }
+}
+
+/// No field has this number.
+pub const UNKNOWN: Field = field("", false, false, false);
 
 /// A number.
 pub const fn number(name: &'static str) -> Field {
@@ -79,10 +88,12 @@ impl<'a> Fields<'a> {
         }
         let tag = varint(&mut self.body).map_err(|e| e.within("tag"))?;
         let at = (tag >> 3) as usize;
-        let Some(field) = self.fields.get(at.wrapping_sub(1)).filter(|_| tag >> 3 <= self.fields.len() as u64) else {
+        let known = |f: &&Field| tag >> 3 <= self.fields.len() as u64 && !f.name.is_empty();
+        let Some(field) = self.fields.get(at.wrapping_sub(1)).filter(known) else {
             return fail!("unknown field {}", tag >> 3);
         };
         let here = |e: Error| e.at(format!(".{}", field.name));
+        require!(!field.reserved, ".{}: is a field that this release of prove-model does not read, and a later one may", field.name);
         require!(tag & 7 == if field.bytes { 2 } else { 0 }, ".{}: wire type {}", field.name, tag & 7);
         require!(at != self.last || field.repeated, "field {at} twice");
         require!(at >= self.last, "field {at} after field {}", self.last);
@@ -274,7 +285,7 @@ mod tests {
         }
     }
 
-    static FIELDS: [Field; 3] = [number("a"), bytes("b"), messages("c")];
+    static FIELDS: [Field; 5] = [number("a"), bytes("b"), messages("c"), UNKNOWN, reserved("d")];
 
     fn all(body: &[u8]) -> Result<usize> {
         let mut fields = Decoder::new(1).open(body, &FIELDS)?;
@@ -297,6 +308,7 @@ mod tests {
             (vec![0x12, 2, 7], ".b: ends early"),
             (vec![0x20, 1], "unknown field 4"),
             (vec![0x00, 1], "unknown field 0"),
+            (vec![0x28, 1], ".d: is a field that this release of prove-model does not read, and a later one may"),
         ] {
             assert_eq!(all(&body).unwrap_err().cause().to_string(), why);
         }

@@ -6,18 +6,35 @@ pub mod poseidon2;
 use crate::error::{Result, require};
 use crate::field::{K, P};
 use crate::values;
+use crate::wire;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// A digest is eight words.
 pub type Digest = [u32; 8];
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Suite {
-    Poseidon2,
+    #[default]
     Blake3,
+    Poseidon2,
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Suite::Blake3 => "blake3",
+            Suite::Poseidon2 => "poseidon2",
+        })
+    }
 }
 
 impl Suite {
+    /// The suite of a number in a key or a header.
+    pub fn read(value: &wire::Value) -> Result<Suite> {
+        Ok([Suite::Blake3, Suite::Poseidon2][value.number(wire::enumeration(2))? as usize])
+    }
+
     /// The rows of a group of fixed tensors at most, and those of a group of a chunk's witness.
     pub fn group_rows(self, fixed: bool) -> u64 {
         match self {
