@@ -68,13 +68,16 @@ impl<'a> Key<'a> {
             return fail!("not a prove-model key");
         };
         check_version(u32::from_le_bytes(*version))?;
-        let mut key = decode(&mut Decoder::new(MOST_MESSAGES), body).map_err(|e| e.at("Key"))?;
+        let (mut key, source) = decode(&mut Decoder::new(MOST_MESSAGES), body).map_err(|e| e.at("Key"))?;
         for (n, tree) in key.trees.iter().enumerate() {
             if let Some(i) = key.security.hash.wrong_word(&tree.root) {
                 return fail!("root of tree {n}: limb {i} is not canonical");
             }
         }
         key.check()?;
+        if let Some(source) = source {
+            source.check().map_err(|e| e.within("source"))?;
+        }
         let sizes = vec![1; key.graph.free.len()];
         key.graph.check_template()?;
         key.graph.at(&sizes, 0)?;
@@ -163,22 +166,23 @@ static KEY: [Field; 10] = [
     reserved("hiding"),
 ];
 
-fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Key<'a>> {
-    let (mut circuit, mut security) = (None, None);
+fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<(Key<'a>, Option<Source>)> {
+    let (mut circuit, mut security, mut source) = (None, None, None);
     let (mut texts, mut trees) = (Vec::new(), Vec::new());
     let mut fields = d.open(body, &KEY)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => circuit = Some(value.message(d, graph::graph)?),
             3 => security = Some(value.message(d, read_security)?),
-            5 => value.message(d, check_source)?,
+            5 => source = Some(value.message(d, read_source)?),
             6 => value.push(d, &mut texts, read_text)?,
             _ => value.push(d, &mut trees, read_tree)?,
         }
     }
     let Some(graph) = circuit else { return fail!(".graph: is missing") };
     let Some(security) = security else { return fail!(".security: is missing") };
-    Ok(Key { graph, trees, security, texts, digest: [0; 32] })
+    let key = Key { graph, trees, security, texts, digest: [0; 32] };
+    Ok((key, source))
 }
 
 static TREE: [Field; 7] =
@@ -259,33 +263,50 @@ static SOURCE: [Field; 10] = [
 ];
 
 /// What the key says that it was made from: no proof depends on it, but it is part of what a key may be.
-fn check_source(d: &mut Decoder, body: &[u8]) -> Result<()> {
-    let (mut files, mut quantiser, mut bits, mut headroom) = (Vec::new(), 0, [0; 3], 0);
-    let (mut ranges, mut formats) = (Vec::new(), Vec::new());
+#[derive(Default)]
+struct Source {
+    files: usize,
+    quantiser: u32,
+    bits: [u32; 3],
+    headroom: u64,
+    ranges: Vec<u32>,
+    formats: Vec<u32>,
+}
+
+fn read_source(d: &mut Decoder, body: &[u8]) -> Result<Source> {
+    let (mut s, mut files) = (Source::default(), Vec::new());
     let mut fields = d.open(body, &SOURCE)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => value.push(d, &mut files, check_file)?,
-            2 => quantiser = value.number(wire::count)?,
+            2 => s.quantiser = value.number(wire::count)?,
             3 => drop(value.number(wire::enumeration(2))?),
-            4..=6 => bits[field - 4] = value.number(wire::count)?,
-            7 => headroom = value.number(wire::any64)?,
-            8 => ranges = value.numbers(wire::any32)?,
-            _ => formats = value.numbers(wire::any32)?,
+            4..=6 => s.bits[field - 4] = value.number(wire::count)?,
+            7 => s.headroom = value.number(wire::any64)?,
+            8 => s.ranges = value.numbers(wire::any32)?,
+            _ => s.formats = value.numbers(wire::any32)?,
         }
     }
-    require!(!files.is_empty() && files.len() <= MOST_FILES, "{} files, want 1 to {MOST_FILES}", files.len());
-    require!(quantiser > 0, "quantiser version {quantiser}");
-    require!(bits.iter().all(|&b| 0 < b && b <= 64), "{}, {} and {} bits", bits[0], bits[1], bits[2]);
-    let headroom = f64::from_bits(headroom);
-    require!((1.0..=f64::MAX).contains(&headroom), "headroom {headroom}");
-    let triples = ranges.len() % 3 == 0 && ranges.len() <= MOST_RANGES;
-    require!(triples, "{} numbers in ranges", ranges.len());
-    let each = formats.is_empty() || 3 * formats.len() == ranges.len() && formats.iter().any(|&f| f != 0);
-    require!(each, "{} formats for {} ranges", formats.len(), ranges.len() / 3);
-    require!(formats.iter().all(|f| f >> FORMAT_BITS == 0), "a number in the formats has more than 16 bits");
-    require!(ranges.iter().all(|r| r >> RANGE_BITS == 0), "a number in the ranges has more than 28 bits");
-    Ok(())
+    s.files = files.len();
+    Ok(s)
+}
+
+impl Source {
+    fn check(&self) -> Result<()> {
+        require!(0 < self.files && self.files <= MOST_FILES, "{} files, want 1 to {MOST_FILES}", self.files);
+        require!(self.quantiser > 0, "quantiser version {}", self.quantiser);
+        let [weights, activations, tables] = self.bits;
+        require!(self.bits.iter().all(|&b| 0 < b && b <= 64), "{weights}, {activations} and {tables} bits");
+        let headroom = f64::from_bits(self.headroom);
+        require!((1.0..=f64::MAX).contains(&headroom), "headroom {headroom}");
+        let (ranges, formats) = (self.ranges.len(), self.formats.len());
+        require!(ranges % 3 == 0 && ranges <= MOST_RANGES, "{ranges} numbers in ranges");
+        let each = formats == 0 || 3 * formats == ranges && self.formats.iter().any(|&f| f != 0);
+        require!(each, "{formats} formats for {} ranges", ranges / 3);
+        require!(self.formats.iter().all(|f| f >> FORMAT_BITS == 0), "a number in the formats has more than 16 bits");
+        require!(self.ranges.iter().all(|r| r >> RANGE_BITS == 0), "a number in the ranges has more than 28 bits");
+        Ok(())
+    }
 }
 
 static FILE: [Field; 1] = [bytes("sha256")];

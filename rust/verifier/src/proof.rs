@@ -1,6 +1,6 @@
 //! The proof file (docs/proof-format.md, "The proof file").
 
-use crate::error::{Kind, Result, fail, require};
+use crate::error::{Error, Kind, Result, fail, require};
 use crate::hash::Suite;
 use crate::key::{check_version, sha256};
 use crate::soundness::Level;
@@ -36,6 +36,7 @@ pub struct Public<'a> {
 
 /// What a frame holds.
 pub enum Frame<'a> {
+    Empty,
     Header(Header),
     Public(Public<'a>),
     Commitments(&'a [u8]),
@@ -111,6 +112,7 @@ impl<'a> Reader<'a> {
                 Frame::Chunk(index, stream) => (Due::Chunk(index as usize), stream),
                 Frame::Outputs(stream) => (Due::Outputs, stream),
                 Frame::Opening(stream) => (Due::Opening, stream),
+                Frame::Empty => return fail!("{due} is due: an empty frame"),
                 Frame::End(_) => return fail!("{due} is due: the proof ends too soon"),
                 Frame::Header(_) => return fail!("{due} is due: a header after the header"),
                 Frame::Public(_) => return fail!("{due} is due: public values twice"),
@@ -134,9 +136,9 @@ impl<'a> Reader<'a> {
     }
 
     fn frame(&mut self, what: &str, most: usize) -> Result<Frame<'a>> {
-        let within = |e: crate::error::Error| e.within(what);
-        require!(self.rest.iter().take(10).any(|&byte| byte < 0x80) || self.rest.len() >= 10, "ends within {what}");
-        let length = wire::varint(&mut self.rest).map_err(within)?;
+        require!(self.rest.len() >= 10 || self.rest.iter().any(|&byte| byte < 0x80), "ends within {what}");
+        let wrong = |e: Error| Error::new(e.cause().replace("varint", "length")).within(what);
+        let length = wire::varint(&mut self.rest).map_err(wrong)?;
         require!(length <= most as u64, "{what}: frame of {length} bytes is over the limit of {most}");
         require!(length <= self.rest.len() as u64, "ends within {what}");
         let (body, rest) = self.rest.split_at(length as usize);
@@ -150,7 +152,7 @@ static FRAME: [Field; 7] =
 
 fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Frame<'a>> {
     let mut fields = d.open(body, &FRAME)?;
-    let Some((first, value)) = fields.next()? else { return fail!("an empty frame") };
+    let Some((first, value)) = fields.next()? else { return Ok(Frame::Empty) };
     let frame = match first {
         1 => Frame::Header(value.message(d, header)?),
         2 => Frame::Public(value.message(d, public)?),
@@ -184,7 +186,7 @@ static HEADER: [Field; 13] = [
 
 fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
     let mut h = Header::default();
-    let (mut version, mut key): (u32, &[u8]) = (0, &[]);
+    let (mut version, mut named) = (0, false);
     let mut fields = d.open(body, &HEADER)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -192,7 +194,7 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
                 version = value.number(wire::any32)?;
                 value.here(check_version(version))?;
             }
-            2 => key = value.bytes(),
+            2 => (h.key, named) = (value.here(sha256(value.bytes()))?, true),
             3 => h.sizes = value.numbers(wire::size)?,
             4 => h.chunk_entries = value.number(wire::size)?,
             5 => h.row_vars = value.number(wire::count)?,
@@ -201,7 +203,7 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
         }
     }
     check_version(version).map_err(|e| e.at(".version"))?;
-    h.key = sha256(key).map_err(|e| e.at(".key"))?;
+    require!(named, ".key: a SHA-256 of 0 bytes");
     Ok(h)
 }
 

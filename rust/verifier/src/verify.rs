@@ -189,9 +189,9 @@ impl<'a> Verification<'_, 'a> {
         let mut rounds = Rounds::new(security);
         if !table.trees.is_empty() {
             soundness::check_levels(security, &self.header.levels, table.rows)?;
+            rounds.opening(&self.header.levels)?;
             let own = self.header.levels[0].row_vars;
             require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
-            rounds.opening(&self.header.levels)?;
         } else {
             require!(self.header.levels.is_empty(), "parameters for an opening, but nothing is committed");
         }
