@@ -7,6 +7,7 @@ use crate::hash::{Digest, Suite};
 use crate::poly::{eq, eq_index, eq_table, last, split};
 use crate::shape::{Block, BySize, aligned, cut, variables};
 use crate::soundness::{LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS};
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -155,24 +156,49 @@ struct Places<'p> {
     rows: &'p [K],
     first_row: u64,
     point: Vec<K>,
+    top: Vec<K>, // eq of the point's first coordinates
 }
 
-impl Places<'_> {
-    /// The weight of a block of 2^n values from this value of the slots on, at a point inside the block.
-    fn block(&self, start: u64, inside: &[K]) -> K {
+/// How many coordinates of a point have a table of eq.
+const TOP: usize = 8;
+
+impl<'p> Places<'p> {
+    fn new(bits: usize, rows: &'p [K], first_row: u64, point: Vec<K>) -> Places<'p> {
+        let top = TOP.min(bits);
+        Places { bits, rows, first_row, top: eq_table(&point[..top], 1 << top), point }
+    }
+
+    /// eq of the point's first coordinates and an index.
+    fn high(&self, count: usize, index: u64) -> K {
+        let top = TOP.min(self.bits);
+        match count.checked_sub(top) {
+            Some(0) => self.top[index as usize],
+            Some(rest) => self.top[(index >> rest) as usize] * eq_index(&self.point[top..count], index & ((1 << rest) - 1)),
+            None => eq_index(&self.point[..count], index),
+        }
+    }
+
+    /// The weight of a block of 2^n values from this value of the slots on, at a point inside the block; `own` is what
+    /// `inside` says of that point.
+    fn block(&self, start: u64, point: &[K], own: K) -> K {
         let row = (self.first_row + (start >> self.bits)) as usize;
-        match self.bits.checked_sub(inside.len()) {
+        match self.bits.checked_sub(point.len()) {
             Some(high) => {
-                let index = (start & ((1 << self.bits) - 1)) >> inside.len();
-                self.rows[row] * eq_index(&self.point[..high], index) * eq(&self.point[high..], inside)
+                let index = (start & ((1 << self.bits) - 1)) >> point.len();
+                self.rows[row] * self.high(high, index) * own
             }
             None => {
-                let (high, low) = inside.split_at(inside.len() - self.bits);
+                let high = &point[..point.len() - self.bits];
                 let weights = eq_table(high, 1 << high.len());
-                let sum: K = weights.iter().zip(&self.rows[row..]).map(|(&a, &b)| a * b).sum();
-                sum * eq(&self.point, low)
+                weights.iter().zip(&self.rows[row..]).map(|(&a, &b)| a * b).sum::<K>() * own
             }
         }
+    }
+
+    /// The part of a block's weight that does not depend on its place.
+    fn inside(&self, point: &[K]) -> K {
+        let n = point.len().min(self.bits);
+        eq(last(&self.point, n), last(point, n))
     }
 }
 
@@ -187,6 +213,12 @@ pub fn inside(block: &Block, axes: &[&[K]], low: &mut Vec<K>) -> K {
     }
     weight
 }
+
+/// A block of a tensor at a point: what its weight has beside that of its place, and the point inside.
+type Cut = (K, Vec<K>);
+
+/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
+type Like<'l> = (usize, &'l [u64], &'l [K]);
 
 /// What all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
 pub struct Combined<'c> {
@@ -211,14 +243,14 @@ impl<'c> Combined<'c> {
         let table = self.table;
         let (high, inner) = point.split_at(variables(table.rows));
         let rows = eq_table(high, table.rows);
-        let place = |t: &Tree| Places {
-            bits: table.row_vars as usize,
-            rows: &rows,
-            first_row: t.first_row,
-            point: last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect(),
+        let place = |t: &Tree| {
+            let own = last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
+            Places::new(table.row_vars as usize, &rows, t.first_row, own)
         };
         let places: Vec<Places> = table.trees.iter().map(place).collect();
-        let (mut sum, mut power, mut low) = (ZERO, ONE, Vec::new());
+        let (mut sum, mut power) = (ZERO, ONE);
+        // Tensors of one shape at one point have the same blocks but for their places.
+        let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();
         for c in self.claims {
             let located = &table.located[c.tensor as usize];
             let place = &places[located.tree];
@@ -226,23 +258,32 @@ impl<'c> Combined<'c> {
                 Where::Rows(rows) => {
                     let half = K::base(P.div_ceil(2));
                     let first = located.blocks[0].offset;
-                    let block = |&(row, bits): &(u64, usize)| place.block(first + row, &vec![half; bits]).times(1 << bits);
+                    let block = |&(row, bits): &(u64, usize)| {
+                        let middle = vec![half; bits];
+                        place.block(first + row, &middle, place.inside(&middle)).times(1 << bits)
+                    };
                     rows.iter().map(block).sum()
                 }
                 Where::Point(point) => {
-                    let axes = split(point, self.g.shape(c.tensor));
-                    let mut block = |b: &Block| {
-                        let weight = inside(b, &axes, &mut low);
-                        weight * place.block(b.offset, &low)
-                    };
-                    located.blocks.iter().map(&mut block).sum()
+                    let shape = self.g.shape(c.tensor);
+                    let cut = cuts.entry((located.tree, shape, point)).or_insert_with(|| {
+                        let axes = split(point, shape);
+                        let one = |b: &Block| {
+                            let mut low = Vec::new();
+                            let weight = inside(b, &axes, &mut low);
+                            (weight * place.inside(&low), low)
+                        };
+                        located.blocks.iter().map(one).collect()
+                    });
+                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b.offset, low, *own)).sum()
                 }
             };
             sum += power * own;
             power *= self.zeta;
         }
         for (tree, at, bits) in table.ends() {
-            sum += power * places[tree].block(at, last(&self.tau, bits));
+            let point = last(&self.tau, bits);
+            sum += power * places[tree].block(at, point, places[tree].inside(point));
             power *= self.zeta;
         }
         sum

@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 /// The most entries of a table of eq that is walked through again and again.
 const DENSE: u64 = 1 << 12;
+/// log2 of the least that rows are worth.
+const ROW: usize = 6;
 
 /// The coordinates of every axis.
 pub fn split<'p>(point: &'p [K], shape: &[u64]) -> Vec<&'p [K]> {
@@ -72,7 +74,11 @@ fn dense_table(parts: &[&[K]], shape: &[u64]) -> Vec<K> {
         if table.len() == 1 {
             table = axis;
         } else if axis.len() > 1 {
-            table = table.iter().flat_map(|&a| axis.iter().map(move |&b| a * b)).collect();
+            let mut product = Vec::with_capacity(table.len() * axis.len());
+            for &a in &table {
+                product.extend(axis.iter().map(|&b| a * b));
+            }
+            table = product;
         }
     }
     table
@@ -88,13 +94,15 @@ pub struct Eq {
 }
 
 impl Eq {
+    /// In rows of about the square root of the number of entries, which take the least to make.
     pub fn new(parts: &[&[K]], shape: &[u64]) -> Eq {
-        Eq::with(parts, shape, DENSE)
+        let vars: usize = parts.iter().map(|p| p.len()).sum();
+        Eq::with(parts, shape, DENSE.min(1 << vars.div_ceil(2).max(ROW)))
     }
 
-    /// Tables of about the square root of the number of entries.
-    pub fn short(parts: &[&[K]], shape: &[u64]) -> Eq {
-        Eq::with(parts, shape, 1 << parts.iter().map(|p| p.len()).sum::<usize>().div_ceil(2))
+    /// In rows that are as long as is good for a tensor that is looked into often.
+    pub fn dense(parts: &[&[K]], shape: &[u64]) -> Eq {
+        Eq::with(parts, shape, DENSE)
     }
 
     fn with(parts: &[&[K]], shape: &[u64], dense: u64) -> Eq {

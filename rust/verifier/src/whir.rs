@@ -2,7 +2,7 @@
 
 use crate::circle::{Domain, code_value, double, functional};
 use crate::error::{Result, require};
-use crate::field::{Dot, K, ONE, ZERO, horner};
+use crate::field::{Dot, K, ONE, ZERO, dot, horner};
 use crate::hash::{Digest, Suite};
 use crate::layout::{Combined, Table, Tree};
 use crate::merkle;
@@ -143,11 +143,12 @@ impl Opening<'_> {
     fn tree_values(&mut self, tree: &Tree, weights: &[K], bits: usize, positions: &[u64], values: &mut [K]) -> Result<()> {
         // By the lowest bits of slots, which are l: the places in a leaf, and the weights of the table's rows.
         let count = 1 << tree.shift;
-        let mut order: Vec<Vec<(u32, K)>> = vec![Vec::new(); count];
+        let mut order = vec![Rows::default(); count];
         let slots = tree.groups.iter().flat_map(|g| g.slot..g.slot + g.rows);
         for (place, slot) in slots.enumerate() {
-            let row = tree.first_row + (slot >> tree.shift);
-            order[slot as usize % count].push((place as u32, weights[row as usize]));
+            let rows = &mut order[slot as usize % count];
+            rows.places.push(place);
+            rows.weights.push(weights[(tree.first_row + (slot >> tree.shift)) as usize]);
         }
         let groups: Vec<usize> = tree.groups.iter().map(|g| g.rows as usize).collect();
         let rows = groups.iter().sum();
@@ -160,11 +161,7 @@ impl Opening<'_> {
             if leaves.last().is_none_or(|(before, _)| *before != at) {
                 let leaf = self.stream.hints(rows)?;
                 for (sum, own) in sums.iter_mut().zip(&order) {
-                    let mut dot = Dot::default();
-                    for &(place, weight) in own {
-                        dot.add(weight, leaf[place as usize]);
-                    }
-                    *sum = dot.total();
+                    *sum = own.dot(leaf);
                 }
                 leaves.push((at, self.suite.hash_leaf(leaf, &groups)));
             }
@@ -225,6 +222,26 @@ impl Opening<'_> {
         let value = evaluate_elements(row, last(&self.point, level.row_vars as usize));
         require!(value * sum == claim, "whir: the committed values do not give the claimed one");
         Ok(())
+    }
+}
+
+/// Some rows of a tree: their places in a leaf, and the weights of the table's rows that they are in.
+#[derive(Clone, Default)]
+struct Rows {
+    places: Vec<usize>,
+    weights: Vec<K>,
+}
+
+impl Rows {
+    fn dot(&self, leaf: &[u32]) -> K {
+        if self.places.len() == leaf.len() {
+            return dot(&self.weights, leaf);
+        }
+        let mut sum = Dot::default();
+        for (&place, &weight) in self.places.iter().zip(&self.weights) {
+            sum.add(weight, leaf[place]);
+        }
+        sum.total()
     }
 }
 

@@ -92,9 +92,8 @@ impl Group {
     fn weight(&self, out: &[u64], source: &[u64], parts: &[&[K]], point: Option<&[&[K]]>, inputs: &Inputs) -> K {
         let outputs = Eq::new(&pick(parts, &self.out), &pick(out, &self.out));
         let dimensions = pick(source, &self.source);
-        // A source of which few entries are wired takes two short tables.
-        let few = self.pairs(out) < size(&dimensions);
-        let at = point.map(|point| if few { Eq::short(point, &dimensions) } else { Eq::new(point, &dimensions) });
+        let many = self.map != Map::Reshape && self.pairs(out) >= size(&dimensions);
+        let at = point.map(|point| if many { Eq::dense(point, &dimensions) } else { Eq::new(point, &dimensions) });
         if let (Map::Reshape, Some(at)) = (self.map, &at) {
             return rows_product(&outputs, at);
         }

@@ -2,6 +2,7 @@
 
 use super::Digest;
 use crate::field::{K, P};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use blake3::Hasher;
 
@@ -94,8 +95,9 @@ const ENDS: u8 = 6;
 /// A transcript: a chain of hashes.
 #[derive(Clone)]
 pub struct Chain {
-    pending: Vec<u8>, // the state, and behind it the items that were absorbed since it last moved
-    last: usize,      // where the last item begins, 0 if there is none
+    pending: Vec<u8>,   // the state, and behind it the items that were absorbed since it last moved
+    last: usize,        // where the last item begins, 0 if there is none
+    draws: Box<Hasher>, // used again and again: it is large
 }
 
 impl Default for Chain {
@@ -106,7 +108,7 @@ impl Default for Chain {
 
 impl Chain {
     fn of(state: [u8; 32]) -> Chain {
-        Chain { pending: state.to_vec(), last: 0 }
+        Chain { pending: state.to_vec(), last: 0, draws: Box::new(Hasher::new_keyed(&DRAW.0)) }
     }
 
     /// Begins an item of a type, or goes on with the last one; the content is appended.
@@ -159,7 +161,7 @@ impl Chain {
 
     /// Takes the next state, and returns what gives the output behind it.
     fn draw(&mut self) -> impl FnMut() -> u32 + use<> {
-        let mut out = Hasher::new_keyed(&DRAW.0).update(&self.pending).finalize_xof();
+        let mut out = self.draws.reset().update(&self.pending).finalize_xof();
         let mut block = [0; 64];
         out.fill(&mut block);
         let mut state = [0; 32];
@@ -210,7 +212,9 @@ impl Chain {
     pub fn work(&mut self, bits: u32, nonce: u32) -> bool {
         self.move_on();
         let nonce = (nonce as u64).to_le_bytes();
-        let found = Hasher::new_keyed(&WORK.0).update(&self.pending).update(&nonce).finalize();
+        self.pending.extend_from_slice(&nonce);
+        let found = blake3::keyed_hash(&WORK.0, &self.pending);
+        self.pending.truncate(32);
         self.item(NONCE, 1);
         self.pending.extend_from_slice(&nonce);
         let [a, b, c, d, ..] = *found.as_bytes();
@@ -218,8 +222,10 @@ impl Chain {
     }
 
     pub fn fork(&self, index: u64) -> Chain {
-        let forked = Hasher::new_keyed(&FORK.0).update(&self.moved()).update(&index.to_le_bytes()).finalize();
-        Chain::of(*forked.as_bytes())
+        let mut message = [0; 40];
+        message[..32].copy_from_slice(&self.moved());
+        message[32..].copy_from_slice(&index.to_le_bytes());
+        Chain::of(*blake3::keyed_hash(&FORK.0, &message).as_bytes())
     }
 
     pub fn end(&self) -> Digest {
