@@ -15,6 +15,20 @@ pub fn reduce(x: u64) -> u32 {
     if x >= P { x - P } else { x }
 }
 
+/// `reduce` of a number below 2^63, in operations of 32 bits where a machine has no others.
+#[inline(always)]
+fn reduce63(x: u64) -> u32 {
+    if cfg!(target_pointer_width = "64") {
+        return reduce(x);
+    }
+    let (low, high) = (x as u32, (x >> 31) as u32);
+    // At most p + 1, then at most 2p + 1.
+    let high = (high & P) + (high >> 31);
+    let x = (low & P) + high;
+    let x = if x >= P { x - P } else { x };
+    if x >= P { x - P } else { x }
+}
+
 /// The element of F_p of an integer of either sign.
 pub fn lift(v: i64) -> u32 {
     v.rem_euclid(P as i64) as u32
@@ -126,14 +140,15 @@ impl Mul for K {
         const PP: u64 = P as u64 * P as u64;
         let [a0, a1, a2, a3] = self.0.map(u64::from);
         let [b0, b1, b2, b3] = o.0.map(u64::from);
-        // (a2 + a3·i)(b2 + b3·i) = x + y·i, times u² = 2 + i. All sums below are less than 2^63 + 2^34.
-        let x = reduce(a2 * b2 + (PP - a3 * b3)) as u64;
-        let y = reduce(a2 * b3 + a3 * b2) as u64;
+        // (a2 + a3·i)(b2 + b3·i) = x + y·i, times u² = 2 + i. Two products are at most 2p² − 2p + 1 = 2^63 − 6·2^31 + 5, and
+        // what is added to them is at most 3p: all sums are below 2^63.
+        let x = reduce63(a2 * b2 + (PP - a3 * b3)) as u64;
+        let y = reduce63(a2 * b3 + a3 * b2) as u64;
         K([
-            reduce(a0 * b0 + (PP - a1 * b1) + 2 * x + (P as u64 - y)),
-            reduce(a0 * b1 + a1 * b0 + x + 2 * y),
-            reduce(a0 * b2 + (PP - a1 * b3) + reduce(a2 * b0 + (PP - a3 * b1)) as u64),
-            reduce(a0 * b3 + a1 * b2 + reduce(a2 * b1 + a3 * b0) as u64),
+            reduce63(a0 * b0 + (PP - a1 * b1) + 2 * x + (P as u64 - y)),
+            reduce63(a0 * b1 + a1 * b0 + x + 2 * y),
+            reduce63(a0 * b2 + (PP - a1 * b3) + reduce63(a2 * b0 + (PP - a3 * b1)) as u64),
+            reduce63(a0 * b3 + a1 * b2 + reduce63(a2 * b1 + a3 * b0) as u64),
         ])
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Result, require};
 use crate::field::{K, ONE, P, ZERO};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
-use crate::poly::{eq, eq_index, eq_table, last, split};
+use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
 use crate::shape::{Block, BySize, aligned, cut, variables};
 use crate::soundness::{LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS};
 use alloc::collections::BTreeMap;
@@ -155,29 +155,11 @@ struct Places<'p> {
     bits: usize, // of a row of the table
     rows: &'p [K],
     first_row: u64,
-    point: Vec<K>,
-    top: Vec<K>, // eq of the point's first coordinates
+    point: &'p [K],
+    prefixes: Prefixes<'p>,
 }
 
-/// How many coordinates of a point have a table of eq.
-const TOP: usize = 8;
-
-impl<'p> Places<'p> {
-    fn new(bits: usize, rows: &'p [K], first_row: u64, point: Vec<K>) -> Places<'p> {
-        let top = TOP.min(bits);
-        Places { bits, rows, first_row, top: eq_table(&point[..top], 1 << top), point }
-    }
-
-    /// eq of the point's first coordinates and an index.
-    fn high(&self, count: usize, index: u64) -> K {
-        let top = TOP.min(self.bits);
-        match count.checked_sub(top) {
-            Some(0) => self.top[index as usize],
-            Some(rest) => self.top[(index >> rest) as usize] * eq_index(&self.point[top..count], index & ((1 << rest) - 1)),
-            None => eq_index(&self.point[..count], index),
-        }
-    }
-
+impl Places<'_> {
     /// The weight of a block of 2^n values from this value of the slots on, at a point inside the block; `own` is what
     /// `inside` says of that point.
     fn block(&self, start: u64, point: &[K], own: K) -> K {
@@ -185,7 +167,7 @@ impl<'p> Places<'p> {
         match self.bits.checked_sub(point.len()) {
             Some(high) => {
                 let index = (start & ((1 << self.bits) - 1)) >> point.len();
-                self.rows[row] * self.high(high, index) * own
+                self.rows[row] * self.prefixes.eq(high, index) * own
             }
             None => {
                 let high = &point[..point.len() - self.bits];
@@ -198,7 +180,7 @@ impl<'p> Places<'p> {
     /// The part of a block's weight that does not depend on its place.
     fn inside(&self, point: &[K]) -> K {
         let n = point.len().min(self.bits);
-        eq(last(&self.point, n), last(point, n))
+        eq(last(self.point, n), last(point, n))
     }
 }
 
@@ -243,11 +225,17 @@ impl<'c> Combined<'c> {
         let table = self.table;
         let (high, inner) = point.split_at(variables(table.rows));
         let rows = eq_table(high, table.rows);
-        let place = |t: &Tree| {
-            let own = last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
-            Places::new(table.row_vars as usize, &rows, t.first_row, own)
+        let own = |t: &Tree| last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
+        let points: Vec<Vec<K>> = table.trees.iter().map(own).collect();
+        let uses = self.claims.iter().map(|c| table.located[c.tensor as usize].blocks.len()).sum();
+        let place = |(t, point): (&Tree, _)| Places {
+            bits: table.row_vars as usize,
+            rows: &rows,
+            first_row: t.first_row,
+            point,
+            prefixes: Prefixes::new(point, uses),
         };
-        let places: Vec<Places> = table.trees.iter().map(place).collect();
+        let places: Vec<Places> = table.trees.iter().zip(points.iter().map(|p| &p[..])).map(place).collect();
         let (mut sum, mut power) = (ZERO, ONE);
         // Tensors of one shape at one point have the same blocks but for their places.
         let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();

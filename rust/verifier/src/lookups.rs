@@ -5,7 +5,7 @@ use crate::error::{Result, require};
 use crate::field::{self, K, ONE, ZERO, horner};
 use crate::graph::{Graph, Multiplicity, Step, StepKind, Table};
 use crate::layout::inside;
-use crate::poly::{eq, eq_index, index_value, last, split, weighted_prefix};
+use crate::poly::{Prefixes, eq, index_value, last, split, weighted_prefix};
 use crate::shape::{Block, BySize, Part, aligned, cut, shape_variables, variables};
 use crate::sites::{Fork, Point};
 use alloc::vec;
@@ -95,6 +95,7 @@ struct Leaves<'p> {
     beta: K,
     beta2: K,
     point: &'p [K],
+    prefixes: Prefixes<'p>,
     ids: &'p Point,
 }
 
@@ -109,7 +110,8 @@ pub fn check<'g>(fork: &mut Fork<'g, '_>, tree: &Tree<'g>, grind: u32) -> Result
     fork.shared.rounds.fractional_sum(format_args!("{}: fractional sum", fork.name), depth as u64)?;
     let (point, num, den) = fractional_sum(fork, depth)?;
     let ids = fork.point(&point);
-    let leaves = Leaves { alpha, beta, beta2: beta * beta, point: &point, ids: &ids };
+    let uses = tree.steps.iter().map(|(_, blocks)| blocks.len()).sum::<usize>() + tree.tables.len();
+    let leaves = Leaves { alpha, beta, beta2: beta * beta, point: &point, prefixes: Prefixes::new(&point, uses), ids: &ids };
     leaves.check(fork, tree, num, den)
 }
 
@@ -176,7 +178,7 @@ impl Leaves<'_> {
 
     /// The weight of a block of the tree.
     fn place(&self, block: &Block) -> K {
-        eq_index(&self.point[..self.point.len() - block.bits], block.offset >> block.bits)
+        self.prefixes.eq(self.point.len() - block.bits, block.offset >> block.bits)
     }
 
     /// α − β²·tag

@@ -45,6 +45,33 @@ pub fn eq_index(point: &[K], index: u64) -> K {
     value
 }
 
+/// eq of the first coordinates of a point and indexes, many of them: those of the first few are in a table.
+pub struct Prefixes<'p> {
+    point: &'p [K],
+    top: Vec<K>,
+    bits: usize, // of the table's indexes
+}
+
+impl<'p> Prefixes<'p> {
+    /// For about so many indexes.
+    pub fn new(point: &'p [K], uses: usize) -> Prefixes<'p> {
+        let bits = point.len().min(uses.max(1).ilog2() as usize);
+        Prefixes { point, top: eq_table(&point[..bits], 1 << bits), bits }
+    }
+
+    /// eq of the first `count` coordinates and an index.
+    pub fn eq(&self, count: usize, index: u64) -> K {
+        match count.checked_sub(self.bits) {
+            Some(0) => self.top[index as usize],
+            Some(rest) => {
+                let low = index & ((1 << rest) - 1);
+                self.top[(index >> rest) as usize] * eq_index(&self.point[self.bits..count], low)
+            }
+            None => eq_index(&self.point[..count], index),
+        }
+    }
+}
+
 /// eq of a point and every index below `count`, which is at least 1.
 pub fn eq_table(point: &[K], count: u64) -> Vec<K> {
     let mut table = Vec::with_capacity(count as usize + 1);
@@ -260,6 +287,10 @@ mod tests {
             let ones: K = table.iter().copied().sum();
             let indexes: K = table.iter().enumerate().map(|(i, t)| t.times(i as u32)).sum();
             assert_eq!(weighted_prefix(&point, count), (ones, indexes));
+            for uses in [0, 1, 4, 1 << 10] {
+                let prefixes = Prefixes::new(&point, uses);
+                assert!((0..=5).all(|n| prefixes.eq(n, (count - 1) >> (5 - n)) == eq_index(&point[..n], (count - 1) >> (5 - n))));
+            }
             assert_eq!(prefix(&point, count), ones);
         }
     }
