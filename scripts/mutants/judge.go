@@ -113,11 +113,18 @@ func (j *judge) end() error {
 	for _, pair := range list {
 		fmt.Println(pair)
 	}
-	if j.differ > 0 {
+	switch {
+	case j.differ > 0:
 		return fmt.Errorf("%d files have two verdicts; see %s", j.differ, kept)
+	case other*mostOther > j.refused:
+		return fmt.Errorf("%d of %d files are refused for different causes", other, j.refused)
 	}
 	return nil
 }
+
+// mostOther is of how many files that are refused one may be for another cause: of several faults in a file either verifier
+// may come to another one first.
+const mostOther = 100
 
 var (
 	malformed = regexp.MustCompile(`(proof is not valid|malformed key|malformed|proof): `)
