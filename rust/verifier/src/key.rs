@@ -189,17 +189,21 @@ static TREE: [Field; 7] =
     [bytes("root"), number("row_vars"), reserved("size"), reserved("tail_log"), reserved("kind"), reserved("subject"), reserved("spans")];
 
 fn read_tree(d: &mut Decoder, body: &[u8]) -> Result<Commitment> {
-    let (mut root, mut row_vars): (&[u8], u32) = (&[], 0);
+    let (mut root, mut row_vars) = (None, 0);
     let mut fields = d.open(body, &TREE)?;
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => root = value.bytes(),
+            1 => root = Some(read_root(value.bytes())?),
             _ => row_vars = value.number(wire::count)?,
         }
     }
-    let Ok(words) = <&[u8; 32]>::try_from(root) else { return fail!(".root: {} bytes, not 32", root.len()) };
-    let root = core::array::from_fn(|i| u32::from_le_bytes([0, 1, 2, 3].map(|k| words[4 * i + k])));
+    let root = root.map_or_else(|| read_root(&[]), Ok)?;
     Ok(Commitment { root, row_vars })
+}
+
+fn read_root(bytes: &[u8]) -> Result<Digest> {
+    require!(bytes.len() == 32, ".root: {} bytes, not 32", bytes.len());
+    Ok(core::array::from_fn(|i| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[4 * i + k]))))
 }
 
 static SECURITY: [Field; 4] = [number("target_bits"), number("grind_bits"), number("soundness"), number("hash")];
