@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python torch web webtest shots readme clean
+.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify rust rustfuzz dist distcheck wheels python torch web webtest shots readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz full forced hostile models nodetests pyverify samekey ## what CI runs after the tests
+check: lint race fuzz full forced hostile models nodetests pyverify rust samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -74,6 +74,12 @@ nodetests: ## the backend tests of the onnx package: none wrong, those listed in
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh
+
+rust: ## the third verifier, in Rust: lints, tests, and the same verdicts as the command on altered files
+	scripts/rust.sh
+
+rustfuzz: ## the same on 100000 of them
+	scripts/rust.sh --keys 2000 --altered 98000 --seed $(or $(SEED),1)
 
 dist: ## archives of a release in dist, with checksums: all systems, man pages, completions
 	$(GO) run ./scripts/dist

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/internal/schema"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -170,6 +172,12 @@ func named(name string) *schema.Graph {
 	return g
 }
 
+func namedTable(name string) *schema.Graph {
+	g := division{}.graph()
+	g.Tables[0].Name = name
+	return g
+}
+
 func quotient(constant int64, from int64, bits ...uint32) func(b *builder, q uint32) {
 	return func(b *builder, q uint32) {
 		if b.look([]uint64{2, 3}, sum(constant, term(1, q)), bits...); from != 0 {
@@ -209,6 +217,9 @@ func allBuilt() []built {
 		{"a remainder of three limbs", false, division{r: []uint32{3, 2, 2}}.graph(), nil},
 		{"a remainder of one row", true, oneRow(), nil},
 		{"an empty key", false, &schema.Graph{}, nil},
+		{"the longest name of a table", true, namedTable(strings.Repeat("x", model.MaxName)), nil},
+		{"a longer one", false, namedTable(strings.Repeat("x", model.MaxName+1)), nil},
+		{"the name of a table that does not print", false, namedTable("\u200b"), nil},
 	}
 	for _, n := range []int{0, 1, 1024, 1025, 2000} {
 		list = append(list, built{fmt.Sprint(n, " nested virtual tensors"), n <= 1024, nested(n), nil})

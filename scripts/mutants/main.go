@@ -1,9 +1,10 @@
 // Command mutants makes keys that are nobody's: it changes the circuits of the golden
 // cases in their structure, after some that are built by hand, and proves honestly what the prover takes
-// of them. It prints, a line each as JSON, the key, a proof, and what package verifier says of
-// both. scripts/verify-mutants.py holds the second verifier against that.
+// of them; and golden files that were altered. It prints, a line each as JSON, the key, a proof, and what package
+// verifier says of both, which scripts/verify-mutants.py holds the second verifier against. With -judge it holds the
+// third one against it, in Rust, and prints what the two do not agree about.
 //
-//	go run ./scripts/mutants [-count 100] [-seed 1]
+//	go run ./scripts/mutants [-count 100] [-altered 0] [-seed 1] [-judge rust/target/release/judge]
 package main
 
 import (
@@ -41,15 +42,44 @@ type line struct {
 func main() {
 	folder := flag.String("golden", "testdata/golden", "the golden cases")
 	count := flag.Int("count", 100, "number of keys, beside those built by hand")
-	seed := flag.Uint64("seed", 1, "the same one makes the same keys")
+	changed := flag.Int("altered", 0, "number of golden files that are altered")
+	seed := flag.Uint64("seed", 1, "the same one makes the same files")
+	program := flag.String("judge", "", "the third verifier, which every verdict is held against")
 	flag.Parse()
-	if err := run(*folder, *count, *seed); err != nil {
+	say := printed()
+	var j *judge
+	if *program != "" {
+		var err error
+		if j, err = newJudge(*program); err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			os.Exit(1)
+		}
+		say = j.hold
+	}
+	err := run(*folder, *count, *changed, *seed, say)
+	if j != nil && err == nil {
+		err = j.end()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, count int, seed uint64) error {
+// printed returns a function that prints lines.
+func printed() func(*line) error {
+	out := bufio.NewWriter(os.Stdout)
+	enc := json.NewEncoder(out)
+	return func(l *line) error {
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+}
+
+// run says a line for each key that is built by hand, each mutant and each altered file.
+func run(folder string, count, changed int, seed uint64, say func(*line) error) error {
 	all, err := golden.ReadAll(folder)
 	if err != nil {
 		return err
@@ -63,26 +93,29 @@ func run(folder string, count int, seed uint64) error {
 	if len(cases) < 10 {
 		return fmt.Errorf("only %d cases in %s", len(cases), folder)
 	}
-	out := bufio.NewWriter(os.Stdout)
-	enc := json.NewEncoder(out)
-	say := func(l *line, err error) error {
-		if err == nil {
-			err = enc.Encode(l)
-		}
-		if err == nil {
-			err = out.Flush()
-		}
-		return err
-	}
 	for _, b := range allBuilt() {
-		if err := say(b.line(), nil); err != nil {
+		if err := say(b.line()); err != nil {
 			return err
 		}
 	}
 	for n := range count {
 		// A number has a generator of its own, so that it can be made again alone.
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))
-		if err := say(mutant(cases[rng.IntN(len(cases))], rng)); err != nil {
+		l, err := mutant(cases[rng.IntN(len(cases))], rng)
+		if err == nil {
+			err = say(l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	files, err := parsed(all)
+	if err != nil {
+		return err
+	}
+	for n := range changed {
+		rng := rand.New(rand.NewPCG(seed, uint64(1<<32+n)))
+		if err := say(altered(files, rng)); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (m *mutation) change() {
 			}
 		}
 	}
-	m.field()
+	m.field(m.key)
 }
 
 // A site is a field of some message.
@@ -53,8 +53,8 @@ type site struct {
 	value reflect.Value
 }
 
-// field changes any field: of a kind that is drawn first, so that long lists do not take all.
-func (m *mutation) field() {
+// field changes any field of a message: of a kind that is drawn first, so that long lists do not take all.
+func (m *mutation) field(of any) {
 	kinds := map[string][]site{}
 	var names []string
 	var walk func(v reflect.Value)
@@ -76,7 +76,7 @@ func (m *mutation) field() {
 			}
 		}
 	}
-	walk(reflect.ValueOf(m.key))
+	walk(reflect.ValueOf(of))
 	sites := kinds[names[m.rng.IntN(len(names))]]
 	s := sites[m.rng.IntN(len(sites))]
 	m.what = append(m.what, s.name)

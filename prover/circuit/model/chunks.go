@@ -121,7 +121,7 @@ func (g *Graph) count() {
 		t := &g.Tables[m.Table]
 		rows := 1 << min(max(t.Bits, 0), MaxTableBits) // Validate says if it is not
 		g.Tensors = append(g.Tensors, Tensor{
-			Name: "count " + t.Name, Shape: []int{rows}, Kind: Witness, Max: Bound - 1, Chunk: m.Chunk,
+			Name: PrintableName("count " + t.Name), Shape: []int{rows}, Kind: Witness, Max: Bound - 1, Chunk: m.Chunk,
 		})
 	}
 }

@@ -1,0 +1,81 @@
+//! Says of keys and proofs what prove-model-verifier says of them.
+//!
+//! `judge KEY PROOF [TIMES]` verifies files, so many times, and prints what the proof states. Without arguments it reads
+//! pairs of a key and a proof, each after its length in four bytes, little-endian, and answers each with a line: `valid`,
+//! `proof` or `key`, for what is refused, and a space and the cause.
+
+use prove_model_verifier::{Key, Policy, Verdict};
+use std::io::{self, BufRead, Read, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [] => pairs(),
+        [key, proof] => files(key, proof, 1),
+        [key, proof, times] => files(key, proof, times.parse().unwrap_or(1)),
+        _ => Err(io::Error::other("usage: judge [KEY PROOF [TIMES]]")),
+    };
+    if let Err(problem) = done {
+        eprintln!("judge: {problem}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn pairs() -> io::Result<()> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while !input.fill_buf()?.is_empty() {
+        let (key, proof) = (file(&mut input)?, file(&mut input)?);
+        let line = match Key::read(&key) {
+            Err(reason) => format!("key {}", reason.cause()),
+            Ok(mut key) => match key.verify(&proof, &Policy::default()) {
+                Err(reason) => format!("proof {}", reason.cause()),
+                Ok(_) => "valid".to_string(),
+            },
+        };
+        writeln!(output, "{}", line.replace('\n', " "))?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn file(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    input.read_exact(&mut length)?;
+    let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn files(key: &str, proof: &str, times: usize) -> io::Result<()> {
+    let (key, proof) = (std::fs::read(key)?, std::fs::read(proof)?);
+    let policy = Policy { min_bits: 1, ..Policy::default() };
+    let started = std::time::Instant::now();
+    for _ in 1..times {
+        prove_model_verifier::verify(&key, &proof, &policy).map_err(io::Error::other)?;
+    }
+    let verdict = prove_model_verifier::verify(&key, &proof, &policy).map_err(io::Error::other)?;
+    let seconds = started.elapsed().as_secs_f64() / times as f64;
+    print(&verdict);
+    println!("{:.2} ms", 1000.0 * seconds);
+    Ok(())
+}
+
+fn print(verdict: &Verdict) {
+    let commitment: String = verdict.commitment.iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("commitment {commitment}");
+    for (what, list) in [("input", &verdict.inputs), ("output", &verdict.outputs)] {
+        for t in list {
+            let first: Vec<String> = (0..t.integers.len().min(8)).map(|i| t.real(i).to_string()).collect();
+            println!("{what} {} {:?} {}", t.name, t.shape, first.join(" "));
+        }
+    }
+    println!("{} bits, {} of them proven", verdict.strength.total_bits(), verdict.strength.proven_bits());
+    if let Some(text) = &verdict.written {
+        println!("wrote {:?} after {:?}, ended: {}", text.tokens, text.prompt, text.ended);
+    }
+    for s in &verdict.saturated {
+        println!("saturated {} of {} at {}", s.count, s.of, s.steps.join(", "));
+    }
+}

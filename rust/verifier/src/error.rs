@@ -1,0 +1,89 @@
+//! The one way in which a key or a proof fails.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+/// What kind of failure an [`Error`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The bytes of the key are not those of one.
+    Key,
+    /// The bytes of the proof are not those of one.
+    Proof,
+    /// The proof does not hold for the key.
+    Invalid,
+    /// The proof holds, but not with the security, or for the model, that was asked for.
+    Policy,
+}
+
+/// Why a key or a proof is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    text: String,
+}
+
+/// What everything here returns.
+pub type Result<T> = core::result::Result<T, Error>;
+
+impl Error {
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The cause in words, without the kind.
+    pub fn cause(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn new(text: impl Into<String>) -> Error {
+        Error { kind: Kind::Invalid, text: text.into() }
+    }
+
+    pub(crate) fn of(self, kind: Kind) -> Error {
+        Error { kind, ..self }
+    }
+
+    /// Puts where it happened in front.
+    pub(crate) fn within(self, place: impl fmt::Display) -> Error {
+        Error { text: format!("{place}: {}", self.text), ..self }
+    }
+
+    /// Puts a part of the path to a field in front; `text` begins with such a path or with a colon.
+    pub(crate) fn at(self, part: impl fmt::Display) -> Error {
+        let text = if self.text.starts_with(['.', '[', ':']) { self.text.to_owned() } else { format!(": {}", self.text) };
+        Error { text: format!("{part}{text}"), ..self }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::Key => "malformed key",
+            Kind::Proof => "proof: malformed",
+            Kind::Invalid | Kind::Policy => "proof is not valid",
+        };
+        write!(f, "{kind}: {}", self.text)
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// An error with a text as `format!` makes it.
+macro_rules! fail {
+    ($($text:tt)*) => { Err($crate::error::Error::new(alloc::format!($($text)*))) };
+}
+
+/// Returns such an error unless a condition holds.
+macro_rules! require {
+    ($condition:expr, $($text:tt)*) => {
+        if !$condition {
+            return $crate::error::fail!($($text)*);
+        }
+    };
+}
+
+pub(crate) use {fail, require};

@@ -1,0 +1,279 @@
+//! Stacks, trees and the table of an opening (docs/proof-format.md, "Trees").
+
+use crate::error::{Result, require};
+use crate::field::{K, ONE, P, ZERO};
+use crate::graph::{Graph, Kind};
+use crate::hash::{Digest, Suite};
+use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
+use crate::shape::{Block, BySize, aligned, cut, variables};
+use crate::soundness::{LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const MOST_ROWS: u64 = 1 << MOST_FOLD_VARS;
+
+/// Some rows of a tree that are hashed together.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub slot: u64, // of the first row
+    pub rows: u64,
+}
+
+/// A committed tree, of rows of 2^`row_vars` values.
+pub struct Tree {
+    pub fixed: bool,
+    pub row_vars: u32,
+    pub groups: Vec<Group>,
+    pub root: Digest,
+    pub shift: u32,          // 2^shift slots make a row of the table
+    pub first_row: u64,      // of the table
+    ends: Vec<(u64, usize)>, // unused ends of rows: the first value, counted over slots, and the variables of each block
+}
+
+impl Tree {
+    pub fn depth(&self) -> usize {
+        (self.row_vars + LOG_BLOWUP) as usize
+    }
+
+    /// The slots up to the last row.
+    fn slots(&self) -> u64 {
+        self.groups.last().map_or(0, |g| g.slot + g.rows)
+    }
+
+    /// Lays the tensors of a stack out, which begins with a row of the table.
+    fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
+        let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
+        let (mut order, values) = BySize::new(cuts.iter().flatten().map(|b| b.bits));
+        let rows = values.div_ceil(1 << self.row_vars);
+        let total = rows + self.groups.iter().map(|g| g.rows).sum::<u64>();
+        require!(total <= MOST_ROWS, "too many rows are committed");
+        let slot = self.slots().next_multiple_of(1 << self.shift);
+        let most = suite.group_rows(self.fixed);
+        let mut first = 0;
+        while first < rows {
+            let count = most.min(rows - first);
+            self.groups.push(Group { slot: slot + first, rows: count });
+            first += count;
+        }
+        let start = slot << self.row_vars;
+        if !self.fixed {
+            self.ends.extend(aligned(values, rows << self.row_vars).into_iter().map(|(at, bits)| (start + at, bits)));
+        }
+        let lay = |(&id, mut blocks): (&u32, Vec<Block>)| {
+            for b in &mut blocks {
+                b.offset = start + order.next(b.bits);
+            }
+            (id, blocks)
+        };
+        Ok(tensors.iter().zip(cuts).map(lay).collect())
+    }
+}
+
+/// Where a committed tensor is: its tree, and its blocks, with their first values counted over the tree's slots.
+#[derive(Clone, Default)]
+pub struct Located {
+    pub tree: usize,
+    pub blocks: Vec<Block>,
+}
+
+/// The table of an opening, which has the rows of all trees.
+pub struct Table {
+    pub trees: Vec<Tree>,
+    pub located: Vec<Located>, // by tensor
+    pub row_vars: u32,
+    pub rows: u64,
+}
+
+impl Table {
+    /// From the row lengths of the fixed tensors and of the witness, as log2.
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: u32, witness_row_vars: u32) -> Result<Table> {
+        let mut fixed = Vec::new();
+        let mut witness = vec![Vec::new(); g.chunks];
+        for (id, t) in g.tensors.iter().enumerate() {
+            match t.kind {
+                Kind::Fixed => fixed.push(id as u32),
+                Kind::Witness => witness[t.chunk].push(id as u32),
+                _ => {}
+            }
+        }
+        witness.retain(|stack| !stack.is_empty());
+        for (what, there, row_vars) in
+            [("fixed tensors", !fixed.is_empty(), fixed_row_vars), ("witness", !witness.is_empty(), witness_row_vars)]
+        {
+            let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (there || row_vars == 0);
+            require!(fits, "{what}: rows of 2^{row_vars} values");
+        }
+        let row_vars = fixed_row_vars.max(witness_row_vars);
+        let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
+        for (is_fixed, own, stacks) in [(true, fixed_row_vars, vec![fixed]), (false, witness_row_vars, witness)] {
+            if stacks.iter().all(|stack| stack.is_empty()) {
+                continue;
+            }
+            let mut tree = Tree {
+                fixed: is_fixed,
+                row_vars: own,
+                groups: Vec::new(),
+                root: [0; 8],
+                shift: row_vars - own,
+                first_row: table.rows,
+                ends: Vec::new(),
+            };
+            for tensors in &stacks {
+                for (id, blocks) in tree.stack(g, suite, tensors)? {
+                    table.located[id as usize] = Located { tree: table.trees.len(), blocks };
+                }
+            }
+            table.rows += tree.slots().div_ceil(1 << tree.shift);
+            table.trees.push(tree);
+        }
+        Ok(table)
+    }
+
+    /// The blocks of the unused ends of the witness's rows: tree, first value, variables.
+    pub fn ends(&self) -> impl Iterator<Item = (usize, u64, usize)> {
+        let of_tree = |(i, t): (usize, &'_ Tree)| t.ends.iter().map(move |&(at, bits)| (i, at, bits)).collect::<Vec<_>>();
+        self.trees.iter().enumerate().flat_map(of_tree)
+    }
+}
+
+/// A claim on a committed tensor: its value at a point, or, of multiplicities, the sum of rows in aligned blocks (first
+/// row, bits).
+pub struct Claim {
+    pub tensor: u32,
+    pub value: K,
+    pub at: Where,
+}
+
+pub enum Where {
+    Point(Vec<K>),
+    Rows(Vec<(u64, usize)>),
+}
+
+/// The weights of a tree's values at a point of the table.
+struct Places<'p> {
+    bits: usize, // of a row of the table
+    rows: &'p [K],
+    first_row: u64,
+    point: &'p [K],
+    prefixes: Prefixes<'p>,
+}
+
+impl Places<'_> {
+    /// The weight of a block of 2^n values from this value of the slots on, at a point inside the block; `own` is what
+    /// `inside` says of that point.
+    fn block(&self, start: u64, point: &[K], own: K) -> K {
+        let row = (self.first_row + (start >> self.bits)) as usize;
+        match self.bits.checked_sub(point.len()) {
+            Some(high) => {
+                let index = (start & ((1 << self.bits) - 1)) >> point.len();
+                self.rows[row] * self.prefixes.eq(high, index) * own
+            }
+            None => {
+                let high = &point[..point.len() - self.bits];
+                let weights = eq_table(high, 1 << high.len());
+                weights.iter().zip(&self.rows[row..]).map(|(&a, &b)| a * b).sum::<K>() * own
+            }
+        }
+    }
+
+    /// The part of a block's weight that does not depend on its place.
+    fn inside(&self, point: &[K]) -> K {
+        let n = point.len().min(self.bits);
+        eq(last(self.point, n), last(point, n))
+    }
+}
+
+/// A block's part of a tensor's weight: eq of the point's high coordinates and the block's place, and the point inside.
+pub fn inside(block: &Block, axes: &[&[K]], low: &mut Vec<K>) -> K {
+    low.clear();
+    let mut weight = ONE;
+    for (part, axis) in block.parts.iter().zip(axes) {
+        let (high, own) = axis.split_at(axis.len() - part.bits);
+        weight *= eq_index(high, part.start >> part.bits);
+        low.extend_from_slice(own);
+    }
+    weight
+}
+
+/// A block of a tensor at a point: what its weight has beside that of its place, and the point inside.
+type Cut = (K, Vec<K>);
+
+/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
+type Like<'l> = (usize, &'l [u64], &'l [K]);
+
+/// What all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
+pub struct Combined<'c> {
+    g: &'c Graph<'c>,
+    table: &'c Table,
+    claims: &'c [Claim],
+    zeta: K,
+    tau: Vec<K>, // of the unused ends
+}
+
+impl<'c> Combined<'c> {
+    pub fn new(g: &'c Graph<'c>, table: &'c Table, claims: &'c [Claim], zeta: K, tau: Vec<K>) -> Combined<'c> {
+        Combined { g, table, claims, zeta, tau }
+    }
+
+    pub fn value(&self) -> K {
+        self.claims.iter().rev().fold(ZERO, |value, c| value * self.zeta + c.value)
+    }
+
+    /// Q's extension at a point of the table's variables.
+    pub fn weight(&self, point: &[K]) -> K {
+        let table = self.table;
+        let (high, inner) = point.split_at(variables(table.rows));
+        let rows = eq_table(high, table.rows);
+        let own = |t: &Tree| last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
+        let points: Vec<Vec<K>> = table.trees.iter().map(own).collect();
+        let uses = self.claims.iter().map(|c| table.located[c.tensor as usize].blocks.len()).sum();
+        let place = |(t, point): (&Tree, _)| Places {
+            bits: table.row_vars as usize,
+            rows: &rows,
+            first_row: t.first_row,
+            point,
+            prefixes: Prefixes::new(point, uses),
+        };
+        let places: Vec<Places> = table.trees.iter().zip(points.iter().map(|p| &p[..])).map(place).collect();
+        let (mut sum, mut power) = (ZERO, ONE);
+        // Tensors of one shape at one point have the same blocks but for their places.
+        let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();
+        for c in self.claims {
+            let located = &table.located[c.tensor as usize];
+            let place = &places[located.tree];
+            let own: K = match &c.at {
+                Where::Rows(rows) => {
+                    let half = K::base(P.div_ceil(2));
+                    let first = located.blocks[0].offset;
+                    let block = |&(row, bits): &(u64, usize)| {
+                        let middle = vec![half; bits];
+                        place.block(first + row, &middle, place.inside(&middle)).times(1 << bits)
+                    };
+                    rows.iter().map(block).sum()
+                }
+                Where::Point(point) => {
+                    let shape = self.g.shape(c.tensor);
+                    let cut = cuts.entry((located.tree, shape, point)).or_insert_with(|| {
+                        let axes = split(point, shape);
+                        let one = |b: &Block| {
+                            let mut low = Vec::new();
+                            let weight = inside(b, &axes, &mut low);
+                            (weight * place.inside(&low), low)
+                        };
+                        located.blocks.iter().map(one).collect()
+                    });
+                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b.offset, low, *own)).sum()
+                }
+            };
+            sum += power * own;
+            power *= self.zeta;
+        }
+        for (tree, at, bits) in table.ends() {
+            let point = last(&self.tau, bits);
+            sum += power * places[tree].block(at, point, places[tree].inside(point));
+            power *= self.zeta;
+        }
+        sum
+    }
+}

@@ -1,0 +1,406 @@
+//! A proof against a key: everything in its order (docs/proof-format.md, "The order of messages").
+
+use crate::cost;
+use crate::error::{Kind, Result, fail, require};
+use crate::field::{K, ZERO};
+use crate::graph::{self, Graph, StepKind};
+use crate::hash::{Suite, Transcript};
+use crate::key::{Key, Text};
+use crate::layout::{Claim, Combined, Table, Where};
+use crate::lookups;
+use crate::poly::{evaluate, last};
+use crate::proof::{Due, Header, Reader};
+use crate::shape::{shape_variables, size};
+use crate::sites::{Fork, Shared};
+use crate::soundness::{self, Rounds, Strength};
+use crate::stream::Stream;
+use crate::text::{self, Rule, Written};
+use crate::validate;
+use crate::values::{elements, entries};
+use crate::whir;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use sha2::{Digest as _, Sha256};
+
+const PROTOCOL: &[u8] = b"prove-model protocol 4";
+const LONG: usize = 1 << 11; // entries of a public tensor, beyond which the digests of columns are absorbed
+const COLUMNS: usize = 128;
+
+/// What somebody demands of a proof and of its key, which may come from the prover.
+#[derive(Clone, Copy, Default)]
+pub struct Policy<'p> {
+    /// The least bits of security of the weakest challenge, proofs of work included. 0 accepts every key.
+    pub min_bits: u32,
+    /// The commitment that the key must have, if it is not known that the key is the model's.
+    pub commitment: Option<&'p [u8; 32]>,
+    /// The rule by which tokens that a model wrote were drawn: from logits, what they are a multiple of as −log2, and the
+    /// token's place in the text it makes the token. Without one each token must have the greatest logit.
+    pub rule: Option<Rule<'p>>,
+    /// Leaves out the checksum at the end of a proof, which tells damage from dishonesty and is no part of its security:
+    /// for machines on which every instruction costs.
+    pub skip_checksum: bool,
+}
+
+/// A public tensor of a valid proof.
+#[derive(Clone, Debug)]
+pub struct Tensor<'a> {
+    /// As the key has it.
+    pub name: &'a str,
+    /// At the proof's sizes.
+    pub shape: Vec<u64>,
+    /// Row-major. An integer x stands for x·2^(−unit).
+    pub integers: Vec<i32>,
+    units: Vec<i32>,
+    codes: Codes,
+}
+
+/// The integers that stand for numbers which are not finite.
+#[derive(Clone, Copy, Debug)]
+struct Codes {
+    low: i64,
+    high: i64,
+}
+
+impl Tensor<'_> {
+    /// The number that an entry stands for.
+    pub fn real(&self, i: usize) -> f64 {
+        let (v, unit) = (self.integers[i], self.units[i % self.units.len()]);
+        match v as i64 {
+            v if v < self.codes.low => f64::NEG_INFINITY,
+            v if v == self.codes.high + 1 => f64::INFINITY,
+            v if v > self.codes.high => f64::NAN,
+            // Exact: units are at most 1000, so that the power of two is a normal number.
+            _ => v as f64 * f64::from_bits(((1023 - unit as i64) as u64) << 52),
+        }
+    }
+}
+
+/// How many look-ups of a table hit rows that the key marks as saturated: those of values beyond the range that the table
+/// was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saturation<'a> {
+    /// The name of the table.
+    pub table: &'a str,
+    /// The steps that look up in it, each name once.
+    pub steps: Vec<&'a str>,
+    /// Such look-ups.
+    pub count: u64,
+    /// All look-ups in the table.
+    pub of: u64,
+}
+
+/// What a valid proof states: the committed model maps the inputs to the outputs.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// The commitment to the model: the key's digest.
+    pub commitment: [u8; 32],
+    /// What the model was run on.
+    pub inputs: Vec<Tensor<'a>>,
+    /// What it gives.
+    pub outputs: Vec<Tensor<'a>>,
+    /// That of the weakest challenge.
+    pub strength: Strength,
+    /// An element for each table with rows that the key marks as saturated.
+    pub saturated: Vec<Saturation<'a>>,
+    /// The text that the model wrote, if the key is one for that.
+    pub written: Option<Written>,
+}
+
+impl Verdict<'_> {
+    /// The SHA-256 of the model's commitment and of the statement: of the inputs and then of the outputs their number, and
+    /// of each the number of its axes, their lengths, and its integers. Numbers and integers have 4 bytes, lengths 8, all
+    /// little-endian.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(self.commitment);
+        for tensors in [&self.inputs, &self.outputs] {
+            hash.update((tensors.len() as u32).to_le_bytes());
+            for t in tensors {
+                hash.update((t.shape.len() as u32).to_le_bytes());
+                t.shape.iter().for_each(|d| hash.update(d.to_le_bytes()));
+                let mut bytes = [0; 256];
+                for part in t.integers.chunks(bytes.len() / 4) {
+                    let bytes = &mut bytes[..4 * part.len()];
+                    bytes.chunks_exact_mut(4).zip(part).for_each(|(four, v)| four.copy_from_slice(&v.to_le_bytes()));
+                    hash.update(bytes);
+                }
+            }
+        }
+        hash.finalize().into()
+    }
+}
+
+/// Verifies the proof in a file against the key in another.
+pub fn verify<'a>(key: &'a [u8], proof: &[u8], policy: &Policy) -> Result<Verdict<'a>> {
+    Key::read(key)?.verify(proof, policy)
+}
+
+impl<'a> Key<'a> {
+    /// Verifies the proof in a file. The key's circuit takes on the proof's sizes; any other proof may follow.
+    pub fn verify(&mut self, proof: &[u8], policy: &Policy) -> Result<Verdict<'a>> {
+        if let Some(commitment) = policy.commitment {
+            let same = *commitment == self.digest;
+            let (own, other) = (Hex(&self.digest), Hex(commitment));
+            if !same {
+                return fail!("the key is another model's: its commitment is {own}, not {other}")
+                    .map_err(|e: crate::Error| e.of(Kind::Policy));
+            }
+        }
+        let (mut reader, header, frame) = Reader::open(proof)?;
+        let same = header.key == self.digest;
+        require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
+        let (own, asked) = (header.hash, self.security.hash);
+        require!(own == asked, "the proof says that it is hashed with {own}, and its key asks for {asked}");
+        self.graph.at(&header.sizes, header.chunk_entries as u64)?;
+        validate::check(&self.graph)?;
+        cost::check_sizes(&self.graph)?;
+        let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
+        reader.end(!policy.skip_checksum)?;
+        verdict.strength.require(policy.min_bits).map_err(|e| e.of(Kind::Policy))?;
+        Ok(verdict)
+    }
+}
+
+struct Hex<'h>(&'h [u8; 32]);
+
+impl core::fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+struct Verification<'k, 'a> {
+    key: &'k Key<'a>,
+    header: &'k Header,
+    frame: &'k [u8], // the header as it is in the file
+}
+
+/// The values of some public tensors, by place in the list of the key.
+type Values = Vec<Vec<i32>>;
+
+impl<'a> Verification<'_, 'a> {
+    fn run(&self, reader: &mut Reader, policy: &Policy) -> Result<Verdict<'a>> {
+        let (g, key) = (&self.key.graph, self.key);
+        let security = &key.security;
+        let public = reader.public(g.inputs.len() + g.outputs.len())?;
+        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars)?;
+        let mut rounds = Rounds::new(security);
+        if !table.trees.is_empty() {
+            soundness::check_levels(security, &self.header.levels, table.rows)?;
+            rounds.opening(&self.header.levels)?;
+            let own = self.header.levels[0].row_vars;
+            require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
+        } else {
+            require!(self.header.levels.is_empty(), "parameters for an opening, but nothing is committed");
+        }
+        let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
+        let grind = soundness::lookup_grind(security, &trees.iter().map(|t| t.fractions).collect::<Vec<_>>())?;
+        let inputs = self.values("inputs", &g.inputs, &public.inputs)?;
+        let outputs = self.values("outputs", &g.outputs, &public.outputs)?;
+        let by_tensor: BTreeMap<u32, &[i32]> = g.inputs.iter().copied().zip(inputs.iter().map(|v| &v[..])).collect();
+        self.check_statement(&by_tensor, &inputs)?;
+        let written = self.written(policy, &inputs, &outputs)?;
+        let input_elements: BTreeMap<u32, Vec<u32>> = g.inputs.iter().copied().zip(inputs.iter().map(|v| elements(v))).collect();
+        let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
+
+        let mut main = self.start(&input_elements, &output_elements);
+        let mut stream = Stream::new(security.hash, main, reader, Due::Commitments)?;
+        for tree in &mut table.trees {
+            tree.root = match key.trees.first().map(|t| t.root).filter(|_| tree.fixed) {
+                Some(root) => root,
+                None => stream.digest().map_err(|e| e.within("commitments"))?,
+            };
+        }
+        stream.end().map_err(|e| e.within("commitments"))?;
+        main = stream.transcript;
+
+        let mut shared = Shared::new(g, &table, &by_tensor, &input_elements, rounds);
+        let ends: Vec<_> = table.ends().collect();
+        shared.cost.statement(g, ends.len())?;
+        let (mut claims, mut forks) = (Vec::new(), Vec::new());
+        for (chunk, tree) in trees.iter().enumerate() {
+            let stream = Stream::new(security.hash, main.fork(chunk as u64), reader, Due::Chunk(chunk))?;
+            let mut fork = Fork::new(format!("chunk {chunk}"), stream, &mut shared)?;
+            self.chunk(&mut fork, chunk, tree, grind).and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
+            claims.append(&mut fork.claims);
+            forks.push(fork.stream.transcript.end());
+        }
+        let stream = Stream::new(security.hash, main.fork(g.chunks as u64), reader, Due::Outputs)?;
+        let mut fork = Fork::new("outputs".to_string(), stream, &mut shared)?;
+        self.outputs(&mut fork, &output_elements).and_then(|()| fork.stream.end()).map_err(|e| e.within("outputs"))?;
+        claims.append(&mut fork.claims);
+        forks.push(fork.stream.transcript.end());
+        main.join(&forks);
+
+        let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
+        let mut rounds = shared.rounds;
+        self.open(&mut stream, &table, &claims, &mut rounds).and_then(|()| stream.end()).map_err(|e| e.within("opening"))?;
+        Ok(Verdict {
+            commitment: key.digest,
+            inputs: self.tensors(&g.inputs, inputs),
+            outputs: self.tensors(&g.outputs, outputs),
+            strength: rounds.strength,
+            saturated: self.saturated(&claims),
+            written,
+        })
+    }
+
+    fn values(&self, what: &str, ids: &[u32], packed: &[&[u8]]) -> Result<Values> {
+        let read = || {
+            require!(packed.len() == ids.len(), "{} tensors, the key has {}", packed.len(), ids.len());
+            let one = |(i, (&id, bytes)): (usize, (&u32, &&[u8]))| {
+                entries(&self.key.graph.tensors[id as usize], bytes).map_err(|e| e.within(format_args!("tensor {i}")))
+            };
+            ids.iter().zip(packed).enumerate().map(one).collect()
+        };
+        read().map_err(|e: crate::Error| e.within(what).of(Kind::Proof))
+    }
+
+    /// Indexes are those of entries that are there; where the second input of a language model is the positions of its
+    /// logits, and it writes nothing, these are the last ones of the text.
+    fn check_statement(&self, by_tensor: &BTreeMap<u32, &[i32]>, inputs: &Values) -> Result<()> {
+        let g = &self.key.graph;
+        g.check_ids(by_tensor)?;
+        let (Some(Text { writes: false, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
+        if !g.is_ids(g.inputs[1]) {
+            return Ok(());
+        }
+        let (tokens, count) = (ids.len() as i64, positions.len() as i64);
+        for (i, &at) in positions.iter().enumerate() {
+            let want = tokens - count + i as i64;
+            let last = at as i64 == want;
+            require!(last, "logits at position {at} of a text of {tokens} tokens, where the key's are those of the last: {want}");
+        }
+        Ok(())
+    }
+
+    fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Option<Written>> {
+        let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(None) };
+        let g = &self.key.graph;
+        let frac = g.tensors[g.outputs[0] as usize].frac;
+        text::written(text, policy.rule, &inputs[0], &inputs[1], &outputs[0], frac).map(Some)
+    }
+
+    /// The transcript up to the statement.
+    fn start(&self, inputs: &BTreeMap<u32, Vec<u32>>, outputs: &[Vec<u32>]) -> Transcript {
+        let suite = self.key.security.hash;
+        let mut t = Transcript::new(suite);
+        t.absorb_bytes(PROTOCOL);
+        t.absorb_bytes(self.frame);
+        let inputs: Vec<&Vec<u32>> = self.key.graph.inputs.iter().map(|id| &inputs[id]).collect();
+        for tensors in [inputs, outputs.iter().collect()] {
+            t.absorb_integer(tensors.len() as u64);
+            for values in tensors {
+                t.absorb_integer(values.len() as u64);
+                if values.len() > LONG {
+                    absorb_columns(&mut t, suite, values);
+                } else {
+                    t.absorb(values);
+                }
+            }
+        }
+        t
+    }
+
+    fn chunk<'v>(&self, fork: &mut Fork<'v, '_>, chunk: usize, tree: &lookups::Tree<'v>, grind: u32) -> Result<()> {
+        if tree.fractions > 0 {
+            lookups::check(fork, tree, grind)?;
+        }
+        let g = fork.shared.graph;
+        let equations = || g.steps.iter().filter(|s| s.chunk == chunk && matches!(s.kind, StepKind::Exact | StepKind::Zero));
+        if let Some(most) = equations().map(|s| shape_variables(&s.shape.now)).max() {
+            fork.shared.rounds.point(format_args!("{}: exact steps", fork.name), most as u64)?;
+            let tau = fork.stream.transcript.challenges(most);
+            let tau = fork.point(&tau);
+            for s in equations() {
+                let at = last(&tau, shape_variables(&s.shape.now));
+                let value = fork.accumulator(&s.accumulator, &s.shape.now, at)?;
+                let out = match s.out {
+                    Some(out) => fork.evaluate(out, at)?,
+                    None => ZERO,
+                };
+                require!(value == out, "{}: equation does not hold", s.name);
+            }
+        }
+        fork.run_batches()
+    }
+
+    fn outputs(&self, fork: &mut Fork, values: &[Vec<u32>]) -> Result<()> {
+        let g = fork.shared.graph;
+        let ids = || g.outputs.iter().copied().zip(values).enumerate().filter(|&(_, (id, _))| g.kind(id) != graph::Kind::Empty);
+        let most = ids().map(|(_, (id, _))| shape_variables(g.shape(id))).max().unwrap_or(0);
+        fork.shared.rounds.point("outputs", most as u64)?;
+        let point = fork.stream.transcript.challenges(most);
+        let point = fork.point(&point);
+        for (i, (id, values)) in ids() {
+            let shape = g.shape(id);
+            let at = last(&point, shape_variables(shape));
+            let value = fork.evaluate(id, at)?;
+            fork.shared.cost.public(shape)?;
+            require!(value == evaluate(values, shape, &fork.at(at)), "output {i} is not the model's");
+        }
+        fork.run_batches()
+    }
+
+    fn open(&self, stream: &mut Stream, table: &Table, claims: &[Claim], rounds: &mut Rounds) -> Result<()> {
+        if table.trees.is_empty() {
+            return Ok(());
+        }
+        let ends: Vec<_> = table.ends().collect();
+        let most = ends.iter().map(|&(_, _, bits)| bits).max().unwrap_or(0);
+        rounds.point("unused ends of rows", most as u64)?;
+        rounds.point("join of claims", (claims.len() + ends.len()).max(1) as u64 - 1)?;
+        let tau: Vec<K> = stream.transcript.challenges(most);
+        let zeta = stream.transcript.challenge();
+        let combined = Combined::new(&self.key.graph, table, claims, zeta, tau);
+        whir::check(stream, &self.key.security, &self.header.levels, table, &combined)
+    }
+
+    fn tensors(&self, ids: &[u32], values: Values) -> Vec<Tensor<'a>> {
+        let tensor = |(&id, integers): (&u32, Vec<i32>)| {
+            let t = &self.key.graph.tensors[id as usize];
+            let units = if t.fracs.is_empty() { vec![t.frac] } else { t.fracs.clone() };
+            let (low, high) = t.finite();
+            Tensor { name: t.name, shape: t.shape.now.clone(), integers, units, codes: Codes { low, high } }
+        };
+        ids.iter().zip(values).map(tensor).collect()
+    }
+
+    fn saturated(&self, claims: &[Claim]) -> Vec<Saturation<'a>> {
+        let g: &Graph<'a> = &self.key.graph;
+        let mut list = Vec::new();
+        for (i, t) in g.tables.iter().enumerate().filter(|(_, t)| !t.saturated.is_empty()) {
+            let own = |tensor: u32| g.multiplicities.iter().any(|m| m.tensor == tensor && m.table == i as u32);
+            let counts = claims.iter().filter(|c| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|c| c.value.0[0] as u64);
+            let mut found = Saturation { table: t.name, steps: Vec::new(), count: counts.sum(), of: 0 };
+            for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup && s.table == Some(i as u32)) {
+                found.of += size(&s.shape.now);
+                if !found.steps.contains(&s.name) {
+                    found.steps.push(s.name);
+                }
+            }
+            list.push(found);
+        }
+        list
+    }
+}
+
+/// Absorbs the digests of the columns of a long public tensor.
+fn absorb_columns(t: &mut Transcript, suite: Suite, values: &[u32]) {
+    let rows = values.len().div_ceil(COLUMNS);
+    let mut columns = vec![0; rows * COLUMNS];
+    // Some columns at a time, so that what is written stays in the cache.
+    const TILE: usize = 16;
+    for first in (0..COLUMNS).step_by(TILE) {
+        for (r, row) in values.chunks(COLUMNS).enumerate() {
+            for (c, &x) in row.iter().enumerate().skip(first).take(TILE) {
+                columns[c * rows + r] = x;
+            }
+        }
+    }
+    for column in columns.chunks_exact(rows) {
+        t.absorb_digest(&suite.hash_public(column));
+    }
+}

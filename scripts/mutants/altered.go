@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/schema"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// A file is a golden key and its proof, taken to frames.
+type file struct {
+	name   string
+	key    []byte
+	proof  []byte
+	digest []byte
+	packed bool            // streams are packed limbs, and not words
+	frames []*schema.Frame // but for the last, the checksum
+}
+
+// deep is the size of a proof that is altered less often, because verifying it takes long.
+const deep = 1 << 17
+
+// parsed takes the files of the cases to frames.
+func parsed(cases []*golden.Case) ([]*file, error) {
+	var list []*file
+	for _, c := range cases {
+		key, err := proof.DecodeKey(c.Want.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		f := &file{name: c.Name, key: c.Want.Key, proof: c.Want.Proof, digest: key.Digest[:], packed: key.Security.Hash.ElementDigests()}
+		for rest := c.Want.Proof[len(proof.ProofMagic):]; len(rest) > 0; {
+			body, n := protowire.ConsumeBytes(rest)
+			if n < 0 {
+				return nil, fmt.Errorf("%s: a frame that is cut off", c.Name)
+			}
+			frame := &schema.Frame{}
+			if err := schema.Decode(body, frame); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if rest = rest[n:]; frame.End == nil {
+				f.frames = append(f.frames, frame)
+			}
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// assembled returns the file of these frames, with its checksum.
+func assembled(frames [][]byte) []byte {
+	b := []byte(proof.ProofMagic)
+	for _, f := range frames {
+		b = protowire.AppendBytes(b, f)
+	}
+	sum := sha256.Sum256(b)
+	return protowire.AppendBytes(b, schema.Append(nil, &schema.Frame{End: sum[:]}))
+}
+
+// encoded returns the frames as bytes.
+func (f *file) encoded() [][]byte {
+	list := make([][]byte, len(f.frames))
+	for i, frame := range f.frames {
+		list[i] = schema.Append(nil, frame)
+	}
+	return list
+}
+
+// stream returns the stream of a frame, nil if it has none.
+func stream(f *schema.Frame) *[]byte {
+	switch {
+	case f.Commitments != nil:
+		return &f.Commitments
+	case f.Chunk != nil:
+		return &f.Chunk.Body
+	case f.Io != nil:
+		return &f.Io
+	case f.Opening != nil:
+		return &f.Opening
+	}
+	return nil
+}
+
+// An alteration changes a key, a proof or both.
+type alteration struct {
+	name  string
+	apply func(f *file, rng *rand.Rand) (key, proof []byte)
+}
+
+// alterations are what may be done to files. Most of them leave a file that can be read, with its checksum and the
+// key's digest put right, so that it is the proof's own checks that refuse it.
+var alterations = []alteration{
+	{"a byte", func(f *file, rng *rand.Rand) ([]byte, []byte) { return f.key, flipped(f.proof, rng) }},
+	{"a byte of a frame", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		frames := f.encoded()
+		i := rng.IntN(len(frames))
+		frames[i] = flipped(frames[i], rng)
+		return f.key, assembled(frames)
+	}},
+	{"the end", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		if rng.IntN(2) == 0 {
+			return f.key, f.proof[:rng.IntN(len(f.proof))]
+		}
+		return f.key, append(bytes.Clone(f.proof), byte(rng.IntN(256)))
+	}},
+	{"the order of frames", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		frames := f.encoded()
+		i, j := rng.IntN(len(frames)), rng.IntN(len(frames))
+		switch rng.IntN(3) {
+		case 0:
+			frames[i], frames[j] = frames[j], frames[i]
+		case 1:
+			frames = append(frames[:i:i], frames[i+1:]...)
+		default:
+			frames = append(frames[:j:j], append([][]byte{frames[i]}, frames[j:]...)...)
+		}
+		return f.key, assembled(frames)
+	}},
+	{"a key's byte", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		key := bytes.Clone(f.key)
+		key[8+rng.IntN(len(key)-8)] ^= 1 << rng.IntN(8)
+		return key, f.with(key, schema.Clone(f.frames[0].Header))
+	}},
+	{"the header", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		h := schema.Clone(f.frames[0].Header)
+		m := &mutation{rng: rng}
+		for range 1 + rng.IntN(2) {
+			m.field(h)
+		}
+		return f.key, f.with(nil, h)
+	}},
+	{"a public value's bit", func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		frames := f.encoded()
+		frames[1] = bytes.Clone(frames[1])
+		frames[1][min(4, len(frames[1])-1)+rng.IntN(max(1, len(frames[1])-4))] ^= 1 << rng.IntN(8)
+		return f.key, assembled(frames)
+	}},
+	{"a word", words(func(list []uint32, f *file, rng *rand.Rand) []uint32 {
+		at, most := rng.IntN(len(list)), uint64(1)<<32
+		if f.packed {
+			most = field.P
+		}
+		by := []uint64{1, most - 1, 1 + rng.Uint64N(field.P-1)}[rng.IntN(3)]
+		list[at] = uint32((uint64(list[at]) + by) % most)
+		return list
+	})},
+	{"the place of words", words(func(list []uint32, f *file, rng *rand.Rand) []uint32 {
+		for a, b, k := 4*rng.IntN(max(1, len(list)/4)), 4*rng.IntN(max(1, len(list)/4)), 0; k < 4 && max(a, b)+k < len(list); k++ {
+			list[a+k], list[b+k] = list[b+k], list[a+k]
+		}
+		return list
+	})},
+	{"the length of a stream", words(func(list []uint32, f *file, rng *rand.Rand) []uint32 {
+		n := []int{1, 4, 8, 1 + rng.IntN(100)}[rng.IntN(4)]
+		if rng.IntN(2) == 0 {
+			return list[:max(0, len(list)-n)]
+		}
+		for range n {
+			list = append(list, rng.Uint32N(field.P))
+		}
+		return list
+	})},
+}
+
+func flipped(b []byte, rng *rand.Rand) []byte {
+	b = bytes.Clone(b)
+	b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+	return b
+}
+
+// with returns the proof with another header, which names the key, if there is one.
+func (f *file) with(key []byte, h *schema.Header) []byte {
+	if key != nil {
+		sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
+		h.Key = sum[:]
+	}
+	frames := f.encoded()
+	frames[0] = schema.Append(nil, &schema.Frame{Header: h})
+	return assembled(frames)
+}
+
+// words is an alteration of a stream's words. Small streams count as much as large ones.
+func words(change func(list []uint32, f *file, rng *rand.Rand) []uint32) func(f *file, rng *rand.Rand) ([]byte, []byte) {
+	return func(f *file, rng *rand.Rand) ([]byte, []byte) {
+		var some []int
+		for i, frame := range f.frames {
+			if s := stream(frame); s != nil && len(*s) > 0 {
+				some = append(some, i)
+			}
+		}
+		if len(some) == 0 {
+			return f.key, flipped(f.proof, rng)
+		}
+		i := some[rng.IntN(len(some))]
+		frame := schema.Clone(f.frames[i])
+		s := stream(frame)
+		*s = joined(change(split(*s, f.packed), f, rng), f.packed)
+		frames := f.encoded()
+		frames[i] = schema.Append(nil, frame)
+		return f.key, assembled(frames)
+	}
+}
+
+// split returns the words of a stream.
+func split(b []byte, packed bool) (list []uint32) {
+	width := 32
+	if packed {
+		width = 31
+	}
+	for at := 0; at+width <= 8*len(b); at += width {
+		var eight [8]byte
+		copy(eight[:], b[at/8:])
+		list = append(list, uint32(binary.LittleEndian.Uint64(eight[:])>>(at%8)&(1<<width-1)))
+	}
+	return list
+}
+
+// joined returns the stream of words.
+func joined(list []uint32, packed bool) []byte {
+	width := 32
+	if packed {
+		width = 31
+	}
+	b := make([]byte, (width*len(list)+7)/8)
+	for i, v := range list {
+		for k := range width {
+			at := width*i + k
+			b[at/8] |= byte(v>>k&1) << (at % 8)
+		}
+	}
+	return b
+}
+
+// altered returns a golden file that was altered, with the verdicts of package verifier. One time in ten it is a frame
+// of another proof.
+func altered(files []*file, rng *rand.Rand) *line {
+	f := files[rng.IntN(len(files))]
+	for len(f.proof) > deep && rng.IntN(5) > 0 {
+		f = files[rng.IntN(len(files))]
+	}
+	l := &line{}
+	if rng.IntN(10) == 0 {
+		other, frames := files[rng.IntN(len(files))], f.encoded()
+		i := 1 + rng.IntN(len(frames)-1)
+		others := other.encoded()
+		frames[i] = others[min(i, len(others)-1)]
+		*l = line{Name: f.name + ": a frame of " + other.name, Key: f.key, Proof: assembled(frames)}
+	} else {
+		a := alterations[rng.IntN(len(alterations))]
+		key, proof := a.apply(f, rng)
+		*l = line{Name: f.name + ": " + a.name, Key: key, Proof: proof}
+	}
+	l.judge()
+	return l
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// A judge is the third verifier, as a program that is handed keys and proofs.
+type judge struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
+
+	lines, valid, refused int
+	differ                int            // verdicts
+	causes                map[string]int // pairs of reasons that name different causes
+}
+
+func newJudge(program string) (*judge, error) {
+	j := &judge{command: exec.Command(program), causes: map[string]int{}}
+	j.command.Stderr = os.Stderr
+	in, err := j.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := j.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	j.in, j.out = in, bufio.NewScanner(out)
+	j.out.Buffer(nil, 1<<20)
+	return j, j.command.Start()
+}
+
+// kept is where files are kept that two verifiers do not agree about.
+const kept = "dist/mutants"
+
+// hold holds a line's verdict against the judge's.
+func (j *judge) hold(l *line) error {
+	for _, b := range [][]byte{l.Key, l.Proof} {
+		if _, err := j.in.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil {
+			return fmt.Errorf("the judge is gone: %w", err)
+		}
+	}
+	if !j.out.Scan() {
+		return fmt.Errorf("the judge has no answer to %s: %w", l.Name, j.keep(l))
+	}
+	verdict, reason, _ := strings.Cut(j.out.Text(), " ")
+	want := "proof"
+	switch {
+	case l.Valid:
+		want = "valid"
+		j.valid++
+	case !l.Readable:
+		want = "key"
+	}
+	if j.lines++; want != "valid" {
+		j.refused++
+	}
+	if l.Built && l.Want != l.Valid {
+		j.differ++
+		fmt.Fprintf(os.Stderr, "mutants: %s: docs/proof-format.md says that it is valid: %t\n", l.Name, l.Want)
+	}
+	// Whether it is the key or a proof for it that is too large is said by other errors in another order.
+	if verdict != want && (verdict == "valid" || want == "valid") {
+		j.differ++
+		fmt.Fprintf(os.Stderr, "mutants: %d: %s: the command says %s (%s), the judge %s (%s)\n", j.lines-1, l.Name, want, l.Reason, verdict, reason)
+		return j.keep(l)
+	}
+	if !same(l.Reason, reason) {
+		j.causes[cause(l.Reason)+"\n\t"+cause(reason)]++
+	}
+	return nil
+}
+
+func (j *judge) keep(l *line) error {
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(kept, fmt.Sprint(j.lines-1))
+	if err := os.WriteFile(name+".vk", l.Key, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(name+".proof", l.Proof, 0o644)
+}
+
+// end says what has been found, and is an error if verdicts differ.
+func (j *judge) end() error {
+	if err := j.in.Close(); err != nil {
+		return err
+	}
+	if err := j.command.Wait(); err != nil {
+		return fmt.Errorf("the judge: %w", err)
+	}
+	var list []string
+	other := 0
+	for pair, n := range j.causes {
+		other += n
+		list = append(list, fmt.Sprintf("%6d %s", n, pair))
+	}
+	sort.Sort(sort.Reverse(sort.StringSlice(list)))
+	fmt.Printf("mutants: two verifiers say the same of %d files, of which %d are valid; of %d of the others they name another cause\n",
+		j.lines-j.differ, j.valid, other)
+	for _, pair := range list {
+		fmt.Println(pair)
+	}
+	switch {
+	case j.differ > 0:
+		return fmt.Errorf("%d files have two verdicts; see %s", j.differ, kept)
+	case other*mostOther > j.refused:
+		return fmt.Errorf("%d of %d files are refused for different causes", other, j.refused)
+	}
+	return nil
+}
+
+// mostOther is of how many files that are refused one may be for another cause: of several faults in a file either verifier
+// may come to another one first.
+const mostOther = 100
+
+var (
+	malformed = regexp.MustCompile(`(proof is not valid|malformed key|malformed|proof): `)
+	indexes   = regexp.MustCompile(`[[{][^]}]*[]}]`)
+	many      = regexp.MustCompile(`(Frame|Key)[.a-z_]*: too many messages`)
+	truncated = regexp.MustCompile(`proof is truncated: .*`)
+	details   = regexp.MustCompile(`[0-9a-f]{64}|"[^"]*"|-?\d+(\.\d+)?`)
+)
+
+// cause is a reason without its details.
+func cause(reason string) string {
+	reason = indexes.ReplaceAllString(malformed.ReplaceAllString(reason, ""), "")
+	reason = truncated.ReplaceAllString(many.ReplaceAllString(reason, "$1: too many messages"), "proof is truncated")
+	return details.ReplaceAllString(reason, "…")
+}
+
+// length says that a message has another length than is due. The command knows what is due before it looks at what is
+// in a message, and the judge when it has come to the end of it: by then something else in the message may be wrong.
+var length = regexp.MustCompile(`^(commitments|chunk …|io|opening|the public values|the end): (a stream of … bytes, … are due|frame of … bytes is over the limit of …)`)
+
+// same says whether two reasons name the same cause.
+func same(command, judge string) bool {
+	a, b := cause(command), cause(judge)
+	if a == b {
+		return true
+	}
+	m := length.FindStringSubmatch(a)
+	if m == nil {
+		return false
+	}
+	// The judge's name of the sub-transcript that the message io holds; and of the parts of the public values.
+	places := map[string][]string{"io": {"io", "outputs"}, "the public values": {"the public values", "inputs", "outputs", "no public values"}}[m[1]]
+	if places == nil {
+		places = []string{m[1]}
+	}
+	return slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(b, place) }) ||
+		strings.HasSuffix(b, "where "+m[1]+" is due") || b == "ends within "+m[1] ||
+		m[1] == "the end" && b == "a frame after the last one due"
+}
