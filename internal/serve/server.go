@@ -69,7 +69,7 @@ func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
 
 // Add puts a committed model into the server, and its key into the store.
 func (s *Server) Add(ctx context.Context, m *models.Model) error {
-	if err := s.queue.PutKey(ctx, m.Commitment, m.KeyFile()); err != nil {
+	if err := s.queue.Announce(ctx, m.Commitment, m.KeyFile()); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -288,12 +288,16 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	return q.files.Get(ctx, proofFile(r.ID, r.SHA256))
 }
 
-// PutKey keeps the key of a model, for as long as the store is there: its proofs are of no use without.
-func (q *Queue) PutKey(ctx context.Context, commitment string, file []byte) error {
+// Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers
+// read from, so that whoever looks for work sees the jobs before there is a worker.
+func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) error {
+	if _, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment)); err != nil {
+		return fmt.Errorf("the queue of jobs: %w", err)
+	}
 	if _, err := q.keys.GetInfo(ctx, commitment); err == nil {
 		return nil
 	}
-	if _, err := q.keys.PutBytes(ctx, commitment, file); err != nil {
+	if _, err := q.keys.PutBytes(ctx, commitment, key); err != nil {
 		return fmt.Errorf("the store of keys: %w", err)
 	}
 	return nil
