@@ -244,7 +244,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 		Usage   *usage `json:"usage,omitempty"`
 		*proven
 	}
-	e := &events{w: w}
+	e := &events{w: w, patience: s.opts.Patience}
 	send := func(choices []any, u *usage, p *proven) {
 		e.send("", part{q.id, object, q.created, q.model.Name, choices, u, p})
 	}
