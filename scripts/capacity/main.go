@@ -130,12 +130,12 @@ func quantile(v []float64, q float64) float64 {
 
 // messages are those that are stored, and those that are only sent, for a job: package internal/serve/queue has them.
 //
-//	stored: the job's object, a chunk of 128 KiB at a time and its description; the record when it is accepted, queued, proving and
+//	stored: the job's object, a chunk of 512 KiB at a time and its description; the record when it is accepted, queued, proving and
 //	proved; the job's and the result's message; the proof's object
 //	sent: an answer to each, the delivery of the two messages with two acknowledgements each, both objects read, records read
 //	(six times), a sign of life every ten seconds, progress five times a second
 func messages(prove, bytes float64) (stored, sent float64) {
-	const chunk = 128 << 10
+	const chunk = 512 << 10
 	proof := math.Ceil(bytes/chunk) + 1
 	stored = 2 + 4 + 2 + proof
 	sent = stored + 2*3 + 2*(2+proof) + 2*6 + prove/10 + min(5*prove, 20)

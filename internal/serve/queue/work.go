@@ -157,8 +157,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	digest := sha256.Sum256(file)
 	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file))}
 	if err := persist(ctx, func() error {
-		_, err := q.files.PutBytes(ctx, proofFile(id, out.SHA256), file)
-		return err
+		return put(ctx, q.files, proofFile(id, out.SHA256), file)
 	}); err != nil {
 		return err
 	}
