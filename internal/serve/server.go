@@ -160,6 +160,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("GET /v1/models/{model}/tokenizer", s.tokenizer)
 	guarded("POST /v1/chat/completions", s.chat)
 	guarded("POST /v1/completions", s.complete)
+	guarded("POST /v1/embeddings", s.embed)
 	guarded("GET /v1/keys/{commitment}", s.key)
 	guarded("GET /v1/receipts/key", s.receiptKey)
 	guarded("GET /v1/proofs/{id}", s.proof)
