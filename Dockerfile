@@ -8,11 +8,13 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN go generate ./internal/serve && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -buildid=' -o /prove-model ./cmd/prove-model \
- && mkdir /cache
+ && mkdir /cache /data
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /prove-model /usr/local/bin/prove-model
 COPY --from=build --chown=nonroot:nonroot /cache /cache
+# Of servers (--data /data).
+COPY --from=build --chown=nonroot:nonroot /data /data
 ENV PROVE_MODEL_CACHE_DIR=/cache
 WORKDIR /work
 ENTRYPOINT ["/usr/local/bin/prove-model"]

@@ -81,4 +81,5 @@ if [ -n "$fused" ]; then
 	echo "$fused" >&2
 	exit 1
 fi
+scripts/kube.sh
 echo "lint: clean"

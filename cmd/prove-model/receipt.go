@@ -173,7 +173,7 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 		return nil, notWhat("the receipt is not about what the proof is about")
 	}
 	if r.Text == nil {
-		return said, a.holdArrays(s, said)
+		return said, a.holdArrays(s, said, t)
 	}
 	if !slices.Equal(r.PromptTokens, s.Generated.Prompt) || !slices.Equal(r.Tokens, s.Generated.Tokens) {
 		return nil, notWhat("the receipt is about another text: its tokens are not those of the proof")
@@ -212,7 +212,7 @@ func isBeginning(text, digest string) bool {
 	return false
 }
 
-func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid) error {
+func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tokenizer.Tokenizer) error {
 	for name, digest := range a.receipt.Outputs {
 		at := slices.IndexFunc(s.Outputs, func(o provemodel.Tensor) bool { return o.Name == name })
 		if at < 0 || receipt.Digest(s.Outputs[at].Values) != digest {
@@ -225,9 +225,33 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid) error 
 		}
 	}
 	said.Compared = append(said.Compared, "outputs")
-	if a.request != nil { // which verifying has held against the proof
+	if a.request == nil {
+		return nil
+	}
+	var body struct {
+		Inputs []json.RawMessage `json:"inputs"`
+		Input  *request.Prompt   `json:"input"` // of a sentence encoder
+	}
+	if err := json.Unmarshal(a.request, &body); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	if len(body.Inputs) > 0 { // which verifying has held against the proof
 		said.Compared = append(said.Compared, "inputs")
 	}
+	if body.Input == nil || body.Input.Text != nil && t == nil {
+		return nil
+	}
+	ids := body.Input.IDs
+	if body.Input.Text != nil {
+		var err error
+		if ids, err = t.Encode(*body.Input.Text); err != nil {
+			return err
+		}
+	}
+	if !slices.EqualFunc(ids, s.Inputs[0].Values, func(id int, v float64) bool { return float64(id) == v }) {
+		return notWhat("the proof is about another text than the request has")
+	}
+	said.Compared = append(said.Compared, "prompt")
 	return nil
 }
 

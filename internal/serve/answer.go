@@ -37,7 +37,7 @@ type proven struct {
 
 // accept stores the job of an answer and signs the receipt. asked says whether the request wants a proof; nil: it says nothing.
 func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (*proven, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), bodyTime)
+	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Patience)
 	defer cancel()
 	// The coin is tossed when the answer stands.
 	now := mathrand.Float64() < s.opts.Prove

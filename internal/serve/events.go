@@ -10,9 +10,10 @@ import (
 // events is an answer that is a stream of server-sent events. The first that is sent decides that it is one: until then the answer may
 // be an error.
 type events struct {
-	w       http.ResponseWriter
-	started bool
-	err     error // of the first that could not be sent: the client is away, or too slow
+	w        http.ResponseWriter
+	patience time.Duration // for each
+	started  bool
+	err      error // of the first that could not be sent: the client is away, or too slow
 }
 
 // send sends an event; name may be "".
@@ -30,7 +31,7 @@ func (e *events) raw(name string, data []byte) {
 		return
 	}
 	c := http.NewResponseController(e.w)
-	_ = c.SetWriteDeadline(time.Now().Add(bodyTime))
+	_ = c.SetWriteDeadline(time.Now().Add(e.patience))
 	if !e.started {
 		e.started = true
 		h := e.w.Header()

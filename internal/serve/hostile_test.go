@@ -254,3 +254,20 @@ func TestStoreGone(t *testing.T) {
 	r.refused(503, "store_unavailable", "POST", "/v1/chat/completions", fmt.Sprintf(question, ""))
 	r.refused(503, "store_unavailable", "GET", "/readyz", "")
 }
+
+// A client that sends its request in drops is cut off, and holds nothing up.
+func TestSlowBody(t *testing.T) {
+	r := start(t, false, Options{Patience: 300 * time.Millisecond})
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	answer := make([]byte, 1<<10)
+	n, err := c.Read(answer)
+	if err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 408")) || !bytes.Contains(answer[:n], []byte("request_timeout")) {
+		t.Errorf("%v: %s", err, answer[:n])
+	}
+}

@@ -138,8 +138,13 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 
 // check refuses a prompt that the model does not take.
 func (q *writing) check(param string, err error) error {
+	return checkPrompt(q.model, q.prompt, param, err)
+}
+
+// checkPrompt refuses a prompt that a model does not take, or that could not be read.
+func checkPrompt(m *models.Model, ids []int, param string, err error) error {
 	if err == nil {
-		err = q.model.CheckPrompt(q.prompt)
+		err = m.CheckPrompt(ids)
 	}
 	if errors.Is(err, models.ErrTooLong) {
 		return bad(param, "context_length_exceeded", err)
@@ -244,7 +249,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 		Usage   *usage `json:"usage,omitempty"`
 		*proven
 	}
-	e := &events{w: w}
+	e := &events{w: w, patience: s.opts.Patience}
 	send := func(choices []any, u *usage, p *proven) {
 		e.send("", part{q.id, object, q.created, q.model.Name, choices, u, p})
 	}

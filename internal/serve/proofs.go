@@ -82,7 +82,7 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	for {
 		n, err := file.Read(part)
 		if n > 0 {
-			_ = c.SetWriteDeadline(time.Now().Add(bodyTime))
+			_ = c.SetWriteDeadline(time.Now().Add(s.opts.Patience))
 			if _, err := w.Write(part[:n]); err != nil {
 				return nil // the client is away
 			}
@@ -112,7 +112,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 		case <-ctx.Done():
 		}
 	}()
-	e := &events{w: w}
+	e := &events{w: w, patience: s.opts.Patience}
 	err = s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
 		if rec != nil {
 			e.send("proof", rec)

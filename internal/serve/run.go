@@ -105,7 +105,7 @@ func (s *Server) post(ctx context.Context, r *queue.Record) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, bodyTime)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Webhook, bytes.NewReader(data))
 	if err != nil {

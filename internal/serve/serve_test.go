@@ -29,7 +29,8 @@ import (
 var bundled = sync.OnceValues(func() ([]*models.Model, error) {
 	var out []*models.Model
 	for name, set := range map[string]func(c *config.Config){
-		"story": func(c *config.Config) { c.Model = "../../testdata/story" },
+		"sentence": func(c *config.Config) { c.Model = sentenceFolder },
+		"story":    func(c *config.Config) { c.Model = "../../testdata/story" },
 		"digits": func(c *config.Config) {
 			c.Model, c.Calibration = "../../testdata/digits/digits.onnx", []string{"../../testdata/digits/calibration.json"}
 		},

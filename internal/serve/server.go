@@ -35,11 +35,14 @@ type Options struct {
 	MaxBody int64
 	// MaxQueue is how many jobs may wait for their proofs: more answers are refused.
 	MaxQueue int
-	// Parallel is how many answers are computed at once; as many again, times eight, may wait for it.
+	// Parallel is how many answers are computed at once. Some hundred others wait.
 	Parallel int
 	// Webhook is where records of proofs are posted when they are done; "": nowhere.
 	Webhook string
-	Log     *slog.Logger
+	// Patience is how long a client may take to send a request, and to take a part of an answer; 0 is half a minute. The store and the
+	// webhook have as long.
+	Patience time.Duration
+	Log      *slog.Logger
 }
 
 // Server answers requests. Its handlers may be called before models are there, and say so.
@@ -62,6 +65,9 @@ type Server struct {
 
 // New makes a server. Models are added with Add, and Ready says that these are all.
 func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
+	if opts.Patience == 0 {
+		opts.Patience = patience
+	}
 	s := &Server{opts: opts, queue: q, signing: signing, limits: newLimits(opts.Rate), slots: make(chan struct{}, max(1, opts.Parallel)), ended: make(chan struct{})}
 	s.metrics = newMetrics(s)
 	return s
@@ -69,7 +75,7 @@ func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
 
 // Add puts a committed model into the server, and its key into the store.
 func (s *Server) Add(ctx context.Context, m *models.Model) error {
-	if err := s.queue.PutKey(ctx, m.Commitment, m.KeyFile()); err != nil {
+	if err := s.queue.Announce(ctx, m.Commitment, m.KeyFile()); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -112,7 +118,7 @@ func (s *Server) PublicKey() string {
 
 // slot waits until an answer may be computed. It fails if too many wait already.
 func (s *Server) slot(ctx context.Context) (release func(), err error) {
-	if s.waiting.Add(1) > int64(8*cap(s.slots)) {
+	if s.waiting.Add(1) > mostWaiting {
 		s.waiting.Add(-1)
 		return nil, errBusy
 	}
@@ -154,6 +160,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("GET /v1/models/{model}/tokenizer", s.tokenizer)
 	guarded("POST /v1/chat/completions", s.chat)
 	guarded("POST /v1/completions", s.complete)
+	guarded("POST /v1/embeddings", s.embed)
 	guarded("GET /v1/keys/{commitment}", s.key)
 	guarded("GET /v1/receipts/key", s.receiptKey)
 	guarded("GET /v1/proofs/{id}", s.proof)
@@ -174,5 +181,8 @@ func (s *Server) Handler() http.Handler {
 	return s.local(mux)
 }
 
-// bodyTime is how long a client may take to send a request, and to take a part of an answer.
-const bodyTime = 30 * time.Second
+// mostWaiting is how many requests may wait to be answered.
+const mostWaiting = 512
+
+// patience is Options.Patience where nothing is said.
+const patience = 30 * time.Second

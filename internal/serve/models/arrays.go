@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/hf/families"
 )
 
 // Input matches arrays by their names with the model's inputs. If the size of the batch is open, they may be a batch of any size.
@@ -24,6 +25,17 @@ func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
 		}
 	}
 	return batch, nil
+}
+
+// TextInput returns the input of a sentence encoder for the tokens of a text.
+func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error) {
+	values := make([]float64, len(ids))
+	for i, id := range ids {
+		values[i] = float64(id)
+	}
+	arrays := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(ids)}, Values: values}}
+	in, err := m.Input(arrays)
+	return arrays, in, err
 }
 
 // Run returns what the quantised model gives on an input.

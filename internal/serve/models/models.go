@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/serve/queue"
@@ -29,6 +30,8 @@ type Model struct {
 	Committed  time.Time
 	// Writes says that it is a language model that goes on after a prompt.
 	Writes bool
+	// Embeds says that it is a sentence encoder, which makes a vector of a text.
+	Embeds bool
 	// MaxTokens is how many tokens it writes at most, and MaxPrompt how many a prompt has.
 	MaxTokens, MaxPrompt int
 	Tokenizer            *tokenizer.Tokenizer // nil if it comes without one
@@ -66,6 +69,9 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 	}
 	m.job, m.opts = j, job.OptionsOf(&c, ph, dev)
 	m.opts.Prove.NoSelfCheck = true // the proof is verified before it counts: VerifyJob
+	if out := j.Model.Outputs(); len(out) == 1 && out[0].Name == families.Sentence {
+		m.Embeds, m.MaxPrompt = true, c.Tokens
+	}
 	if err := m.commit(ctx); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("model %s: %w", name, err)

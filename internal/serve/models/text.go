@@ -41,7 +41,7 @@ func (m *Model) CheckPrompt(ids []int) error {
 		return errors.New("the prompt has no tokens")
 	}
 	if len(ids) > m.MaxPrompt {
-		return fmt.Errorf("%w: it has %d tokens, and the model's key is for at most %d with %d after them", ErrTooLong, len(ids), m.MaxPrompt, m.MaxTokens)
+		return fmt.Errorf("%w: it has %d tokens, and the model's key is for at most %d, and %d after them", ErrTooLong, len(ids), m.MaxPrompt, m.MaxTokens)
 	}
 	g := m.job.Model.Graph()
 	bound := g.Rows(g.Inputs[0].Name)

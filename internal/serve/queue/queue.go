@@ -9,6 +9,7 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,7 +227,7 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := q.files.PutBytes(ctx, jobFile(id), data); err != nil {
+	if err := put(ctx, q.files, jobFile(id), data); err != nil {
 		return nil, fmt.Errorf("the store of proofs: %w", err)
 	}
 	r, err := q.enter(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
@@ -288,12 +289,16 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	return q.files.Get(ctx, proofFile(r.ID, r.SHA256))
 }
 
-// PutKey keeps the key of a model, for as long as the store is there: its proofs are of no use without.
-func (q *Queue) PutKey(ctx context.Context, commitment string, file []byte) error {
+// Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers
+// read from, so that whoever looks for work sees the jobs before there is a worker.
+func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) error {
+	if _, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment)); err != nil {
+		return fmt.Errorf("the queue of jobs: %w", err)
+	}
 	if _, err := q.keys.GetInfo(ctx, commitment); err == nil {
 		return nil
 	}
-	if _, err := q.keys.PutBytes(ctx, commitment, file); err != nil {
+	if err := put(ctx, q.keys, commitment, key); err != nil {
 		return fmt.Errorf("the store of keys: %w", err)
 	}
 	return nil
@@ -309,6 +314,15 @@ func (q *Queue) Key(ctx context.Context, commitment string) ([]byte, error) {
 		return nil, ErrUnknown
 	}
 	return file, err
+}
+
+// chunk is of how many bytes the messages are that an object is stored in: less than NATS allows, and few for a proof, as each is on disk
+// before the next one.
+const chunk = 512 << 10
+
+func put(ctx context.Context, store jetstream.ObjectStore, name string, data []byte) error {
+	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(data))
+	return err
 }
 
 func jobFile(id string) string           { return "job." + id }

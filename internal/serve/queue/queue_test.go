@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	provemodel "github.com/prove-model/prove-model"
 )
 
@@ -297,6 +301,63 @@ func TestOtherBytes(t *testing.T) {
 		if r.State != Proved || len(r.Faults) != min(i, 1) || string(held(t, q, r)) != "one" {
 			t.Errorf("%d: %+v", i, r)
 		}
+	}
+}
+
+// A store that is full takes no job, and a worker keeps what it has proved until there is room.
+func TestFull(t *testing.T) {
+	s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, JetStreamMaxStore: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	q, err := open(ctx, nc, Options{Silence: 600 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	if _, err := q.js.CreateStream(ctx, jetstream.StreamConfig{Name: "others", Subjects: []string{"others"}}); err != nil {
+		t.Fatal(err)
+	}
+	fill := func() {
+		for {
+			if _, err := q.js.Publish(ctx, "others", make([]byte, 20_000)); err != nil {
+				return
+			}
+		}
+	}
+	r := accepted(t, q, jobOf(1), true)
+	var proofs atomic.Int64
+	stop, _ := running(t, q, func(ctx context.Context, j *Job, p func(string, int, int)) ([]byte, error) {
+		if proofs.Add(1) == 1 {
+			fill()
+		}
+		return proveBytes(ctx, j, p)
+	})
+	defer stop()
+	for proofs.Load() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(2 * time.Second) // longer than a job may be silent
+	big := &Job{Model: "m", Commitment: commitment, Inputs: provemodel.Input{make([]float64, 20_000)}}
+	if _, err := q.Accept(ctx, big, true); err == nil {
+		t.Error("a job is accepted that there is no room for")
+	}
+	if r, err := q.Record(ctx, r.ID); err != nil || r.State.Final() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := q.js.DeleteStream(ctx, "others"); err != nil {
+		t.Fatal(err)
+	}
+	if r = ended(t, q, r.ID); r.State != Proved || proofs.Load() != 1 {
+		t.Errorf("proved %d times: %+v", proofs.Load(), r)
 	}
 }
 

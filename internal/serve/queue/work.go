@@ -121,7 +121,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	if err != nil {
 		return err
 	}
-	if r.State.Final() {
+	if r.State == Proved { // one that has failed was asked for again, which its record need not say yet
 		return nil
 	}
 	meta, err := m.Metadata()
@@ -132,10 +132,10 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 		return q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", deliveries)})
 	}
 	if _, err := q.change(ctx, id, func(r *Record) bool {
-		if r.State.Final() {
+		if r.State == Proved {
 			return false
 		}
-		r.State, r.Worker = Proving, worker
+		r.State, r.Worker, r.Error = Proving, worker, ""
 		return true
 	}); err != nil {
 		return err
@@ -157,8 +157,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	digest := sha256.Sum256(file)
 	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file))}
 	if err := persist(ctx, func() error {
-		_, err := q.files.PutBytes(ctx, proofFile(id, out.SHA256), file)
-		return err
+		return put(ctx, q.files, proofFile(id, out.SHA256), file)
 	}); err != nil {
 		return err
 	}

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/request"
+)
+
+// embed answers with the vector that a sentence encoder makes of a text.
+func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
+	if err := s.serving(); err != nil {
+		return err
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return err
+	}
+	var name string
+	var input request.Prompt
+	format := "float"
+	var asked *bool
+	if err := parameters(body, map[string]any{"model": &name, "input": &input, "encoding_format": &format, "prove": &asked}); err != nil {
+		return err
+	}
+	m, err := s.named(name)
+	if err != nil {
+		return err
+	}
+	if !m.Embeds {
+		return bad("model", "model_not_supported", fmt.Errorf("%s is no sentence encoder", name))
+	}
+	if format != "float" && format != "base64" {
+		return bad("encoding_format", "invalid_value", errors.New("the encoding is float or base64"))
+	}
+	ids := input.IDs
+	if input.Text != nil {
+		ids, err = m.Encode(*input.Text)
+	}
+	if err := checkPrompt(m, ids, "input", err); err != nil {
+		return err
+	}
+	arrays, in, err := m.TextInput(ids)
+	if err != nil {
+		return bad("input", "invalid_value", err)
+	}
+	if err := s.admit(r.Context()); err != nil {
+		return err
+	}
+	release, err := s.slot(r.Context())
+	if err != nil {
+		return err
+	}
+	out, err := m.Run(r.Context(), in)
+	release()
+	if err != nil {
+		return err
+	}
+	s.metrics.tokens.WithLabelValues(m.Name, "prompt").Add(float64(len(ids)))
+	rec := &receipt.Receipt{
+		Answer: newID("embd"), Created: now(), Request: bodyDigest(body),
+		Inputs: map[string]string{arrays[0].Name: receipt.Digest(arrays[0].Values)}, Outputs: map[string]string{out[0].Name: receipt.Digest(out[0].Values)},
+	}
+	p, err := s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, asked, rec)
+	if err != nil {
+		return err
+	}
+	var vector any = out[0].Values
+	if format == "base64" { // of float32, as clients expect
+		var bytes []byte
+		for _, v := range out[0].Values {
+			bytes = binary.LittleEndian.AppendUint32(bytes, math.Float32bits(float32(v)))
+		}
+		vector = base64.StdEncoding.EncodeToString(bytes)
+	}
+	type entry struct {
+		Object string `json:"object"`
+		Index  int    `json:"index"`
+		Vector any    `json:"embedding"`
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Object string         `json:"object"`
+		Data   []entry        `json:"data"`
+		Model  string         `json:"model"`
+		Usage  map[string]int `json:"usage"`
+		*proven
+	}{"list", []entry{{"embedding", 0, vector}}, m.Name, map[string]int{"prompt_tokens": len(ids), "total_tokens": len(ids)}, p})
+	return nil
+}

@@ -1,0 +1,67 @@
+package receipt
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	provemodel "github.com/prove-model/prove-model"
+)
+
+// TestSigned: a receipt is read back, white space and the order of its members aside, and not if anything in it is altered.
+func TestSigned(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key.pem")
+	key, err := OpenKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := OpenKey(path); err != nil || !again.Equal(key) {
+		t.Fatalf("the key that was made is not read back: %v", err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	rule := &provemodel.Sampling{Seed: -9007199254740993, Temperature: 0.7, TopK: 40, TopP: 0.95}
+	s, err := Sign(&Receipt{
+		Answer: "a", Created: 5, Model: "m<&>", Commitment: "c", Proof: "p", Request: "r", Inputs: map[string]string{"é": "1"},
+		Text: &Text{TokenizerSHA256: "t", AnswerSHA256: "x", PromptTokens: []int{1, 2}, Tokens: []int{3}, Sampling: RuleOf(rule)},
+	}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.MarshalIndent(s, " ", "   ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(data, s.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := got.Sampling.Sampling(); err != nil || *back != *rule {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if _, err := Read(data, "another"); !errors.Is(err, ErrSignature) {
+		t.Errorf("another server's: %v", err)
+	}
+	text := string(data)
+	for _, change := range [][2]string{
+		{`"created": 5`, `"created": 6`}, {`"c"`, `"d"`}, {`"seed": "-9007199254740993"`, `"seed": "-9007199254740992"`}, {"3\n", "4\n"},
+		{`"tokens"`, `"outputs": {"a": "b"}, "tokens"`}, {s.Signature, "AAAA"}, {s.Signature, ""}, {s.PublicKey, "AAAA"},
+	} {
+		other := strings.Replace(text, change[0], change[1], 1)
+		if other == text {
+			t.Fatalf("%q is not in %s", change[0], text)
+		}
+		if _, err := Read([]byte(other), ""); !errors.Is(err, ErrSignature) {
+			t.Errorf("%q for %q: %v", change[1], change[0], err)
+		}
+	}
+	for _, other := range []string{strings.Replace(text, `"version": 1`, `"version": 2`, 1), strings.Replace(text, `"version"`, `"unknown": 1, "version"`, 1), "[]", ""} {
+		if _, err := Read([]byte(other), ""); err == nil {
+			t.Errorf("accepted: %s", other)
+		}
+	}
+}

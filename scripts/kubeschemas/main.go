@@ -1,0 +1,167 @@
+// Command kubeschemas writes the JSON Schemas that deploy/kubernetes is checked against, one for each kind of object there, from the API
+// descriptions that Kubernetes and KEDA publish with their Go modules: all fields that an object may have, and no others.
+//
+//	go run ./scripts/kubeschemas FOLDER
+//
+// It fetches the two modules, some 50 MB, which nothing else needs: what it writes is in the repository. Both projects' files have the licence
+// of this one.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The releases whose API the manifests are for.
+const (
+	kubernetes = "k8s.io/kubernetes@v1.37.2"
+	keda       = "github.com/kedacore/keda/v2@v2.21.0"
+)
+
+// kinds are those of Kubernetes that the manifests have, by the name of their description.
+var kinds = map[string]string{
+	"configmap-v1":                  "io.k8s.api.core.v1.ConfigMap",
+	"persistentvolumeclaim-v1":      "io.k8s.api.core.v1.PersistentVolumeClaim",
+	"service-v1":                    "io.k8s.api.core.v1.Service",
+	"deployment-apps-v1":            "io.k8s.api.apps.v1.Deployment",
+	"poddisruptionbudget-policy-v1": "io.k8s.api.policy.v1.PodDisruptionBudget",
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: kubeschemas FOLDER")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "kubeschemas:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	folder, err := module(kubernetes)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "api/openapi-spec/swagger.json"))
+	if err != nil {
+		return err
+	}
+	var api struct{ Definitions map[string]map[string]any }
+	if err := json.Unmarshal(data, &api); err != nil {
+		return err
+	}
+	for name, kind := range kinds {
+		used := map[string]any{}
+		if api.Definitions[kind] == nil {
+			return fmt.Errorf("%s does not describe %s", kubernetes, kind)
+		}
+		root := strict(api.Definitions[kind], true, func(d string) { collect(api.Definitions, d, used) })
+		root["definitions"] = used
+		if err := write(filepath.Join(out, name+".json"), root); err != nil {
+			return err
+		}
+	}
+	if folder, err = module(keda); err != nil {
+		return err
+	}
+	if data, err = os.ReadFile(filepath.Join(folder, "config/crd/bases/keda.sh_scaledobjects.yaml")); err != nil {
+		return err
+	}
+	var crd struct {
+		Spec struct {
+			Versions []struct {
+				Name   string
+				Schema struct {
+					Object map[string]any `yaml:"openAPIV3Schema"`
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		return err
+	}
+	for _, v := range crd.Spec.Versions {
+		if err := write(filepath.Join(out, "scaledobject-keda-"+v.Name+".json"), strict(v.Schema.Object, true, nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// module fetches a Go module and returns its folder.
+func module(name string) (string, error) {
+	cmd := exec.Command("go", "mod", "download", "-json", name)
+	cmd.Dir = os.TempDir() // whose modules it is none of
+	cmd.Stderr = os.Stderr
+	data, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go mod download %s: %w", name, err)
+	}
+	var m struct{ Dir string }
+	err = json.Unmarshal(data, &m)
+	return m.Dir, err
+}
+
+// collect adds a definition and those that it names.
+func collect(all map[string]map[string]any, name string, used map[string]any) {
+	if used[name] != nil {
+		return
+	}
+	used[name] = true // while it is made
+	used[name] = strict(all[name], false, func(d string) { collect(all, d, used) })
+}
+
+// strict is a schema that allows no other members than those that it has, without what is for readers. named is told of definitions that it
+// names. The metadata of a custom object is described by nothing.
+func strict(s map[string]any, root bool, named func(string)) map[string]any {
+	out := map[string]any{}
+	for key, value := range s {
+		switch key {
+		case "type", "required", "enum", "minimum", "maximum", "pattern", "minItems", "maxItems", "minLength", "maxLength", "default":
+			out[key] = value
+		case "$ref":
+			name := strings.TrimPrefix(value.(string), "#/definitions/")
+			named(name)
+			out[key] = "#/definitions/" + name
+		case "properties":
+			members := map[string]any{}
+			for name, member := range value.(map[string]any) {
+				members[name] = strict(member.(map[string]any), false, named)
+			}
+			out[key] = members
+		case "items":
+			out[key] = strict(value.(map[string]any), false, named)
+		case "additionalProperties":
+			if sub, ok := value.(map[string]any); ok {
+				value = strict(sub, false, named)
+			}
+			out[key] = value
+		}
+	}
+	if s["format"] == "int-or-string" || s["x-kubernetes-int-or-string"] == true {
+		out["type"] = []string{"integer", "string"}
+	}
+	members, described := out["properties"].(map[string]any)
+	if described && out["additionalProperties"] == nil {
+		out["additionalProperties"] = false
+	}
+	if root && described && named == nil {
+		members["metadata"] = map[string]any{"type": "object"}
+	}
+	return out
+}
+
+func write(path string, schema any) error {
+	data, err := json.MarshalIndent(schema, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
