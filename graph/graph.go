@@ -54,7 +54,7 @@ type Node struct {
 	Name   string   // unique in the graph, for messages
 	Inputs []string // values
 	Output string   // the value that it computes
-	// Within says that the value has an integer type of 16, 32 or 64 bits, which the model's
+	// Within says that the value has an integer type of 32 or 64 bits, which the model's
 	// arithmetic may leave. The model wraps there, and neither a float run nor a circuit
 	// does: RunNode refuses values that the type does not hold.
 	Within bool
