@@ -126,5 +126,5 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 			}
 		}
 	}
-	return max(bits, l.formatted(v)), finest
+	return max(bits, l.given[v.name].Bits), finest
 }

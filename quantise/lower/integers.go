@@ -174,25 +174,53 @@ func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.In
 
 // integerProduct lowers a product of integers, one of which may be constant.
 func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
-	if a != nil && b != nil {
-		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] * s[1] })
-		ida, la := l.Squeezed(ids[0], v.shape)
-		idb, lb := l.Squeezed(ids[1], v.shape)
-		v.acc = l.Product(v.shape, ida, la, idb, lb, 1)
-		if a == b { // a square
-			v.acc.Min = 0
+	if a == nil || b == nil {
+		x, name := a, n.Inputs[1]
+		if a == nil {
+			x, name = b, n.Inputs[0]
 		}
+		l.integerMultiple(v, x, name)
 		return
 	}
-	x, name := a, n.Inputs[1]
-	if a == nil {
-		x, name = b, n.Inputs[0]
+	product := func(ida, idb model.TensorID) *fixed.Int {
+		ida, la := l.Squeezed(ida, v.shape)
+		idb, lb := l.Squeezed(idb, v.shape)
+		return l.Product(v.shape, ida, la, idb, lb, 1)
 	}
+	ida, idb := l.tensor(a), l.tensor(b)
+	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
+		// 2^k·a·high + a·low, where a·high counts modulo 2^(bits−k) alone.
+		p := l.SplitOf(idb)
+		high := l.modulo(v.name+", high", product(ida, p.High), bits-p.Bits)
+		v.acc = high.Times(1 << p.Bits).Plus(product(ida, p.Low))
+		return
+	}
+	ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] * s[1] })
+	v.acc = product(ids[0], ids[1])
+	if a == b { // a square
+		v.acc.Min = 0
+	}
+}
+
+// integerMultiple lowers a product of integers with constants.
+func (l *lowering) integerMultiple(v, x *value, name string) {
 	t, part := l.whole(name)
 	values := t.Float64s()
 	most := magnitudeOf(values)
 	if most >= model.Bound-1 {
 		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+	}
+	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
+		const k = 8
+		high, low := make([]float64, len(values)), make([]float64, len(values))
+		for i, y := range values {
+			high[i] = math.Floor(y / (1 << k))
+			low[i] = y - float64(high[i]*(1<<k))
+		}
+		id := l.tensor(x)
+		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), bits-k)
+		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
+		return
 	}
 	if c, same := uniform(t); same {
 		if most >= 2 {
@@ -210,19 +238,36 @@ func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
 		return
 	}
 	id := l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * most })[0]
-	ida, la := l.Squeezed(id, v.shape)
 	if part != nil {
+		ida, la := l.Squeezed(id, v.shape)
 		c, lc := l.Squeezed(l.begun(l.Constant(name, t.Shape, values, 0), part), v.shape)
 		v.acc = l.Product(v.shape, ida, la, c, lc, 1)
 		return
 	}
-	labels, kept := fixed.BroadcastLabels(t.Shape, v.shape)
+	v.acc = l.timesConstants(v, id, name, t.Shape, values)
+}
+
+// timesConstants is the product of a tensor with a constant of a shape, in v's shape.
+func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shape []int, values []float64) *fixed.Int {
+	ida, la := l.Squeezed(id, v.shape)
+	labels, kept := fixed.BroadcastLabels(shape, v.shape)
 	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(values[from+i])
 		}
 	})
-	v.acc = l.Product(v.shape, ida, la, c, labels, 1)
+	return l.Product(v.shape, ida, la, c, labels, 1)
+}
+
+// wrapsTo returns the bits of the type of up to 16 bits that a value is taken into, if nothing
+// else reads it; else 0.
+func (l *lowering) wrapsTo(v *value) int {
+	if c := l.consumer(v); c != nil {
+		if w, is := c.Op.(graph.Wraparound); is && w.To.Bits() == 16 {
+			return 16
+		}
+	}
+	return 0
 }
 
 // integerClamp lowers a clamp of integers, or their magnitude.
@@ -267,8 +312,11 @@ func lowerWraparound(l *lowering, n *graph.Node, op graph.Wraparound, v *value) 
 		v.acc = e
 		return
 	}
-	e = e.PlusConst(-least)
-	bits := op.To.Bits()
+	v.acc = l.modulo(v.name, e.PlusConst(-least), op.To.Bits()).PlusConst(least)
+}
+
+// modulo is e mod 2^bits, which is not negative.
+func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	lo, hi := e.Min>>bits, e.Max>>bits
 	size := fixed.TableBits(lo, hi)
 	if lo >= 0 {
@@ -283,9 +331,9 @@ func lowerWraparound(l *lowering, n *graph.Node, op graph.Wraparound, v *value) 
 	} else {
 		table = l.ShiftedTable(size, 0)
 	}
-	rest := l.Cut(e, bits, table, l.Witness(v.name+", turns", e.Shape, 0, lo, hi))
+	rest := l.Cut(e, bits, table, l.Witness(name+", turns", e.Shape, 0, lo, hi))
 	l.InRange(rest, bits)
-	v.acc = rest.PlusConst(least)
+	return rest
 }
 
 // wholeNumbers is a value of whole numbers as an accumulator on scale 0: of an integer type,
