@@ -298,7 +298,10 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	}
 	var out []Tensor
 	for _, s := range outputsOf(g) {
-		out = append(out, tensor(s.Name, s.Shape, named[s.Name]))
+		t := tensor(s.Name, s.Shape, named[s.Name])
+		dt := g.DTypes[s.Name]
+		t.Integers = dt.Known() && !dt.IsFloat()
+		out = append(out, t)
 	}
 	return out, nil
 }
