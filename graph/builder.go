@@ -28,8 +28,10 @@ type Builder struct {
 
 	op, at string // what errors are about
 	first  int    // number of values before At
-	failed bool   // since At
-	errs   NodesError
+	// doubles says that jumps are taken of float64s, not of what float32 has of them.
+	doubles bool
+	failed  bool // since At
+	errs    NodesError
 
 	activations int // elements of computed values so far
 	most        int // that there may be
@@ -92,6 +94,10 @@ func NewBuilder(name string) *Builder {
 // shapes are needed, such as that of the longest text of a key. RunFloat returns an error if
 // they are too large to run it.
 func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
+
+// Doubles says that the model computes in doubles: where a function jumps, such as a cast to
+// integers, float32 would have rounded its argument first.
+func (b *Builder) Doubles() { b.doubles = true }
 
 // Reserve reserves names: the builder gives them only to values for which they are
 // requested.

@@ -117,9 +117,9 @@ var (
 
 	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
 	// proof applies Floor, Ceil, Round and Trunc to the operand's exact value.
-	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
-	Floor = define(Function{Name: "Floor", Formula: of(math.Floor)})
-	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil)})
+	Trunc = define(Function{Name: "Trunc", Formula: of(func(x float64) float64 { return math.Trunc(single(x)) })})
+	Floor = define(Function{Name: "Floor", Formula: of(func(x float64) float64 { return math.Floor(single(x)) })})
+	Ceil  = define(Function{Name: "Ceil", Formula: of(func(x float64) float64 { return math.Ceil(single(x)) })})
 	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven)})
 	// Sign is for constants; see [Builder.Sign].
 	Sign = define(Function{
@@ -147,4 +147,28 @@ func sign(x float64) float64 {
 		return -1
 	}
 	return 0
+}
+
+// doubles are these functions where a model computes in doubles (see [Builder.Doubles]).
+var doubles = map[*Function]*Function{
+	Trunc: {Name: "Trunc", Formula: of(math.Trunc)}, Floor: {Name: "Floor", Formula: of(math.Floor)}, Ceil: {Name: "Ceil", Formula: of(math.Ceil)},
+}
+
+// Single returns the function of which f is the one on doubles, or f.
+func (f *Function) Single() *Function {
+	for single, double := range doubles {
+		if f == double {
+			return single
+		}
+	}
+	return f
+}
+
+// single is x as a model's float32 has it before a jump: tanh(10) is 1 there. Large numbers,
+// which integers are, stay as they are.
+func single(x float64) float64 {
+	if math.Abs(x) >= 1<<23 {
+		return x
+	}
+	return float64(float32(x))
 }

@@ -13,19 +13,23 @@ import (
 // topological order.
 type reader struct {
 	*graph.Builder
-	file   *fileGraph
-	opset  int
-	values map[string]graph.Value // of the file; zero Values of nodes that failed
-	nested bool                   // in the body of a node, whose names are its own
+	file    *fileGraph
+	opset   int
+	values  map[string]graph.Value // of the file; zero Values of nodes that failed
+	nested  bool                   // in the body of a node, whose names are its own
+	narrows *narrows
 }
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
-	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}}
+	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}, narrows: &narrows{round: opts.typed}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
+	}
+	if f.doubles() {
+		r.Doubles()
 	}
 	if err == nil {
 		r.reserveNames()
@@ -48,7 +52,13 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	for _, out := range f.outputs {
 		r.Output(out, r.values[out])
 	}
-	return r.Graph()
+	g, err := r.Graph()
+	if err == nil && r.narrows.some && !opts.typed {
+		rounded := rebound(g.Inputs, nil, opts.Memory)
+		rounded.typed = true
+		g.Typed = func() (*graph.Graph, error) { return lower(f, opset, rounded) }
+	}
+	return g, err
 }
 
 // reserveNames reserves all names of the file for the file's own values.

@@ -92,7 +92,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	}
 	file := *o.file
 	file.uses = map[string]int{}
-	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true}
+	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, narrows: o.narrows}
 	for i, v := range g.Input {
 		in.values[v.GetName()] = inputs[i]
 	}

@@ -12,6 +12,7 @@ import (
 func init() {
 	register(lowerReshape[graph.Reshape], always[graph.Reshape](Traits{moves: rearranges}))
 	register(lowerReshape[graph.Identity], always[graph.Identity](Traits{moves: keeps}))
+	register(lowerReshape[graph.Narrow], always[graph.Narrow](Traits{moves: keeps})) // of runs alone
 	register(lowerReshape[graph.Convert], always[graph.Convert](Traits{moves: keeps}))
 	register(lowerTranspose, always[graph.Transpose](Traits{moves: rearranges}))
 	register(lowerExpand, always[graph.Expand](Traits{moves: rearranges}))

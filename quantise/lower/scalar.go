@@ -17,7 +17,8 @@ func init() {
 
 // wholes reports whether a function rounds to whole numbers.
 func wholes(s graph.Scalar) bool {
-	return s.Func == graph.Floor || s.Func == graph.Ceil || s.Func == graph.Round || s.Func == graph.Trunc
+	f := s.Func.Single()
+	return f == graph.Floor || f == graph.Ceil || f == graph.Round || f == graph.Trunc
 }
 
 // lowerScalar lowers the functions of one number.
@@ -281,7 +282,7 @@ func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 		v.acc = e
 		return
 	}
-	switch op.Func {
+	switch op.Func.Single() {
 	case graph.Floor:
 		v.acc, _ = l.Floor(v.name, e)
 	case graph.Ceil:
