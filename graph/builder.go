@@ -28,10 +28,9 @@ type Builder struct {
 
 	op, at string // what errors are about
 	first  int    // number of values before At
-	// doubles says that jumps are taken of float64s, not of what float32 has of them.
-	doubles bool
-	failed  bool // since At
-	errs    NodesError
+	float  DType  // Computes
+	failed bool   // since At
+	errs   NodesError
 
 	activations int // elements of computed values so far
 	most        int // that there may be
@@ -95,9 +94,10 @@ func NewBuilder(name string) *Builder {
 // they are too large to run it.
 func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
 
-// Doubles says that the model computes in doubles: where a function jumps, such as a cast to
-// integers, float32 would have rounded its argument first.
-func (b *Builder) Doubles() { b.doubles = true }
+// Computes says which floating-point type the model's operators compute in from here on: where
+// a function jumps, such as a cast to integers, they have rounded its argument to that type. At
+// first it is float32.
+func (b *Builder) Computes(dt DType) { b.float = dt }
 
 // Reserve reserves names: the builder gives them only to values for which they are
 // requested.

@@ -149,16 +149,28 @@ func sign(x float64) float64 {
 	return 0
 }
 
-// doubles are these functions where a model computes in doubles (see [Builder.Doubles]).
-var doubles = map[*Function]*Function{
-	Trunc: {Name: "Trunc", Formula: of(math.Trunc)}, Floor: {Name: "Floor", Formula: of(math.Floor)}, Ceil: {Name: "Ceil", Formula: of(math.Ceil)},
+// jumpsIn are these functions where a model computes in another type than float32 (see
+// [Builder.Computes]).
+var jumpsIn = map[DType]map[*Function]*Function{
+	Double: jumping(func(x float64) float64 { return x }), Float16: jumping(halves[Float16].narrow), BFloat16: jumping(halves[BFloat16].narrow),
 }
 
-// Single returns the function of which f is the one on doubles, or f.
+// jumping are the functions that round their argument first.
+func jumping(round func(float64) float64) map[*Function]*Function {
+	all := map[*Function]*Function{}
+	for f, whole := range map[*Function]func(float64) float64{Trunc: math.Trunc, Floor: math.Floor, Ceil: math.Ceil} {
+		all[f] = &Function{Name: f.Name, Formula: of(func(x float64) float64 { return whole(round(x)) })}
+	}
+	return all
+}
+
+// Single returns the function of float32 of which f is the one of another type, or f.
 func (f *Function) Single() *Function {
-	for single, double := range doubles {
-		if f == double {
-			return single
+	for _, all := range jumpsIn {
+		for single, other := range all {
+			if f == other {
+				return single
+			}
 		}
 	}
 	return f

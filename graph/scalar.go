@@ -175,8 +175,8 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 			params = append(params, p.Default)
 		}
 	}
-	if d := doubles[f]; d != nil && b.doubles {
-		f = d
+	if other := jumpsIn[b.float][f]; other != nil {
+		f = other
 	}
 	if f == Log && b.valid(x) {
 		if y, ok := b.logSum(x); ok {

@@ -178,17 +178,19 @@ func (n Narrow) infer(in []operandType) (operandType, error) {
 }
 
 func (n Narrow) eval(in []operand, shape []int) (operand, error) {
-	f := halves[n.To]
+	return operand{shape: shape, f: apply(in[0].float64s(), halves[n.To].narrow)}, nil
+}
+
+// narrow rounds a number to a type of 16 bits. What stands for −∞ stays as it is.
+func (f smallFormat) narrow(x float64) float64 {
 	limit, _ := f.beyond() // which rounds to an even digit: beyond
-	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 {
-		switch {
-		case x <= leastFloat/2 || x != x: // what stands for −∞
-			return x
-		case math.Abs(x) >= limit:
-			return math.Copysign(math.Inf(1), x)
-		}
-		return f.at(x)
-	})}, nil
+	switch {
+	case x <= leastFloat/2 || x != x:
+		return x
+	case math.Abs(x) >= limit:
+		return math.Copysign(math.Inf(1), x)
+	}
+	return f.at(x)
 }
 
 // Narrow rounds x to a floating-point type of 16 bits. Values that may not be finite stay as

@@ -17,6 +17,7 @@ type reader struct {
 	opset   int
 	values  map[string]graph.Value // of the file; zero Values of nodes that failed
 	nested  bool                   // in the body of a node, whose names are its own
+	types   map[string]graph.DType // of values that floats are computed from, as the file states them
 	narrows *narrows
 }
 
@@ -24,16 +25,14 @@ type reader struct {
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
-	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}, narrows: &narrows{round: opts.typed}}
+	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}, types: map[string]graph.DType{}, narrows: &narrows{round: opts.typed}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
-	}
-	if f.doubles() {
-		r.Doubles()
 	}
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {
+			r.types[v.Name] = v.DType
 			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
 		err = r.decodeInitializers()
@@ -91,6 +90,7 @@ func (r *reader) decodeInitializers() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.file.constants[name])
+		r.types[name] = r.file.constants[name].DType
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
 		r.values[name] = r.Constant(name, r.file.fixed[name])

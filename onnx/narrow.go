@@ -23,24 +23,26 @@ func (o *op) narrowed(v graph.Value, to graph.DType) graph.Value {
 	return v
 }
 
-// doubles reports whether a file has inputs or constants of doubles, or casts to them.
-func (f *fileGraph) doubles() bool {
-	for _, v := range f.inputs {
-		if graph.DType(v.GetType().GetTensorType().GetElemType()) == graph.Double {
-			return true
+// stated is the floating-point type of a node's operands: that of the first which has one.
+func (o *op) stated() graph.DType {
+	for _, name := range o.proto.Input {
+		if dt := o.types[name]; dt.IsFloat() {
+			return dt
 		}
 	}
-	for _, t := range f.initializers {
-		if graph.DType(t.GetDataType()) == graph.Double {
-			return true
-		}
-	}
-	for _, n := range f.nodes {
-		for _, a := range n.Attribute {
-			if n.GetOpType() == "Cast" && a.GetName() == "to" && graph.DType(a.GetI()) == graph.Double {
-				return true
+	return graph.Float
+}
+
+// statedResult is the type of a node's results: what a Cast is to, or that of the operands.
+func (o *op) statedResult() graph.DType {
+	if kind := o.proto.GetOpType(); kind == "CastLike" && len(o.proto.Input) > 1 {
+		return o.types[o.proto.Input[1]]
+	} else if kind == "Cast" {
+		for _, a := range o.proto.Attribute {
+			if a.GetName() == "to" {
+				return graph.DType(a.GetI())
 			}
 		}
 	}
-	return false
+	return o.stated()
 }
