@@ -176,9 +176,9 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 }
 
 // arithmetic are the operators whose results on integers may leave the type that their
-// operands have. (A quotient does so in one case, −2^(n−1)/−1, which ONNX leaves open.)
+// operands have. (A quotient does so in one case, −2^(n−1)/−1.)
 var arithmetic = map[string]bool{
-	"Add": true, "Sub": true, "Mul": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
+	"Add": true, "Sub": true, "Mul": true, "Div": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
 	"MatMul": true, "Gemm": true, "Einsum": true, "MatMulInteger": true, "ConvInteger": true, "Conv": true, "Det": true,
 	"CumSum": true, "CumProd": true, "ReduceSum": true, "ReduceProd": true, "ReduceSumSquare": true, "ReduceL1": true,
 }
