@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify rust rustfuzz dist distcheck wheels python torch web webtest shots readme clean
+.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests drawn pyverify rust rustfuzz dist distcheck wheels python torch web webtest shots readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz full forced hostile models nodetests pyverify rust samekey ## what CI runs after the tests
+check: lint race fuzz full forced hostile models nodetests drawn pyverify rust samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -71,6 +71,9 @@ families: ## tiny models of all families of language models and others, three se
 nodetests: ## the backend tests of the onnx package: none wrong, those listed in testdata right; proofs and witnesses altered, for NODE_TESTS_TIME (3m) each
 	scripts/node-tests.sh -prove $(or $(NODE_TESTS_TIME),3m)
 	$(GO) test ./prover/prover -run TestWitnessOfNodeTestsIsForced -node-tests $(CURDIR)/dist/node-tests/data -node-tests-time $(or $(NODE_TESTS_TIME),3m) -timeout 1h
+
+drawn: ## graphs drawn on all types, DRAWN (2000) of SEED (1): no circuit is off from ONNX Runtime without a warning
+	scripts/drawn.sh $(or $(DRAWN),2000) $(or $(SEED),1)
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh

@@ -19,6 +19,7 @@ type Accuracy struct {
 	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
 	At         int     `json:"at"`          // the entry that it is at, in row-major order
 	Cosine     float64 `json:"cosine"`      // of the angle between the two
+	Unequal    int     `json:"unequal"`     // entries of an integer type that are not the float model's
 }
 
 // Compare holds an output of a circuit against the float model's. It is an
@@ -27,7 +28,7 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
-	at, most := 0, 0.0
+	at, most, unequal := 0, 0.0, 0
 	for i, f := range float.Values {
 		if q := quantised.Values[i]; f-f != 0 && (q == f || f != f && q != q) { // as a code says
 			continue
@@ -38,9 +39,12 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		if d := math.Abs(quantised.Values[i] - f); d > most {
 			at, most = i, d
 		}
+		if float.Integers && quantised.Values[i] != f {
+			unequal++
+		}
 	}
 	a := quantise.Compare(quantised.Values, float.Values)
-	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine}, nil // JSON has no infinity
+	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine, unequal}, nil // JSON has no infinity
 }
 
 // saturations lists where values were clamped: the input first, then nodes by

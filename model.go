@@ -260,7 +260,8 @@ func (m *Model) Random(seed int64) Input {
 	return input
 }
 
-// Run runs the float model and returns its outputs. If the model leaves the size
+// Run runs the float model and returns its outputs, in float64, with values rounded where
+// an ONNX file casts them to floating-point types of 16 bits. If the model leaves the size
 // of its batch open, or the length of texts, the input may have any.
 func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 	var out []Tensor
@@ -268,6 +269,11 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 		g, err := m.sizedFor(in)
 		if err != nil {
 			return err
+		}
+		if g.Typed != nil {
+			if t, err := g.Typed(); err == nil { // not all operators take what is rounded
+				g = t
+			}
 		}
 		out, err = visitFloat(g, in, func(string, []float64) {})
 		return err
@@ -298,7 +304,10 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	}
 	var out []Tensor
 	for _, s := range outputsOf(g) {
-		out = append(out, tensor(s.Name, s.Shape, named[s.Name]))
+		t := tensor(s.Name, s.Shape, named[s.Name])
+		dt := g.DTypes[s.Name]
+		t.Integers = dt.Known() && !dt.IsFloat()
+		out = append(out, t)
 	}
 	return out, nil
 }

@@ -166,7 +166,7 @@ func (b *Builder) chosen(cond, x, y Value) Value {
 		return b.maskWith(b.Not(cond), y, x)
 	}
 	for _, v := range []Value{x, y} {
-		if t := b.Tensor(v); t != nil {
+		if t := b.Tensor(v); t != nil && t.DType.IsFloat() {
 			for i := range t.Len() {
 				if math.Abs(t.At(i)) > mostSelected {
 					return b.Failf("its condition depends on the model's input, and one of the results is %g: such masks are supported before a Softmax, where all of that result is at most −10^4", t.At(i))

@@ -28,6 +28,7 @@ type Builder struct {
 
 	op, at string // what errors are about
 	first  int    // number of values before At
+	float  DType  // Computes
 	failed bool   // since At
 	errs   NodesError
 
@@ -92,6 +93,11 @@ func NewBuilder(name string) *Builder {
 // shapes are needed, such as that of the longest text of a key. RunFloat returns an error if
 // they are too large to run it.
 func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
+
+// Computes says which floating-point type the model's operators compute in from here on: where
+// a function jumps, such as a cast to integers, they have rounded its argument to that type. At
+// first it is float32.
+func (b *Builder) Computes(dt DType) { b.float = dt }
 
 // Reserve reserves names: the builder gives them only to values for which they are
 // requested.

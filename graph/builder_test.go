@@ -94,7 +94,6 @@ func TestRefused(t *testing.T) {
 		"concat of nothing":   {func(b *Builder) Value { return b.Concat(0) }, "no inputs"},
 		"concat":              {func(b *Builder) Value { return b.Concat(2, x, ones(b, 1, 1, 3)) }, "join"},
 		"concat of two types": {func(b *Builder) Value { return b.Concat(2, x, i) }, "type int64"},
-		"cast":                {func(b *Builder) Value { return b.Cast(i, Uint64) }, "lose bits"},
 		"cast to few bits":    {func(b *Builder) Value { return b.Cast(x, Float8E8M0) }, "float8e8m0"},
 		"cast to nothing":     {func(b *Builder) Value { return b.Cast(x, 99) }, "element type 99"},
 		"cast that overflows": {func(b *Builder) Value { return b.Cast(b.Number(300), Int8) }, "fit int8"},

@@ -53,7 +53,7 @@
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	logpower.go    LogPower: the logarithm of sums of squares, which is found written out alone
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
-//	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
+//	move.go        Reshape Convert Wraparound Identity Transpose Slice Gather Pad Expand Tile Concat
 //	extended.go    Finite, Class, Extend: the parts of numbers that may not be finite, and what has these
 //	take.go        Take: elements at computed indices
 //	trees.go       Exceeds, Forest: comparisons of features with thresholds, and sums over trees that branch by them

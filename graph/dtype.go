@@ -102,6 +102,17 @@ func (d DType) Bounds() (lo, hi int64) {
 	return -half, half - 1
 }
 
+// fits says whether integer type to holds all that integer type d does. No computed integer
+// has more than 32 bits.
+func (d DType) fits(to DType) bool {
+	lo, hi := d.Bounds()
+	if to == Int32 {
+		lo, hi = max(lo, math.MinInt32), min(hi, math.MaxInt32)
+	}
+	l, h := to.Bounds()
+	return l <= lo && hi <= h
+}
+
 // computed returns the type of results computed from values of type d: floats of
 // all widths are computed as Float.
 func (d DType) computed() DType {

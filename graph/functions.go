@@ -117,9 +117,9 @@ var (
 
 	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
 	// proof applies Floor, Ceil, Round and Trunc to the operand's exact value.
-	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
-	Floor = define(Function{Name: "Floor", Formula: of(math.Floor)})
-	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil)})
+	Trunc = define(Function{Name: "Trunc", Formula: of(func(x float64) float64 { return math.Trunc(single(x)) })})
+	Floor = define(Function{Name: "Floor", Formula: of(func(x float64) float64 { return math.Floor(single(x)) })})
+	Ceil  = define(Function{Name: "Ceil", Formula: of(func(x float64) float64 { return math.Ceil(single(x)) })})
 	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven)})
 	// Sign is for constants; see [Builder.Sign].
 	Sign = define(Function{
@@ -147,4 +147,40 @@ func sign(x float64) float64 {
 		return -1
 	}
 	return 0
+}
+
+// jumpsIn are these functions where a model computes in another type than float32 (see
+// [Builder.Computes]).
+var jumpsIn = map[DType]map[*Function]*Function{
+	Double: jumping(func(x float64) float64 { return x }), Float16: jumping(halves[Float16].narrow), BFloat16: jumping(halves[BFloat16].narrow),
+}
+
+// jumping are the functions that round their argument first.
+func jumping(round func(float64) float64) map[*Function]*Function {
+	all := map[*Function]*Function{}
+	for f, whole := range map[*Function]func(float64) float64{Trunc: math.Trunc, Floor: math.Floor, Ceil: math.Ceil} {
+		all[f] = &Function{Name: f.Name, Formula: of(func(x float64) float64 { return whole(round(x)) })}
+	}
+	return all
+}
+
+// Single returns the function of float32 of which f is the one of another type, or f.
+func (f *Function) Single() *Function {
+	for _, all := range jumpsIn {
+		for single, other := range all {
+			if f == other {
+				return single
+			}
+		}
+	}
+	return f
+}
+
+// single is x as a model's float32 has it before a jump: tanh(10) is 1 there. Large numbers,
+// which integers are, stay as they are.
+func single(x float64) float64 {
+	if math.Abs(x) >= 1<<23 {
+		return x
+	}
+	return float64(float32(x))
 }

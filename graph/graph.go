@@ -24,6 +24,11 @@ type Graph struct {
 	// that do not depend on the sizes. It may be used until this graph is closed.
 	Rebind func(sizes map[string]int) (*Graph, error)
 
+	// Typed, if set, makes the model with the rounding of its casts to floating-point types of
+	// 16 bits, which this graph leaves out. It is for runs alone. The result shares files and
+	// constants of this graph.
+	Typed func() (*Graph, error)
+
 	// Files are those that the graph was read from, the model's own first. Consts
 	// may point into them, until Close.
 	Files []File
@@ -54,7 +59,7 @@ type Node struct {
 	Name   string   // unique in the graph, for messages
 	Inputs []string // values
 	Output string   // the value that it computes
-	// Within says that the value has an integer type of 16, 32 or 64 bits, which the model's
+	// Within says that the value has an integer type of 32 or 64 bits, which the model's
 	// arithmetic may leave. The model wraps there, and neither a float run nor a circuit
 	// does: RunNode refuses values that the type does not hold.
 	Within bool

@@ -10,7 +10,7 @@ import (
 )
 
 // TestInType holds arithmetic of integers against Go's, at all the ends of a type: of 8
-// bits it wraps, and what leaves a longer type is refused by the node's name.
+// and 16 bits it wraps, and what leaves a longer type is refused by the node's name.
 func TestInType(t *testing.T) {
 	types := map[DType]func(int64) int64{
 		Int8: func(v int64) int64 { return int64(int8(v)) }, Uint8: func(v int64) int64 { return int64(uint8(v)) },
@@ -62,7 +62,7 @@ func TestInType(t *testing.T) {
 			in[i] = float64(v)
 		}
 		got, err := g.RunFloat([][]float64{in})
-		if dt.Bits() > 8 && !slices.Equal(exact, wrapped) {
+		if dt.Bits() > 16 && !slices.Equal(exact, wrapped) {
 			if err == nil || !strings.Contains(err.Error(), "the node") {
 				t.Fatalf("%v wraps: %v", dt, err)
 			}
@@ -74,12 +74,31 @@ func TestInType(t *testing.T) {
 	})
 }
 
-// Integers of 64 bits that float64 does not hold are refused.
-func TestWithinExact(t *testing.T) {
-	if err := within([]float64{1 << 53, -1 << 53}, Int64); err != nil {
-		t.Error(err)
+// Runs refuse integers that float64 does not hold, what is no number where an integer is
+// wanted, and a cast to an integer type of 32 or 64 bits that does not hold the numbers.
+func TestIntegersOfRuns(t *testing.T) {
+	b := NewBuilder("integers")
+	x, y := b.Input("x", Int64, []int{1}), b.Input("y", Float, []int{1})
+	b.At("Cast", "narrower")
+	b.Output("z", b.Cast(x, Uint32))
+	b.At("Cast", "of a root")
+	b.Output("w", b.Cast(b.Apply(Sqrt, y), Int32))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if within([]float64{0, math.Ldexp(1, 54)}, Int64) == nil || within([]float64{-1}, Uint64) == nil {
-		t.Error("accepted")
+	for _, c := range []struct {
+		x, y float64
+		want string
+	}{
+		{7, 16, ""}, {-1, 16, "narrower"}, {1 << 33, 16, "narrower"}, {math.Ldexp(1, 54), 16, "exact within"}, {7, -1, "no integer stands"},
+	} {
+		got, err := g.RunFloat([][]float64{{c.x}, {c.y}})
+		switch {
+		case c.want == "" && (err != nil || got["z"][0] != c.x || got["w"][0] != 4):
+			t.Errorf("%v, %v: %v, %v", c.x, c.y, got, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%v, %v: error %v, want %q", c.x, c.y, err, c.want)
+		}
 	}
 }

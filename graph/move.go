@@ -43,7 +43,7 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 }
 
 // Convert keeps the numbers and changes the element type. They must be whole if that is
-// an integer type.
+// an integer type, and of that type.
 type Convert struct{ To DType }
 
 // Kind implements [Op].
@@ -52,15 +52,6 @@ func (Convert) Kind() string { return "Convert" }
 func (c Convert) infer(in []operandType) (operandType, error) {
 	if err := arity(in, 1, 1); err != nil {
 		return operandType{}, err
-	}
-	if from := in[0].dtype; !c.To.IsFloat() && !from.IsFloat() {
-		lo, hi := from.Bounds()
-		if c.To == Int32 { // no computed integer has more bits
-			lo, hi = max(lo, math.MinInt32), min(hi, math.MaxInt32)
-		}
-		if l, h := c.To.Bounds(); l > lo || h < hi {
-			return operandType{}, fmt.Errorf("cast of %v to %v may lose bits", from, c.To)
-		}
 	}
 	return operandType{shape: in[0].shape, dtype: c.To}, nil
 }
@@ -106,12 +97,15 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	case from.IsFloat():
 		x = b.Apply(Trunc, x)
 	}
-	if lo, hi := from.Bounds(); to.Bits() < 32 && !to.IsFloat() {
-		if l, h := to.Bounds(); from.IsFloat() || l > lo || h < hi {
-			x = b.wrap(x, to)
-		}
+	if to.IsFloat() || !from.IsFloat() && from.fits(to) {
+		return b.emit(Convert{to}, x)
 	}
-	return b.emit(Convert{to}, x)
+	if to.Bits() <= wrapped {
+		return b.emit(Wraparound{to}, x)
+	}
+	x = b.emit(Convert{to}, x)
+	b.Within(x)
+	return x
 }
 
 // Whole returns x, which has whole numbers that fit the integer type to, with that type.
@@ -123,10 +117,10 @@ func (b *Builder) Whole(x Value, to DType) Value {
 }
 
 // InType brings integers that arithmetic made into the range of their type, as a
-// processor does: those of at most 8 bits, and constants, modulo 2 to the bits of the
-// type. Longer ones are as they are, since a circuit may hold them on a coarser scale than
-// that of whole numbers; a run in which one leaves the type is refused by the name of the
-// node that made it (see [Node.Within]).
+// processor does: those of at most 16 bits, and constants, modulo 2 to the bits of the
+// type. Longer ones are as they are, since a circuit holds none of more than 30 bits; a
+// run in which one leaves the type is refused by the name of the node that made it (see
+// [Node.Within]).
 func (b *Builder) InType(x Value) Value {
 	if !b.valid(x) || b.DType(x).IsFloat() {
 		return x
@@ -142,41 +136,49 @@ func (b *Builder) InType(x Value) Value {
 		return b.made("InType", &Tensor{Shape: t.Shape, DType: to, I64: apply(t.I64, func(v int64) int64 {
 			return ((v-lo)%size+size)%size + lo
 		})})
-	case to.Bits() <= 8:
-		return b.emit(Convert{to}, b.wrap(x, to))
+	case to.Bits() <= wrapped:
+		return b.emit(Wraparound{to}, x)
 	default:
 		b.Within(x)
 	}
 	return x
 }
 
-// Within has runs refused in which x, integers of 16, 32 or 64 bits that the current node
+// Within has runs refused in which x, integers of 32 or 64 bits that the current node
 // computes, leaves its type (see [Node.Within]).
 func (b *Builder) Within(x Value) {
-	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > 8 {
+	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > wrapped {
 		x.v.node.within = true
 	}
 }
 
-// wrap takes whole numbers modulo 2 to the bits of an integer type.
-func (b *Builder) wrap(x Value, to DType) Value {
-	if !b.valid(x) {
-		return x
+// wrapped is the most bits of integers that wrap around in a circuit.
+const wrapped = 16
+
+// Wraparound takes whole numbers modulo 2 to the bits of an integer type of at most 16 bits, into
+// the range of the type.
+type Wraparound struct{ To DType }
+
+// Kind implements [Op].
+func (Wraparound) Kind() string { return "Wraparound" }
+
+func (w Wraparound) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
 	}
-	if !b.DType(x).IsFloat() {
-		x = b.emit(Convert{Float}, x)
+	if w.To.IsFloat() || w.To.Bits() > wrapped {
+		return operandType{}, fmt.Errorf("numbers do not wrap around in %v", w.To)
 	}
-	lo, _ := to.Bounds()
-	size := math.Ldexp(1, to.Bits())
-	if lo != 0 {
-		x = b.Add(x, b.number("offset", float64(-lo)))
-	}
-	turns := b.Apply(Floor, b.Mul(x, b.number("turn", 1/size)))
-	x = b.Sub(x, b.Mul(turns, b.number("size", size)))
-	if lo != 0 {
-		x = b.Add(x, b.number("offset", float64(lo)))
-	}
-	return x
+	return operandType{shape: in[0].shape, dtype: w.To}, nil
+}
+
+func (w Wraparound) eval(in []operand, shape []int) (operand, error) {
+	lo, _ := w.To.Bounds()
+	size := math.Ldexp(1, w.To.Bits())
+	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 {
+		x -= float64(lo)
+		return x - float64(size*math.Floor(x/size)) + float64(lo)
+	})}, nil
 }
 
 // Identity gives a graph output a name of its own where it is an input, a

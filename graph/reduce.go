@@ -161,5 +161,9 @@ func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
 	if n == 1 { // sum, mean, extremes and product of one element
 		return b.Reshape(x, r.shape(in))
 	}
+	if f == Mean && n > 0 && !b.DType(x).IsFloat() && b.Tensor(x) == nil { // rounded towards zero
+		sum := b.InType(b.Reduce(Sum, x, axes, keep))
+		return b.Div(sum, b.like(sum, float64(n)))
+	}
 	return b.emit(r, x)
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // RunFloat runs the graph in float64 and returns every graph input and node
 // output by name, row-major. inputs are in the order of g.Inputs. It is the
@@ -37,6 +40,9 @@ func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(
 	for i, v := range g.Inputs {
 		if want := Size(v.Shape); len(inputs[i]) != want {
 			return fmt.Errorf("input %s has shape %v, %d elements, but %d are given", Quote(v.Name), v.Shape, want, len(inputs[i]))
+		}
+		if err := exact(inputs[i], v.DType); err != nil {
+			return fmt.Errorf("input %s: %w", Quote(v.Name), err)
 		}
 		values[v.Name] = inputs[i]
 		visit(v.Name, inputs[i])
@@ -125,6 +131,9 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 				in[i].w = t.Floats()
 			default: // at run time all numbers are float64
 				in[i].f = t.Float64s()
+				if err := exact(in[i].f, t.DType); err != nil {
+					return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
+				}
 			}
 		}
 	}
@@ -132,28 +141,39 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 	if err != nil {
 		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
 	}
-	made := out.float64s()
-	if n.Within {
-		if err := within(made, g.DTypes[n.Output]); err != nil {
-			return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
-		}
+	made, dt := out.float64s(), g.DTypes[n.Output]
+	if err = exact(made, dt); err == nil && n.Within {
+		err = within(made, dt)
+	}
+	if err != nil {
+		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
 	}
 	return made, nil
 }
 
-// within says which of some whole numbers an integer type does not hold, or which of 64
-// bits a float64 does not.
-func within(values []float64, dt DType) error {
-	lo, hi := -float64(1<<53), float64(1<<53)
-	if dt.Bits() < 64 {
-		l, h := dt.Bounds()
-		lo, hi = float64(l), float64(h)
-	} else if l, _ := dt.Bounds(); l == 0 {
-		lo = 0
+// exact says which of the numbers of an integer type is none, or none that float64s are exact
+// for.
+func exact(values []float64, dt DType) error {
+	if dt.IsFloat() || !dt.Known() {
+		return nil
 	}
 	for i, v := range values {
-		if v < lo || v > hi {
-			return fmt.Errorf("element %d of its result is %.0f: integers of type %v wrap there, or are not exact, which is supported for 8 bits alone", i, v, dt)
+		switch {
+		case v-v != 0:
+			return fmt.Errorf("element %d is %v, for which no integer stands", i, v)
+		case math.Abs(v) > 1<<53:
+			return fmt.Errorf("element %d is %v: integers are exact within ±2^53", i, v)
+		}
+	}
+	return nil
+}
+
+// within says which of some whole numbers an integer type does not hold.
+func within(values []float64, dt DType) error {
+	lo, hi := dt.Bounds()
+	for i, v := range values {
+		if v < float64(lo) || v > float64(hi) {
+			return fmt.Errorf("element %d of its result is %.0f: integers of type %v wrap there, which is supported for 8 and 16 bits", i, v, dt)
 		}
 	}
 	return nil

@@ -175,6 +175,9 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 			params = append(params, p.Default)
 		}
 	}
+	if other := jumpsIn[b.float][f]; other != nil {
+		f = other
+	}
 	if f == Log && b.valid(x) {
 		if y, ok := b.logSum(x); ok {
 			return y

@@ -1,6 +1,9 @@
 package graph
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // smallFormat describes a floating-point type of 8 bits or fewer. Its numbers have
 // mantissa binary digits after the first one and exponents from least on; smaller numbers
@@ -146,4 +149,55 @@ func (b *Builder) within(x Value, f smallFormat) Value {
 	}
 	limit, _ := f.beyond()
 	return b.emit(Finite{Reach: 1.125 * limit}, Value{x.v.node.in[0]})
+}
+
+// halves are the floating-point types of 16 bits.
+var halves = map[DType]smallFormat{Float16: {10, -14, 65504, true}, BFloat16: {7, -126, 0x1.fep127, true}}
+
+// IsHalf says whether d is a floating-point type of 16 bits.
+func (d DType) IsHalf() bool { _, is := halves[d]; return is }
+
+// Narrow rounds floats to a type of 16 bits, in which a number that is too large is infinite.
+// Only float runs compute it (see [Graph.Typed]).
+type Narrow struct{ To DType }
+
+// Kind implements [Op].
+func (Narrow) Kind() string { return "Narrow" }
+
+func (n Narrow) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	if !n.To.IsHalf() {
+		return operandType{}, fmt.Errorf("%v is no floating-point type of 16 bits", n.To)
+	}
+	return in[0], nil
+}
+
+func (n Narrow) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, f: apply(in[0].float64s(), halves[n.To].narrow)}, nil
+}
+
+// narrow rounds a number to a type of 16 bits. What stands for −∞ stays as it is.
+func (f smallFormat) narrow(x float64) float64 {
+	limit, _ := f.beyond() // which rounds to an even digit: beyond
+	switch {
+	case x <= leastFloat/2 || x != x:
+		return x
+	case math.Abs(x) >= limit:
+		return math.Copysign(math.Inf(1), x)
+	}
+	return f.at(x)
+}
+
+// Narrow rounds x to a floating-point type of 16 bits. Values that may not be finite stay as
+// they are.
+func (b *Builder) Narrow(x Value, to DType) Value {
+	if !b.valid(x) || b.extends(x) || b.Tensor(x) != nil {
+		return x
+	}
+	return b.emit(Narrow{to}, x)
 }

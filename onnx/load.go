@@ -45,6 +45,7 @@ type Options struct {
 	// have them too.
 	Samples Inputs
 
+	typed    bool   // see graph.Graph.Typed
 	given    Inputs // whose order and shapes are known with the model's inputs
 	pictures []int  // how many are given for an input
 }

@@ -13,23 +13,26 @@ import (
 // topological order.
 type reader struct {
 	*graph.Builder
-	file   *fileGraph
-	opset  int
-	values map[string]graph.Value // of the file; zero Values of nodes that failed
-	nested bool                   // in the body of a node, whose names are its own
+	file    *fileGraph
+	opset   int
+	values  map[string]graph.Value // of the file; zero Values of nodes that failed
+	nested  bool                   // in the body of a node, whose names are its own
+	types   map[string]graph.DType // of values that floats are computed from, as the file states them
+	narrows *narrows
 }
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
-	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}}
+	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}, types: map[string]graph.DType{}, narrows: &narrows{round: opts.typed}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {
+			r.types[v.Name] = v.DType
 			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
 		err = r.decodeInitializers()
@@ -48,7 +51,13 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	for _, out := range f.outputs {
 		r.Output(out, r.values[out])
 	}
-	return r.Graph()
+	g, err := r.Graph()
+	if err == nil && r.narrows.some && !opts.typed {
+		rounded := rebound(g.Inputs, nil, opts.Memory)
+		rounded.typed = true
+		g.Typed = func() (*graph.Graph, error) { return lower(f, opset, rounded) }
+	}
+	return g, err
 }
 
 // reserveNames reserves all names of the file for the file's own values.
@@ -81,6 +90,7 @@ func (r *reader) decodeInitializers() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.file.constants[name])
+		r.types[name] = r.file.constants[name].DType
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
 		r.values[name] = r.Constant(name, r.file.fixed[name])
@@ -166,9 +176,9 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 }
 
 // arithmetic are the operators whose results on integers may leave the type that their
-// operands have. (A quotient does so in one case, −2^(n−1)/−1, which ONNX leaves open.)
+// operands have. (A quotient does so in one case, −2^(n−1)/−1.)
 var arithmetic = map[string]bool{
-	"Add": true, "Sub": true, "Mul": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
+	"Add": true, "Sub": true, "Mul": true, "Div": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
 	"MatMul": true, "Gemm": true, "Einsum": true, "MatMulInteger": true, "ConvInteger": true, "Conv": true, "Det": true,
 	"CumSum": true, "CumProd": true, "ReduceSum": true, "ReduceProd": true, "ReduceSumSquare": true, "ReduceL1": true,
 }

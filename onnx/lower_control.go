@@ -92,9 +92,10 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	}
 	file := *o.file
 	file.uses = map[string]int{}
-	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true}
+	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, types: maps.Clone(o.types), narrows: o.narrows}
 	for i, v := range g.Input {
 		in.values[v.GetName()] = inputs[i]
+		in.types[v.GetName()] = graph.DType(v.GetType().GetTensorType().GetElemType())
 	}
 	for _, p := range g.Initializer {
 		t := o.file.inner.constants[p]

@@ -130,7 +130,8 @@ func lowerCast(o *op) {
 		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
 		return
 	}
-	o.result(0, o.CastTo(o.in(0), graph.DType(o.intAttr("to", 0)), o.flagAttr("saturate", true)))
+	to := graph.DType(o.intAttr("to", 0))
+	o.result(0, o.narrowed(o.CastTo(o.in(0), to, o.flagAttr("saturate", true)), to))
 }
 
 // lowerCastLike takes the type of its second input.

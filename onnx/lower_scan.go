@@ -14,10 +14,15 @@ func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
 	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
 }
 
-// lowerCumSum is a product with a triangle of ones.
+// lowerCumSum is a product with a triangle of ones, or of integers, which that might round,
+// sums with those before.
 func lowerCumSum(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
 	n := o.shape(x)[axis]
+	if !o.DType(x).IsFloat() {
+		o.result(0, o.cumulated(x, axis, exclusive, reverse, 0, o.Add))
+		return
+	}
 	if n > 1<<12 {
 		o.failf("sums of %d elements; %d at most are supported", n, 1<<12)
 	}
@@ -30,20 +35,19 @@ func lowerCumSum(o *op) {
 			}
 		}
 	}
-	dt := o.DType(x)
 	perm := toLast(len(o.shape(x)), axis)
 	triangle := o.Table(&graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w})
-	y := o.Transpose(o.MatMul(o.Transpose(o.Cast(x, graph.Float), perm), triangle), perm)
-	if !dt.IsFloat() {
-		y = o.Whole(y, dt)
-	}
-	o.result(0, y)
+	o.result(0, o.Transpose(o.MatMul(o.Transpose(x, perm), triangle), perm))
 }
 
-// lowerCumProd multiplies each element by the one 1, then 2, then 4 … places before
-// it.
 func lowerCumProd(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
+	o.result(0, o.cumulated(x, axis, exclusive, reverse, 1, func(x, y graph.Value) graph.Value { return o.InType(o.Mul(x, y)) }))
+}
+
+// cumulated combines each element with the one 1, then 2, then 4 … places before it, of
+// which there are those beyond the end, which change nothing.
+func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond float64, combine func(x, y graph.Value) graph.Value) graph.Value {
 	n := o.shape(x)[axis]
 	shifted := func(v graph.Value, by int) graph.Value {
 		rank := len(o.shape(v))
@@ -51,15 +55,15 @@ func lowerCumProd(o *op) {
 		if begin[axis], end[axis] = by, -by; reverse {
 			begin[axis], end[axis] = -by, by
 		}
-		return o.Pad(v, begin, end, 1)
+		return o.Pad(v, begin, end, beyond)
 	}
 	if exclusive {
 		x = shifted(x, min(1, n))
 	}
 	for s := 1; s < n; s *= 2 {
-		x = o.InType(o.Mul(x, shifted(x, s)))
+		x = combine(x, shifted(x, s))
 	}
-	o.result(0, x)
+	return x
 }
 
 // lowerEyeLike is a constant of ones along a diagonal.

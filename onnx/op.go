@@ -56,6 +56,7 @@ func (o *op) lower() (ok bool) {
 	if o.opset < 7 {
 		o.modernise()
 	}
+	o.Computes(o.stated())
 	lowering(o.proto)(o)
 	if len(o.attrs) > 0 {
 		var names []string
@@ -272,6 +273,6 @@ func (o *op) result(i int, v graph.Value) {
 		if !o.nested {
 			o.Rename(v, out)
 		}
-		o.values[out] = v
+		o.values[out], o.types[out] = v, o.statedResult()
 	}
 }

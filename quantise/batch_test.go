@@ -33,6 +33,9 @@ func TestFreeBatch(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(40, uint64(len(name))))
 		values, err := fg.RunFloat(networks.RandomInputs(rng, fg))
+		if err != nil && strings.Contains(err.Error(), "no integer stands") {
+			continue // a division by 0
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

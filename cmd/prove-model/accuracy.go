@@ -51,7 +51,7 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 		f.WithinBar = *logits.KL <= usualKL && *logits.Regret <= usualRegret
 	default:
 		for _, o := range outputs {
-			f.WithinBar = f.WithinBar && o.RangeError <= usualBar && o.LabelRegret <= usualBar
+			f.WithinBar = f.WithinBar && o.RangeError <= usualBar && o.LabelRegret <= usualBar && o.Unequal == 0
 		}
 	}
 	if len(saturated) > 0 || !f.WithinBar {
@@ -85,7 +85,7 @@ func (p *proved) why() string {
 		}
 		return fmt.Sprintf("A TOKEN IS THE LIKELIEST THAT THE FLOAT MODEL HAS %.2g BEHIND ITS OWN IN LOGITS, MORE THAN %.2g", *p.Regret, usualRegret)
 	}
-	worst, label := p.Outputs[0], p.Outputs[0]
+	worst, label, unequal := p.Outputs[0], p.Outputs[0], p.Outputs[0]
 	for _, o := range p.Outputs {
 		if o.RangeError > worst.RangeError {
 			worst = o
@@ -93,8 +93,16 @@ func (p *proved) why() string {
 		if o.LabelRegret > label.LabelRegret {
 			label = o
 		}
+		if o.Unequal > unequal.Unequal {
+			unequal = o
+		}
 	}
-	if worst.RangeError <= p.Bar {
+	switch {
+	case worst.RangeError > p.Bar:
+	case unequal.Unequal > 0:
+		return fmt.Sprintf("%d OF THE %d INTEGERS OF %s ARE NOT THE FLOAT MODEL'S: ENTRY %d IS %.10g, AND %.10g THERE",
+			unequal.Unequal, len(unequal.Values), ui.Printable(unequal.Name), unequal.At, unequal.Values[unequal.At], unequal.Float[unequal.At])
+	default:
 		return fmt.Sprintf("THE LABEL OF %s IS ONE THAT THE FLOAT MODEL HAS %.3g %% OF THE RANGE BEHIND ITS OWN, MORE THAN %.3g %%",
 			ui.Printable(label.Name), 100*label.LabelRegret, 100*p.Bar)
 	}

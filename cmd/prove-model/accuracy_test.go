@@ -98,12 +98,16 @@ func TestFidelity(t *testing.T) {
 		outputs := []compared{{got, float.Values, a, labelRegret(got, float)}}
 		return &proved{Outputs: outputs, fidelity: fidelityOf(&cfg, outputs, logits, nil), likeness: logits}
 	}
+	labels := tensor(7000, 6, 5)
+	labels.Integers = true
 	wrong, float := tensor(0.992, 0.991, 0), tensor(0.984, 1, 0)
 	for name, tc := range map[string]struct {
 		p      *proved
 		within bool
 		why    string
 	}{
+		"an integer off by one":            {judge(config.Default(), tensor(7000, 7, 5), labels, likeness{}), false, "1 OF THE 3 INTEGERS OF y ARE NOT THE FLOAT MODEL'S: ENTRY 1 IS 7, AND 6 THERE"},
+		"integers that are equal":          {judge(config.Default(), labels, labels, likeness{}), true, ""},
 		"wrong label at a margin of 1.6 %": {judge(config.Default(), wrong, float, likeness{}), false, "THE LABEL OF y IS ONE THAT THE FLOAT MODEL HAS 1.6 % OF THE RANGE BEHIND ITS OWN, MORE THAN 1 %"},
 		"the same with --max-error":        {judge(config.Config{MaxError: 0.02}, wrong, float, likeness{}), true, ""},
 		"wrong label at a tie":             {judge(config.Default(), tensor(1, 0.999, 0), tensor(0.995, 1, 0), likeness{}), true, ""},

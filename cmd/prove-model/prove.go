@@ -174,6 +174,9 @@ func (p *proved) print(w io.Writer) {
 		printTensor(w, "output", o.Tensor)
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
+		if o.Unequal > 0 {
+			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))
+		}
 	}
 	p.textOf.print(w)
 	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)

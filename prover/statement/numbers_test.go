@@ -12,7 +12,7 @@ func TestNumbersInJSON(t *testing.T) {
 		`{"name":"y","shape":[3],"values":["NaN",2.5,"Infinity","-Infinity",1e+30]}`: {math.NaN(), 2.5, math.Inf(1), math.Inf(-1), 1e30},
 		`{"name":"y","shape":[3],"values":[]}`:                                       {},
 	} {
-		if got, err := json.Marshal(Tensor{"y", []int{3}, n}); err != nil || string(got) != want {
+		if got, err := json.Marshal(Tensor{Name: "y", Shape: []int{3}, Values: n}); err != nil || string(got) != want {
 			t.Errorf("%v is %s, %v", n, got, err)
 		}
 	}

@@ -21,6 +21,9 @@ type Tensor struct {
 	Name   string  `json:"name"`
 	Shape  []int   `json:"shape"` // empty, not nil, for a scalar
 	Values Numbers `json:"values"`
+	// Integers says that the model gives the values an integer type: of what a float model
+	// gave. No statement says it.
+	Integers bool `json:"-"`
 }
 
 // Saturation counts the values of one place that were clamped to the range
@@ -54,7 +57,7 @@ func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tens
 	out := make([]Tensor, len(ids))
 	for i, id := range ids {
 		t := &g.Tensors[id]
-		out[i] = Tensor{t.Name, append([]int{}, t.Shape...), t.Reals(ints[i][:min(n, len(ints[i]))])}
+		out[i] = Tensor{Name: t.Name, Shape: append([]int{}, t.Shape...), Values: t.Reals(ints[i][:min(n, len(ints[i]))])}
 	}
 	return out
 }

@@ -116,7 +116,7 @@ func (b *Builder) pieces(name string, e *Int, low int) []*Int {
 		out := b.Witness(name+", piece", e.Shape, 0, 0, last)
 		e, pieces[i] = b.Cut(e, shift, b.ShiftedTable(bits, 0), out), b.View(out, nil, e.Shape)
 	}
-	b.inRange(e, low)
+	b.InRange(e, low)
 	pieces[0] = e
 	return pieces
 }

@@ -77,8 +77,8 @@ func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *In
 	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
 	b.Circuit.Steps = append(b.Circuit.Steps, step, zero)
 	bits := model.Log2Ceil(int(most) + 1)
-	b.inRange(b.View(r, nil, shape), bits)
-	b.inRange(&Int{Shape: shape, Acc: d.Below, Min: 0, Max: most}, bits)
+	b.InRange(b.View(r, nil, shape), bits)
+	b.InRange(&Int{Shape: shape, Acc: d.Below, Min: 0, Max: most}, bits)
 	return b.View(r, nil, shape)
 }
 
@@ -131,7 +131,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 			rest = b.Cut(rest, step*i, b.ShiftedTable(step, 0), id)
 			low[i] = b.View(id, nil, shape)
 		}
-		b.inRange(rest, step)
+		b.InRange(rest, step)
 		low[0], e = rest, b.View(top, nil, shape)
 	}
 	first, last := floorDiv(e.Min, least), floorDiv(e.Max, least)
@@ -142,7 +142,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	for i := count - 1; i >= 0; i-- {
 		digit := b.Witness(name+", digit", shape, 0, 0, 1<<step-1)
 		rest = b.Division(rest.Times(1<<step).Plus(low[i]).Acc, den, digit, d.Most-1)
-		b.inRange(b.View(digit, nil, shape), step)
+		b.InRange(b.View(digit, nil, shape), step)
 		quotient = quotient.Times(1 << step).Plus(b.View(digit, nil, shape))
 	}
 	rest.Frac = d.Num.Frac

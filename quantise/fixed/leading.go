@@ -56,6 +56,6 @@ func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, values 
 	once = b.Exact("leading bits, scaled", b.rowProduct(shape, once, scale, both.Max))
 	shift := 2*digitBits - leadBits
 	out = b.Witness(name, shape, 0, int64(slices.Min(values)), int64(slices.Max(values)))
-	b.inRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, values), out), shift)
+	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, values), out), shift)
 	return scale, out
 }

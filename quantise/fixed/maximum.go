@@ -118,7 +118,7 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	bits = max(bits, 1)
 	name := fmt.Sprintf("is 0, %d", bits)
 	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: t.Min - t.Max, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
-	b.inRange(&Int{Shape: rows, Acc: c.Found, Max: int64(m.Width - 1)}, max(model.Log2Ceil(m.Width), 1))
+	b.InRange(&Int{Shape: rows, Acc: c.Found, Max: int64(m.Width - 1)}, max(model.Log2Ceil(m.Width), 1))
 
 	out := append(slices.Clone(rows), 1)
 	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}

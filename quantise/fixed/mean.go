@@ -86,13 +86,13 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 	divide := func(e *Int, bits int) *Int {
 		q := b.Witness("mean, digit", r.Shape, 0, 0, 1<<bits-1)
 		rest := b.Division(e.Acc, den, q, count-1)
-		b.inRange(b.View(q, nil, r.Shape), bits)
+		b.InRange(b.View(q, nil, r.Shape), bits)
 		parts = append(parts, model.Linear{Src: q})
 		return rest
 	}
 	rest := &Int{Shape: r.Shape}
 	for i := len(digits) - 1; i >= 0; i-- {
-		b.inRange(b.View(digits[i], nil, r.Shape), digitBits)
+		b.InRange(b.View(digits[i], nil, r.Shape), digitBits)
 		rest = divide(rest.Times(1<<digitBits).Plus(b.View(digits[i], nil, r.Shape)), digitBits)
 		parts[len(parts)-1].Coef = 1 << (digitBits*i + guard)
 	}

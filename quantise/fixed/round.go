@@ -263,7 +263,7 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	e = e.PlusConst(half)
 	b.fit(e, shift, table)
 	b.look(e, shift, lo, table, out)
-	b.inRange(b.View(lo, nil, e.Shape), shift)
+	b.InRange(b.View(lo, nil, e.Shape), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within
@@ -280,9 +280,9 @@ func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
 	}
 }
 
-// inRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
+// InRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
 // when the model's range table is smaller and a larger one does not pay.
-func (b *Builder) inRange(e *Int, bits int) {
+func (b *Builder) InRange(e *Int, bits int) {
 	k := b.Plan.Shift()
 	if bits <= k || b.paysRest(restTable{bits: bits}, e.Shape) {
 		b.look(e, 0, model.None, b.RangeTable(bits), model.None)

@@ -17,9 +17,12 @@ func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
 		b.LookupDirect(e, b.signTable(directBits), out)
 		return out
 	}
+	if bits > 30 && !b.Draft {
+		Refuse("the sign of an accumulator of up to %d, which is beyond ±2^29", e.Abs())
+	}
 	shift := max(min(b.Plan.Shift(), bits-1), bits-model.MaxTableBits)
 	rest := b.Cut(e, shift, b.signTable(max(bits-shift, directBits)), out)
-	b.inRange(rest, shift)
+	b.InRange(rest, shift)
 	return out
 }
 

@@ -61,7 +61,7 @@ func (b *Builder) limbs(id model.TensorID, bits, top, least int) []model.TensorI
 		rest = b.Cut(rest, bits*i, table, limbs[i])
 		low.Def = append(low.Def, model.Linear{Coef: -1 << (bits * i), Src: limbs[i]})
 	}
-	b.inRange(rest, bits)
+	b.InRange(rest, bits)
 	limbs[0] = b.Add(low)
 	return limbs
 }
@@ -139,9 +139,9 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	case shift > 0:
 		remainder := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<shift-1)
 		b.look(b.View(rest, nil, e.Shape), shift, remainder, b.ShiftedTable(k, 0), low)
-		b.inRange(b.View(remainder, nil, e.Shape), shift)
+		b.InRange(b.View(remainder, nil, e.Shape), shift)
 	default:
-		b.inRange(b.View(low, nil, e.Shape), k)
+		b.InRange(b.View(low, nil, e.Shape), k)
 		b.Circuit.Tensors[low].Frac = frac
 	}
 	return b.joined(name, Split{high, low, k})
@@ -186,7 +186,7 @@ func (b *Builder) SplitOf(id model.TensorID) Split {
 	p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
 	p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
 	b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
-	b.inRange(b.View(p.Low, nil, t.Shape), p.Bits)
+	b.InRange(b.View(p.Low, nil, t.Shape), p.Bits)
 	b.Splits[id] = p
 	return p
 }

@@ -22,7 +22,7 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 		}
 		out := b.Witness(name, e.Shape, 0, lo, hi)
 		low := b.Cut(down, shift, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), out)
-		b.inRange(low, shift)
+		b.InRange(low, shift)
 		down, rest = b.View(out, nil, e.Shape), append(rest, low)
 		left -= shift
 	}
@@ -40,7 +40,7 @@ func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest
 	below := b.Cut(e, shift+k, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(TableBits(lo, hi), FormatTable)), id)
 	lid := b.Witness(name+", low", e.Shape, 0, 0, 1<<k-1)
 	rest = b.Cut(below, shift, b.ShiftedTable(k, 0), lid)
-	b.inRange(rest, shift)
+	b.InRange(rest, shift)
 	high, low = b.View(id, nil, e.Shape).Times(1<<k), b.View(lid, nil, e.Shape)
 	high.Frac = 0
 	return high, low, rest
@@ -95,7 +95,7 @@ func (b *Builder) Round2even(name string, e *Int) *Int {
 	} else {
 		half := b.Witness("half", e.Shape, 0, up.Min>>1, up.Max>>1)
 		bit = b.Cut(up, 1, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(bits, FormatTable)), half)
-		b.inRange(bit, 1)
+		b.InRange(bit, 1)
 	}
 	odd := b.rowProduct(e.Shape, hid, bit.Acc.Linear[0].Src, 1)
 	out := up.Plus(odd.Times(-1))

@@ -20,6 +20,9 @@ func allBroadcast(operand, axis, rank int) bool { return true }
 
 // lowerArithmetic lowers the four operators on two values.
 func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
+	if l.integerArithmetic(n, op, v) {
+		return
+	}
 	switch op {
 	case graph.Add, graph.Sub:
 		lowerAdd(l, n, op, v)
@@ -42,6 +45,13 @@ type term struct {
 // constant of real magnitude extra. v is the sum. If it would be too wide, the finest
 // terms are rounded first.
 func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
+	if l.integers(v.name) { // which are on one scale
+		sum := &fixed.Int{Shape: terms[0].e.Shape}
+		for _, t := range terms {
+			sum = sum.Plus(t.e)
+		}
+		return sum
+	}
 	for {
 		frac := math.MinInt32
 		for _, t := range terms {

@@ -15,7 +15,7 @@ func (l *lowering) formatted(v *value) int { return l.opts.Formats[v.name].Bits 
 
 // bitsOf returns the bits that a value is to have.
 func (l *lowering) bitsOf(v *value) int {
-	if b := l.formatted(v); b > 0 {
+	if b := l.given[v.name].Bits; b > 0 {
 		return b
 	}
 	return l.Plan.Bits

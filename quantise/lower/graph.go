@@ -16,11 +16,15 @@ func exactly(fg *graph.Graph, n *graph.Node) bool {
 	return t.linear || t.moves != computes && t.moves != pads
 }
 
-// integers says whether a value of the float graph has an integer type.
-func (l *lowering) integers(name string) bool {
-	dt := l.fg.DTypes[name]
+// isInteger says whether a value of a float graph has an integer type, of which truth values
+// are one.
+func isInteger(fg *graph.Graph, name string) bool {
+	dt := fg.DTypes[name]
 	return dt.Known() && !dt.IsFloat()
 }
+
+// integers is isInteger in the graph that is lowered.
+func (l *lowering) integers(name string) bool { return isInteger(l.fg, name) }
 
 // discontinuous lists the values that something with jumps reads, as they are or in a sum.
 func discontinuous(fg *graph.Graph) map[string]bool {

@@ -38,7 +38,11 @@ func (l *lowering) input(v *value) model.TensorID {
 		lo, hi := l.fg.DTypes[v.name].Bounds()
 		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
 	case l.integers(v.name): // whole numbers stay what they are
-		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, fixed.FormatBits)), 0
+		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, max(fixed.FormatBits, bitsOfRange(v.rng)))), 0
+		if bits > 30 {
+			fixed.Refuse("input %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", v.name, v.rng.Abs())
+		}
+		r = min(r, fixed.Pow2(bits)-1)
 	}
 	if l.branches(v.name) {
 		bits = max(bits, 26)
@@ -65,7 +69,7 @@ func (l *lowering) input(v *value) model.TensorID {
 		t.Min, t.Numbers = t.Min-1, model.MaskingNumbers
 		return l.public(t)
 	}
-	if v.rng.Min >= 0 && l.Entries(v.shape) >= 64 {
+	if dt := l.fg.DTypes[v.name]; v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
 		t.Min = 0
 	}
 	if s := l.scalings[v.name]; s != nil {
@@ -122,5 +126,5 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 			}
 		}
 	}
-	return max(bits, l.formatted(v)), finest
+	return max(bits, l.given[v.name].Bits), finest
 }

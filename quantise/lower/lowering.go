@@ -18,6 +18,7 @@ type lowering struct {
 	fg     *graph.Graph
 	ranges map[string]Range
 	opts   Options
+	given  Formats // of opts, of which integers have none
 	memory *Memory
 	length *length // nil if none is free
 	uses   uses    // of the graph's values
@@ -80,22 +81,28 @@ type value struct {
 	id     model.TensorID // the tensor, once one is needed; None before
 	shaped model.TensorID // the same in the value's shape
 	narrow map[int]model.TensorID
+	// clamped has the tensors of an integer within ±(2^bits − 1), by bits.
+	clamped map[int]model.TensorID
 }
 
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
+	given := opts.Formats
+	opts.Formats = given.ofFloats(fg)
 	l := &lowering{
-		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, memory: memory, uses: usesOf(fg),
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
 	}
-	l.OwnTables = len(opts.Formats) > 0
+	l.OwnTables = len(given) > 0
 	return l
 }
 
 // nextPass returns another pass over the same graph, with this plan.
 func (l *lowering) nextPass(p fixed.Plan) *lowering {
-	next := newLowering(l.fg, l.ranges, l.opts, l.memory)
+	opts := l.opts
+	opts.Formats = l.given
+	next := newLowering(l.fg, l.ranges, opts, l.memory)
 	next.Plan, next.Batch = p, l.Batch
 	next.free(l.length.nextPass())
 	return next
@@ -115,7 +122,9 @@ func (l *lowering) run() error {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
 		} else {
-			v.id = l.input(v)
+			if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
+				return err
+			}
 		}
 		v.shaped = v.id
 		l.values[in.Name] = v
@@ -151,7 +160,7 @@ func (l *lowering) run() error {
 // coarser says which formats may be at fault for a refusal of a node, in a model that has
 // some: those of the node and of what it reads, or else any.
 func (l *lowering) coarser(n *graph.Node) string {
-	if len(l.opts.Formats) == 0 || l.opts.Searched {
+	if len(l.given) == 0 || l.opts.Searched {
 		return ""
 	}
 	var own []string
@@ -183,6 +192,9 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		switch s := l.chains[n.Output]; {
 		case s == nil:
 			operatorOf(n.Op).lower(l, n, v)
+			if l.integers(v.name) {
+				l.keepInteger(v)
+			}
 		case n.Output == s.last:
 			l.scaledInput(v, s)
 		}
@@ -223,7 +235,7 @@ func (l *lowering) consumer(v *value) *graph.Node {
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Result, error) {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.Blocks, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.opts.Formats, Underprecise: l.underprecise,
+		Blocks: l.Blocks, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
 	}
 	for _, n := range l.fg.Nodes {
 		m.StepNames[n.Output] = model.PrintableName(n.Name)

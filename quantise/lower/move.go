@@ -12,6 +12,7 @@ import (
 func init() {
 	register(lowerReshape[graph.Reshape], always[graph.Reshape](Traits{moves: rearranges}))
 	register(lowerReshape[graph.Identity], always[graph.Identity](Traits{moves: keeps}))
+	register(lowerReshape[graph.Narrow], always[graph.Narrow](Traits{moves: keeps})) // of runs alone
 	register(lowerReshape[graph.Convert], always[graph.Convert](Traits{moves: keeps}))
 	register(lowerTranspose, always[graph.Transpose](Traits{moves: rearranges}))
 	register(lowerExpand, always[graph.Expand](Traits{moves: rearranges}))
@@ -76,12 +77,15 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	if math.IsInf(value, 0) || math.IsNaN(value) {
 		fixed.Refuse("padding with %g", value)
 	}
-	if most := fixed.Pow2(l.Plan.Bits + 3); math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
+	if most := fixed.Pow2(l.Plan.Bits + 3); !l.integers(v.name) && math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
 		// The padding sets the scale.
 		id = l.RoundTo(x.name, l.View(id, nil, x.shape), fixed.FloorLog2(most/math.Abs(value)))
 	}
 	frac := l.Circuit.Tensors[id].Frac
 	fill := math.Round(value * fixed.Pow2(frac))
+	if math.Abs(fill) >= model.Bound {
+		refuseInteger(math.Abs(fill))
+	}
 	w := &model.View{Fill: int64(fill)}
 	for i := range v.shape {
 		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})

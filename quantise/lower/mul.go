@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -37,9 +36,6 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
 		fixed.Refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
-	if l.wholeMul(v, x, name, t) {
-		return
-	}
 	if same {
 		l.mulScalar(v, x, c)
 		return
@@ -64,42 +60,6 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 		}
 	}
 	l.weighted(v, x, w)
-}
-
-// wholeMul lowers v = x·t for whole numbers, such as the labels of classes, exactly:
-// what stands for one of them is no number close to it. It reports whether there is
-// room.
-func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
-	if t.DType.IsFloat() || !l.integers(v.name) || l.length != nil && l.length.whole[name] != nil {
-		return false
-	}
-	if c, same := uniform(t); same && (x.nonlinear() || math.Abs(c) < 2) {
-		return false // nothing is rounded there
-	}
-	lo, hi := t.At(0), t.At(0)
-	for _, y := range t.Float64s() {
-		lo, hi = math.Min(lo, y), math.Max(hi, y)
-	}
-	id := l.tensor(x)
-	if frac := l.Circuit.Tensors[id].Frac; frac > 0 || float64(l.Magnitude(id))*math.Max(hi, -lo) >= 1<<28 {
-		return false
-	}
-	if lo == hi {
-		if slices.Equal(x.shape, v.shape) {
-			l.setAffine(v, x, lo, 0)
-		}
-		v.acc = l.broadcast(x, v.shape).Times(int64(lo))
-		return true
-	}
-	labels, kept := fixed.BroadcastLabels(t.Shape, v.shape)
-	a, la := l.Squeezed(id, v.shape)
-	c := l.Fixed(name, kept, 0, int64(lo), int64(hi), func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(t.At(from + i))
-		}
-	})
-	v.acc = l.Product(v.shape, a, la, c, labels, 1)
-	return true
 }
 
 // leastMask is the least magnitude of what a mask adds (graph.Builder.Where).

@@ -131,9 +131,6 @@ func (l *lowering) elementwise(v, a, b *value) *fixed.Int {
 		return l.Product(v.shape, ida, la, idb, lb, 1)
 	}
 	c := contraction{count: 1, limit: l.limitOf(v)}
-	if l.integers(v.name) { // which are not rounded afterwards
-		c.limit = max(c.limit, model.Bound/2)
-	}
 	if e := l.productLimbs(v, a, b, c, product); e != nil {
 		return e
 	}

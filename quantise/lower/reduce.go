@@ -67,11 +67,11 @@ func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value
 // summable returns the value's tensor, rounded until a sum of count entries is within room;
 // whole numbers are not rounded.
 func (l *lowering) summable(x *value, count int, room float64, whole bool) model.TensorID {
+	if whole {
+		return l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * float64(count) })[0]
+	}
 	id := l.tensor(x)
 	for float64(l.Magnitude(id))*float64(count) > room {
-		if whole {
-			fixed.Refuse("a sum of %d whole numbers of up to %d does not fit in 30 bits", count, l.Magnitude(id))
-		}
 		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
 		if bits < 4 {
 			fixed.Refuse("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
@@ -99,7 +99,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 // openSum is the sum of a value along axes of which the given one has a free length:
 // every summed entry of the view w.
 func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
-	id = l.summable(x, count, room, false)
+	id = l.summable(x, count, room, l.integers(x.name))
 	t := l.Circuit.Tensors[id]
 	e = l.View(id, w, shape)
 	e.Min, e.Max = min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count))

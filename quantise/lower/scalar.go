@@ -17,14 +17,19 @@ func init() {
 
 // wholes reports whether a function rounds to whole numbers.
 func wholes(s graph.Scalar) bool {
-	return s.Func == graph.Floor || s.Func == graph.Ceil || s.Func == graph.Round || s.Func == graph.Trunc
+	f := s.Func.Single()
+	return f == graph.Floor || f == graph.Ceil || f == graph.Round || f == graph.Trunc
 }
 
 // lowerScalar lowers the functions of one number.
 func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 	switch {
+	case op.Func == graph.Neg && l.integers(v.name):
+		v.acc = l.integer(l.values[n.Inputs[0]], v.shape).Times(-1)
 	case op.Func == graph.Neg:
 		l.mulScalar(v, l.values[n.Inputs[0]], -1)
+	case l.integers(v.name) && op.Func.Clamp != nil:
+		l.integerClamp(v, l.values[n.Inputs[0]], *boundsOf(op))
 	case wholes(op):
 		lowerWhole(l, n, op, v)
 	case op.Func.Jumps:
@@ -87,6 +92,15 @@ func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) 
 func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.piecewise
 	e := l.operandFlat(base)
+	if e.Frac == 0 { // whole numbers, of which the bounds may be none
+		var ends []float64
+		for _, x := range []float64{b.Lo, b.Hi} {
+			if !math.IsInf(x, 0) {
+				ends = append(ends, x)
+			}
+		}
+		e = l.refine(v, e, ends, magnitudeOf(ends), v.rng)
+	}
 	// Bounds that the argument's scale cannot express need a table.
 	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit > 0 && limit*fixed.Pow2(e.Frac) < 32 {
 		return l.tableFunction(v, l.narrowBitsOf(v))
@@ -156,7 +170,9 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	}
 	top := int64(1)<<bits - 1
 	out := 0
-	if most > 0 {
+	if l.integers(v.name) { // as they are
+		top = model.Bound - 1
+	} else if most > 0 {
 		out = min(fixed.FloorLog2(float64(top)/most), 100)
 	}
 	values := make([]int32, len(real))
@@ -266,7 +282,7 @@ func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 		v.acc = e
 		return
 	}
-	switch op.Func {
+	switch op.Func.Single() {
 	case graph.Floor:
 		v.acc, _ = l.Floor(v.name, e)
 	case graph.Ceil:

@@ -74,8 +74,10 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
 	}
-	if !t.DType.IsFloat() && most < model.Bound {
-		frac = max(frac, 0)
+	if !t.DType.IsFloat() {
+		if frac = 0; most >= model.Bound {
+			fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+		}
 	}
 	reach := int64(math.Round(most * fixed.Pow2(frac)))
 	return l.rounded(name, w, t.Shape, frac, reach, weights.RoundedTo(most, frac, 0))

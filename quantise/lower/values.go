@@ -68,11 +68,11 @@ func (l *lowering) raw(v *value) model.TensorID {
 // and a rounded and clamped one otherwise.
 func (l *lowering) commit(v *value) model.TensorID {
 	e := v.acc
+	if v.node != nil && l.integers(v.name) {
+		return l.commitInteger(v, e)
+	}
 	if id, ok := l.unrounded(v, e); ok {
 		return id
-	}
-	if v.node != nil && l.integers(v.name) && e.Frac <= 0 {
-		return l.roundAt(v, e, 0)
 	}
 	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.Clamps)
 	bits, clipped := min(l.Plan.Bits, room), v.unreported || rng != v.rng

@@ -779,7 +779,8 @@ LATER["mod_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi")
     node("Mod", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
 # Arithmetic of integers wraps at the ends of their type.
 wraps = {"add": ("Add", U8, 100, [0, 155, 156, 255]), "sub": ("Sub", U8, 128, [0, 127, 128, 255]),
-         "mul": ("Mul", np.int8, 5, [-128, -26, 25, 127])}
+         "mul": ("Mul", np.int8, 5, [-128, -26, 25, 127]), "sub_16": ("Sub", U16, 32768, [0, 32767, 32768, 65535]),
+         "mul_16": ("Mul", np.int16, -321, [-32768, -102, 103, 32767])}
 for name, (op, dtype, by, x) in wraps.items():
     floats("wrap_" + name, 14, [node(op, ["x", "c"], ["r"])], {"x": np.array(x, dtype)}, {"c": np.array(by, dtype)})
     LATER["wrap_" + name] = [node("Cast", ["x"], ["xi"], to=6), node("Cast", ["c"], ["ci"], to=6), node(op, ["xi", "ci"], ["w"]),
@@ -787,6 +788,9 @@ for name, (op, dtype, by, x) in wraps.items():
 floats("wrap_neg", 13, [node("Neg", ["x"], ["r"])], {"x": np.array([-128, 127, 0, -127], np.int8)})
 floats("wrap_sum", 13, [node("ReduceSum", ["x"], ["r"], keepdims=0)], {"x": np.array([100, 27, 1, 127, 127], np.int8)})
 LATER["wrap_sum"] = [node("Cast", ["x"], ["xi"], to=6), node("ReduceSum", ["xi"], ["w"], keepdims=0), node("Cast", ["w"], ["r"], to=3), node("Cast", ["r"], ["y"], to=1)]
+floats("wrap_cast", 13, [node("Cast", ["x"], ["r"], to=5)], {"x": np.array([-32769, 32768, 70000, -1, 5], np.int32)})
+floats("mean_ints", 18, [node("ReduceMean", ["x"], ["r"], keepdims=0)], {"x": np.array([-7, 2, -3, 1], np.int32)})
+floats("cumsum_ints", 14, [node("CumSum", ["x", "a"], ["r"])], {"x": np.array([[200001, -7, 30], [5, 99999, -1]], np.int32)}, {"a": np.array(1, I)})
 
 
 case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN), node("Cast", ["r"], ["y"], to=1)],

@@ -54,6 +54,8 @@ class Accuracy:
     range_error: float
     """The same in units of the float output's range, 0 included."""
     cosine: float
+    unequal: int = 0
+    """Entries of an integer type that are not the float model's."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def proof_of(file: bytes, key: bytes, report: dict[str, Any]) -> Proof:
     outputs = report["outputs"]
     return Proof(
         file, Key(key, report["model_commitment"]), read(outputs), read(outputs, "float"),
-        {o["name"]: Accuracy(o["max_error"], o["range_error"], o["cosine"]) for o in outputs},
+        {o["name"]: Accuracy(o["max_error"], o["range_error"], o["cosine"], o.get("unequal", 0)) for o in outputs},
         report["within_bar"], [Saturation(s["where"], s["count"], s["of"]) for s in report["saturated"] or []],
         report.get("advice", ""), [Phase(p["name"], p["seconds"], p["cpu_seconds"]) for p in report["phases"]],
         report["security_bits"], report, report.get("text", ""), report.get("tokens") or [])

@@ -1,0 +1,367 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// A value of an integer type is the integer itself in the circuit: on scale 0, within ±2^30, and
+// never rounded. What would leave ±2^30 is refused, by the node's name. It may be clamped
+// beyond its calibrated range, which counts as saturation, as other values are.
+//
+// An accumulator on another scale is one of whole numbers that floats made, and becomes a
+// tensor on scale 0.
+
+func init() { register(lowerWraparound, always[graph.Wraparound](Traits{jumps: true})) }
+
+// commitInteger makes a tensor of a value's accumulator.
+func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
+	e = scaledUp(e)
+	if e.Frac == 0 {
+		if id, ok := l.unrounded(v, e); ok {
+			return id
+		}
+	}
+	return l.roundAt(v, e, 0)
+}
+
+func refuseInteger(most float64) {
+	fixed.Refuse("its integers may be as large as %.10g, by the ranges of what they are computed from: a circuit holds exact ones within ±2^30", most)
+}
+
+// keepInteger checks what an operator has made of a value of integer type.
+func (l *lowering) keepInteger(v *value) {
+	switch {
+	case v.id != model.None:
+		t := l.Circuit.Tensors[v.id]
+		if t.Frac != 0 && t.Kind != model.Empty {
+			e := l.View(v.id, nil, t.Shape)
+			v.id, v.shaped = model.None, model.None
+			v.id = l.commitInteger(v, e)
+		}
+	case v.acc != nil && v.acc.Frac == 0 && v.acc.Abs() >= model.Bound:
+		refuseInteger(float64(v.acc.Abs()))
+	}
+}
+
+// integer is a value of integer type as an accumulator on scale 0, of a shape that it
+// broadcasts to.
+func (l *lowering) integer(x *value, shape []int) *fixed.Int {
+	if x.id == model.None && x.acc != nil && x.acc.Frac != 0 {
+		l.tensor(x)
+	}
+	return l.broadcast(x, shape)
+}
+
+// bitsOfRange is the least n such that the calibrated range is within ±(2^n − 1).
+func bitsOfRange(r Range) int { return max(fixed.FloorLog2(r.Abs())+1, 1) }
+
+// clampedInteger is the tensor of an integer within ±(2^bits − 1): clamped if it may be beyond.
+func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
+	id := l.tensor(x)
+	if l.Magnitude(id) < 1<<bits {
+		return id
+	}
+	if n, ok := x.clamped[bits]; ok {
+		return n
+	}
+	n := l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
+	if x.clamped == nil {
+		x.clamped = map[int]model.TensorID{}
+	}
+	x.clamped[bits] = n
+	return n
+}
+
+// fitIntegers returns the tensors of operands, clamped nearer to their calibrated ranges where
+// without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
+// every look-up has room for, or ±2^30.
+func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
+	if bits, _ := l.clampsFor(xs, model.Bound/2, reach); bits != nil {
+		return l.clampedIntegers(xs, bits)
+	}
+	bits, most := l.clampsFor(xs, model.Bound, reach)
+	if bits == nil {
+		refuseInteger(most)
+	}
+	return l.clampedIntegers(xs, bits)
+}
+
+func (l *lowering) clampedIntegers(xs []*value, bits []int) []model.TensorID {
+	ids := make([]model.TensorID, len(xs))
+	for i, x := range xs {
+		ids[i] = l.clampedInteger(x, bits[i])
+	}
+	return ids
+}
+
+// clampsFor returns the bits to which operands are clamped so that reach is below a limit, none
+// below its calibrated range; nil if that is not enough, with what reach is then.
+func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []float64) float64) ([]int, float64) {
+	sizes, bits := make([]float64, len(xs)), make([]int, len(xs))
+	for i, x := range xs {
+		sizes[i] = float64(l.Magnitude(l.tensor(x)))
+		bits[i] = fixed.FloorLog2(sizes[i]) + 1
+	}
+	for reach(sizes) >= limit {
+		most := 0 // the one with the most room
+		for i, x := range xs {
+			if bits[i]-bitsOfRange(x.rng) > bits[most]-bitsOfRange(xs[most].rng) {
+				most = i
+			}
+		}
+		if bits[most] <= bitsOfRange(xs[most].rng) {
+			return nil, reach(sizes)
+		}
+		if sizes[most] >= fixed.Pow2(bits[most])-1 {
+			bits[most]--
+		}
+		sizes[most] = fixed.Pow2(bits[most]) - 1
+	}
+	return bits, 0
+}
+
+// integerArithmetic lowers sums, differences and products of integers. It leaves to the
+// general ones what a function's table takes in.
+func (l *lowering) integerArithmetic(n *graph.Node, op graph.Arithmetic, v *value) bool {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case !l.integers(v.name) || op == graph.Div:
+		return false
+	case op == graph.Mul:
+		l.integerProduct(n, v, a, b)
+		return true
+	}
+	sign := int64(1)
+	if op == graph.Sub {
+		sign = -1
+	}
+	switch {
+	case b == nil:
+		v.acc = l.plusIntegers(l.integer(a, v.shape), n.Inputs[1], sign)
+	case a == nil:
+		v.acc = l.plusIntegers(l.integer(b, v.shape).Times(sign), n.Inputs[0], 1)
+	default:
+		v.acc = l.integer(a, v.shape).Plus(l.integer(b, v.shape).Times(sign))
+		if v.acc.Abs() < model.Bound/2 {
+			break
+		}
+		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
+		term := func(i int, x *value) *fixed.Int {
+			return l.View(ids[i], fixed.BroadcastView(x.shape, v.shape), v.shape)
+		}
+		v.acc = term(0, a).Plus(term(1, b).Times(sign))
+	}
+	return true
+}
+
+// plusIntegers is e plus or minus a constant.
+func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.Int {
+	t, part := l.whole(name)
+	values := t.Float64s()
+	for i := range values {
+		values[i] *= float64(sign)
+	}
+	if most := magnitudeOf(values); most >= model.Bound-1 {
+		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+	}
+	return l.plusConstant(e, name, t.Shape, values, part)
+}
+
+// integerProduct lowers a product of integers, one of which may be constant.
+func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
+	if a == nil || b == nil {
+		x, name := a, n.Inputs[1]
+		if a == nil {
+			x, name = b, n.Inputs[0]
+		}
+		l.integerMultiple(v, x, name)
+		return
+	}
+	product := func(ida, idb model.TensorID) *fixed.Int {
+		ida, la := l.Squeezed(ida, v.shape)
+		idb, lb := l.Squeezed(idb, v.shape)
+		return l.Product(v.shape, ida, la, idb, lb, 1)
+	}
+	ida, idb := l.tensor(a), l.tensor(b)
+	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
+		// 2^k·a·high + a·low, where a·high counts modulo 2^(bits−k) alone.
+		p := l.SplitOf(idb)
+		high := l.modulo(v.name+", high", product(ida, p.High), bits-p.Bits)
+		v.acc = high.Times(1 << p.Bits).Plus(product(ida, p.Low))
+		return
+	}
+	ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] * s[1] })
+	v.acc = product(ids[0], ids[1])
+	if a == b { // a square
+		v.acc.Min = 0
+	}
+}
+
+// integerMultiple lowers a product of integers with constants.
+func (l *lowering) integerMultiple(v, x *value, name string) {
+	t, part := l.whole(name)
+	values := t.Float64s()
+	most := magnitudeOf(values)
+	if most >= model.Bound-1 {
+		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+	}
+	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
+		const k = 8
+		high, low := make([]float64, len(values)), make([]float64, len(values))
+		for i, y := range values {
+			high[i] = math.Floor(y / (1 << k))
+			low[i] = y - float64(high[i]*(1<<k))
+		}
+		id := l.tensor(x)
+		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), bits-k)
+		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
+		return
+	}
+	if c, same := uniform(t); same {
+		if most >= 2 {
+			l.tensor(x) // which others may read
+		}
+		e := l.integer(x, v.shape)
+		if float64(e.Abs())*most >= model.Bound/2 {
+			id := l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * most })[0]
+			e = l.View(id, fixed.BroadcastView(x.shape, v.shape), v.shape)
+		}
+		v.acc = e.Times(int64(c))
+		if c != 0 && slices.Equal(x.shape, v.shape) {
+			l.setAffine(v, x, c, 0)
+		}
+		return
+	}
+	id := l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * most })[0]
+	if part != nil {
+		ida, la := l.Squeezed(id, v.shape)
+		c, lc := l.Squeezed(l.begun(l.Constant(name, t.Shape, values, 0), part), v.shape)
+		v.acc = l.Product(v.shape, ida, la, c, lc, 1)
+		return
+	}
+	v.acc = l.timesConstants(v, id, name, t.Shape, values)
+}
+
+// timesConstants is the product of a tensor with a constant of a shape, in v's shape.
+func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shape []int, values []float64) *fixed.Int {
+	ida, la := l.Squeezed(id, v.shape)
+	labels, kept := fixed.BroadcastLabels(shape, v.shape)
+	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(values[from+i])
+		}
+	})
+	return l.Product(v.shape, ida, la, c, labels, 1)
+}
+
+// wrapsTo returns the bits of the type of up to 16 bits that a value is taken into, if nothing
+// else reads it; else 0.
+func (l *lowering) wrapsTo(v *value) int {
+	if c := l.consumer(v); c != nil {
+		if w, is := c.Op.(graph.Wraparound); is && w.To.Bits() == 16 {
+			return 16
+		}
+	}
+	return 0
+}
+
+// integerClamp lowers a clamp of integers, or their magnitude.
+func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
+	e := l.integer(x, x.shape)
+	lo, hi := b.At(0)
+	if b.Kind == fixed.Absolute && e.Min >= 0 {
+		b.Kind = fixed.Keep
+	}
+	switch {
+	case b.Kind == fixed.Keep && lo <= e.Min && hi >= e.Max:
+		v.acc = e
+	case b.Lo >= model.Bound || b.Hi <= -model.Bound:
+		refuseInteger(math.Max(b.Lo, -b.Hi))
+	case b.Kind == fixed.Keep && (lo >= e.Max || hi <= e.Min):
+		c := min(max(e.Min, lo), hi)
+		v.acc = &fixed.Int{Shape: e.Shape, Acc: model.Acc{Const: c}, Min: c, Max: c}
+	case fixed.TableBits(e.Min, e.Max) <= fixed.WideTable:
+		v.id = l.RoundOn(v.name, e, 0, fixed.FormatBits, b)
+	case b.Kind == fixed.Keep:
+		v.acc = l.ClampWhole(v.name, e, max(lo, e.Min), min(hi, e.Max))
+	default: // |e| = 2·[e ≥ 0]·e − e
+		id := l.TensorOf(v.name, e)
+		sign := l.NotNegative(v.name+", sign", e)
+		all := fixed.AllLabels(e.Shape)
+		above := l.Product(e.Shape, sign, all, id, all, 1)
+		above.Min, above.Max = 0, max(e.Max, 0)
+		v.acc = above.Times(2).Plus(l.View(id, nil, e.Shape).Times(-1))
+		v.acc.Min, v.acc.Max = 0, e.Abs()
+		if above.Max >= model.Bound/2 {
+			refuseInteger(2 * float64(above.Max))
+		}
+	}
+}
+
+// lowerWraparound lowers x mod 2^n, into the range of an integer type: what a look-up of
+// ⌊(x − least)/2^n⌋ leaves.
+func lowerWraparound(l *lowering, n *graph.Node, op graph.Wraparound, v *value) {
+	e := l.wholeNumbers(l.values[n.Inputs[0]])
+	least, most := op.To.Bounds()
+	if e.Min >= least && e.Max <= most {
+		v.acc = e
+		return
+	}
+	v.acc = l.modulo(v.name, e.PlusConst(-least), op.To.Bits()).PlusConst(least)
+}
+
+// modulo is e mod 2^bits, which is not negative.
+func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
+	lo, hi := e.Min>>bits, e.Max>>bits
+	size := fixed.TableBits(lo, hi)
+	if lo >= 0 {
+		size-- // a table that begins at 0
+	}
+	if size = max(size, min(fixed.FormatTable, 30-bits)); e.Abs() >= model.Bound || size+bits > 30 {
+		refuseInteger(float64(e.Abs()))
+	}
+	var table model.TableID
+	if lo < 0 {
+		table = l.PiecewiseOf(fixed.Keep, -model.Bound, model.Bound, size)
+	} else {
+		table = l.ShiftedTable(size, 0)
+	}
+	rest := l.Cut(e, bits, table, l.Witness(name+", turns", e.Shape, 0, lo, hi))
+	l.InRange(rest, bits)
+	return rest
+}
+
+// wholeNumbers is a value of whole numbers as an accumulator on scale 0: of an integer type,
+// or floats.
+func (l *lowering) wholeNumbers(x *value) *fixed.Int {
+	if l.integers(x.name) {
+		return l.integer(x, x.shape)
+	}
+	e := l.operandFlat(x)
+	switch {
+	case e.Frac > 0: // on a scale finer than that needs
+		e, _ = l.Floor("whole", e)
+	case e.Frac < 0:
+		e = scaledUp(e)
+	}
+	return e
+}
+
+// scaledUp brings multiples of a power of two to scale 0.
+func scaledUp(e *fixed.Int) *fixed.Int {
+	if e.Frac >= 0 {
+		return e
+	}
+	up := fixed.Pow2(-e.Frac)
+	if most := float64(e.Abs()) * up; most >= model.Bound {
+		refuseInteger(most)
+	}
+	e = e.Times(int64(up))
+	e.Frac = 0
+	return e
+}
