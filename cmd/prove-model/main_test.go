@@ -36,6 +36,8 @@ func TestFullOutput(t *testing.T) {
 		"bench llm":             {{"--help"}}, // takes long
 		"bench kernels":         {{"--help"}}, // likewise
 		"devices":               {{}, {"--json"}},
+		"serve":                 {{"--help"}}, // runs until it is stopped
+		"worker":                {{"--help"}}, // likewise
 		"version":               {{}},
 		"man":                   {{"--help"}}, // prints nothing else
 		"help":                  {{"verify"}},
