@@ -93,6 +93,8 @@ def report(verifier, size, seconds):
     for word, tensors in (("maps", statement.inputs(verifier)), ("to", statement.outputs(verifier))):
         for name, shape, values in tensors:
             print(f"{word:11} {describe(name, shape, values)}")
+    for name, least, most in statement.unproved(verifier):
+        print(f"greatest    of entries of {name} in [{least:.5g}, {most:.5g}]: that there are no others rests on who issued the key")
     if verifier.text is not None:
         prompt, tokens, ended = verifier.text
         print(f"prompt      {len(prompt)} tokens: {' '.join(map(str, prompt))}")

@@ -79,7 +79,9 @@ def _one(graph, reveal):
     require(reveal.top <= axis, "what is revealed: more indexes than entries")
     r = Revealed(reveal.output, axis, max(reveal.top, 1))
     require(size(lead) * r.row <= MOST_WIRED, "what is revealed: too many rows")
-    least, most = _reach(graph, source, 0) or (t.min, t.max)
+    reached = _reach(graph, source, 0)
+    least, most = reached or (t.min, t.max)
+    r.of, r.range, r.proved = t, (least, most), reached is not None
     width = most - least
     bits = (width + 1 if reveal.top > 1 else width).bit_length()
     table, shift = _range(graph, bits)

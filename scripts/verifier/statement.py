@@ -103,6 +103,11 @@ def outputs(verifier):
     return tensors(verifier, verifier.circuit.graph.outputs, verifier.outputs)
 
 
+def unproved(verifier):
+    """Name and ends of each output whose greatest entries are those in a range that no look-up keeps it to."""
+    return [(r.of.name, *(real(v, r.of, 0) for v in r.range)) for r in verifier.proof.revealed if not r.proved]
+
+
 def tensors(verifier, identifiers, values):
     found = [verifier.circuit.tensors[i] for i in identifiers]
     return [(t.name, list(t.shape), [real(v, t, i) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]

@@ -578,7 +578,7 @@ func TestText(t *testing.T) {
 	shows("#proved", "The capital of France is", " Paris. It lies on the Seine!", "Nobody picked these words", "The model itself ended the answer")
 	shows("#plain", "The model wrote exactly this answer to exactly this prompt.")
 	p.unfold()
-	shows("#tensors", `" Paris" 6`, `" Lyon" 7`, "margin")
+	shows("#tensors", `" Paris" 6`, "each is proved to have the greatest score (logit)", "Output argmax of logits")
 	p.shot("text-details")
 
 	// Tokens that were drawn: whoever does not know how is told what to ask for.
