@@ -74,9 +74,6 @@ type writing struct {
 
 // write has the model answer and accepts the job. each is given the parts of the text.
 func (s *Server) write(r *http.Request, q *writing, each func(text string)) (*models.Written, *proven, error) {
-	if err := s.admit(r.Context()); err != nil {
-		return nil, nil, err
-	}
 	release, err := s.slot(r.Context())
 	if err != nil {
 		return nil, nil, err

@@ -103,9 +103,6 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return bad("inputs", "invalid_value", err)
 	}
-	if err := s.admit(r.Context()); err != nil {
-		return err
-	}
 	release, err := s.slot(r.Context())
 	if err != nil {
 		return err

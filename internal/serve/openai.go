@@ -219,27 +219,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 
 // respond writes the answer to a request, as one body or as a stream of chunks.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chunk func(text string, first bool, finish any) any, choice func(text string, finish models.Finish) any) error {
-	count := func(tokens int) *usage { return &usage{len(q.prompt), tokens, len(q.prompt) + tokens} }
-	if !q.stream {
-		out, p, err := s.write(r, q, func(string) {})
-		if err != nil {
-			return err
-		}
-		writeJSON(w, http.StatusOK, struct {
-			ID      string `json:"id"`
-			Object  string `json:"object"`
-			Created int64  `json:"created"`
-			Model   string `json:"model"`
-			Choices []any  `json:"choices"`
-			Usage   *usage `json:"usage"`
-			*proven
-		}{q.id, q.object, q.created, q.model.Name, []any{choice(out.Text, out.Finish)}, count(len(out.Tokens)), p})
-		return nil
-	}
-	object := q.object
-	if object == "chat.completion" {
-		object = "chat.completion.chunk"
-	}
+	// part is an answer, or an event of one; of events the last alone has the usage.
 	type part struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
@@ -248,6 +228,19 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 		Choices []any  `json:"choices"`
 		Usage   *usage `json:"usage,omitempty"`
 		*proven
+	}
+	count := func(tokens int) *usage { return &usage{len(q.prompt), tokens, len(q.prompt) + tokens} }
+	if !q.stream {
+		out, p, err := s.write(r, q, func(string) {})
+		if err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusOK, part{q.id, q.object, q.created, q.model.Name, []any{choice(out.Text, out.Finish)}, count(len(out.Tokens)), p})
+		return nil
+	}
+	object := q.object
+	if object == "chat.completion" {
+		object = "chat.completion.chunk"
 	}
 	e := &events{w: w, patience: s.opts.Patience}
 	send := func(choices []any, u *usage, p *proven) {

@@ -116,8 +116,11 @@ func (s *Server) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(s.signing.Public().(ed25519.PublicKey))
 }
 
-// slot waits until an answer may be computed. It fails if too many wait already.
+// slot waits until an answer may be computed. It fails if too many wait already, for that or to be proved.
 func (s *Server) slot(ctx context.Context) (release func(), err error) {
+	if err := s.admit(ctx); err != nil {
+		return nil, err
+	}
 	if s.waiting.Add(1) > mostWaiting {
 		s.waiting.Add(-1)
 		return nil, errBusy

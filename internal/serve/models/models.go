@@ -54,6 +54,9 @@ const (
 // The caller closes it.
 func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (*Model, error) {
 	c := *cfg
+	if _, err := os.Stat(c.Model); err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
 	m := &Model{Name: name}
 	if hf.Is(c.Model) {
 		if err := m.readText(&c); err != nil {
