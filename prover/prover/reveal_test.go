@@ -23,6 +23,8 @@ type revealing struct {
 	b   *builder
 	key *proof.Key
 	in  [][]int32
+
+	hiding *Hiding // of its proofs; nil: plain
 }
 
 func newRevealing(t *testing.T, suite hash.Suite) *revealing {
@@ -36,7 +38,7 @@ func newRevealing(t *testing.T, suite hash.Suite) *revealing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &revealing{t, b, key, [][]int32{{3, 7, -5, 7, 1, 0, -3, 0, -9, 0}}}
+	return &revealing{t: t, b: b, key: key, in: [][]int32{{3, 7, -5, 7, 1, 0, -3, 0, -9, 0}}}
 }
 
 // states returns what the verifier says to a proof that states these indexes. Its prover follows the protocol whatever its checks say:
@@ -46,7 +48,8 @@ func (r *revealing) states(top int, at ...int32) error {
 	t.Helper()
 	in := r.b.g.Instance
 	in.Reveals = []model.Reveal{{Output: 0, Top: top}}
-	p, err := r.key.Plan(in)
+	opts := Options{Hiding: r.hiding}
+	p, err := planOf(r.key, in, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,7 @@ func (r *revealing) states(top int, at ...int32) error {
 			wit.Keys[i][j] = key
 		}
 	}
-	run := newRun(context.Background(), r.key, p, nil, of, Options{})
+	run := newRun(context.Background(), r.key, p, nil, of, opts)
 	defer run.close()
 	run.party = reduce.NewUncheckedProver
 	var buf bytes.Buffer
@@ -103,10 +106,15 @@ func (r *revealing) states(top int, at ...int32) error {
 }
 
 // TestDishonestReveals: of all indexes only those of the greatest entries can be stated, equal ones by index.
-func TestDishonestReveals(t *testing.T) { eachSuite(t, dishonestReveals) }
+// So with masked proofs.
+func TestDishonestReveals(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite hash.Suite) { dishonestReveals(t, suite, nil) })
+	t.Run("hiding", func(t *testing.T) { dishonestReveals(t, hash.Blake3, &Hiding{TailLog: 2}) })
+}
 
-func dishonestReveals(t *testing.T, suite hash.Suite) {
+func dishonestReveals(t *testing.T, suite hash.Suite, hiding *Hiding) {
 	r := newRevealing(t, suite)
+	r.hiding = hiding
 	for a := range int32(5) {
 		for b := range int32(5) {
 			if err := r.states(0, a, b); (err == nil) != (a == 1 && b == 0) {
