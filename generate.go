@@ -118,33 +118,33 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	var rows *forward.Rows
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
 	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
-	err = await(ctx, func() error {
-		if rows, err = c.begin(ctx, q, ints, prompt); err != nil {
-			return err
-		}
-		for {
-			row := rows.Output(0)
-			if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
-				row = row[len(w.Tokens)*width:][:width]
-			}
-			token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
-			w.Tokens = append(w.Tokens, token)
-			if o.Each != nil {
-				o.Each(token)
-			}
-			w.Ended = slices.Contains(c.language.Ends, token)
-			n := len(w.Tokens)
-			if w.Ended || n == limit || o.Stop != nil && o.Stop() {
-				return nil
-			}
-			at := len(prompt) + n - 1
-			if err := rows.Set(ctx, []int{at, n}, [][]int32{{int32(token)}, {int32(at)}}); err != nil {
-				return err
-			}
-		}
+	err = await(ctx, func() (err error) {
+		rows, err = c.begin(ctx, q, ints, prompt)
+		return err
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	for {
+		row := rows.Output(0)
+		if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
+			row = row[len(w.Tokens)*width:][:width]
+		}
+		token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
+		w.Tokens = append(w.Tokens, token)
+		if o.Each != nil {
+			o.Each(token)
+		}
+		w.Ended = slices.Contains(c.language.Ends, token)
+		n := len(w.Tokens)
+		if w.Ended || n == limit || o.Stop != nil && o.Stop() {
+			break
+		}
+		at := len(prompt) + n - 1
+		err = await(ctx, func() error { return rows.Set(ctx, []int{at, n}, [][]int32{{int32(token)}, {int32(at)}}) })
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -507,5 +508,35 @@ func TestContinue(t *testing.T) {
 			t.Error("another proof")
 		}
 		p = kept
+	}
+}
+
+// A generation that is interrupted calls nobody any more once it has returned.
+func TestGenerateInterrupted(t *testing.T) {
+	m, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 32, MaxTokens: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33, 2, 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	circuit, err := Quantise(t.Context(), m, []Input{sample}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls, inside := 0, false
+	_, _, err = circuit.Generate(ctx, []int{1, 5, 9}, &GenerateOptions{Each: func(int) {
+		inside = true
+		if calls++; calls == 2 {
+			cancel()
+			time.Sleep(50 * time.Millisecond) // a generation that went on elsewhere would be waited for no longer
+		}
+		inside = false
+	}})
+	if !errors.Is(err, context.Canceled) || inside || calls != 2 {
+		t.Errorf("after %d calls, still in one: %t: %v", calls, inside, err)
 	}
 }
