@@ -49,66 +49,70 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 }
 
 // setRaw decodes little-endian bytes, whose number fits the shape.
-func setRaw(t *graph.Tensor, raw []byte) error {
+func setRaw(t *graph.Tensor, raw []byte) (err error) {
 	n := graph.Size(t.Shape)
-	le := binary.LittleEndian
-	if t.DType == graph.Float {
+	switch {
+	case t.DType == graph.Float:
 		t.F32 = mapped.Float32s(raw, n)
-		return nil
+	case t.DType.IsFloat():
+		t.F32, err = elements(n, func(i int) (float32, error) { return floatOf(t.DType, i, bitsOf(raw, i, t.DType.Bits())) })
+	default:
+		t.I64, err = elements(n, func(i int) (int64, error) { return integerOf(t.DType, i, bitsOf(raw, i, t.DType.Bits())) })
 	}
-	if t.DType.IsFloat() {
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			switch t.DType {
-			case graph.Double:
-				v, err := narrowed(i, math.Float64frombits(le.Uint64(raw[8*i:])))
-				if err != nil {
-					return err
-				}
-				t.F32[i] = v
-			case graph.Float16:
-				t.F32[i] = narrow.Float16(le.Uint16(raw[2*i:]))
-			case graph.BFloat16:
-				t.F32[i] = narrow.BFloat16(le.Uint16(raw[2*i:]))
-			default:
-				t.F32[i] = fromSmall(t.DType, pattern(raw, i, t.DType.Bits()))
-			}
+	return err
+}
+
+// elements makes a list of n elements.
+func elements[T any](n int, element func(i int) (T, error)) ([]T, error) {
+	list := make([]T, n)
+	for i := range list {
+		v, err := element(i)
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		list[i] = v
 	}
-	t.I64 = make([]int64, n)
-	for i := range t.I64 {
-		switch t.DType {
-		case graph.Int8:
-			t.I64[i] = int64(int8(raw[i]))
-		case graph.Uint8:
-			t.I64[i] = int64(raw[i])
-		case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2:
-			t.I64[i] = signed(t.DType, pattern(raw, i, t.DType.Bits()))
-		case graph.Bool:
-			if raw[i] > 1 {
-				return fmt.Errorf("element %d of type bool is %d", i, raw[i])
-			}
-			t.I64[i] = int64(raw[i])
-		case graph.Int16:
-			t.I64[i] = int64(int16(le.Uint16(raw[2*i:])))
-		case graph.Uint16:
-			t.I64[i] = int64(le.Uint16(raw[2*i:]))
-		case graph.Int32:
-			t.I64[i] = int64(int32(le.Uint32(raw[4*i:])))
-		case graph.Uint32:
-			t.I64[i] = int64(le.Uint32(raw[4*i:]))
-		case graph.Int64:
-			t.I64[i] = int64(le.Uint64(raw[8*i:]))
-		case graph.Uint64:
-			v := le.Uint64(raw[8*i:])
-			if v > math.MaxInt64 {
-				return fmt.Errorf("element %d, %d, is beyond 63 bits", i, v)
-			}
-			t.I64[i] = int64(v)
-		}
+	return list, nil
+}
+
+// bitsOf returns element i of little-endian elements of so many bits.
+func bitsOf(raw []byte, i, bits int) uint64 {
+	switch bits {
+	case 64:
+		return binary.LittleEndian.Uint64(raw[8*i:])
+	case 32:
+		return uint64(binary.LittleEndian.Uint32(raw[4*i:]))
+	case 16:
+		return uint64(binary.LittleEndian.Uint16(raw[2*i:]))
 	}
-	return nil
+	return uint64(pattern(raw, i, bits))
+}
+
+// floatOf returns the number that the bits of element i stand for.
+func floatOf(dt graph.DType, i int, bits uint64) (float32, error) {
+	switch dt {
+	case graph.Double:
+		return narrowed(i, math.Float64frombits(bits))
+	case graph.Float16:
+		return narrow.Float16(uint16(bits)), nil
+	case graph.BFloat16:
+		return narrow.BFloat16(uint16(bits)), nil
+	}
+	return fromSmall(dt, byte(bits)), nil
+}
+
+// integerOf returns the integer that the bits of element i stand for.
+func integerOf(dt graph.DType, i int, bits uint64) (int64, error) {
+	lo, hi := dt.Bounds()
+	switch {
+	case bits <= uint64(hi):
+		return int64(bits), nil
+	case lo < 0: // two's complement
+		return int64(bits) - int64(1)<<dt.Bits(), nil
+	case dt == graph.Bool:
+		return 0, fmt.Errorf("element %d of type bool is %d", i, bits)
+	}
+	return 0, fmt.Errorf("element %d, %d, is beyond 63 bits", i, bits)
 }
 
 // narrowed returns element i, a double, as a float32. A finite number that would become
@@ -121,89 +125,70 @@ func narrowed(i int, x float64) (float32, error) {
 	return v, nil
 }
 
-// setFields decodes the typed fields, which hold one entry an element.
-func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
-	n := graph.Size(t.Shape)
-	check := func(have int) error {
-		if have != n {
-			return fmt.Errorf("%d elements of data, but shape %v has %d", have, t.Shape, n)
-		}
-		return nil
-	}
-	switch t.DType {
-	case graph.Float:
-		t.F32 = p.FloatData
-		if t.F32 == nil {
-			t.F32 = []float32{}
-		}
-		return check(len(p.FloatData))
-	case graph.Double:
-		if err := check(len(p.DoubleData)); err != nil {
-			return err
-		}
-		t.F32 = make([]float32, n)
-		for i, x := range p.DoubleData {
-			v, err := narrowed(i, x)
-			if err != nil {
-				return err
-			}
-			t.F32[i] = v
-		}
-	case graph.Float16, graph.BFloat16:
-		if err := check(len(p.Int32Data)); err != nil {
-			return err
-		}
-		t.F32 = make([]float32, n)
-		for i, v := range p.Int32Data {
-			if v < 0 || v > math.MaxUint16 {
-				return fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
-			}
-			if t.DType == graph.Float16 {
-				t.F32[i] = narrow.Float16(uint16(v))
-			} else {
-				t.F32[i] = narrow.BFloat16(uint16(v))
-			}
-		}
-	case graph.Int64:
-		t.I64 = p.Int64Data
-		if t.I64 == nil {
-			t.I64 = []int64{}
-		}
-		return check(len(p.Int64Data))
-	case graph.Uint32, graph.Uint64:
-		if err := check(len(p.Uint64Data)); err != nil {
-			return err
-		}
-		t.I64 = make([]int64, n)
-		for i, v := range p.Uint64Data {
-			if v > math.MaxInt64 || t.DType == graph.Uint32 && v > math.MaxUint32 {
-				return fmt.Errorf("element %d, %d, is out of range for %v", i, v, t.DType)
-			}
-			t.I64[i] = int64(v)
-		}
-	case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2, graph.Float8E4M3FN, graph.Float8E4M3FNUZ, graph.Float8E5M2,
-		graph.Float8E5M2FNUZ, graph.Float8E8M0, graph.Float4E2M1:
-		// A byte an entry, and several elements a byte where they are smaller.
-		if want := t.DType.Bytes(n); len(p.Int32Data) != want {
-			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, t.DType, want)
+// setFields decodes the typed fields, which hold one entry an element, or a byte an entry
+// of the smallest types.
+func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
+	n, dt := graph.Size(t.Shape), t.DType
+	if dt.Small() || dt.Bits() < 8 {
+		if want := dt.Bytes(n); len(p.Int32Data) != want {
+			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
 		}
 		raw := make([]byte, len(p.Int32Data))
 		for i, v := range p.Int32Data {
 			raw[i] = byte(v)
 		}
 		return setRaw(t, raw)
-	default: // Bool and the integers of up to 32 bits
-		if err := check(len(p.Int32Data)); err != nil {
-			return err
-		}
-		lo, hi := t.DType.Bounds()
-		t.I64 = make([]int64, n)
-		for i, v := range p.Int32Data {
-			if int64(v) < lo || int64(v) > hi {
-				return fmt.Errorf("element %d, %d, is out of range for %v", i, v, t.DType)
-			}
-			t.I64[i] = int64(v)
-		}
 	}
-	return nil
+	if have := fieldEntries(dt, p); have != n {
+		return fmt.Errorf("%d elements of data, but shape %v has %d", have, t.Shape, n)
+	}
+	switch dt {
+	case graph.Float:
+		if t.F32 = p.FloatData; t.F32 == nil {
+			t.F32 = []float32{}
+		}
+	case graph.Double:
+		t.F32, err = elements(n, func(i int) (float32, error) { return narrowed(i, p.DoubleData[i]) })
+	case graph.Float16, graph.BFloat16:
+		t.F32, err = elements(n, func(i int) (float32, error) {
+			v := p.Int32Data[i]
+			if v < 0 || v > math.MaxUint16 {
+				return 0, fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
+			}
+			return floatOf(dt, i, uint64(v))
+		})
+	case graph.Int64:
+		if t.I64 = p.Int64Data; t.I64 == nil {
+			t.I64 = []int64{}
+		}
+	case graph.Uint32, graph.Uint64:
+		t.I64, err = elements(n, func(i int) (int64, error) { return within(dt, i, p.Uint64Data[i]) })
+	default: // Bool and the integers of up to 32 bits
+		t.I64, err = elements(n, func(i int) (int64, error) { return within(dt, i, p.Int32Data[i]) })
+	}
+	return err
+}
+
+// fieldEntries returns the number of entries of the field that has the elements of a type.
+func fieldEntries(dt graph.DType, p *onnxpb.TensorProto) int {
+	switch dt {
+	case graph.Float:
+		return len(p.FloatData)
+	case graph.Double:
+		return len(p.DoubleData)
+	case graph.Int64:
+		return len(p.Int64Data)
+	case graph.Uint32, graph.Uint64:
+		return len(p.Uint64Data)
+	}
+	return len(p.Int32Data)
+}
+
+// within returns element i if the type holds it.
+func within[T int32 | uint64](dt graph.DType, i int, v T) (int64, error) {
+	lo, hi := dt.Bounds()
+	if int64(v) < lo || v > 0 && uint64(v) > uint64(hi) {
+		return 0, fmt.Errorf("element %d, %d, is out of range for %v", i, v, dt)
+	}
+	return int64(v), nil
 }

@@ -23,125 +23,178 @@ const declaredEmpty = -1
 // input. A leading dimension that nothing else determines is 1. The error names every
 // dimension that is left, and mentions --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
-	if opts.given != nil {
-		given, err := opts.given.assign(declaredInputs(inputs))
-		if err != nil {
-			return nil, &InputsError{err}
-		}
-		opts = opts.describe(given)
+	opts, err := opts.withData(declaredInputs(inputs))
+	if err != nil {
+		return nil, err
 	}
-	if opts.Samples != nil {
-		given, err := opts.Samples.assign(declaredInputs(inputs))
-		if err != nil {
+	sizes, err := namedSizes(opts.Dims)
+	if err != nil {
+		return nil, err
+	}
+	values, declared, err := declarations(inputs, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := sizes.bind(declared, opts); err != nil {
+		return nil, err
+	}
+	for i := range values {
+		if err := sizes.shape(&values[i], declared[i]); err != nil {
 			return nil, err
 		}
-		opts = opts.sampledBy(Options{}.describe(given))
-	}
-	for i, w := range declaredInputs(inputs) { // before a size is taken from the count of the numbers
-		if err := (Input{Shape: inputShape(opts, i)}).fits(w); err != nil {
-			return nil, &InputsError{err}
-		}
-	}
-	values := make([]graph.Input, len(inputs))
-	declared := make([][]dim, len(inputs))
-	bound := map[string]int{}
-	names := slices.Sorted(maps.Keys(opts.Dims)) // so that errors are the same every time
-	for _, name := range names {
-		if bound[name] = opts.Dims[name]; bound[name] < 1 {
-			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, bound[name])
-		}
-	}
-	asked := map[string]bool{}
-	for i, in := range inputs {
-		t := in.GetType().GetTensorType()
-		if t == nil {
-			return nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
-		}
-		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
-		if !values[i].DType.Known() {
-			return nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
-		}
-		dims, err := declaredDims(in, inputShape(opts, i))
-		if err != nil {
-			return nil, fmt.Errorf("input %s: %w", graph.Quote(in.GetName()), err)
-		}
-		declared[i] = dims
-		for _, d := range dims {
-			asked[d.symbol] = true
-		}
-	}
-	for _, name := range names {
-		if !asked[name] {
-			return nil, fmt.Errorf("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
-		}
-	}
-	// Whole shapes first, then counts, then the default: each may fix symbols
-	// that other inputs share.
-	for i := range declared {
-		bindShape(declared[i], inputShape(opts, i), bound)
-	}
-	for i, dims := range declared {
-		// The number of pictures is the size of the batch, whatever the pictures' own
-		// sizes are.
-		if i < len(opts.pictures) && opts.pictures[i] > 0 && len(dims) == 4 && dims[0].size == 0 && bound[dims[0].symbol] == 0 {
-			bound[dims[0].symbol] = opts.pictures[i]
-		}
-	}
-	for i := range declared {
-		if i < len(opts.InputLens) {
-			bindCount(declared[i], opts.InputLens[i], bound)
-		}
-	}
-	open := map[string]bool{}
-	for _, dims := range declared {
-		for axis, d := range dims {
-			if d.size != 0 || bound[d.symbol] != 0 {
-				continue
-			}
-			if axis == 0 {
-				bound[d.symbol] = 1
-			} else {
-				open[d.symbol] = true
-			}
-		}
-	}
-	for s := range open { // a leading use elsewhere may have fixed it since
-		if bound[s] != 0 {
-			delete(open, s)
-		}
-	}
-	if len(open) > 0 {
-		return nil, fmt.Errorf("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
-	}
-	for i, dims := range declared {
-		shape := make([]int64, len(dims))
-		symbols := make([]string, len(dims))
-		for axis, d := range dims {
-			shape[axis] = int64(max(d.size, 0))
-			if d.size == 0 {
-				shape[axis], symbols[axis] = int64(bound[d.symbol]), d.symbol
-				values[i].Symbols = symbols
-			}
-		}
-		s, err := graph.CheckShape(shape)
-		if err == nil && graph.Size(s) > graph.MaxActivations {
-			err = fmt.Errorf("shape %v is too large", s)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("input %s: %w", graph.Quote(values[i].Name), err)
-		}
-		values[i].Shape = s
-		if err := (Input{Shape: inputShape(opts, i)}).fits(graph.Input{Name: values[i].Name, Shape: s}); err != nil {
+		if err := opts.describes(i, values[i]); err != nil {
 			return nil, &InputsError{err}
 		}
 		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
 			values[i].Numbers = opts.InputNumbers[i]
 		}
-		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != graph.Size(s) {
-			return nil, &InputsError{fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])}
-		}
 	}
 	return values, nil
+}
+
+// withData adds to the options what the given inputs and the samples say of the declared
+// inputs.
+func (o Options) withData(declared []graph.Input) (Options, error) {
+	if o.given != nil {
+		given, err := o.given.assign(declared)
+		if err != nil {
+			return o, &InputsError{err}
+		}
+		o = o.describe(given)
+	}
+	if o.Samples != nil {
+		given, err := o.Samples.assign(declared)
+		if err != nil {
+			return o, err
+		}
+		o = o.sampledBy(Options{}.describe(given))
+	}
+	for i, w := range declared { // before a size is taken from the count of the numbers
+		if err := (Input{Shape: inputShape(o, i)}).fits(w); err != nil {
+			return o, &InputsError{err}
+		}
+	}
+	return o, nil
+}
+
+// declarations returns the inputs' names and types, and the dimensions that the file
+// declares for them.
+func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, [][]dim, error) {
+	values := make([]graph.Input, len(inputs))
+	declared := make([][]dim, len(inputs))
+	asked := map[string]bool{}
+	for i, in := range inputs {
+		t := in.GetType().GetTensorType()
+		if t == nil {
+			return nil, nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
+		}
+		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
+		if !values[i].DType.Known() {
+			return nil, nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
+		}
+		var err error
+		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
+			return nil, nil, fmt.Errorf("input %s: %w", graph.Quote(in.GetName()), err)
+		}
+		for _, d := range declared[i] {
+			asked[d.symbol] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(opts.Dims)) {
+		if !asked[name] {
+			return nil, nil, fmt.Errorf("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
+		}
+	}
+	return values, declared, nil
+}
+
+// sizes are the sizes of the open dimensions, by their symbols.
+type sizes map[string]int
+
+// namedSizes are the sizes that the user gives.
+func namedSizes(dims map[string]int) (sizes, error) {
+	s := sizes{}
+	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
+		if s[name] = dims[name]; s[name] < 1 {
+			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, s[name])
+		}
+	}
+	return s, nil
+}
+
+// of returns the size of a dimension, 0 while it is open.
+func (s sizes) of(d dim) int {
+	if d.size != 0 {
+		return d.size
+	}
+	return s[d.symbol]
+}
+
+// bind gives every open dimension a size: from whole shapes first, then from counts, then
+// 1 to leading ones. Each may fix symbols that other inputs share.
+func (s sizes) bind(declared [][]dim, opts Options) error {
+	for i := range declared {
+		s.bindShape(declared[i], inputShape(opts, i))
+	}
+	for i, dims := range declared {
+		// The number of pictures is the size of the batch, whatever the pictures' own
+		// sizes are.
+		if i < len(opts.pictures) && opts.pictures[i] > 0 && len(dims) == 4 && s.of(dims[0]) == 0 {
+			s[dims[0].symbol] = opts.pictures[i]
+		}
+	}
+	for i := range declared {
+		if i < len(opts.InputLens) {
+			s.bindCount(declared[i], opts.InputLens[i])
+		}
+	}
+	for _, dims := range declared {
+		if len(dims) > 0 && s.of(dims[0]) == 0 {
+			s[dims[0].symbol] = 1
+		}
+	}
+	open := map[string]bool{}
+	for _, d := range slices.Concat(declared...) {
+		if s.of(d) == 0 {
+			open[d.symbol] = true
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
+	}
+	return nil
+}
+
+// shape sets the shape of an input, and the symbols of its open dimensions.
+func (s sizes) shape(in *graph.Input, dims []dim) (err error) {
+	shape := make([]int64, len(dims))
+	symbols := make([]string, len(dims))
+	for axis, d := range dims {
+		shape[axis] = int64(max(s.of(d), 0))
+		if d.size == 0 {
+			symbols[axis] = d.symbol
+			in.Symbols = symbols
+		}
+	}
+	in.Shape, err = graph.CheckShape(shape)
+	if err == nil && graph.Size(in.Shape) > graph.MaxActivations {
+		err = fmt.Errorf("shape %v is too large", in.Shape)
+	}
+	if err != nil {
+		return fmt.Errorf("input %s: %w", graph.Quote(in.Name), err)
+	}
+	return nil
+}
+
+// describes fails if the given input i has another shape or count than in.
+func (o Options) describes(i int, in graph.Input) error {
+	if err := (Input{Shape: inputShape(o, i)}).fits(graph.Input{Name: in.Name, Shape: in.Shape}); err != nil {
+		return err
+	}
+	if n := graph.Size(in.Shape); i < len(o.InputLens) && o.InputLens[i] > 0 && o.InputLens[i] != n {
+		return fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(in.Name), in.Shape, n, o.InputLens[i])
+	}
+	return nil
 }
 
 // sampledBy adds what calibration samples say about the inputs: whether they have numbers
@@ -220,7 +273,7 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 
 // bindShape determines open dimensions from a shape of the same rank, or of one rank less
 // (without the batch), if all other dimensions agree.
-func bindShape(dims []dim, shape []int, bound map[string]int) {
+func (s sizes) bindShape(dims []dim, shape []int) {
 	if len(shape) > 0 && len(shape) == len(dims)-1 {
 		shape = append([]int{1}, shape...)
 	}
@@ -228,20 +281,16 @@ func bindShape(dims []dim, shape []int, bound map[string]int) {
 		return
 	}
 	for axis, d := range dims {
-		have := d.size
-		if have == 0 {
-			have = bound[d.symbol]
-		}
 		if d.size == declaredEmpty && shape[axis] == 0 {
 			continue
 		}
-		if shape[axis] < 1 || have != 0 && have != shape[axis] {
+		if have := s.of(d); shape[axis] < 1 || have != 0 && have != shape[axis] {
 			return
 		}
 	}
 	for axis, d := range dims {
 		if d.size == 0 {
-			bound[d.symbol] = shape[axis]
+			s[d.symbol] = shape[axis]
 		}
 	}
 }
@@ -249,14 +298,11 @@ func bindShape(dims []dim, shape []int, bound map[string]int) {
 // bindCount determines open dimensions from the number of elements. A single open
 // dimension follows by division. If several are open and the leading one is among them,
 // the leading one is taken to be 1 first.
-func bindCount(dims []dim, count int, bound map[string]int) {
+func (s sizes) bindCount(dims []dim, count int) {
 	known := 1
 	var open []int
 	for axis, d := range dims {
-		have := d.size
-		if have == 0 {
-			have = bound[d.symbol]
-		}
+		have := s.of(d)
 		if have == 0 {
 			open = append(open, axis)
 			continue
@@ -270,11 +316,11 @@ func bindCount(dims []dim, count int, bound map[string]int) {
 		known *= have
 	}
 	if len(open) == 2 && open[0] == 0 && dims[0].symbol != dims[open[1]].symbol {
-		bound[dims[0].symbol] = 1
+		s[dims[0].symbol] = 1
 		open = open[1:]
 	}
 	if len(open) == 1 && count > 0 && count%known == 0 {
-		bound[dims[open[0]].symbol] = count / known
+		s[dims[open[0]].symbol] = count / known
 	}
 }
 

@@ -14,6 +14,14 @@ type resize struct {
 	excludeOutside, antialias  bool
 }
 
+// resizedAxis is an axis that Resize changes.
+type resizedAxis struct {
+	axis, in, out int
+	scale         float64
+	size          float64 // of the output, before it was rounded to out
+	from, to      float64 // the part of the input that is read, for tf_crop_and_resize
+}
+
 // lowerResize interpolates axis by axis. Each axis is a Gather, or a product with the
 // matrix of its coefficients. Formulas are those of
 // https://onnx.ai/onnx/operators/onnx__Resize.html.
@@ -26,7 +34,6 @@ func lowerResize(o *op) {
 		nearest: o.strAttr("nearest_mode", "round_prefer_floor"), cubic: o.floatAttr("cubic_coeff_a", -0.75),
 		excludeOutside: o.flagAttr("exclude_outside", false), antialias: o.flagAttr("antialias", false),
 	}
-	policy := o.strAttr("keep_aspect_ratio_policy", "stretch")
 	beyond := o.floatAttr("extrapolation_value", 0)
 	scaleInput, sizeInput, roiInput := 2, 3, 1
 	if o.opset < 11 { // Upsample, or Resize 10
@@ -36,14 +43,38 @@ func lowerResize(o *op) {
 	if r.mode == "bilinear" || r.mode == "trilinear" {
 		r.mode = "linear"
 	}
-	var axes []int
-	if list := o.intsAttr("axes"); list != nil {
-		for _, a := range list {
-			axes = append(axes, o.axis(a, len(in)))
+	axes := o.resizedAxes(in, scaleInput, sizeInput)
+	crop := roiInput > 0 && o.has(roiInput) && r.coordinates == "tf_crop_and_resize"
+	if crop {
+		roi := o.floatsInput(roiInput, "the region")
+		if len(roi) != 2*len(axes) {
+			o.failf("a region of %d numbers for %d axes", len(roi), len(axes))
 		}
-	} else {
-		for i := range in {
-			axes = append(axes, i)
+		for k := range axes {
+			axes[k].from, axes[k].to = roi[k], roi[len(axes)+k]
+		}
+	}
+	outside := make([][]bool, len(in))
+	for _, a := range axes {
+		if a.out == a.in && a.scale == 1 && !crop {
+			continue
+		}
+		var rows [][]float64
+		rows, outside[a.axis] = o.coefficients(r, a)
+		x = o.alongAxis(x, a.axis, rows)
+	}
+	o.result(0, o.replaceOutside(x, outside, beyond))
+}
+
+// resizedAxes returns the axes with their new sizes, which the scales or the sizes give;
+// sizeInput is negative where the operator has no sizes.
+func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
+	policy := o.strAttr("keep_aspect_ratio_policy", "stretch")
+	list := upTo(0, len(in))
+	if named := o.intsAttr("axes"); named != nil {
+		list = nil
+		for _, a := range named {
+			list = append(list, o.axis(a, len(in)))
 		}
 	}
 	var scales []float64
@@ -58,131 +89,140 @@ func lowerResize(o *op) {
 	if slices.Contains(in, 0) {
 		o.failf("shape %v has no elements", in)
 	}
-	out := slices.Clone(in)
-	size := make([]float64, len(axes)) // that scales were taken from
+	axes := make([]resizedAxis, len(list))
+	for k, a := range list {
+		axes[k] = resizedAxis{axis: a, in: in[a], from: 0, to: 1}
+	}
 	switch {
 	case scales != nil:
-		if len(scales) != len(axes) {
-			o.failf("%d scales for %d axes", len(scales), len(axes))
-		}
-		for k, a := range axes {
-			if !(scales[k] > 0) || scales[k]*float64(in[a]) > graph.MaxActivations {
-				o.failf("scales %v", scales)
-			}
-			size[k] = scales[k] * float64(in[a])
-			out[a] = int(math.Floor(size[k]))
-		}
+		o.resizeBy(axes, scales)
 	case sizeInput > 0 && o.has(sizeInput):
-		sizes := o.intsInput(sizeInput, "the sizes")
-		if len(sizes) != len(axes) {
-			o.failf("%d sizes for %d axes", len(sizes), len(axes))
-		}
-		scales = make([]float64, len(axes))
-		for k, a := range axes {
-			if sizes[k] < 1 || sizes[k] > graph.MaxActivations {
-				o.failf("sizes %v", sizes)
-			}
-			scales[k] = float64(sizes[k]) / float64(in[a])
-			out[a], size[k] = int(sizes[k]), float64(sizes[k])
-		}
-		if policy != "stretch" {
-			s := slices.Min(scales)
-			if policy == "not_smaller" {
-				s = slices.Max(scales)
-			}
-			for k, a := range axes {
-				scales[k] = s
-				size[k] = s * float64(in[a])
-				out[a] = int(math.Round(size[k]))
-			}
-		}
+		o.resizeTo(axes, o.intsInput(sizeInput, "the sizes"), policy)
 	default:
 		o.failf("has neither scales nor sizes")
 	}
-	var roi []float64
-	if roiInput > 0 && o.has(roiInput) && r.coordinates == "tf_crop_and_resize" {
-		if roi = o.floatsInput(roiInput, "the region"); len(roi) != 2*len(axes) {
-			o.failf("a region of %d numbers for %d axes", len(roi), len(axes))
-		}
-	}
-	outside := make([][]bool, len(in))
-	for k, a := range axes {
-		from, to := 0.0, 1.0
-		if roi != nil {
-			from, to = roi[k], roi[len(axes)+k]
-		}
-		if out[a] == in[a] && scales[k] == 1 && roi == nil {
-			continue
-		}
-		rows, off := o.coefficients(r, in[a], out[a], scales[k], size[k], from, to)
-		outside[a] = off
-		x = o.alongAxis(x, a, rows)
-	}
-	o.result(0, o.replaceOutside(x, outside, beyond))
+	return axes
 }
 
-// coefficients returns for each output along an axis of n its weights of the inputs,
-// and whether it is beyond them.
-func (o *op) coefficients(r resize, n, outs int, scale, size, from, to float64) (rows [][]float64, outside []bool) {
-	o.room(outs, n+4)
-	rows, outside = make([][]float64, outs), make([]bool, outs)
+// resizeBy sets the axes' new sizes from scales.
+func (o *op) resizeBy(axes []resizedAxis, scales []float64) {
+	if len(scales) != len(axes) {
+		o.failf("%d scales for %d axes", len(scales), len(axes))
+	}
+	for k := range axes {
+		a := &axes[k]
+		a.scale, a.size = scales[k], scales[k]*float64(a.in)
+		if !(a.scale > 0) || a.size > graph.MaxActivations {
+			o.failf("scales %v", scales)
+		}
+		a.out = int(math.Floor(a.size))
+	}
+}
+
+// resizeTo sets the axes' new sizes. Unless the policy is to stretch, all axes get the
+// least or greatest of their scales, so that proportions stay.
+func (o *op) resizeTo(axes []resizedAxis, sizes []int64, policy string) {
+	if len(sizes) != len(axes) {
+		o.failf("%d sizes for %d axes", len(sizes), len(axes))
+	}
+	scales := make([]float64, len(axes))
+	for k := range axes {
+		a := &axes[k]
+		if sizes[k] < 1 || sizes[k] > graph.MaxActivations {
+			o.failf("sizes %v", sizes)
+		}
+		scales[k] = float64(sizes[k]) / float64(a.in)
+		a.out, a.size, a.scale = int(sizes[k]), float64(sizes[k]), scales[k]
+	}
+	if policy == "stretch" {
+		return
+	}
+	s := slices.Min(scales)
+	if policy == "not_smaller" {
+		s = slices.Max(scales)
+	}
+	for k := range axes {
+		a := &axes[k]
+		a.scale, a.size = s, s*float64(a.in)
+		a.out = int(math.Round(a.size))
+	}
+}
+
+// coordinates are the places of output y along an axis in units of the input's entries, by
+// the attribute coordinate_transformation_mode.
+var coordinates = map[string]func(a resizedAxis, y float64) float64{
+	"half_pixel": func(a resizedAxis, y float64) float64 { return (y+0.5)/a.scale - 0.5 },
+	"half_pixel_symmetric": func(a resizedAxis, y float64) float64 {
+		return float64(float64(a.in)/2*(1-float64(a.out)/a.size)) + (y+0.5)/a.scale - 0.5
+	},
+	"pytorch_half_pixel": func(a resizedAxis, y float64) float64 {
+		if a.size == 1 {
+			return -0.5
+		}
+		return (y+0.5)/a.scale - 0.5
+	},
+	"align_corners": func(a resizedAxis, y float64) float64 {
+		if a.size == 1 {
+			return 0
+		}
+		return y * float64(a.in-1) / (a.size - 1)
+	},
+	"asymmetric": func(a resizedAxis, y float64) float64 { return y / a.scale },
+	"tf_crop_and_resize": func(a resizedAxis, y float64) float64 {
+		last := float64(a.in - 1)
+		at := (a.to - a.from) * last / 2
+		if a.size != 1 {
+			at = y * (a.to - a.from) * last / (a.size - 1)
+		}
+		return at + float64(a.from*last)
+	},
+}
+
+// coefficients returns for each output along an axis its weights of the inputs, and
+// whether it is beyond them, which matters to tf_crop_and_resize alone.
+func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []bool) {
+	place := coordinates[r.coordinates]
+	if place == nil {
+		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(r.coordinates))
+	}
+	o.room(a.out, a.in+4)
+	rows, outside = make([][]float64, a.out), make([]bool, a.out)
 	for j := range rows {
-		rows[j] = make([]float64, n)
-		y, at := float64(j), 0.0
-		switch r.coordinates {
-		case "half_pixel":
-			at = (y+0.5)/scale - 0.5
-		case "half_pixel_symmetric":
-			at = float64(float64(n)/2*(1-float64(outs)/size)) + (y+0.5)/scale - 0.5
-		case "pytorch_half_pixel":
-			at = (y+0.5)/scale - 0.5
-			if size == 1 {
-				at = -0.5
-			}
-		case "align_corners":
-			if size != 1 {
-				at = y * float64(n-1) / (size - 1)
-			}
-		case "asymmetric":
-			at = y / scale
-		case "tf_crop_and_resize":
-			if size == 1 {
-				at = (to - from) * float64(n-1) / 2
-			} else {
-				at = y * (to - from) * float64(n-1) / (size - 1)
-			}
-			at += float64(from * float64(n-1))
-			outside[j] = at < 0 || at > float64(n-1)
-		default:
-			o.failf("coordinate_transformation_mode %s is not known", graph.Quote(r.coordinates))
-		}
-		floor := math.Floor(at)
-		ratio := at - floor // in (0, 1]
-		first := int(floor)
-		if ratio == 0 {
-			ratio, first = 1, first-1
-		}
+		rows[j] = make([]float64, a.in)
+		at := place(a, float64(j))
+		outside[j] = r.coordinates == "tf_crop_and_resize" && (at < 0 || at > float64(a.in-1))
 		if r.mode == "nearest" {
-			rows[j][min(max(o.nearest(r.nearest, at), 0), n-1)] = 1
-			continue
-		}
-		weights, start := o.kernelAt(r, ratio, scale)
-		sum := 0.0
-		for i, w := range weights {
-			k := first + start + i
-			if r.excludeOutside && (k < 0 || k >= n) {
-				continue
-			}
-			sum += w
-			rows[j][min(max(k, 0), n-1)] += w
-		}
-		if r.excludeOutside || r.antialias {
-			for i := range rows[j] {
-				rows[j][i] /= sum
-			}
+			rows[j][min(max(o.nearest(r.nearest, at), 0), a.in-1)] = 1
+		} else {
+			o.interpolate(r, rows[j], at, a.scale)
 		}
 	}
 	return rows, outside
+}
+
+// interpolate sets the weights of the inputs for an output at a place between them.
+func (o *op) interpolate(r resize, row []float64, at, scale float64) {
+	floor := math.Floor(at)
+	ratio := at - floor // in (0, 1]
+	first := int(floor)
+	if ratio == 0 {
+		ratio, first = 1, first-1
+	}
+	weights, start := o.kernelAt(r, ratio, scale)
+	sum := 0.0
+	for i, w := range weights {
+		k := first + start + i
+		if r.excludeOutside && (k < 0 || k >= len(row)) {
+			continue
+		}
+		sum += w
+		row[min(max(k, 0), len(row)-1)] += w
+	}
+	if r.excludeOutside || r.antialias {
+		for i := range row {
+			row[i] /= sum
+		}
+	}
 }
 
 func (o *op) nearest(mode string, at float64) int {

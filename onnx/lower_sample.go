@@ -327,6 +327,64 @@ func lowerDeformConv(o *op) {
 	o.result(0, o.Reshape(y, []int{n, sw[0], outs[0], outs[1]}))
 }
 
+// roiAlign reads regions of pictures on a grid of cells.
+type roiAlign struct {
+	rows, columns int     // of cells
+	ratio         int     // places along each side of a cell; 0: by the cell's size
+	scale, half   float64 // from a region's numbers to pixels
+}
+
+// region is where the cells of a region begin, how large they are, and how many places
+// each has, along rows and columns.
+type region struct {
+	first, cell [2]float64
+	count       [2]int
+}
+
+// region works out the cells of region i, whose corners are x, y, x and y.
+func (r roiAlign) region(o *op, i int, corners []float64) region {
+	g := region{count: [2]int{r.ratio, r.ratio}}
+	for a, cells := range []int{r.rows, r.columns} {
+		lo, hi := float64(corners[1-a]*r.scale)-r.half, float64(corners[3-a]*r.scale)-r.half
+		extent := hi - lo
+		if r.half == 0 {
+			extent = max(extent, 1)
+		}
+		g.first[a], g.cell[a] = lo, extent/float64(cells)
+		if r.ratio == 0 {
+			g.count[a] = int(math.Ceil(g.cell[a]))
+		}
+		if g.count[a] < 1 || g.count[a] > 1<<10 {
+			o.failf("region %d has cells of size %g", i, g.cell[a])
+		}
+	}
+	return g
+}
+
+// place returns place k of cell j along an axis that has so many places a cell.
+func (g region) place(axis, cell, k int) float64 {
+	return g.first[axis] + float64(g.cell[axis]*(float64(cell)+(float64(k)+0.5)/float64(g.count[axis])))
+}
+
+// taps returns, for every cell and place, the four pixels around it in a picture of height
+// and width, and their weights; −1 where the place is beyond the picture.
+func (r roiAlign) taps(g region, height, width int) (index []int, weights []float64) {
+	for j := range r.rows * r.columns {
+		for k := range g.count[0] * g.count[1] {
+			y, x := g.place(0, j/r.columns, k/g.count[1]), g.place(1, j%r.columns, k%g.count[1])
+			if y < -1 || y > float64(height) || x < -1 || x > float64(width) {
+				index, weights = append(index, -1, -1, -1, -1), append(weights, 0, 0, 0, 0)
+				continue
+			}
+			y0, y1, wy := between(y, height)
+			x0, x1, wx := between(x, width)
+			index = append(index, y0*width+x0, y0*width+x1, y1*width+x0, y1*width+x1)
+			weights = append(weights, (1-wy)*(1-wx), (1-wy)*wx, wy*(1-wx), wy*wx)
+		}
+	}
+	return index, weights
+}
+
 // lowerRoiAlign reads constant regions of pictures on a grid: each result is the mean, or
 // the greatest weighted entry, of some places of a cell.
 func lowerRoiAlign(o *op) {
@@ -334,74 +392,45 @@ func lowerRoiAlign(o *op) {
 	x := o.in(0)
 	in := o.shape(x)
 	regions, pictures := o.floatsInput(1, "the regions"), o.intsInput(2, "the pictures")
-	rows, columns := int(o.intAttr("output_height", 1)), int(o.intAttr("output_width", 1))
-	ratio, scale := int(o.intAttr("sampling_ratio", 0)), o.floatAttr("spatial_scale", 1)
+	r := roiAlign{rows: int(o.intAttr("output_height", 1)), columns: int(o.intAttr("output_width", 1)),
+		ratio: int(o.intAttr("sampling_ratio", 0)), scale: o.floatAttr("spatial_scale", 1), half: 0.5}
 	mode := o.strAttr("mode", "avg")
-	half := 0.5
 	switch c := o.strAttr("coordinate_transformation_mode", "half_pixel"); {
 	case o.opset < 16 || c == "output_half_pixel":
-		half = 0
+		r.half = 0
 	case c != "half_pixel":
 		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(c))
 	}
-	if len(in) != 4 || len(regions) != 4*len(pictures) || rows < 1 || columns < 1 || ratio < 0 || mode != "avg" && mode != "max" {
+	if len(in) != 4 || len(regions) != 4*len(pictures) || r.rows < 1 || r.columns < 1 || r.ratio < 0 || mode != "avg" && mode != "max" {
 		o.failf("%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
 	}
-	c, size := in[1], in[2]*in[3]
+	c, size, cells := in[1], in[2]*in[3], r.rows*r.columns
 	pixels := o.Reshape(o.Transpose(o.Reshape(x, []int{in[0], c, size}), []int{1, 0, 2}), []int{c, in[0] * size})
 	parts := make([]graph.Value, len(pictures))
 	for i, picture := range pictures {
 		if picture < 0 || picture >= int64(in[0]) {
 			o.failf("picture %d of %d", picture, in[0])
 		}
-		// Where the cells begin, how large they are, and how many places each has.
-		var first, cell [2]float64
-		count := [2]int{ratio, ratio}
-		for a, cells := range []int{rows, columns} {
-			lo, hi := float64(regions[4*i+1-a]*scale)-half, float64(regions[4*i+3-a]*scale)-half
-			extent := hi - lo
-			if half == 0 {
-				extent = max(extent, 1)
+		g := r.region(o, i, regions[4*i:])
+		taps := 4 * g.count[0] * g.count[1]
+		o.room(2, r.rows, r.columns, taps)
+		index, weights := r.taps(g, in[2], in[3])
+		for k, at := range index {
+			if at >= 0 {
+				index[k] = int(picture)*size + at
 			}
-			first[a], cell[a] = lo, extent/float64(cells)
-			if ratio == 0 {
-				count[a] = int(math.Ceil(cell[a]))
-			}
-			if count[a] < 1 || count[a] > 1<<10 {
-				o.failf("region %d has cells of size %g", i, cell[a])
-			}
-		}
-		taps := 4 * count[0] * count[1]
-		o.room(2, rows, columns, taps)
-		index, weights := make([]int, 0, rows*columns*taps), make([]float64, 0, rows*columns*taps)
-		for j := range rows * columns {
-			for k := range count[0] * count[1] {
-				y := first[0] + float64(cell[0]*(float64(j/columns)+(float64(k/count[1])+0.5)/float64(count[0])))
-				x := first[1] + float64(cell[1]*(float64(j%columns)+(float64(k%count[1])+0.5)/float64(count[1])))
-				y0, y1, wy := between(y, in[2])
-				x0, x1, wx := between(x, in[3])
-				if y < -1 || y > float64(in[2]) || x < -1 || x > float64(in[3]) {
-					index, weights = append(index, -1, -1, -1, -1), append(weights, 0, 0, 0, 0)
-					continue
-				}
-				at := int(picture) * size
-				index = append(index, at+y0*in[3]+x0, at+y0*in[3]+x1, at+y1*in[3]+x0, at+y1*in[3]+x1)
-				weights = append(weights, (1-wy)*(1-wx), (1-wy)*wx, wy*(1-wx), wy*wx)
-			}
-		}
-		if mode == "avg" {
-			for k := range weights {
+			if mode == "avg" {
 				weights[k] *= 4 / float64(taps)
 			}
 		}
-		y := o.Reshape(o.Gather(pixels, 1, index), []int{c, rows * columns, taps})
-		y = o.Mul(y, o.numbers([]int{rows * columns, taps}, weights))
+		y := o.Reshape(o.Gather(pixels, 1, index), []int{c, cells, taps})
+		y = o.Mul(y, o.numbers([]int{cells, taps}, weights))
 		if mode == "avg" {
 			y = o.Reduce(graph.Sum, y, []int{2}, false)
 		} else {
 			y = o.ReduceMax(y, []int{2}, false)
 		}
-		parts[i] = o.Reshape(y, []int{1, c, rows, columns})
+		parts[i] = o.Reshape(y, []int{1, c, r.rows, r.columns})
 	}
 	o.result(0, o.Concat(0, parts...))
 }

@@ -42,80 +42,118 @@ func lowerCausalConv(o *op) {
 	}
 }
 
+// linearAttention has the sizes of a node, and what its rule reads for each token.
+type linearAttention struct {
+	*op
+	batch, tokens int
+	heads, keys   int // of the queries; of keys and values, each for heads/keys queries
+	dk, dv        int // entries of a head's query or key, and of its value
+	gated, delta  bool
+}
+
+// updateRules are the recurrences: whether a token's decay multiplies the state, and
+// whether what the state already has for the key is subtracted from the value.
+var updateRules = map[string]struct{ gated, delta bool }{
+	"linear": {}, "gated": {gated: true}, "delta": {delta: true}, "gated_delta": {gated: true, delta: true},
+}
+
+func (o *op) linearAttention() linearAttention {
+	q, k, v := o.shape(o.in(0)), o.shape(o.in(1)), o.shape(o.in(2))
+	heads, keys := int(o.intAttr("q_num_heads", 0)), int(o.intAttr("kv_num_heads", 0))
+	if len(q) != 3 || len(k) != 3 || len(v) != 3 || heads < 1 || keys < 1 || heads%keys != 0 || q[2]%heads != 0 || v[2]%keys != 0 ||
+		k[2]*heads != q[2]*keys || k[0] != q[0] || v[0] != q[0] || k[1] != q[1] || v[1] != q[1] || q[1] < 1 {
+		o.failf("queries, keys and values of shapes %v, %v and %v for %d and %d heads", q, k, v, heads, keys)
+	}
+	if q[1] > maxTrips {
+		o.failf("%d tokens; at most %d are supported", q[1], maxTrips)
+	}
+	name := o.strAttr("update_rule", "gated_delta")
+	rule, known := updateRules[name]
+	if !known {
+		o.failf("update_rule = %s is not known", graph.Quote(name))
+	}
+	if rule.gated { // also where one token without a state has no use for it
+		o.in(4)
+	}
+	return linearAttention{op: o, batch: q[0], tokens: q[1], heads: heads, keys: keys, dk: q[2] / heads, dv: v[2] / keys,
+		gated: rule.gated, delta: rule.delta}
+}
+
+// perHead returns a token's part of input i: for each head some rows or columns.
+func (l linearAttention) perHead(i, token, heads int, shape ...int) graph.Value {
+	x := l.in(i)
+	in := l.shape(x)
+	want := l.batch * heads * graph.Size(shape)
+	if len(in) != 3 || in[1] != l.tokens || l.batch*in[2] != want {
+		l.failf("input %d has shape %v, for %d tokens of %d heads", i, in, l.tokens, heads)
+	}
+	return l.Reshape(l.SliceAxis(x, 1, token, 1, 1), append([]int{l.batch, heads}, shape...))
+}
+
+// lastOf says whether the last axis of input i has n entries.
+func (l linearAttention) lastOf(i, n int) bool {
+	s := l.shape(l.in(i))
+	return len(s) == 3 && s[2] == n
+}
+
+// decay returns what multiplies the state before a token: a number for each head, or for
+// each of its rows.
+func (l linearAttention) decay(token int) graph.Value {
+	rows := l.dk
+	if l.lastOf(4, l.keys) {
+		rows = 1
+	}
+	return l.Apply(graph.Exp, l.perHead(4, token, l.keys, rows, 1))
+}
+
+// beta returns how much of the difference a token writes: for each head, or for all.
+func (l linearAttention) beta(token int) graph.Value {
+	heads := l.keys
+	if l.lastOf(5, 1) {
+		heads = 1
+	}
+	return l.perHead(5, token, heads, 1, 1)
+}
+
+// next returns the state after a token; state is the zero Value while it is zero.
+func (l linearAttention) next(state graph.Value, token int) graph.Value {
+	column, row := l.perHead(1, token, l.keys, l.dk, 1), l.perHead(2, token, l.keys, 1, l.dv)
+	if l.gated && l.Valid(state) {
+		state = l.Mul(l.decay(token), state)
+	}
+	if l.delta {
+		if l.Valid(state) {
+			row = l.Sub(row, l.MatMul(l.perHead(1, token, l.keys, 1, l.dk), state))
+		}
+		row = l.Mul(l.beta(token), row)
+	}
+	added := l.MatMul(column, row)
+	if !l.Valid(state) {
+		return added
+	}
+	return l.Add(state, added)
+}
+
 // lowerLinearAttention unrolls the recurrence of the state S, a matrix for each head.
 // For each token, S is multiplied by the decay, then k⊗(v − Sᵀk)·β, or k⊗v, is added;
 // the result is scale·Sᵀq.
 func lowerLinearAttention(o *op) {
 	o.arity(3, 6)
-	query, key, value := o.in(0), o.in(1), o.in(2)
-	q, k, v := o.shape(query), o.shape(key), o.shape(value)
-	heads, keys := int(o.intAttr("q_num_heads", 0)), int(o.intAttr("kv_num_heads", 0))
 	o.ignore("chunk_size")
-	if len(q) != 3 || len(k) != 3 || len(v) != 3 || heads < 1 || keys < 1 || heads%keys != 0 || q[2]%heads != 0 || v[2]%keys != 0 ||
-		k[2]*heads != q[2]*keys || k[0] != q[0] || v[0] != q[0] || k[1] != q[1] || v[1] != q[1] || q[1] < 1 {
-		o.failf("queries, keys and values of shapes %v, %v and %v for %d and %d heads", q, k, v, heads, keys)
-	}
-	n, tokens, dk, dv := q[0], q[1], q[2]/heads, v[2]/keys
-	if tokens > maxTrips {
-		o.failf("%d tokens; at most %d are supported", tokens, maxTrips)
-	}
+	l := o.linearAttention()
 	scale := o.floatAttr("scale", 0)
 	if scale == 0 {
-		scale = 1 / math.Sqrt(float64(dk))
-	}
-	rule := o.strAttr("update_rule", "gated_delta")
-	gated, delta := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"
-	if !gated && !delta && rule != "linear" {
-		o.failf("update_rule = %s is not known", graph.Quote(rule))
-	}
-	// perHead is a token's part of input i: for each head some rows or columns.
-	perHead := func(i, token, heads int, shape ...int) graph.Value {
-		x := o.in(i)
-		in := o.shape(x)
-		want := n * heads * graph.Size(shape)
-		if len(in) != 3 || in[1] != tokens || n*in[2] != want {
-			o.failf("input %d has shape %v, for %d tokens of %d heads", i, in, tokens, heads)
-		}
-		return o.Reshape(o.SliceAxis(x, 1, token, 1, 1), append([]int{n, heads}, shape...))
+		scale = 1 / math.Sqrt(float64(l.dk))
 	}
 	var state graph.Value
 	if o.has(3) {
-		state = o.Reshape(o.in(3), []int{n, keys, dk, dv})
+		state = o.Reshape(o.in(3), []int{l.batch, l.keys, l.dk, l.dv})
 	}
-	var decay, beta func(token int) graph.Value
-	if gated {
-		rows := dk
-		if s := o.shape(o.in(4)); len(s) == 3 && s[2] == keys {
-			rows = 1
-		}
-		decay = func(token int) graph.Value { return o.Apply(graph.Exp, perHead(4, token, keys, rows, 1)) }
-	}
-	if delta {
-		own := keys
-		if s := o.shape(o.in(5)); len(s) == 3 && s[2] == 1 {
-			own = 1
-		}
-		beta = func(token int) graph.Value { return perHead(5, token, own, 1, 1) }
-	}
-	results := make([]graph.Value, tokens)
-	for t := range tokens {
-		column, row := perHead(1, t, keys, dk, 1), perHead(2, t, keys, 1, dv)
-		if gated && o.Valid(state) {
-			state = o.Mul(decay(t), state)
-		}
-		if delta {
-			if o.Valid(state) {
-				row = o.Sub(row, o.MatMul(perHead(1, t, keys, 1, dk), state))
-			}
-			row = o.Mul(beta(t), row)
-		}
-		added := o.MatMul(column, row)
-		if o.Valid(state) {
-			added = o.Add(state, added)
-		}
-		state = added
-		y := o.MatMul(perHead(0, t, keys, heads/keys, dk), state)
-		results[t] = o.Reshape(y, []int{n, 1, heads * dv})
+	results := make([]graph.Value, l.tokens)
+	for t := range results {
+		state = l.next(state, t)
+		y := o.MatMul(l.perHead(0, t, l.keys, l.heads/l.keys, l.dk), state)
+		results[t] = o.Reshape(y, []int{l.batch, 1, l.heads * l.dv})
 	}
 	o.result(0, o.Mul(o.Concat(1, results...), o.Number(scale)))
 	if o.wanted(1) {

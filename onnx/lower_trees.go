@@ -281,6 +281,38 @@ func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 	return o.Concat(1, parts...)
 }
 
+// alike fails unless attributes of the given lengths are about the same number of things.
+func (o *op) alike(things string, lens ...int) {
+	for _, n := range lens[1:] {
+		if n != lens[0] {
+			o.failf("its attributes describe different numbers of %s", things)
+		}
+	}
+}
+
+// nodeIDs are the nodes of the file, by the numbers of their trees and their own.
+type nodeIDs map[[2]int64]int
+
+func (o *op) nodeIDs(trees, ids []int64) nodeIDs {
+	at := nodeIDs{}
+	for i := range ids {
+		id := [2]int64{trees[i], ids[i]}
+		if _, twice := at[id]; twice {
+			o.failf("tree %d has two nodes %d", trees[i], ids[i])
+		}
+		at[id] = i
+	}
+	return at
+}
+
+func (at nodeIDs) find(o *op, tree, node int64) int {
+	i, ok := at[[2]int64{tree, node}]
+	if !ok {
+		o.failf("tree %d has no node %d", tree, node)
+	}
+	return i
+}
+
 // oldForest reads the nodes of TreeEnsembleRegressor and TreeEnsembleClassifier, whose
 // weights' attributes begin with what.
 func (o *op) oldForest(what string) *forest {
@@ -290,25 +322,10 @@ func (o *op) oldForest(what string) *forest {
 	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
 	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	n := len(ids)
-	if n == 0 || len(trees) != n || len(features) != n || len(yes) != n || len(no) != n || len(modes) != n || len(values) != n {
-		o.failf("its attributes describe different numbers of nodes")
+	if o.alike("nodes", n, len(trees), len(features), len(yes), len(no), len(modes), len(values)); n == 0 {
+		o.failf("it has no nodes")
 	}
-	type place struct{ tree, node int64 }
-	at := map[place]int{}
-	for i := range ids {
-		p := place{trees[i], ids[i]}
-		if _, ok := at[p]; ok {
-			o.failf("tree %d has two nodes %d", p.tree, p.node)
-		}
-		at[p] = i
-	}
-	find := func(tree, node int64) int {
-		i, ok := at[place{tree, node}]
-		if !ok {
-			o.failf("tree %d has no node %d", tree, node)
-		}
-		return i
-	}
+	at := o.nodeIDs(trees, ids)
 	f := &forest{nodes: make([]treeNode, n)}
 	below := make([]bool, n)
 	for i := range f.nodes {
@@ -316,7 +333,7 @@ func (o *op) oldForest(what string) *forest {
 		if modes[i] == leafMode {
 			continue
 		}
-		f.nodes[i].yes, f.nodes[i].no = find(trees[i], yes[i]), find(trees[i], no[i])
+		f.nodes[i].yes, f.nodes[i].no = at.find(o, trees[i], yes[i]), at.find(o, trees[i], no[i])
 		below[f.nodes[i].yes], below[f.nodes[i].no] = true, true
 	}
 	for i, b := range below {
@@ -324,19 +341,22 @@ func (o *op) oldForest(what string) *forest {
 			f.roots = append(f.roots, i)
 		}
 	}
+	o.leafWeights(what, f, at)
+	return f
+}
+
+// leafWeights reads the weights of the leaves.
+func (o *op) leafWeights(what string, f *forest, at nodeIDs) {
 	targets, weights := o.intsAttr(what+"_ids"), o.numbersAttr(what+"_weights")
-	trees, ids = o.intsAttr(what+"_treeids"), o.intsAttr(what+"_nodeids")
-	if len(weights) != len(targets) || len(trees) != len(targets) || len(ids) != len(targets) {
-		o.failf("its attributes describe different numbers of weights")
-	}
+	trees, ids := o.intsAttr(what+"_treeids"), o.intsAttr(what+"_nodeids")
+	o.alike("weights", len(targets), len(weights), len(trees), len(ids))
 	for i, t := range targets {
-		leaf := &f.nodes[find(trees[i], ids[i])]
+		leaf := &f.nodes[at.find(o, trees[i], ids[i])]
 		if leaf.mode != leafMode {
 			o.failf("node %d of tree %d has a weight and is no leaf", ids[i], trees[i])
 		}
 		leaf.weights = append(leaf.weights, leafWeight{int(t), weights[i]})
 	}
-	return f
 }
 
 // aggregate builds the sum, average, least or greatest of the results of several trees.
@@ -409,57 +429,46 @@ func lowerTreeClassifier(o *op) {
 	labels := o.labels("classlabels_int64s")
 	n := len(labels)
 	transform := o.strAttr("post_transform", "NONE")
-	ids, negative := map[int]bool{}, false
-	for i := range f.nodes {
-		for _, w := range f.nodes[i].weights {
-			ids[w.target] = true
-			negative = negative || w.weight < 0
+	scored := map[int]bool{}
+	for _, node := range f.nodes {
+		for _, w := range node.weights {
+			scored[w.target] = true
 		}
 	}
-	if n != 2 || len(ids) != 1 {
-		base := o.baseValues(n)
-		if n == 1 || n == 2 && o.wanted(0) {
-			o.failf("what class a row is of that has scores for %d classes is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model", n, graph.Quote(o.proto.Output[0]))
-		}
-		scores := o.forestSum(x, f, n, base, false)
-		if o.wanted(0) {
-			o.result(0, o.best(scores, labels))
-		}
-		o.scores(scores, transform)
+	if n == 2 && len(scored) == 1 {
+		o.binaryClassifier(x, f, labels, scored[0], transform)
 		return
 	}
-	// Two classes with one score: it is the score of the second class, even if the file
-	// gives it for the first. The score of the first class follows from it.
-	first := ids[0]
+	base := o.baseValues(n)
+	if n == 1 || n == 2 && o.wanted(0) {
+		o.failf("what class a row is of that has scores for %d classes is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model", n, graph.Quote(o.proto.Output[0]))
+	}
+	scores := o.forestSum(x, f, n, base, false)
+	if o.wanted(0) {
+		o.result(0, o.best(scores, labels))
+	}
+	o.scores(scores, transform)
+}
+
+// binaryClassifier has two classes with one score. It is the score of the second class,
+// even if the file gives it for the first. The score of the first class follows from it.
+func (o *op) binaryClassifier(x graph.Value, f *forest, labels []int64, forFirst bool, transform string) {
 	var base []float64
-	if first {
+	if forFirst {
 		base = o.baseValues(1)
 	} else if len(o.numbersAttr("base_values")) > 0 {
 		o.failf("base values for two classes with a score for the second one alone are not well defined")
 	}
-	if first && transform != "NONE" && transform != "LOGISTIC" {
+	if forFirst && transform != "NONE" && transform != "LOGISTIC" {
 		o.failf("post_transform %s of one score for two classes is not well defined: ONNX Runtime and the ONNX reference differ", graph.Quote(transform))
 	}
+	negative := f.mirror(forFirst)
 	start := []float64{0, 0}
 	if base != nil {
 		start = []float64{-base[0], base[0]}
 	}
-	if first && !negative && transform == "NONE" {
+	if forFirst && !negative && transform == "NONE" {
 		start[0]++ // 1 − score
-	}
-	for i := range f.nodes {
-		n := &f.nodes[i]
-		for _, w := range n.weights {
-			n.weights = append(n.weights, leafWeight{0, -w.weight})
-		}
-		for j := range n.weights {
-			if n.weights[j].target = 0; j < len(n.weights)/2 {
-				n.weights[j].target = 1
-			}
-		}
-		if !first {
-			n.weights = n.weights[:len(n.weights)/2]
-		}
 	}
 	scores := o.forestSum(x, f, 2, start, false)
 	threshold := float32(0)
@@ -471,6 +480,25 @@ func lowerTreeClassifier(o *op) {
 		o.result(0, o.named(o.Reshape(second, o.shape(scores)[:1]), labels))
 	}
 	o.scores(scores, transform)
+}
+
+// mirror makes every weight one of target 1 and, if opposite is set, adds its opposite for
+// target 0. It reports whether a weight is negative.
+func (f *forest) mirror(opposite bool) (negative bool) {
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		var first []leafWeight
+		for j := range n.weights {
+			w := &n.weights[j]
+			negative = negative || w.weight < 0
+			w.target = 1
+			if opposite {
+				first = append(first, leafWeight{0, -w.weight})
+			}
+		}
+		n.weights = append(n.weights, first...)
+	}
+	return negative
 }
 
 // scores gives the scores of classes as output 1.
@@ -576,6 +604,18 @@ func (o *op) code(name string, def int64, words []string) string {
 func lowerTreeEnsemble(o *op) {
 	o.arity(1, 1)
 	x := o.rows(o.in(0))
+	f := o.newForest()
+	width := int(o.intAttr("n_targets", 1))
+	if width < 1 || width > 1<<16 || len(f.roots) == 0 {
+		o.failf("%d trees with %d targets", len(f.roots), width)
+	}
+	y := o.aggregate(x, f, o.code("aggregate_function", 1, treeAggregates), width, nil)
+	o.result(0, o.transformed(y, o.code("post_transform", 0, postTransforms)))
+}
+
+// newForest reads the nodes of TreeEnsemble, whose leaves are numbered by themselves: in
+// the forest they come after the other nodes.
+func (o *op) newForest() *forest {
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
 	yesLeaf, noLeaf, roots := o.intsAttr("nodes_trueleafs"), o.intsAttr("nodes_falseleafs"), o.intsAttr("tree_roots")
 	modes, splits := o.numbersTensor("nodes_modes"), o.tensorAttr("nodes_splits")
@@ -584,12 +624,11 @@ func lowerTreeEnsemble(o *op) {
 	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	members := o.sets("membership_values")
 	n := len(features)
-	if n == 0 || len(yes) != n || len(no) != n || len(yesLeaf) != n || len(noLeaf) != n || modes == nil || modes.Len() != n || splits == nil || splits.Len() != n {
-		o.failf("its attributes describe different numbers of nodes")
+	if n == 0 || modes == nil || splits == nil {
+		o.failf("it has no nodes, or no modes or splits of them")
 	}
-	if len(weights) != len(targets) {
-		o.failf("its attributes describe different numbers of leaves")
-	}
+	o.alike("nodes", n, len(yes), len(no), len(yesLeaf), len(noLeaf), modes.Len(), splits.Len())
+	o.alike("leaves", len(targets), len(weights))
 	f := &forest{nodes: make([]treeNode, n, n+len(weights))}
 	child := func(at, leaf int64) int {
 		switch {
@@ -606,18 +645,17 @@ func lowerTreeEnsemble(o *op) {
 		if code < 0 || code >= len(treeModes) {
 			o.failf("node %d has mode %d", i, code)
 		}
-		value := float32(splits.At(i))
-		if value-value != 0 && treeModes[code] != "BRANCH_MEMBER" { // which has no use for it
-			o.failf("element %d of attribute nodes_splits is %v", i, value)
-		}
-		f.nodes[i] = treeNode{mode: treeModes[code], feature: int(features[i]), value: value, yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i]),
-			missing: i < len(missing) && missing[i] != 0}
-		if treeModes[code] == "BRANCH_MEMBER" {
+		node := treeNode{mode: treeModes[code], feature: int(features[i]), value: float32(splits.At(i)),
+			yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i]), missing: i < len(missing) && missing[i] != 0}
+		if node.mode == "BRANCH_MEMBER" { // which has no use for the value
 			if len(members) == 0 {
 				o.failf("there are fewer sets of members than nodes that ask for them")
 			}
-			f.nodes[i].members, members = members[0], members[1:]
+			node.members, members = members[0], members[1:]
+		} else if node.value-node.value != 0 {
+			o.failf("element %d of attribute nodes_splits is %v", i, node.value)
 		}
+		f.nodes[i] = node
 	}
 	for i, w := range weights {
 		f.nodes = append(f.nodes, treeNode{mode: leafMode, weights: []leafWeight{{int(targets[i]), w}}})
@@ -625,10 +663,5 @@ func lowerTreeEnsemble(o *op) {
 	for _, r := range roots {
 		f.roots = append(f.roots, child(r, 0))
 	}
-	width := int(o.intAttr("n_targets", 1))
-	if width < 1 || width > 1<<16 || len(roots) == 0 {
-		o.failf("%d trees with %d targets", len(roots), width)
-	}
-	y := o.aggregate(x, f, o.code("aggregate_function", 1, treeAggregates), width, nil)
-	o.result(0, o.transformed(y, o.code("post_transform", 0, postTransforms)))
+	return f
 }

@@ -12,15 +12,6 @@ func pattern(raw []byte, i, bits int) byte {
 	return raw[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-// signed returns the integer that the bits of a type of 2 or 4 bits stand for.
-func signed(dt graph.DType, p byte) int64 {
-	v := int64(p)
-	if _, hi := dt.Bounds(); v > hi {
-		v -= 1 << dt.Bits()
-	}
-	return v
-}
-
 // smallFloat describes a floating-point type of 4 or 8 bits.
 type smallFloat struct {
 	mantissa, bias int
