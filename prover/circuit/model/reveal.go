@@ -136,10 +136,7 @@ func (g *Graph) revealOne(r Reveal) error {
 	marks := input("", t.Shape, -1, w+1, &Derived{Kind: Marks, At: at, Lift: w + 1})
 	// The entries at the indexes, from one list of all rows.
 	padded := append(slices.Clone(lead), row)
-	pad := &View{}
-	for a := range padded {
-		pad.Groups = append(pad.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
-	}
+	pad := sameIndexes(len(padded))
 	filled := g.add(Tensor{Shape: padded, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0), Def: []Linear{{Coef: 1, Src: z, View: pad}}})
 	all := make([]int, len(padded))
 	for a := range all {
@@ -154,10 +151,7 @@ func (g *Graph) revealOne(r Reveal) error {
 	best := g.add(Tensor{Shape: shape, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
 		Def: []Linear{{Coef: 1, Src: flat, View: &View{Groups: []Group{{Out: places, In: []int{0}, Map: MapPublic, Ids: ids}}}}}})
 	// No entry is greater than the last of them, nor equal and before it, but for the others.
-	last := &View{}
-	for a := range lead {
-		last.Groups = append(last.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
-	}
+	last := sameIndexes(len(lead))
 	same := Group{Out: []int{len(lead)}, Strides: []int{0}}
 	if len(shape) > len(lead) {
 		same.In, same.Base = []int{len(lead)}, top-1
@@ -169,10 +163,7 @@ func (g *Graph) revealOne(r Reveal) error {
 		pairs := append(slices.Clone(lead), top-1)
 		falls := input("", pairs, 0, 1, &Derived{Kind: Falls, At: at})
 		from := func(base int) *View {
-			v := &View{}
-			for a := range pairs {
-				v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
-			}
+			v := sameIndexes(len(pairs))
 			v.Groups[len(lead)].Base = base
 			return v
 		}
@@ -181,6 +172,15 @@ func (g *Graph) revealOne(r Reveal) error {
 	g.Outputs[r.Output] = at
 	g.Reveals = append(g.Reveals, Revealed{Reveal: r, Of: z, At: at, Issuer: !proved, Least: least, Most: most})
 	return nil
+}
+
+// sameIndexes is a view whose entries are those at the same indexes, of so many axes.
+func sameIndexes(axes int) *View {
+	v := &View{}
+	for a := range axes {
+		v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
+	}
+	return v
 }
 
 // indexName names the indexes of an output's greatest entries.

@@ -122,6 +122,40 @@ func (t *Template) check() error {
 	if t.Graph == nil {
 		return errors.New("no circuit")
 	}
+	if err := t.checkFree(); err != nil {
+		return err
+	}
+	if err := t.checkBare(); err != nil {
+		return err
+	}
+	for i := range t.Graph.Tensors {
+		tensor := &t.Graph.Tensors[i]
+		err := t.checkShape(tensor.Shape, tensor.Scales)
+		if err == nil && tensor.Kind == Fixed && tensor.Scales != nil {
+			err = errors.New("a fixed tensor that scales")
+		}
+		if err == nil {
+			err = t.checkViews(tensor.Def)
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+	}
+	for i := range t.Graph.Steps {
+		step := &t.Graph.Steps[i]
+		err := t.checkShape(step.Shape, step.Scales)
+		if err == nil {
+			err = t.checkViews(step.Acc.Linear)
+		}
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkFree checks the names and bounds of the free dimensions.
+func (t *Template) checkFree() error {
 	if len(t.Free) > MaxFree {
 		return fmt.Errorf("%d free dimensions are over %d", len(t.Free), MaxFree)
 	}
@@ -140,30 +174,13 @@ func (t *Template) check() error {
 			return fmt.Errorf("no axis of an input has the size of free dimension %q", d.Name)
 		}
 	}
-	if err := t.checkBare(); err != nil {
-		return err
-	}
-	for i := range t.Graph.Tensors {
-		tensor := &t.Graph.Tensors[i]
-		err := t.checkShape(tensor.Shape, tensor.Scales)
-		if err == nil && tensor.Kind == Fixed && tensor.Scales != nil {
-			err = errors.New("a fixed tensor that scales")
-		}
-		for j := 0; err == nil && j < len(tensor.Def); j++ {
-			err = t.checkView(tensor.Def[j].View)
-		}
-		if err != nil {
-			return fmt.Errorf("tensor %d: %w", i, err)
-		}
-	}
-	for i := range t.Graph.Steps {
-		step := &t.Graph.Steps[i]
-		err := t.checkShape(step.Shape, step.Scales)
-		for j := 0; err == nil && j < len(step.Acc.Linear); j++ {
-			err = t.checkView(step.Acc.Linear[j].View)
-		}
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
+	return nil
+}
+
+func (t *Template) checkViews(terms []Linear) error {
+	for i := range terms {
+		if err := t.checkView(terms[i].View); err != nil {
+			return err
 		}
 	}
 	return nil

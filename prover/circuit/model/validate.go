@@ -243,27 +243,32 @@ func (g *Graph) validateTable(t *Table) error {
 	}
 	switch t.Kind {
 	case TableRange:
+		return nil
 	case TablePiecewise:
-		at := int64(0)
-		if len(t.Pieces) > 64 {
-			return errors.New("too many pieces")
-		}
-		for _, p := range t.Pieces {
-			if p.End <= at || p.Slope <= -Bound || p.Slope >= Bound || p.Offset <= -Bound || p.Offset >= Bound {
-				return errors.New("malformed piece")
-			}
-			at = p.End
-		}
-		if at != 1<<(t.Bits-t.Drop) {
-			return errors.New("pieces do not cover the table")
-		}
+		return t.validatePieces()
 	case TableFunc:
 		if !g.has(t.Values) || g.Tensors[t.Values].Kind != Fixed {
 			return errors.New("the value column is not a fixed tensor")
 		}
 		return sameShape(g.Tensors[t.Values].Shape, []int{1 << t.Bits})
-	default:
-		return fmt.Errorf("unknown kind %d", t.Kind)
+	}
+	return fmt.Errorf("unknown kind %d", t.Kind)
+}
+
+// validatePieces checks that the pieces are in order and end with the table.
+func (t *Table) validatePieces() error {
+	if len(t.Pieces) > 64 {
+		return errors.New("too many pieces")
+	}
+	at := int64(0)
+	for _, p := range t.Pieces {
+		if p.End <= at || p.Slope <= -Bound || p.Slope >= Bound || p.Offset <= -Bound || p.Offset >= Bound {
+			return errors.New("malformed piece")
+		}
+		at = p.End
+	}
+	if at != 1<<(t.Bits-t.Drop) {
+		return errors.New("pieces do not cover the table")
 	}
 	return nil
 }

@@ -32,65 +32,79 @@ func (g *Graph) validateStep(s *Step) error {
 		return errors.New("a divisor without entries")
 	}
 	for _, id := range []TensorID{s.Lo, s.Out} {
-		if id == None {
-			continue
-		}
-		if !g.has(id) || g.Tensors[id].Kind != Witness || g.Tensors[id].Chunk != s.Chunk {
-			return fmt.Errorf("result %d is not a witness tensor of the step's chunk", id)
-		}
-		if err := sameShape(g.Tensors[id].Shape, s.Shape); err != nil {
+		if err := g.validateResult(s, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// validateResult checks a tensor that a step computes, if there is one.
+func (g *Graph) validateResult(s *Step, id TensorID) error {
+	if id == None {
+		return nil
+	}
+	if !g.has(id) || g.Tensors[id].Kind != Witness || g.Tensors[id].Chunk != s.Chunk {
+		return fmt.Errorf("result %d is not a witness tensor of the step's chunk", id)
+	}
+	return sameShape(g.Tensors[id].Shape, s.Shape)
+}
+
 // validateKind checks which tensors and what table a step of its kind has.
 func (g *Graph) validateKind(s *Step) error {
 	switch s.Kind {
 	case StepLookup:
-		if s.Table < 0 || int(s.Table) >= len(g.Tables) {
-			return fmt.Errorf("table %d does not exist", s.Table)
-		}
-		if s.Shift < 0 || s.Shift > MaxShift || (s.Lo == None) != (s.Shift == 0) {
-			return fmt.Errorf("shift %d does not go with the remainder", s.Shift)
-		}
-		// acc = 2^Shift·key + lo must have one solution modulo p.
-		if s.Shift > 0 && s.Shift+g.Tables[s.Table].Bits > 30 {
-			return fmt.Errorf("shift %d and table of %d bits together exceed 30 bits", s.Shift, g.Tables[s.Table].Bits)
-		}
-		if (s.Out == None) != (g.Tables[s.Table].Kind == TableRange) {
-			return errors.New("the table's values do not go with the output")
-		}
+		return g.validateLookup(s)
 	case StepExact:
 		if s.Out == None || s.Lo != None {
 			return errors.New("an exact step has an output and no remainder")
 		}
+		return nil
 	case StepZero:
 		if s.Out != None || s.Lo != None {
 			return errors.New("a zero step has no results")
 		}
+		return nil
 	case StepDivide:
 		if s.Out == None || s.Lo == None || !g.has(s.Den) {
 			return errors.New("a division needs a quotient, a remainder and a divisor")
 		}
 		return sameShape(g.Tensors[s.Den].Shape, s.Shape)
 	case StepMax:
-		if s.Out == None || s.Lo != None || !g.has(s.Den) {
-			return errors.New("a maximum has an operand, an output and no remainder")
-		}
-		if !s.Acc.equal(&Acc{}) {
-			return errors.New("a maximum with an accumulator")
-		}
-		of := g.Tensors[s.Den].Shape
-		if len(of) != len(s.Shape)+1 {
-			return fmt.Errorf("a maximum of shape %v along the last axis of %v", s.Shape, of)
-		}
-		return sameShape(of[:len(s.Shape)], s.Shape)
-	default:
-		return fmt.Errorf("unknown kind %d", s.Kind)
+		return g.validateMax(s)
+	}
+	return fmt.Errorf("unknown kind %d", s.Kind)
+}
+
+func (g *Graph) validateLookup(s *Step) error {
+	if s.Table < 0 || int(s.Table) >= len(g.Tables) {
+		return fmt.Errorf("table %d does not exist", s.Table)
+	}
+	if s.Shift < 0 || s.Shift > MaxShift || (s.Lo == None) != (s.Shift == 0) {
+		return fmt.Errorf("shift %d does not go with the remainder", s.Shift)
+	}
+	// acc = 2^Shift·key + lo must have one solution modulo p.
+	if s.Shift > 0 && s.Shift+g.Tables[s.Table].Bits > 30 {
+		return fmt.Errorf("shift %d and table of %d bits together exceed 30 bits", s.Shift, g.Tables[s.Table].Bits)
+	}
+	if (s.Out == None) != (g.Tables[s.Table].Kind == TableRange) {
+		return errors.New("the table's values do not go with the output")
 	}
 	return nil
+}
+
+func (g *Graph) validateMax(s *Step) error {
+	if s.Out == None || s.Lo != None || !g.has(s.Den) {
+		return errors.New("a maximum has an operand, an output and no remainder")
+	}
+	if !s.Acc.equal(&Acc{}) {
+		return errors.New("a maximum with an accumulator")
+	}
+	of := g.Tensors[s.Den].Shape
+	if len(of) != len(s.Shape)+1 {
+		return fmt.Errorf("a maximum of shape %v along the last axis of %v", s.Shape, of)
+	}
+	return sameShape(of[:len(s.Shape)], s.Shape)
 }
 
 func (g *Graph) validateAcc(a *Acc, shape []int) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // maxWiring bounds the wired pairs of one group that does more than rename
@@ -58,51 +59,60 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	if g.Trivial(out, in) {
 		return nil
 	}
-	if sizeOf(in, g.In) > maxWiring {
-		return errors.New("view: wiring too large")
-	}
 	work := 1
 	for _, a := range g.Out {
-		work *= out[a]
-		if work > maxWiring {
+		if work *= out[a]; work > maxWiring {
 			return errors.New("view: wiring too large")
 		}
 	}
+	if sizeOf(in, g.In) > maxWiring {
+		return errors.New("view: wiring too large")
+	}
 	switch g.Map {
 	case MapAffine:
-		for _, s := range g.Sum {
-			if s.Dim < 1 || s.Dim > maxWiring || s.Stride < -maxWiring || s.Stride > maxWiring {
-				return errors.New("view: malformed sum")
-			}
-			if work *= s.Dim; work > maxWiring {
-				return errors.New("view: wiring too large")
-			}
-		}
-		for _, s := range g.Strides {
-			if s < -maxWiring || s > maxWiring {
-				return errors.New("view: stride out of range")
-			}
-		}
-		if g.Base < -maxWiring || g.Base > maxWiring {
-			return errors.New("view: base out of range")
-		}
-		if filled && len(g.Sum) > 0 {
-			return errors.New("view: a fill value and a sum")
-		}
+		return g.validateAffine(work, filled)
 	case MapIndex:
-		if len(g.Out) != 1 || len(g.In) != 1 || len(g.Index) != out[g.Out[0]] {
-			return errors.New("view: malformed index group")
-		}
-		for _, i := range g.Index {
-			if i < -1 || i >= in[g.In[0]] {
-				return fmt.Errorf("view: index %d out of range", i)
-			}
-		}
+		return g.validateIndex(out, in)
 	case MapReshape:
+		return nil
 	case MapPublic:
 		return g.validateIds(tensors, out, in)
-	default:
-		return fmt.Errorf("view: unknown map %d", g.Map)
+	}
+	return fmt.Errorf("view: unknown map %d", g.Map)
+}
+
+// validateAffine checks the numbers of an affine group that reads work entries before its
+// sums.
+func (g *Group) validateAffine(work int, filled bool) error {
+	inRange := func(v int) bool { return -maxWiring <= v && v <= maxWiring }
+	for _, s := range g.Sum {
+		if s.Dim < 1 || s.Dim > maxWiring || !inRange(s.Stride) {
+			return errors.New("view: malformed sum")
+		}
+		if work *= s.Dim; work > maxWiring {
+			return errors.New("view: wiring too large")
+		}
+	}
+	if slices.ContainsFunc(g.Strides, func(s int) bool { return !inRange(s) }) {
+		return errors.New("view: stride out of range")
+	}
+	if !inRange(g.Base) {
+		return errors.New("view: base out of range")
+	}
+	if filled && len(g.Sum) > 0 {
+		return errors.New("view: a fill value and a sum")
+	}
+	return nil
+}
+
+func (g *Group) validateIndex(out, in []int) error {
+	if len(g.Out) != 1 || len(g.In) != 1 || len(g.Index) != out[g.Out[0]] {
+		return errors.New("view: malformed index group")
+	}
+	for _, i := range g.Index {
+		if i < -1 || i >= in[g.In[0]] {
+			return fmt.Errorf("view: index %d out of range", i)
+		}
 	}
 	return nil
 }
