@@ -183,7 +183,6 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		})
 		return b.made("Shift", &Tensor{Shape: shape, DType: dt, I64: v})
 	}
-	// The weight of a bit depends on the element's amount.
 	most := mostBits
 	if up && width > mostBits { // the result has no more
 		for _, s := range by.I64 {
@@ -199,31 +198,39 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 	if !b.Room(by.Len(), n) {
 		return Value{}
 	}
+	// The weight of a bit depends on the element's amount.
 	weights := make([]int64, 0, by.Len()*n)
 	for _, s := range by.I64 {
 		if s < 0 || s > int64(width) {
 			s = int64(width)
 		}
 		for j := range n {
-			to := j - int(s)
-			if up {
-				to = j + int(s)
-			}
-			w := int64(0)
-			switch last := j == n-1 && lo < 0; {
-			case to >= width: // gone
-			case last && !up: // the sign, which fills what is left
-				w = -1 << max(to, 0)
-			case to >= 0:
-				w = 1 << to
-				if last && width > mostBits || lo < 0 && to == width-1 {
-					w = -w
-				}
-			}
-			weights = append(weights, w)
+			weights = append(weights, weightOfShifted(j, int(s), n, dt, up))
 		}
 	}
 	return b.weighed(b.Cast(bits, dt), b.made("digits", &Tensor{Shape: append(slices.Clone(by.Shape), n), DType: dt, I64: weights}))
+}
+
+// weightOfShifted is the weight that bit j of n has in the result, once it is moved by s.
+func weightOfShifted(j, s, n int, dt DType, up bool) int64 {
+	width := dt.Bits()
+	lo, _ := dt.Bounds()
+	sign := j == n-1 && lo < 0
+	to := j - s
+	if up {
+		to = j + s
+	}
+	switch {
+	case to >= width: // gone
+		return 0
+	case sign && !up: // which fills what is left
+		return -1 << max(to, 0)
+	case to < 0:
+		return 0
+	case sign && width > mostBits || lo < 0 && to == width-1:
+		return -1 << to
+	}
+	return 1 << to
 }
 
 // shifted is an integer of a type moved by s.

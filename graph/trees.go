@@ -97,42 +97,47 @@ func (f Forest) infer(in []operandType) (operandType, error) {
 	if f.Base != nil && len(f.Base) != w.shape[1] {
 		return operandType{}, fmt.Errorf("%d base values for %d targets", len(f.Base), w.shape[1])
 	}
-	// Each branch and leaf is below exactly one node, and a branch is below an
-	// earlier one. So these are trees.
-	seen := map[Child]bool{}
-	take := func(c Child, above int) error {
-		leaf, is := c.Leaf()
-		switch {
-		case seen[c]:
-			return errors.New("a node of a tree is below two others")
-		case is && leaf >= w.shape[0] || !is && (int(c) <= above || int(c) >= len(f.Branches)):
-			return fmt.Errorf("a tree has a node numbered %d", c)
-		}
-		seen[c] = true
-		return nil
-	}
-	for _, c := range f.Roots {
-		if err := take(c, -1); err != nil {
-			return operandType{}, err
-		}
-	}
-	for i, b := range f.Branches {
-		if b.Bit < 0 || b.Bit >= bits.shape[1] {
-			return operandType{}, fmt.Errorf("branch %d is by bit %d of %d", i, b.Bit, bits.shape[1])
-		}
-		for _, c := range []Child{b.Under, b.Over} {
-			if err := take(c, i); err != nil {
-				return operandType{}, err
-			}
-		}
-	}
-	if len(seen) != len(f.Branches)+w.shape[0] {
-		return operandType{}, errors.New("a node is in no tree")
+	if err := f.checkTrees(bits.shape[1], w.shape[0]); err != nil {
+		return operandType{}, err
 	}
 	if d := f.depth(); d*w.shape[0] > maxPlaces {
 		return operandType{}, fmt.Errorf("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
 	}
 	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}, nil
+}
+
+// checkTrees checks that each branch and leaf is below exactly one node, and a branch below
+// an earlier one. So these are trees.
+func (f Forest) checkTrees(bits, leaves int) error {
+	seen := map[Child]bool{}
+	below := func(above int, children ...Child) error {
+		for _, c := range children {
+			leaf, is := c.Leaf()
+			switch {
+			case seen[c]:
+				return errors.New("a node of a tree is below two others")
+			case is && leaf >= leaves || !is && (int(c) <= above || int(c) >= len(f.Branches)):
+				return fmt.Errorf("a tree has a node numbered %d", c)
+			}
+			seen[c] = true
+		}
+		return nil
+	}
+	if err := below(-1, f.Roots...); err != nil {
+		return err
+	}
+	for i, b := range f.Branches {
+		if b.Bit < 0 || b.Bit >= bits {
+			return fmt.Errorf("branch %d is by bit %d of %d", i, b.Bit, bits)
+		}
+		if err := below(i, b.Under, b.Over); err != nil {
+			return err
+		}
+	}
+	if len(seen) != len(f.Branches)+leaves {
+		return errors.New("a node is in no tree")
+	}
+	return nil
 }
 
 func (f Forest) eval(in []operand, shape []int) (operand, error) {

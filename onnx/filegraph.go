@@ -41,68 +41,16 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGrap
 	for _, fn := range m.Functions {
 		f.functions[[2]string{fn.GetDomain(), fn.GetName()}] = true
 	}
-	if len(p.SparseInitializer) > 0 {
-		return nil, errors.New("sparse initializers are not supported")
+	defined, err := f.readSources(p)
+	if err != nil {
+		return nil, err
 	}
-	for _, t := range p.Initializer {
-		if t.GetName() == "" {
-			return nil, errors.New("an initializer has no name")
-		}
-		if f.initializers[t.GetName()] != nil {
-			return nil, fmt.Errorf("two initializers are called %s", graph.Quote(t.GetName()))
-		}
-		f.initializers[t.GetName()] = t
+	producer, err := producers(p.Node, defined)
+	if err != nil {
+		return nil, err
 	}
-	defined := map[string]bool{}
-	for _, v := range p.Input {
-		if v.GetName() == "" {
-			return nil, errors.New("an input has no name")
-		}
-		if defined[v.GetName()] {
-			return nil, fmt.Errorf("two inputs are called %s", graph.Quote(v.GetName()))
-		}
-		defined[v.GetName()] = true
-		if f.initializers[v.GetName()] == nil {
-			f.inputs = append(f.inputs, v)
-		}
-	}
-	for name := range f.initializers {
-		defined[name] = true
-	}
-	producer := map[string]int{}
-	for i, n := range p.Node {
-		for _, out := range n.Output {
-			if out == "" {
-				continue // an optional output that is not wanted
-			}
-			if defined[out] {
-				return nil, fmt.Errorf("%s is defined twice", graph.Quote(out))
-			}
-			defined[out] = true
-			producer[out] = i
-		}
-	}
-	for _, n := range p.Node {
-		for _, in := range reads(n) {
-			if in != "" && !defined[in] {
-				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
-			}
-		}
-	}
-	if len(p.Output) == 0 {
-		return nil, errors.New("the model has no outputs")
-	}
-	seen := map[string]bool{}
-	for _, v := range p.Output {
-		name := v.GetName()
-		if !defined[name] {
-			return nil, fmt.Errorf("nothing defines output %s", graph.Quote(name))
-		}
-		if seen[name] {
-			return nil, fmt.Errorf("two outputs are called %s", graph.Quote(name))
-		}
-		seen[name] = true
-		f.outputs = append(f.outputs, name)
+	if err := f.readOutputs(p, defined); err != nil {
+		return nil, err
 	}
 	if chosen != nil {
 		if err := f.choose(chosen, defined); err != nil {
@@ -118,6 +66,83 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGrap
 		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })
 	}
 	return f, nil
+}
+
+// readSources reads the initializers and inputs. It returns the names that they define.
+func (f *fileGraph) readSources(p *onnxpb.GraphProto) (defined map[string]bool, err error) {
+	if len(p.SparseInitializer) > 0 {
+		return nil, errors.New("sparse initializers are not supported")
+	}
+	for _, t := range p.Initializer {
+		if t.GetName() == "" {
+			return nil, errors.New("an initializer has no name")
+		}
+		if f.initializers[t.GetName()] != nil {
+			return nil, fmt.Errorf("two initializers are called %s", graph.Quote(t.GetName()))
+		}
+		f.initializers[t.GetName()] = t
+	}
+	defined = map[string]bool{}
+	for _, v := range p.Input {
+		if v.GetName() == "" {
+			return nil, errors.New("an input has no name")
+		}
+		if defined[v.GetName()] {
+			return nil, fmt.Errorf("two inputs are called %s", graph.Quote(v.GetName()))
+		}
+		defined[v.GetName()] = true
+		if f.initializers[v.GetName()] == nil {
+			f.inputs = append(f.inputs, v)
+		}
+	}
+	for name := range f.initializers {
+		defined[name] = true
+	}
+	return defined, nil
+}
+
+// producers returns which node computes each value, and adds these values to those that
+// are defined. It fails if a node reads one that is not.
+func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) (map[string]int, error) {
+	producer := map[string]int{}
+	for i, n := range nodes {
+		for _, out := range n.Output {
+			if out == "" {
+				continue // an optional output that is not wanted
+			}
+			if defined[out] {
+				return nil, fmt.Errorf("%s is defined twice", graph.Quote(out))
+			}
+			defined[out] = true
+			producer[out] = i
+		}
+	}
+	for _, n := range nodes {
+		for _, in := range reads(n) {
+			if in != "" && !defined[in] {
+				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
+			}
+		}
+	}
+	return producer, nil
+}
+
+// readOutputs reads the outputs that the file declares.
+func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) error {
+	if len(p.Output) == 0 {
+		return errors.New("the model has no outputs")
+	}
+	for _, v := range p.Output {
+		name := v.GetName()
+		if !defined[name] {
+			return fmt.Errorf("nothing defines output %s", graph.Quote(name))
+		}
+		if slices.Contains(f.outputs, name) {
+			return fmt.Errorf("two outputs are called %s", graph.Quote(name))
+		}
+		f.outputs = append(f.outputs, name)
+	}
+	return nil
 }
 
 // choose makes the named values the outputs.

@@ -128,75 +128,111 @@ func parseData(data []byte) (Inputs, error) {
 func parseList(raw []byte) ([]float64, []int, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	var values []float64
-	var counts []int  // of the lists that are open
-	leaves := -1      // depth of the numbers
-	closed := []int{} // length of closed lists at each depth, or −1
+	l := nestedLists{leaves: -1}
 	for {
 		tok, err := dec.Token()
 		if err == io.EOF {
-			break
+			return l.flat()
+		}
+		if err == nil {
+			err = l.add(tok)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		var v float64
-		switch tok := tok.(type) {
-		case json.Delim:
-			if tok == '[' {
-				if len(counts) > 0 {
-					counts[len(counts)-1]++
-				}
-				counts = append(counts, 0)
-				if len(counts) > graph.MaxRank {
-					return nil, nil, fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
-				}
-				if len(closed) < len(counts) {
-					closed = append(closed, -1)
-				}
-				continue
-			}
-			if tok != ']' {
-				return nil, nil, errors.New("holds an object where numbers are expected")
-			}
-			depth := len(counts) - 1
-			if closed[depth] >= 0 && closed[depth] != counts[depth] {
-				return nil, nil, errors.New("nested lists have different lengths")
-			}
-			closed[depth] = counts[depth]
-			counts = counts[:depth]
-			continue
-		case json.Number:
-			if v, err = tok.Float64(); err != nil {
-				return nil, nil, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
-			}
-		case string:
-			var ok bool
-			if v, ok = notFinite[tok]; !ok {
-				return nil, nil, fmt.Errorf("holds %s where numbers are expected", graph.Quote(tok))
-			}
-		case bool:
-			if tok {
-				v = 1
-			}
-		default:
-			return nil, nil, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
-		}
-		if leaves < 0 {
-			leaves = len(counts)
-		}
-		if len(counts) != leaves {
-			return nil, nil, errors.New("numbers are nested unevenly")
-		}
-		if leaves > 0 {
-			counts[leaves-1]++
-		}
-		values = append(values, v)
 	}
-	if leaves >= 0 && len(closed) != leaves || graph.Size(closed) != len(values) {
+}
+
+// nestedLists are lists of numbers while they are read.
+type nestedLists struct {
+	values []float64
+	counts []int // elements so far of the lists that are open
+	closed []int // elements of the closed lists at each depth; −1 if none is closed yet
+	leaves int   // depth of the numbers; −1 if there is none yet
+}
+
+func (l *nestedLists) add(tok json.Token) error {
+	switch tok {
+	case json.Delim('['):
+		return l.open()
+	case json.Delim(']'):
+		return l.close()
+	}
+	v, err := jsonNumber(tok)
+	if err != nil {
+		return err
+	}
+	if l.leaves < 0 {
+		l.leaves = len(l.counts)
+	}
+	if len(l.counts) != l.leaves {
+		return errors.New("numbers are nested unevenly")
+	}
+	if l.leaves > 0 {
+		l.counts[l.leaves-1]++
+	}
+	l.values = append(l.values, v)
+	return nil
+}
+
+func (l *nestedLists) open() error {
+	if n := len(l.counts); n == graph.MaxRank {
+		return fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
+	} else if n > 0 {
+		l.counts[n-1]++
+	}
+	l.counts = append(l.counts, 0)
+	if len(l.closed) < len(l.counts) {
+		l.closed = append(l.closed, -1)
+	}
+	return nil
+}
+
+func (l *nestedLists) close() error {
+	depth := len(l.counts) - 1
+	if l.closed[depth] >= 0 && l.closed[depth] != l.counts[depth] {
+		return errors.New("nested lists have different lengths")
+	}
+	l.closed[depth] = l.counts[depth]
+	l.counts = l.counts[:depth]
+	return nil
+}
+
+// flat returns the numbers and the shape.
+func (l *nestedLists) flat() ([]float64, []int, error) {
+	if l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values) {
 		return nil, nil, errors.New("lists are nested unevenly")
 	}
-	return values, closed, nil
+	if l.closed == nil {
+		l.closed = []int{}
+	}
+	return l.values, l.closed, nil
+}
+
+// jsonNumber returns the number that a token is.
+func jsonNumber(tok json.Token) (float64, error) {
+	switch tok := tok.(type) {
+	case json.Number:
+		v, err := tok.Float64()
+		if err != nil {
+			return 0, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
+		}
+		return v, nil
+	case string:
+		v, ok := notFinite[tok]
+		if !ok {
+			return 0, fmt.Errorf("holds %s where numbers are expected", graph.Quote(tok))
+		}
+		return v, nil
+	case bool:
+		if tok {
+			return 1, nil
+		}
+		return 0, nil
+	case json.Delim:
+		return 0, errors.New("holds an object where numbers are expected")
+	}
+	return 0, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
 }
 
 // notFinite are the strings for numbers that JSON cannot write.

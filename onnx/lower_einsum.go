@@ -23,51 +23,26 @@ func lowerEinsum(o *op) {
 	if len(parts) != len(o.proto.Input) {
 		o.failf("equation %s has %d operands, and there are %d", graph.Quote(equation), len(parts), len(o.proto.Input))
 	}
-	var terms []einTerm
+	terms := make([]einTerm, len(parts))
 	counts := map[rune]int{}
 	most := 0 // axes of ellipses
 	for i, p := range parts {
-		t := einTerm{v: o.in(i)}
-		rank := len(o.shape(t.v))
-		named := len(p)
-		if strings.Contains(p, "...") {
-			named -= 3
-		}
+		rank := len(o.shape(o.in(i)))
+		named := len(strings.Replace(p, "...", "", 1))
 		if named > rank || named < rank && named == len(p) {
 			o.failf("equation %s gives operand %d %d axes, and it has %d", graph.Quote(equation), i, named, rank)
 		}
 		most = max(most, rank-named)
-		before, after, dots := strings.Cut(p, "...")
-		t.letters = []rune(before)
-		if dots {
-			for k := range rank - named {
-				t.letters = append(t.letters, rune(0x1000-(rank-named)+k))
-			}
-			t.letters = append(t.letters, []rune(after)...)
-		}
-		for _, c := range before + after {
+		for _, c := range letters(p, 0) {
 			if c < 'A' || c > 'z' || c > 'Z' && c < 'a' {
 				o.failf("equation %s", graph.Quote(equation))
 			}
 			counts[c]++
 		}
-		terms = append(terms, o.diagonal(t))
+		terms[i] = o.diagonal(einTerm{v: o.in(i), letters: letters(p, rank-named)})
 	}
-	var out []rune
-	ellipsis := func() {
-		for k := range most {
-			out = append(out, rune(0x1000-most+k))
-		}
-	}
-	if explicit {
-		before, after, dots := strings.Cut(right, "...")
-		out = []rune(before)
-		if dots {
-			ellipsis()
-		}
-		out = append(out, []rune(after)...)
-	} else {
-		ellipsis()
+	out := letters(right, most)
+	if !explicit {
 		var once []rune
 		for c, n := range counts {
 			if n == 1 {
@@ -75,7 +50,7 @@ func lowerEinsum(o *op) {
 			}
 		}
 		slices.Sort(once)
-		out = append(out, once...)
+		out = append(letters("...", most), once...)
 	}
 	t := terms[0]
 	for i, next := range terms[1:] {
@@ -93,6 +68,20 @@ func lowerEinsum(o *op) {
 		}
 	}
 	o.result(0, o.Transpose(t.v, perm))
+}
+
+// letters are those of a term, with so many for the axes of its ellipsis, if it has one.
+// These end at the same one in every term, since ellipses are aligned at their last axes.
+func letters(term string, ellipsis int) []rune {
+	const endEllipsis = 0x1000
+	before, after, dots := strings.Cut(term, "...")
+	list := []rune(before)
+	if dots {
+		for k := range ellipsis {
+			list = append(list, rune(endEllipsis-ellipsis+k))
+		}
+	}
+	return append(list, []rune(after)...)
 }
 
 // diagonal takes the entries where axes of one letter have one index.

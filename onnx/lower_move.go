@@ -67,20 +67,21 @@ func lowerFlatten(o *op) {
 	o.result(0, o.Reshape(x, []int{graph.Size(in[:a]), graph.Size(in[a:])}))
 }
 
-// axesOption reads axes from an input or an attribute; nil when neither is given.
-func (o *op) axesOption(input int) []int64 {
-	axes := o.intsAttr("axes")
+// listed returns integers of an input or, where that is absent, an attribute, which older
+// operator sets have instead; nil when neither is given.
+func (o *op) listed(attr string, input int) []int64 {
+	list := o.intsAttr(attr)
 	if o.has(input) {
-		return o.intsInput(input, "the axes")
+		return o.intsInput(input, attr)
 	}
-	return axes
+	return list
 }
 
 func lowerSqueeze(o *op) {
 	o.arity(1, 2)
 	x := o.in(0)
 	in := o.shape(x)
-	list := o.axesOption(1)
+	list := o.listed("axes", 1)
 	drop := map[int]bool{}
 	if list == nil {
 		for i, d := range in {
@@ -105,7 +106,7 @@ func lowerSqueeze(o *op) {
 func lowerUnsqueeze(o *op) {
 	o.arity(1, 2)
 	x := o.in(0)
-	list := o.axesOption(1)
+	list := o.listed("axes", 1)
 	if list == nil {
 		o.failf("has no axes")
 	}
@@ -148,65 +149,54 @@ func lowerSlice(o *op) {
 	x := o.in(0)
 	in := o.shape(x)
 	rank := len(in)
-	starts, ends, axes := o.intsAttr("starts"), o.intsAttr("ends"), o.intsAttr("axes")
-	var strides []int64
-	if o.has(1) {
-		starts = o.intsInput(1, "starts")
-	}
-	if o.has(2) {
-		ends = o.intsInput(2, "ends")
-	}
-	if o.has(3) {
-		axes = o.intsInput(3, "axes")
-	}
-	if o.has(4) {
-		strides = o.intsInput(4, "steps")
-	}
+	starts, ends, axes := o.listed("starts", 1), o.listed("ends", 2), o.listed("axes", 3)
 	n := len(starts)
-	if n == 0 || len(ends) != n || axes != nil && len(axes) != n || strides != nil && len(strides) != n {
-		o.failf("starts, ends, axes and steps differ in length")
+	if n > rank {
+		o.failf("bounds for %d axes of shape %v", n, in)
 	}
 	if axes == nil {
-		if n > rank {
-			o.failf("bounds for %d axes of shape %v", n, in)
-		}
-		for i := range starts {
+		for i := range n {
 			axes = append(axes, int64(i))
 		}
 	}
-	o.axes(axes, rank) // distinct
-	from, step, count := make([]int, rank), make([]int, rank), slices.Clone(in)
-	for i := range step {
-		step[i] = 1
+	steps := slices.Repeat([]int64{1}, n)
+	if o.has(4) {
+		steps = o.intsInput(4, "steps")
 	}
+	if n == 0 || len(ends) != n || len(axes) != n || len(steps) != n {
+		o.failf("starts, ends, axes and steps differ in length")
+	}
+	o.axes(axes, rank) // distinct
+	from, step, count := make([]int, rank), slices.Repeat([]int{1}, rank), slices.Clone(in)
 	for i, a := range axes {
+		if steps[i] == 0 || steps[i] == math.MinInt64 {
+			o.failf("step %d", steps[i])
+		}
 		axis := o.axis(a, rank)
-		s := int64(1)
-		if strides != nil {
-			s = strides[i]
-		}
-		if s == 0 || s == math.MinInt64 {
-			o.failf("step %d", s)
-		}
-		d := int64(in[axis])
-		// Bounds beyond the ends of an axis are clamped, so huge bounds mean "all".
-		at := func(v, lo, hi int64) int64 {
-			if v < 0 {
-				v = max(v, -d-1) + d
-			}
-			return min(max(v, lo), hi)
-		}
-		if s > 0 {
-			lo, hi := at(starts[i], 0, d), at(ends[i], 0, d)
-			s = min(s, max(d, 1)) // longer steps reach no other element
-			from[axis], step[axis], count[axis] = int(lo), int(s), int(max((hi-lo+s-1)/s, 0))
-		} else {
-			lo, hi := at(starts[i], 0, d-1), at(ends[i], -1, d-1)
-			s = max(s, -max(d, 1))
-			from[axis], step[axis], count[axis] = int(lo), int(s), int(max((lo-hi-s-1)/-s, 0))
-		}
+		from[axis], step[axis], count[axis] = sliced(in[axis], starts[i], ends[i], steps[i])
 	}
 	o.result(0, o.Slice(x, from, step, count))
+}
+
+// sliced returns the first index, the step and the number of entries of a slice of an axis
+// of n. Bounds beyond the ends of the axis are clamped, so huge bounds mean "all"; negative
+// ones count from the end.
+func sliced(n int, start, end, by int64) (from, step, count int) {
+	d := int64(n)
+	at := func(v, lo, hi int64) int64 {
+		if v < 0 {
+			v = max(v, -d-1) + d
+		}
+		return min(max(v, lo), hi)
+	}
+	if by > 0 {
+		lo, hi := at(start, 0, d), at(end, 0, d)
+		by = min(by, max(d, 1)) // longer steps reach no other element
+		return int(lo), int(by), int(max((hi-lo+by-1)/by, 0))
+	}
+	lo, hi := at(start, 0, d-1), at(end, -1, d-1)
+	by = max(by, -max(d, 1))
+	return int(lo), int(by), int(max((lo-hi-by-1)/-by, 0))
 }
 
 // lowerSplit makes a Slice for each output.
@@ -215,10 +205,7 @@ func lowerSplit(o *op) {
 	x := o.in(0)
 	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
-	sizes := o.intsAttr("split")
-	if o.has(1) {
-		sizes = o.intsInput(1, "the split")
-	}
+	sizes := o.listed("split", 1)
 	n := len(o.proto.Output)
 	if v := o.intAttr("num_outputs", int64(n)); v != int64(n) {
 		o.failf("num_outputs is %d, but it has %d outputs", v, n)
@@ -266,13 +253,11 @@ func lowerPad(o *op) {
 	rank := len(o.shape(x))
 	mode := o.strAttr("mode", "constant")
 	value := o.floatAttr("value", 0)
-	list := o.intsAttr("pads")
+	name := "pads"
 	if o.opset < 2 {
-		list = o.intsAttr("paddings")
+		name = "paddings"
 	}
-	if o.has(1) {
-		list = o.intsInput(1, "the pads")
-	}
+	list := o.listed(name, 1)
 	if o.has(2) {
 		value = o.scalarInput(2, "the padding value")
 	}

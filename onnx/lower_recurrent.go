@@ -23,6 +23,10 @@ type recurrent struct {
 	batchFirst           bool
 }
 
+// directions are whether each direction of a recurrent operator goes from the last step to
+// the first.
+var directions = map[string][]bool{"forward": {false}, "reverse": {true}, "bidirectional": {false, true}}
+
 func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	r := &recurrent{op: o, gates: gates, x: o.in(0)}
 	r.batchFirst = o.flagAttr("layout", false)
@@ -38,15 +42,10 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
 	}
 	o.ignore("hidden_size")
-	switch d := o.strAttr("direction", "forward"); d {
-	case "forward":
-		r.reverse = []bool{false}
-	case "reverse":
-		r.reverse = []bool{true}
-	case "bidirectional":
-		r.reverse = []bool{false, true}
-	default:
-		o.failf("direction %s is not known", graph.Quote(d))
+	direction := o.strAttr("direction", "forward")
+	r.reverse = directions[direction]
+	if r.reverse == nil {
+		o.failf("direction %s is not known", graph.Quote(direction))
 	}
 	r.directions = len(r.reverse)
 	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
@@ -55,9 +54,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	r.clip = o.floatAttr("clip", 0)
 	names := o.stringsAttr("activations")
 	if names == nil {
-		for range r.directions {
-			names = append(names, defaults...)
-		}
+		names = slices.Repeat(defaults, r.directions)
 	}
 	if len(names) != functions*r.directions {
 		o.failf("%d activations, not %d", len(names), functions*r.directions)
@@ -67,22 +64,29 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		r.activations = append(r.activations, o.activation(name, &alpha, &beta))
 	}
 	if o.has(4) {
-		lens := o.intsInput(4, "the lengths of the sequences")
-		if len(lens) != r.batch {
-			o.failf("%d lengths for a batch of %d", len(lens), r.batch)
-		}
-		short := false
-		for _, n := range lens {
-			if n < 0 || n > int64(r.steps) {
-				o.failf("lengths %v of %d steps", lens, r.steps)
-			}
-			r.lens, short = append(r.lens, int(n)), short || n < int64(r.steps)
-		}
-		if !short {
-			r.lens = nil
-		}
+		r.lens = o.lengthsOf(r.batch, r.steps)
 	}
 	return r
+}
+
+// lengthsOf reads the lengths of the batch's sequences; nil if all are as long as there are
+// steps.
+func (o *op) lengthsOf(batch, steps int) []int {
+	list := o.intsInput(4, "the lengths of the sequences")
+	if len(list) != batch {
+		o.failf("%d lengths for a batch of %d", len(list), batch)
+	}
+	lens := make([]int, batch)
+	for i, n := range list {
+		if n < 0 || n > int64(steps) {
+			o.failf("lengths %v of %d steps", list, steps)
+		}
+		lens[i] = int(n)
+	}
+	if len(lens) == 0 || slices.Min(lens) == steps {
+		return nil
+	}
+	return lens
 }
 
 // activation returns a function by its name in recurrent operators; those with

@@ -11,7 +11,7 @@ func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
 	rank := len(o.shape(x))
 	keep = o.flagAttr("keepdims", true)
 	noop := o.flagAttr("noop_with_empty_axes", false)
-	axes = o.axes(o.axesOption(1), rank)
+	axes = o.axes(o.listed("axes", 1), rank)
 	if len(axes) == 0 && !noop {
 		for i := range rank {
 			axes = append(axes, i)

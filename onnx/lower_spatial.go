@@ -119,36 +119,13 @@ func lowerConvTranspose(o *op) {
 		o.failf("%d groups of %d channels", group, sx[1])
 	}
 	strides, dilations := o.spatial("strides", n, 1, 1), o.spatial("dilations", n, 1, 1)
-	extra := o.spatial("output_padding", n, 0, 0)
-	auto := o.strAttr("auto_pad", "NOTSET")
-	shaped := o.attrs["output_shape"] != nil
-	var outShape []int
-	if shaped {
-		outShape = o.spatial("output_shape", n, 1, 1)
-	}
-	pads := o.spatial("pads", 2*n, 0, 0)
+	outs, begins := o.transposedOutputs(sx[2:], kernel, strides, dilations)
 	for i := range n {
-		full := (sx[2+i]-1)*strides[i] + (kernel[i]-1)*dilations[i] + 1 + extra[i]
-		out := full - pads[i] - pads[n+i]
-		begin := pads[i]
-		if shaped || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
-			if out = sx[2+i] * strides[i]; shaped {
-				out = outShape[i]
-			}
-			total := full - out
-			half := total >> 1 // rounded down
-			if begin = total - half; auto == "SAME_UPPER" {
-				begin = half
-			}
-		}
-		if out < 1 || out > graph.MaxActivations {
-			o.failf("an output of %d along spatial axis %d", out, i)
-		}
 		reach := (kernel[i] - 1) * dilations[i]
-		o.room(out + reach)
-		index := make([]int, out+reach)
+		o.room(outs[i] + reach)
+		index := make([]int, outs[i]+reach)
 		for j := range index {
-			at := j - reach + begin
+			at := j - reach + begins[i]
 			if index[j] = -1; at >= 0 && at%strides[i] == 0 && at/strides[i] < sx[2+i] {
 				index[j] = at / strides[i]
 			}
@@ -157,10 +134,7 @@ func lowerConvTranspose(o *op) {
 	}
 	m := sw[1]
 	weights = o.Reshape(weights, slices.Concat([]int{group, sw[0] / group, m}, sw[2:]))
-	perm := []int{0, 2, 1}
-	for i := range n {
-		perm = append(perm, 3+i)
-	}
+	perm := append([]int{0, 2, 1}, upTo(3, 3+n)...)
 	weights = o.Reshape(o.Transpose(weights, perm), slices.Concat([]int{group * m, sw[0] / group}, sw[2:]))
 	for i := range n {
 		weights = o.SliceAxis(weights, 2+i, kernel[i]-1, -1, kernel[i])
@@ -168,6 +142,41 @@ func lowerConvTranspose(o *op) {
 	ones, zeros := slices.Repeat([]int{1}, n), make([]int, n)
 	window := graph.Window{Kernel: kernel, Strides: ones, Dilations: dilations, Begin: zeros, End: zeros}
 	o.result(0, o.convolve(window, group, x, weights, o.optional(2)...))
+}
+
+// transposedOutputs returns the output's sizes along the spatial axes of ConvTranspose, and
+// how many entries its padding cuts from the beginning of each.
+func (o *op) transposedOutputs(in, kernel, strides, dilations []int) (outs, begins []int) {
+	n := len(in)
+	extra := o.spatial("output_padding", n, 0, 0)
+	auto := o.strAttr("auto_pad", "NOTSET")
+	pads := o.spatial("pads", 2*n, 0, 0)
+	outs, begins = make([]int, n), pads[:n]
+	full := make([]int, n)
+	for i := range outs {
+		full[i] = (in[i]-1)*strides[i] + (kernel[i]-1)*dilations[i] + 1 + extra[i]
+		outs[i] = full[i] - pads[i] - pads[n+i]
+	}
+	shaped := o.attrs["output_shape"] != nil
+	if shaped {
+		outs = o.spatial("output_shape", n, 1, 1)
+	}
+	for i := range outs {
+		if shaped || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+			if !shaped {
+				outs[i] = in[i] * strides[i]
+			}
+			total := full[i] - outs[i]
+			half := total >> 1 // rounded down
+			if begins[i] = total - half; auto == "SAME_UPPER" {
+				begins[i] = half
+			}
+		}
+		if outs[i] < 1 || outs[i] > graph.MaxActivations {
+			o.failf("an output of %d along spatial axis %d", outs[i], i)
+		}
+	}
+	return outs, begins
 }
 
 // lowerLpPool is the p-norm of each window.

@@ -122,6 +122,54 @@ func lowerSVMRegressor(o *op) {
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
+// votes are what an SVM of n classes has for every pair of classes: a score for each of
+// the vectors, and whom the score elects.
+type votes struct {
+	n, count     int
+	coefficients []float64 // of each vector, for each pair
+	offsets      []float64 // of each pair
+	wins, losses []float64 // a class's votes are wins·(the scores that are positive) + losses
+}
+
+// votes reads the coefficients: those of class i for its pair with class j.
+func (o *op) votes(n int) votes {
+	per, coefficients, rho := o.intsAttr("vectors_per_class"), o.numbersAttr("coefficients"), o.numbersAttr("rho")
+	if len(per) != n || n < 2 || n > 1<<10 {
+		o.failf("support vectors of %d classes for %d labels", len(per), n)
+	}
+	starts := make([]int, n+1)
+	for i, v := range per {
+		if v < 0 || v > 1<<24 {
+			o.failf("class %d has %d vectors", i, v)
+		}
+		starts[i+1] = starts[i] + int(v)
+	}
+	count, pairs := starts[n], n*(n-1)/2
+	if len(rho) != pairs || len(coefficients) != (n-1)*count {
+		o.failf("%d coefficients and %d constants for %d classes with %d vectors", len(coefficients), len(rho), n, count)
+	}
+	o.room(pairs, n+count)
+	s := votes{n: n, count: count, coefficients: make([]float64, count*pairs), offsets: make([]float64, pairs),
+		wins: make([]float64, pairs*n), losses: make([]float64, n)}
+	pair := 0
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			for v := starts[i]; v < starts[i+1]; v++ {
+				s.coefficients[v*pairs+pair] = float64(coefficients[(j-1)*count+v])
+			}
+			for v := starts[j]; v < starts[j+1]; v++ {
+				s.coefficients[v*pairs+pair] = float64(coefficients[i*count+v])
+			}
+			s.offsets[pair] = float64(rho[pair])
+			// A vote for i if the score is positive, and for j otherwise.
+			s.wins[pair*n+i], s.wins[pair*n+j] = 1, -1
+			s.losses[j]++
+			pair++
+		}
+	}
+	return s
+}
+
 // lowerSVMClassifier has a score for every pair of classes, which is positive for the
 // first class of the pair and votes for it. The class with the most votes is the label.
 // With two classes the scores may be probabilities.
@@ -129,64 +177,30 @@ func lowerSVMClassifier(o *op) {
 	o.arity(1, 1)
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	labels := o.labels("classlabels_ints")
-	n := len(labels)
-	per := o.intsAttr("vectors_per_class")
-	coefficients, vectors, rho := o.numbersAttr("coefficients"), o.numbersAttr("support_vectors"), o.numbersAttr("rho")
-	a, b := o.numbersAttr("prob_a"), o.numbersAttr("prob_b")
+	s := o.votes(len(labels))
+	pairs := len(s.offsets)
+	vectors, a, b := o.numbersAttr("support_vectors"), o.numbersAttr("prob_a"), o.numbersAttr("prob_b")
 	transform := o.strAttr("post_transform", "NONE")
-	count, pairs := 0, n*(n-1)/2
-	starts := make([]int, n+1)
-	if len(per) != n || n < 2 || n > 1<<10 {
-		o.failf("support vectors of %d classes for %d labels", len(per), n)
+	if len(a) != len(b) || len(a) > 0 && len(a) != pairs {
+		o.failf("%d probabilities for %d classes", len(a), s.n)
 	}
-	for i, v := range per {
-		if v < 0 || v > 1<<24 {
-			o.failf("class %d has %d vectors", i, v)
-		}
-		count += int(v)
-		starts[i+1] = count
-	}
-	if len(rho) != pairs || len(coefficients) != (n-1)*count || len(a) != len(b) || len(a) > 0 && len(a) != pairs {
-		o.failf("%d coefficients, %d constants and %d probabilities for %d classes with %d vectors", len(coefficients), len(rho), len(a), n, count)
-	}
-	o.room(pairs, n+count)
-	// The coefficients of vector v in the score of classes i and j.
-	w := make([]float64, count*pairs)
-	wins, losses := make([]float64, pairs*n), make([]float64, n)
-	offsets := make([]float64, pairs)
-	pair := 0
-	for i := range n {
-		for j := i + 1; j < n; j++ {
-			for v := starts[i]; v < starts[i+1]; v++ {
-				w[v*pairs+pair] = float64(coefficients[(j-1)*count+v])
-			}
-			for v := starts[j]; v < starts[j+1]; v++ {
-				w[v*pairs+pair] = float64(coefficients[i*count+v])
-			}
-			offsets[pair] = float64(rho[pair])
-			// A vote for i if the score is positive, and for j otherwise.
-			wins[pair*n+i], wins[pair*n+j] = 1, -1
-			losses[j]++
-			pair++
-		}
-	}
-	scores := o.Add(o.weighted(x, vectors, count, o.numbers([]int{count, pairs}, w)), o.numbers([]int{1, pairs}, offsets))
+	scores := o.Add(o.weighted(x, vectors, s.count, o.numbers([]int{s.count, pairs}, s.coefficients)), o.numbers([]int{1, pairs}, s.offsets))
 	if o.wanted(0) {
 		won := o.Cast(o.Test(graph.IsPositive, scores), graph.Float)
-		votes := o.Add(o.MatMul(won, o.numbers([]int{pairs, n}, wins)), o.numbers([]int{1, n}, losses))
+		votes := o.Add(o.MatMul(won, o.numbers([]int{pairs, s.n}, s.wins)), o.numbers([]int{1, s.n}, s.losses))
 		o.result(0, o.best(votes, labels))
 	}
 	if !o.wanted(1) {
 		return
 	}
 	switch {
-	case len(a) > 0 && n == 2:
+	case len(a) > 0 && s.n == 2:
 		// Of the two, 1 − 1/(1 + exp(−(A·s + B))).
 		first := o.Apply(graph.Sigmoid, o.Negative(o.Add(o.Mul(scores, o.Number(float64(a[0]))), o.Number(float64(b[0])))))
 		scores = o.Concat(1, first, o.Sub(o.Number(1), first))
 	case len(a) > 0:
-		o.failf("probabilities of %d classes, which an iteration finds, are not supported: remove output %s, or export without probabilities", n, graph.Quote(o.proto.Output[1]))
-	case n == 2:
+		o.failf("probabilities of %d classes, which an iteration finds, are not supported: remove output %s, or export without probabilities", s.n, graph.Quote(o.proto.Output[1]))
+	case s.n == 2:
 		scores = o.Concat(1, o.Negative(scores), scores)
 	}
 	o.scores(scores, transform)

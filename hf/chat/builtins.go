@@ -7,15 +7,15 @@ import (
 )
 
 // argument returns argument i of a call, or the one of that name, or the default
-// usual.
-func argument(list []any, named map[string]any, i int, name string, usual any) any {
+// def.
+func argument(list []any, named map[string]any, i int, name string, def any) any {
 	if i < len(list) {
 		return list[i]
 	}
 	if v, ok := named[name]; ok {
 		return v
 	}
-	return usual
+	return def
 }
 
 // functions that templates may call.

@@ -122,7 +122,7 @@ type (
 	macro struct {
 		name   string
 		params []string
-		usual  []expression
+		defaults []expression
 		body   []located
 	}
 )
@@ -371,10 +371,10 @@ func sliced[T any](s *state, sl slice, sc *scope, list []T) []T {
 	if step < 0 {
 		from, to, least, most = n-1, -1, -1, n-1
 	}
-	end := func(e expression, usual int) int {
+	end := func(e expression, def int) int {
 		v, ok := bound(e)
 		if !ok {
-			return usual
+			return def
 		}
 		if v < 0 {
 			v += n
@@ -446,8 +446,8 @@ func (m *macro) call(s *state, list []any, named map[string]any) any {
 		case i < len(list):
 			v = list[i]
 		case ok:
-		case m.usual[i] != nil:
-			v = s.value(m.usual[i], sc)
+		case m.defaults[i] != nil:
+			v = s.value(m.defaults[i], sc)
 		default:
 			v = undefined{p}
 		}

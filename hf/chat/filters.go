@@ -24,7 +24,7 @@ func init() { // they call each other
 	}
 	same := func(_ *state, text string) string { return text }
 	count := func(s *state, v any, _ []any, _ map[string]any) any { return s.length(v) }
-	usual := func(_ *state, v any, list []any, named map[string]any) any {
+	orDefault := func(_ *state, v any, list []any, named map[string]any) any {
 		_, none := v.(undefined)
 		if none || truth(argument(list, named, 1, "boolean", false)) && !truth(v) {
 			return argument(list, named, 0, "default_value", "")
@@ -43,8 +43,8 @@ func init() { // they call each other
 		"safe":       plain(same),
 		"length":     count,
 		"count":      count,
-		"default":    usual,
-		"d":          usual,
+		"default":    orDefault,
+		"d":          orDefault,
 		"tojson":     (*state).toJSON,
 		"replace": func(s *state, v any, list []any, _ map[string]any) any {
 			if len(list) != 2 {

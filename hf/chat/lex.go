@@ -51,111 +51,137 @@ func catch(err *error) {
 // words matches a token within a tag.
 var words = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z_0-9]*)|([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(//|\*\*|==|!=|<=|>=|[-+*/%~<>=(),.:|\[\]{}]))`)
 
+// lexer cuts a template into tokens.
+type lexer struct {
+	rest string // what is not read yet
+	line int
+	out  []token
+	// What the last tag removes of the text that follows it: all white space, or a
+	// newline.
+	trim, newline bool
+}
+
+const whiteSpace = " \t\n\v\f"
+
 // lex cuts a template into tokens.
 func lex(s string) []token {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	s = strings.TrimSuffix(s, "\n")
-	var out []token
-	line := 1
-	add := func(k kind, v string) { out = append(out, token{k, v, line}) }
-	trim, newline := false, false // what is trimmed of the text that follows
-	for len(s) > 0 {
-		at, tag := nextTag(s)
-		before := s[:at]
-		shown := before
-		switch {
-		case trim:
-			shown = strings.TrimLeft(shown, " \t\n\v\f")
-		case newline:
-			shown = strings.TrimPrefix(shown, "\n")
-		}
-		rest := s[at:]
-		if tag != "" {
-			rest = rest[2:]
-			switch {
-			case strings.HasPrefix(rest, "-"):
-				shown, rest = strings.TrimRight(shown, " \t\n\v\f"), rest[1:]
-			case strings.HasPrefix(rest, "+"):
-				rest = rest[1:]
-			case tag != "{{":
-				// White space before a tag that is the first on its line is
-				// removed.
-				bare := strings.TrimRight(shown, " \t")
-				if strings.HasSuffix(bare, "\n") || bare == "" && startsLine(out, before, shown, newline && !trim) {
-					shown = bare
-				}
-			}
-		}
-		if shown != "" {
-			add(text, shown)
-		}
-		line += strings.Count(before, "\n")
-		trim, newline = false, false
+	l := lexer{rest: strings.TrimSuffix(s, "\n"), line: 1}
+	for len(l.rest) > 0 {
+		tag := l.text()
+		l.trim, l.newline = false, false
 		switch tag {
-		case "":
-			s = ""
-			continue
 		case "{#":
-			end := strings.Index(rest, "#}")
-			if end < 0 {
-				fail(line, "a comment does not end")
-			}
-			line += strings.Count(rest[:end], "\n")
-			trim, newline = end > 0 && rest[end-1] == '-', true
-			s = rest[end+2:]
-			continue
+			l.comment()
+		case "{{":
+			l.tag(tag, openOutput, closeOutput, "}}")
+		case "{%":
+			l.tag(tag, openBlock, closeBlock, "%}")
 		}
-		open, close, mark := openBlock, closeBlock, "%}"
-		if tag == "{{" {
-			open, close, mark = openOutput, closeOutput, "}}"
-		}
-		add(open, tag)
-		depth := 0
-		for {
-			space := len(rest) - len(strings.TrimLeft(rest, " \t\n\v\f"))
-			line += strings.Count(rest[:space], "\n")
-			rest = rest[space:]
-			if strings.HasPrefix(rest, "-"+mark) {
-				trim, rest = true, rest[1:]
-			} else if strings.HasPrefix(rest, "+"+mark) {
-				mark = "+" + mark
-			}
-			if depth == 0 && strings.HasPrefix(rest, mark) {
-				rest = rest[len(mark):]
-				newline = tag == "{%" && mark == "%}"
-				break
-			}
-			m := words.FindStringSubmatch(rest)
-			if m == nil {
-				if rest == "" {
-					fail(line, "a tag does not end")
-				}
-				fail(line, "%q is not understood", rest[:1])
-			}
-			switch {
-			case m[1] != "":
-				add(name, m[1])
-			case m[2] != "":
-				add(number, m[2])
-			case m[3] != "":
-				add(quoted, unquote(m[3]))
-				line += strings.Count(m[3], "\n")
-			default:
-				add(operator, m[4])
-				switch m[4] {
-				case "{", "(", "[":
-					depth++
-				case "}", ")", "]":
-					depth--
-				}
-			}
-			rest = rest[len(m[0]):]
-		}
-		add(close, mark)
-		s = rest
 	}
-	add(endOfFile, "")
-	return out
+	l.add(endOfFile, "")
+	return l.out
+}
+
+func (l *lexer) add(k kind, v string) { l.out = append(l.out, token{k, v, l.line}) }
+
+// skip moves over n bytes.
+func (l *lexer) skip(n int) {
+	l.line += strings.Count(l.rest[:n], "\n")
+	l.rest = l.rest[n:]
+}
+
+// text reads the text up to the next tag, and what opens that tag; it returns the two
+// characters that open it.
+func (l *lexer) text() (tag string) {
+	at, tag := nextTag(l.rest)
+	before := l.rest[:at]
+	shown := before
+	switch {
+	case l.trim:
+		shown = strings.TrimLeft(shown, whiteSpace)
+	case l.newline:
+		shown = strings.TrimPrefix(shown, "\n")
+	}
+	opening := len(tag)
+	switch after := l.rest[at+opening:]; {
+	case tag == "":
+	case strings.HasPrefix(after, "-"):
+		shown = strings.TrimRight(shown, whiteSpace)
+		opening++
+	case strings.HasPrefix(after, "+"):
+		opening++
+	case tag != "{{":
+		// White space before a tag that is the first on its line is removed.
+		bare := strings.TrimRight(shown, " \t")
+		if strings.HasSuffix(bare, "\n") || bare == "" && startsLine(l.out, before, shown, l.newline && !l.trim) {
+			shown = bare
+		}
+	}
+	if shown != "" {
+		l.add(text, shown)
+	}
+	l.skip(at + opening)
+	return tag
+}
+
+// comment reads a comment, which has been opened.
+func (l *lexer) comment() {
+	end := strings.Index(l.rest, "#}")
+	if end < 0 {
+		fail(l.line, "a comment does not end")
+	}
+	l.trim, l.newline = end > 0 && l.rest[end-1] == '-', true
+	l.skip(end)
+	l.rest = l.rest[2:]
+}
+
+// tag reads a tag, which has been opened, up to the mark that closes it outside of
+// brackets.
+func (l *lexer) tag(tag string, open, close kind, mark string) {
+	l.add(open, tag)
+	for depth := 0; ; {
+		l.skip(len(l.rest) - len(strings.TrimLeft(l.rest, whiteSpace)))
+		if strings.HasPrefix(l.rest, "-"+mark) {
+			l.trim, l.rest = true, l.rest[1:]
+		} else if strings.HasPrefix(l.rest, "+"+mark) {
+			mark = "+" + mark
+		}
+		if depth == 0 && strings.HasPrefix(l.rest, mark) {
+			l.rest = l.rest[len(mark):]
+			l.newline = mark == "%}"
+			l.add(close, mark)
+			return
+		}
+		depth += l.word()
+	}
+}
+
+// word reads a token within a tag. It returns 1 for a bracket that opens, and −1 for one
+// that closes.
+func (l *lexer) word() (depth int) {
+	m := words.FindStringSubmatch(l.rest)
+	switch {
+	case l.rest == "":
+		fail(l.line, "a tag does not end")
+	case m == nil:
+		fail(l.line, "%q is not understood", l.rest[:1])
+	case m[1] != "":
+		l.add(name, m[1])
+	case m[2] != "":
+		l.add(number, m[2])
+	case m[3] != "":
+		l.add(quoted, unquote(m[3]))
+	default:
+		l.add(operator, m[4])
+		if strings.Contains("{([", m[4]) {
+			depth = 1
+		} else if strings.Contains("})]", m[4]) {
+			depth = -1
+		}
+	}
+	l.skip(len(m[0]))
+	return depth
 }
 
 // startsLine reports whether a tag is the first thing on its line. shown is what is

@@ -9,87 +9,109 @@ import (
 
 // method calls a method of a value.
 func (s *state) method(of any, name string, list []any, named map[string]any) any {
-	arg := func(i int) string {
-		t, ok := argument(list, nil, i, "", nil).(string)
-		if !ok {
-			s.fail("argument %d of %s is no string", i, name)
-		}
-		return t
-	}
+	var v any
+	ok := false
 	switch of := of.(type) {
 	case string:
-		s.spend(len(of), 1)
-		switch name {
-		case "strip", "lstrip", "rstrip":
-			return s.strip(of, argument(list, named, 0, "chars", nil), name != "rstrip", name != "lstrip")
-		case "upper":
-			return s.upper(of)
-		case "lower":
-			return s.lower(of)
-		case "capitalize":
-			return s.capital(of)
-		case "title":
-			return s.title(of)
-		case "startswith", "endswith":
-			has := strings.HasPrefix
-			if name == "endswith" {
-				has = strings.HasSuffix
-			}
-			if all, ok := argument(list, nil, 0, "", nil).([]any); ok {
-				return slices.ContainsFunc(all, func(v any) bool {
-					s.spend(1, stepWork)
-					end := s.show(v)
-					s.spend(min(len(end), len(of)), 1)
-					return has(of, end)
-				})
-			}
-			return has(of, arg(0))
-		case "replace":
-			if len(list) > 2 {
-				break
-			}
-			return s.replace(of, arg(0), arg(1))
-		case "find":
-			if i := strings.Index(of, arg(0)); i >= 0 {
-				return utf8.RuneCountInString(of[:i])
-			}
-			return -1
-		case "count":
-			return strings.Count(of, arg(0))
-		case "join":
-			return s.join(s.items(argument(list, nil, 0, "", nil)), of)
-		case "split":
-			return s.split(of, list, named)
-		case "splitlines":
-			return s.cut(strings.TrimSuffix(of, "\n"), "\n", -1)
-		}
+		v, ok = s.textMethod(of, name, list, named)
 	case *dict:
-		switch name {
-		case "items":
-			s.spend(len(of.keys), 2*elementWork)
-			out := []any{}
-			for _, k := range of.keys {
-				out = append(out, []any{k, of.items[k]})
-			}
-			return out
-		case "keys":
-			return s.items(of)
-		case "values":
-			s.spend(len(of.keys), elementWork)
-			out := []any{}
-			for _, k := range of.keys {
-				out = append(out, of.items[k])
-			}
-			return out
-		case "get":
-			if v, ok := of.items[s.key(arg(0))]; ok {
-				return v
-			}
-			return argument(list, named, 1, "default", nil)
-		}
+		v, ok = s.dictMethod(of, name, list, named)
 	}
-	s.fail("the method %q is not understood", name)
-	return nil
+	if !ok {
+		s.fail("the method %q is not understood", name)
+	}
+	return v
+}
+
+// text returns an argument of a method that must be a text.
+func (s *state) text(method string, list []any, i int) string {
+	t, ok := argument(list, nil, i, "", nil).(string)
+	if !ok {
+		s.fail("argument %d of %s is no string", i, method)
+	}
+	return t
+}
+
+// textMethod calls a method of a text; ok is false if there is none of that name.
+func (s *state) textMethod(of, name string, list []any, named map[string]any) (v any, ok bool) {
+	s.spend(len(of), 1)
+	switch name {
+	case "strip", "lstrip", "rstrip":
+		return s.strip(of, argument(list, named, 0, "chars", nil), name != "rstrip", name != "lstrip"), true
+	case "upper":
+		return s.upper(of), true
+	case "lower":
+		return s.lower(of), true
+	case "capitalize":
+		return s.capital(of), true
+	case "title":
+		return s.title(of), true
+	case "startswith":
+		return s.hasEnd(strings.HasPrefix, of, name, list), true
+	case "endswith":
+		return s.hasEnd(strings.HasSuffix, of, name, list), true
+	case "replace":
+		if len(list) > 2 {
+			return nil, false
+		}
+		return s.replace(of, s.text(name, list, 0), s.text(name, list, 1)), true
+	case "find":
+		if i := strings.Index(of, s.text(name, list, 0)); i >= 0 {
+			return utf8.RuneCountInString(of[:i]), true
+		}
+		return -1, true
+	case "count":
+		return strings.Count(of, s.text(name, list, 0)), true
+	case "join":
+		return s.join(s.items(argument(list, nil, 0, "", nil)), of), true
+	case "split":
+		return s.split(of, list, named), true
+	case "splitlines":
+		return s.cut(strings.TrimSuffix(of, "\n"), "\n", -1), true
+	}
+	return nil, false
+}
+
+// hasEnd reports whether a text begins, or ends, with the argument, or with one of a list.
+func (s *state) hasEnd(has func(text, end string) bool, of, method string, list []any) bool {
+	all, ok := argument(list, nil, 0, "", nil).([]any)
+	if !ok {
+		return has(of, s.text(method, list, 0))
+	}
+	return slices.ContainsFunc(all, func(v any) bool {
+		s.spend(1, stepWork)
+		end := s.show(v)
+		s.spend(min(len(end), len(of)), 1)
+		return has(of, end)
+	})
+}
+
+// dictMethod calls a method of a dictionary; ok is false if there is none of that name.
+func (s *state) dictMethod(of *dict, name string, list []any, named map[string]any) (v any, ok bool) {
+	switch name {
+	case "items":
+		s.spend(len(of.keys), 2*elementWork)
+		out := []any{}
+		for _, k := range of.keys {
+			out = append(out, []any{k, of.items[k]})
+		}
+		return out, true
+	case "keys":
+		return s.items(of), true
+	case "values":
+		s.spend(len(of.keys), elementWork)
+		out := []any{}
+		for _, k := range of.keys {
+			out = append(out, of.items[k])
+		}
+		return out, true
+	case "get":
+		if v, ok := of.items[s.key(s.text(name, list, 0))]; ok {
+			return v, true
+		}
+		return argument(list, named, 1, "default", nil), true
+	}
+	return nil, false
 }
 
 // strip removes characters from the ends of a text: white space if none are given.

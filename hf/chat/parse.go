@@ -186,17 +186,14 @@ func (p *parser) setStatement() statement {
 func (p *parser) macroStatement() statement {
 	m := &macro{name: p.name()}
 	p.expect("(")
-	for !p.accept(")") {
+	p.listUntil(")", func() {
 		m.params = append(m.params, p.name())
-		var usual expression
+		var def expression
 		if p.accept("=") {
-			usual = p.expression()
+			def = p.expression()
 		}
-		m.usual = append(m.usual, usual)
-		if !p.is(")") {
-			p.expect(",")
-		}
-	}
+		m.defaults = append(m.defaults, def)
+	})
 	p.close(closeBlock)
 	m.body, _ = p.body("endmacro")
 	p.close(closeBlock)
@@ -390,7 +387,7 @@ type arguments struct {
 
 func (p *parser) arguments() arguments {
 	a := arguments{named: map[string]expression{}}
-	for !p.accept(")") {
+	p.listUntil(")", func() {
 		if p.peek().kind == name && p.tokens[p.at+1].kind == operator && p.tokens[p.at+1].value == "=" {
 			n := p.name()
 			p.next()
@@ -399,23 +396,31 @@ func (p *parser) arguments() arguments {
 		} else {
 			a.list = append(a.list, p.expression())
 		}
-		if !p.is(")") {
+	})
+	return a
+}
+
+// listUntil reads elements with commas between them, and perhaps one after the last, up to
+// the bracket that closes the list.
+func (p *parser) listUntil(bracket string, element func()) {
+	for !p.accept(bracket) {
+		element()
+		if !p.is(bracket) {
 			p.expect(",")
 		}
 	}
-	return a
 }
 
 func (p *parser) primary() expression {
 	t := p.next()
-	switch {
-	case t.kind == quoted:
+	switch t.kind {
+	case quoted:
 		all := []string{t.value}
 		for p.peek().kind == quoted { // next to each other
 			all = append(all, p.next().value)
 		}
 		return constant{strings.Join(all, "")}
-	case t.kind == number:
+	case number:
 		if n, err := strconv.Atoi(t.value); err == nil {
 			return constant{n}
 		}
@@ -424,7 +429,7 @@ func (p *parser) primary() expression {
 			fail(t.line, "%s is no number", t.value)
 		}
 		return constant{f}
-	case t.kind == name:
+	case name:
 		switch t.value {
 		case "true", "True":
 			return constant{true}
@@ -434,42 +439,45 @@ func (p *parser) primary() expression {
 			return constant{nil}
 		}
 		return variable(t.value)
-	case t.kind == operator && t.value == "(":
+	case operator:
+		if e := p.bracketed(t.value); e != nil {
+			return e
+		}
+	}
+	fail(t.line, "%q is found where a value is expected", t.value)
+	return nil
+}
+
+// bracketed reads what follows an opening bracket; nil if it is another operator.
+func (p *parser) bracketed(bracket string) expression {
+	switch bracket {
+	case "(":
 		e := p.expression()
-		if p.is(",") { // a tuple
-			list := listOf{e}
-			for p.accept(",") {
-				if !p.is(")") {
-					list = append(list, p.expression())
-				}
-			}
+		if !p.is(",") {
 			p.expect(")")
-			return list
+			return grouped{e}
+		}
+		list := listOf{e} // a tuple
+		for p.accept(",") {
+			if !p.is(")") {
+				list = append(list, p.expression())
+			}
 		}
 		p.expect(")")
-		return grouped{e}
-	case t.kind == operator && t.value == "[":
-		var list listOf
-		for !p.accept("]") {
-			list = append(list, p.expression())
-			if !p.is("]") {
-				p.expect(",")
-			}
-		}
 		return list
-	case t.kind == operator && t.value == "{":
+	case "[":
+		var list listOf
+		p.listUntil("]", func() { list = append(list, p.expression()) })
+		return list
+	case "{":
 		var d dictOf
-		for !p.accept("}") {
+		p.listUntil("}", func() {
 			k := p.expression()
 			p.expect(":")
 			d = append(d, [2]expression{k, p.expression()})
-			if !p.is("}") {
-				p.expect(",")
-			}
-		}
+		})
 		return d
 	}
-	fail(t.line, "%q is found where a value is expected", t.value)
 	return nil
 }
 

@@ -266,27 +266,8 @@ func (s *state) operate(op string, a, b any) any {
 	case "~":
 		return s.concat(s.show(a), s.show(b))
 	}
-	if x, ok := a.(string); ok {
-		if y, ok := b.(string); ok {
-			s.spend(min(len(x), len(y)), 1)
-			switch op {
-			case "+":
-				return s.concat(x, y)
-			case "<":
-				return x < y
-			case "<=":
-				return x <= y
-			case ">":
-				return x > y
-			case ">=":
-				return x >= y
-			}
-		}
-		if n, ok := b.(int); ok && op == "*" {
-			n = max(n, 0)
-			s.spend(n, max(len(x), 1))
-			return strings.Repeat(x, n)
-		}
+	if v, ok := s.operateTexts(op, a, b); ok {
+		return v
 	}
 	if l, ok := a.([]any); ok && op == "+" {
 		if m, ok := b.([]any); ok {
@@ -299,15 +280,8 @@ func (s *state) operate(op string, a, b any) any {
 	if !okX || !okY {
 		s.fail("%s of %s and %s", op, brief(a), brief(b))
 	}
-	switch op {
-	case "<":
-		return x < y
-	case "<=":
-		return x <= y
-	case ">":
-		return x > y
-	case ">=":
-		return x >= y
+	if holds, ok := inOrder(op, x, y); ok {
+		return holds
 	}
 	if y == 0 && (op == "/" || op == "//" || op == "%") {
 		s.fail("division by zero")
@@ -317,6 +291,53 @@ func (s *state) operate(op string, a, b any) any {
 	if okM && okN && op != "/" {
 		return s.integer(op, m, n)
 	}
+	return real64(op, x, y)
+}
+
+// operateTexts applies an operator to two texts, or to a text and how often it is
+// repeated.
+func (s *state) operateTexts(op string, a, b any) (v any, ok bool) {
+	x, isText := a.(string)
+	if !isText {
+		return nil, false
+	}
+	switch y := b.(type) {
+	case string:
+		s.spend(min(len(x), len(y)), 1)
+		if op == "+" {
+			return s.concat(x, y), true
+		}
+		if holds, ok := inOrder(op, x, y); ok {
+			return holds, true
+		}
+	case int:
+		if op == "*" {
+			n := max(y, 0)
+			s.spend(n, max(len(x), 1))
+			return strings.Repeat(x, n), true
+		}
+	}
+	return nil, false
+}
+
+// inOrder compares two values; ok is false for an operator that does something else.
+func inOrder[T string | float64](op string, x, y T) (holds, ok bool) {
+	switch op {
+	case "<":
+		return x < y, true
+	case "<=":
+		return x <= y, true
+	case ">":
+		return x > y, true
+	case ">=":
+		return x >= y, true
+	}
+	return false, false
+}
+
+// real64 applies an arithmetic operator to two numbers, one of which is no integer, or
+// divides two integers.
+func real64(op string, x, y float64) float64 {
 	switch op {
 	case "+":
 		return x + y
