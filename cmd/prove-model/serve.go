@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,25 +96,9 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	share, err := cfg.ProveShare()
+	opts, err := serveOptions(cfg, log)
 	if err != nil {
 		return err
-	}
-	opts := serve.Options{
-		Prove: share, Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue, Parallel: cfg.Parallel, Webhook: cfg.Webhook, Log: log,
-	}
-	if opts.Parallel == 0 {
-		opts.Parallel = runtime.GOMAXPROCS(0)
-	}
-	if cfg.Keys != "" {
-		if opts.Keys, err = serve.ReadKeys(cfg.Keys); err != nil {
-			return fmt.Errorf("--keys: %w", err)
-		}
-	}
-	if cfg.Webhook != "" {
-		if u, err := url.Parse(cfg.Webhook); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return errors.New("--webhook: want a URL with http or https")
-		}
 	}
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("--data: %w", err)
@@ -156,15 +141,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 			log.Info("committed", "model", m.Name, "commitment", m.Commitment)
 		}
 		s.Ready()
-		scheme := "http"
-		if cfg.TLSCert != "" {
-			scheme = "https"
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "ready       %s://%s\n", scheme, listener.Addr())
-		for _, m := range list {
-			fmt.Fprintf(cmd.OutOrStdout(), "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "receipts    signed with %s\n", s.PublicKey())
+		printReady(cmd.OutOrStdout(), cfg, listener.Addr(), list, s)
 		if err := serve.Work(ctx, q, list, cfg.Workers, workerName()); err != nil {
 			return err
 		}
@@ -182,6 +159,44 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		log.Info("ended; what was answered is proved when the server is started again", "waiting", n)
 	}
 	return nil
+}
+
+// serveOptions are what the settings say of the server, but for what depends on its address.
+func serveOptions(cfg *config.Config, log *slog.Logger) (serve.Options, error) {
+	opts := serve.Options{
+		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue, Parallel: cfg.Parallel, Webhook: cfg.Webhook, Log: log,
+	}
+	if opts.Parallel == 0 {
+		opts.Parallel = runtime.GOMAXPROCS(0)
+	}
+	var err error
+	if opts.Prove, err = cfg.ProveShare(); err != nil {
+		return opts, err
+	}
+	if cfg.Keys != "" {
+		if opts.Keys, err = serve.ReadKeys(cfg.Keys); err != nil {
+			return opts, fmt.Errorf("--keys: %w", err)
+		}
+	}
+	if cfg.Webhook != "" {
+		if u, err := url.Parse(cfg.Webhook); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return opts, errors.New("--webhook: want a URL with http or https")
+		}
+	}
+	return opts, nil
+}
+
+// printReady says where the server is, what it serves, and what its receipts are signed with.
+func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Model, s *serve.Server) {
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(w, "ready       %s://%s\n", scheme, at)
+	for _, m := range list {
+		fmt.Fprintf(w, "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+	}
+	fmt.Fprintf(w, "receipts    signed with %s\n", s.PublicKey())
 }
 
 // logger logs for people or for programs.
@@ -248,38 +263,28 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 	var out []source
 	arrays := 0
 	for _, text := range named {
-		name, path, ok := strings.Cut(text, "=")
-		if _, err := os.Stat(text); err == nil || !ok {
-			path = text
-			base := filepath.Base(filepath.Clean(path))
-			name = strings.TrimSuffix(base, filepath.Ext(base))
-			if st, err := os.Stat(path); err == nil && st.IsDir() {
-				name = base
-			}
-		}
+		name, path := nameAndPath(text)
 		if !modelName.MatchString(name) {
 			return nil, job.WithHint(fmt.Errorf("--model %s: %q cannot be a model's name", text, name), "give it one of letters, digits, dots and dashes: --model NAME=PATH")
 		}
-		for _, s := range out {
-			if s.name == name {
-				return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
-			}
+		if slices.ContainsFunc(out, func(s source) bool { return s.name == name }) {
+			return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
 		}
 		own := *cfg
-		switch strings.ToLower(filepath.Ext(path)) {
-		case ".yaml", ".yml":
+		switch ext := strings.ToLower(filepath.Ext(path)); {
+		case ext == ".yaml" || ext == ".yml":
 			read, err := settingsOf(path)
 			if err != nil {
 				return nil, err
 			}
 			own = ofModel(own, read)
+		case hf.Is(path):
+			own.Model = path
+			own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
 		default:
-			if own.Model = path; hf.Is(path) {
-				own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
-			} else {
-				own.Tokens, own.MaxTokens = 0, 0
-				arrays++
-			}
+			own.Model = path
+			own.Tokens, own.MaxTokens = 0, 0
+			arrays++
 		}
 		out = append(out, source{name, &own})
 	}
@@ -288,6 +293,19 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
 	}
 	return out, nil
+}
+
+// nameAndPath divides NAME=PATH. A path alone, which may have an equals sign, names the model by its last part without the ending.
+func nameAndPath(text string) (name, path string) {
+	st, err := os.Stat(text)
+	if name, path, ok := strings.Cut(text, "="); ok && err != nil {
+		return name, path
+	}
+	name = filepath.Base(filepath.Clean(text))
+	if err == nil && st.IsDir() {
+		return name, text
+	}
+	return strings.TrimSuffix(name, filepath.Ext(name)), text
 }
 
 // settingsOf reads a model's settings file.

@@ -104,19 +104,8 @@ type proven struct {
 // readText reads the tokens of a statement, and holds them against the text that the
 // settings want. An error that wraps ErrInvalid says that they are others.
 func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*proven, error) {
-	drawn := job.Sampling(cfg) != nil
-	wanted := cfg.Prompt != "" || cfg.Text != ""
-	switch {
-	case s.Text == nil && (wanted || t != nil || drawn):
-		return nil, fmt.Errorf("%w: its key is not a language model's", provemodel.ErrInvalid)
-	case s.Text == nil:
-		return nil, nil
-	case t == nil && wanted:
-		return nil, job.WithHint(errors.New("--prompt and --text need the tokenizer"), "name it with --tokenizer FILE, or the model that it comes with with --model")
-	case t != nil && t.Digest() != s.Text.Tokenizer:
-		return nil, fmt.Errorf("%w: its key is for another tokenizer, with the SHA-256 %x: the one that is given has %x", provemodel.ErrInvalid, s.Text.Tokenizer, t.Digest())
-	case s.Generated == nil && (cfg.Text != "" || drawn):
-		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", provemodel.ErrInvalid)
+	if err := checkText(cfg, s, t); err != nil || s.Text == nil {
+		return nil, err
 	}
 	p := &proven{}
 	if s.Generated != nil {
@@ -150,6 +139,25 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 		return nil, fmt.Errorf("%w: the model wrote another text: %s", provemodel.ErrInvalid, ui.Printable(p.Text))
 	}
 	return p, nil
+}
+
+// checkText fails if the settings ask for a text, a tokenizer or sampling that the statement does not have.
+func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) error {
+	drawn := job.Sampling(cfg) != nil
+	wanted := cfg.Prompt != "" || cfg.Text != ""
+	switch {
+	case s.Text == nil && (wanted || t != nil || drawn):
+		return fmt.Errorf("%w: its key is not a language model's", provemodel.ErrInvalid)
+	case s.Text == nil:
+		return nil
+	case t == nil && wanted:
+		return job.WithHint(errors.New("--prompt and --text need the tokenizer"), "name it with --tokenizer FILE, or the model that it comes with with --model")
+	case t != nil && t.Digest() != s.Text.Tokenizer:
+		return fmt.Errorf("%w: its key is for another tokenizer, with the SHA-256 %x: the one that is given has %x", provemodel.ErrInvalid, s.Text.Tokenizer, t.Digest())
+	case s.Generated == nil && (cfg.Text != "" || drawn):
+		return fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", provemodel.ErrInvalid)
+	}
+	return nil
 }
 
 func (p *proven) print(w io.Writer) {

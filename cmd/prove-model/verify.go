@@ -116,35 +116,12 @@ func verify(cfg *config.Config) (*verified, error) {
 	if cfg.Proof == "" || cfg.VK == "" {
 		return nil, job.WithHint(errors.New("verify needs a proof and a key"), "prove-model verify --proof x.proof --vk x.vk")
 	}
-	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
-	answer, err := readAnswer(cfg)
-	if err == nil && answer != nil {
-		if opts.Sampling, err = answer.sampling(); err == nil {
-			opts.Input, err = answer.inputs()
-		}
-	}
+	answer, opts, err := asked(cfg)
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verified{Reason: plain(err)}, err
 	}
 	if err != nil {
 		return nil, err
-	}
-	if cfg.Commitment != "" {
-		c, err := provemodel.ParseCommitment(cfg.Commitment)
-		if err != nil {
-			return nil, err
-		}
-		opts.ExpectCommitment = &c
-	}
-	if len(cfg.Input) > 0 {
-		input, err := job.Read(cfg, cfg.Input)
-		if err != nil {
-			return nil, fmt.Errorf("input: %w", err)
-		}
-		opts.Input = input
-	}
-	if !cfg.JSON && answer == nil {
-		opts.FirstValues = previewed // which are all that is shown
 	}
 	if cfg.Cert != "" {
 		cert, err := job.OpenFile(cfg.Cert)
@@ -193,6 +170,37 @@ func verify(cfg *config.Config) (*verified, error) {
 		Saturated: s.Saturated, Reveals: s.Reveals, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Receipt: said,
 	}, nil
+}
+
+// asked reads what the proof is held against: what a server answered, if it is given, and
+// what the settings say of the input, the sampling and the key.
+func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
+	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
+	answer, err := readAnswer(cfg)
+	if err == nil && answer != nil {
+		if opts.Sampling, err = answer.sampling(); err == nil {
+			opts.Input, err = answer.inputs()
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Commitment != "" {
+		c, err := provemodel.ParseCommitment(cfg.Commitment)
+		if err != nil {
+			return nil, nil, err
+		}
+		opts.ExpectCommitment = &c
+	}
+	if len(cfg.Input) > 0 {
+		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
+			return nil, nil, fmt.Errorf("input: %w", err)
+		}
+	}
+	if !cfg.JSON && answer == nil {
+		opts.FirstValues = previewed // which are all that is shown
+	}
+	return answer, opts, nil
 }
 
 // collectLate has memory collected where there is much of it, and not from four megabytes

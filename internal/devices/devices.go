@@ -305,15 +305,15 @@ func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
 	m := &forwards{d, warn, nil}
 	if len(d.gpus) > 1 {
-		m.homes = d.machines(s, warn).Homes(p)
+		m.affinity = d.machines(s, warn).Affinities(p)
 	}
 	return m
 }
 
 type forwards struct {
 	*Set
-	warn  Log
-	homes []int // by chunk
+	warn     Log
+	affinity []int // devices by chunk
 }
 
 // Run implements forward.Machine. What a GPU cannot do another one does, or the CPU.
@@ -324,14 +324,14 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 			return nil, nil
 		}
 		on := &run.Forward{Host: f.threshold, Homes: []*device.Context{first.machine.Context}}
-		if len(f.homes) > 0 {
+		if len(f.affinity) > 0 {
 			on.Homes = nil
 		}
-		for _, home := range f.homes {
-			if !f.gpus[home].works() {
-				home = first.number
+		for _, at := range f.affinity {
+			if !f.gpus[at].works() {
+				at = first.number
 			}
-			on.Homes = append(on.Homes, f.gpus[home].machine.Context)
+			on.Homes = append(on.Homes, f.gpus[at].machine.Context)
 		}
 		kept, err := on.Run(ctx, g, weights, inputs)
 		var failed *device.Error

@@ -127,7 +127,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 	}
 }
 
-// run runs a circuit on the homes of its chunks, without devices that have failed.
+// run runs a circuit on the devices of its chunks, without devices that have failed.
 func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *proof.Key, wit *forward.Witness) *forward.Witness {
 	t.Helper()
 	p, err := key.Plan(b.g.Instance)
@@ -139,8 +139,8 @@ func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *p
 		inputs = append(inputs, wit.Tensor(id))
 	}
 	on := &cudarun.Forward{}
-	for _, home := range l.Homes(p) {
-		on.Homes = append(on.Homes, machines[home].Context)
+	for _, at := range l.Affinities(p) {
+		on.Homes = append(on.Homes, machines[at].Context)
 	}
 	for range machines {
 		w, err := forward.RunOn(t.Context(), on, &b.g, b.w, inputs)

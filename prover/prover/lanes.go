@@ -216,13 +216,13 @@ func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 }
 
 // tasks describes the tasks of all sub-transcripts. Every GPU gets consecutive chunks (the
-// task's Home), with about the same amount of work. Chunks are consecutive layers, so values
+// task's Affinity), with about the same amount of work. Chunks are consecutive layers, so values
 // that two neighbours read are mostly on one device.
 func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
-	homes := int64(0)
+	devices := int64(0)
 	for i := range l.Machines {
 		if !l.Machines[i].Host {
-			homes++
+			devices++
 		}
 	}
 	tasks := make([]schedule.Task, len(p.Forks))
@@ -234,24 +234,24 @@ func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
 	before := int64(0)
 	for i := range tasks {
 		n := tasks[i].Need + 1
-		if homes > 0 {
-			tasks[i].Home = int(float64(homes) * (float64(before) + float64(n)/2) / float64(total))
+		if devices > 0 {
+			tasks[i].Affinity = int(float64(devices) * (float64(before) + float64(n)/2) / float64(total))
 		}
 		before += n
 	}
 	return tasks
 }
 
-// Homes returns for each chunk of a plan the machine that proves it, unless the scheduler moves
+// Affinities returns for each chunk of a plan the machine that proves it, unless the scheduler moves
 // it. That is where its weights should be.
-func (l *Lanes) Homes(p *plan.Plan) []int {
-	homes := make([]int, p.Graph.Chunks)
+func (l *Lanes) Affinities(p *plan.Plan) []int {
+	devices := make([]int, p.Graph.Chunks)
 	for i, t := range l.tasks(p) {
 		if c := p.Forks[i].Chunk; c >= 0 {
-			homes[c] = t.Home
+			devices[c] = t.Affinity
 		}
 	}
-	return homes
+	return devices
 }
 
 // proveFork proves one sub-transcript on a lane.

@@ -129,7 +129,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// Two devices share the work, and neighbours have the same home.
+// Two devices share the work, and neighbours have the same affinity.
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hash.Poseidon2, 100)
@@ -144,13 +144,13 @@ func TestHomes(t *testing.T) {
 	tasks := l.tasks(p)
 	var sums [2]int64
 	for i, x := range tasks {
-		if i > 0 && x.Home < tasks[i-1].Home {
-			t.Errorf("task %d is at home at %d, the one before at %d", i, x.Home, tasks[i-1].Home)
+		if i > 0 && x.Affinity < tasks[i-1].Affinity {
+			t.Errorf("task %d has affinity %d, the one before %d", i, x.Affinity, tasks[i-1].Affinity)
 		}
-		sums[x.Home] += x.Need
+		sums[x.Affinity] += x.Need
 	}
 	if 2*sums[0] < sums[1] || 2*sums[1] < sums[0] {
-		t.Errorf("%v bytes at home", sums)
+		t.Errorf("%v bytes by affinity", sums)
 	}
 	if err := r.prove(&bytes.Buffer{}); err != nil {
 		t.Fatal(err)

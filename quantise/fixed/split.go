@@ -129,22 +129,27 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 		b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
 	}
 	b.look(e.PlusConst(half), shift+k, rest, clamp, high)
-	low := rest
 	if shift > 0 {
-		low = b.Witness(name+", low", e.Shape, frac, 0, int64(1)<<k-1)
+		return b.joined(name, Split{high, b.lowOf(name, rest, e.Shape, frac, k, shift, one), k})
 	}
-	switch {
-	case one:
-		b.LookupDirect(b.View(rest, nil, e.Shape), b.highBitsTable(k, shift), low)
-	case shift > 0:
-		remainder := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<shift-1)
-		b.look(b.View(rest, nil, e.Shape), shift, remainder, b.ShiftedTable(k, 0), low)
-		b.InRange(b.View(remainder, nil, e.Shape), shift)
-	default:
-		b.InRange(b.View(low, nil, e.Shape), k)
-		b.Circuit.Tensors[low].Frac = frac
+	b.InRange(b.View(rest, nil, e.Shape), k)
+	b.Circuit.Tensors[rest].Frac = frac
+	return b.joined(name, Split{high, rest, k})
+}
+
+// lowOf returns the low limb of k bits of a rest, which has shift bits more below it: by one
+// look-up in a table of the rest's upper bits, or by two.
+func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, shift int, one bool) model.TensorID {
+	low := b.Witness(name+", low", shape, frac, 0, int64(1)<<k-1)
+	e := b.View(rest, nil, shape)
+	if one {
+		b.LookupDirect(e, b.highBitsTable(k, shift), low)
+		return low
 	}
-	return b.joined(name, Split{high, low, k})
+	remainder := b.Witness("low bits", shape, 0, 0, int64(1)<<shift-1)
+	b.look(e, shift, remainder, b.ShiftedTable(k, 0), low)
+	b.InRange(b.View(remainder, nil, shape), shift)
+	return low
 }
 
 // rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the

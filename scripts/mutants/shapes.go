@@ -227,19 +227,10 @@ func (m *mutation) virtualDivisor() bool {
 			if s.Kind != schema.Zero || p.A != old && p.A != was {
 				continue
 			}
-			p.A, p.Coefficient, p.LabelsA = d, -1, nil
-			for a := range s.Shape {
-				p.LabelsA = append(p.LabelsA, uint32(a))
-			}
-			if through {
+			if p.A, p.Coefficient, p.LabelsA = d, -1, axesOf(s.Shape); through {
 				p.A, p.Coefficient = def.Source, -def.Coefficient
 				if len(m.graph().Tensors[def.Source].Shape) != len(s.Shape) {
-					p.LabelsA = nil
-					for _, g := range groups(def) {
-						if len(g.In) == 1 {
-							p.LabelsA = append(p.LabelsA, g.Out...)
-						}
-					}
+					p.LabelsA = axesThrough(def)
 				}
 			}
 		}
@@ -253,6 +244,24 @@ func (m *mutation) virtualDivisor() bool {
 		}
 	}
 	return true
+}
+
+// axesOf labels the axes of a shape by their numbers.
+func axesOf[T any](shape []T) (labels []uint32) {
+	for a := range shape {
+		labels = append(labels, uint32(a))
+	}
+	return labels
+}
+
+// axesThrough are the axes of a term that its source's axes become, in order.
+func axesThrough(l *schema.Linear) (labels []uint32) {
+	for _, g := range groups(l) {
+		if len(g.In) == 1 {
+			labels = append(labels, g.Out...)
+		}
+	}
+	return labels
 }
 
 // virtualOperand puts a virtual tensor in the place of what is read somewhere.

@@ -47,7 +47,7 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	if len(g.Out)+len(g.In) == 0 {
 		return errors.New("view: a group without axes")
 	}
-	if g.Map != MapAffine && (g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0) || g.Map != MapIndex && len(g.Index) != 0 || g.Map != MapPublic && g.Ids != 0 {
+	if g.foreign() {
 		return errors.New("view: a group with the parameters of another map")
 	}
 	if g.Map == MapAffine && (len(g.In) > 1 || len(g.Strides) != len(g.Out)) {
@@ -79,6 +79,12 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 		return g.validateIds(tensors, out, in)
 	}
 	return fmt.Errorf("view: unknown map %d", g.Map)
+}
+
+// foreign reports whether the group has parameters that its map has no use for.
+func (g *Group) foreign() bool {
+	affine := g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0
+	return affine && g.Map != MapAffine || len(g.Index) != 0 && g.Map != MapIndex || g.Ids != 0 && g.Map != MapPublic
 }
 
 // validateAffine checks the numbers of an affine group that reads work entries before its

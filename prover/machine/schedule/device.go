@@ -24,7 +24,7 @@ func margin(n int64) int64 { return n / 5 * 4 }
 // Stats are what a device did.
 type Stats struct {
 	Name string
-	// Tasks ended well here, of which Moved have another home or were begun elsewhere.
+	// Tasks ended well here, of which Moved have another affinity or were begun elsewhere.
 	Tasks, Moved int
 	// Failed is how many attempts ended with an error.
 	Failed int

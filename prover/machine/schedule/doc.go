@@ -5,7 +5,7 @@
 // A task says how much memory it will take, and is started where that can be booked.
 // At most four fifths of a device are booked at once, less what is held there for
 // longer. Tasks are sorted by their memory, largest first, and whatever fits is
-// started (greedy backfilling), on its home device first and on others where these
+// started (greedy backfilling), on the device with its data (its affinity) first and on others where these
 // have nothing of their own to do. A task that smaller ones have overtaken for long
 // enough gets a device kept free for it. Memory is unbooked when the lane has drained,
 // after an error too.

@@ -35,7 +35,7 @@ func judge(err error) Fault {
 // work is a task of a simulation.
 type work struct {
 	need, host int64
-	home       int
+	affinity   int
 	takes      time.Duration
 	faults     []fault // of the attempts on devices, in order
 }
@@ -91,7 +91,7 @@ func (w *world) bad(format string, args ...any) {
 func (w *world) tasks(works []work) []Task {
 	tasks := make([]Task, len(works))
 	for i, x := range works {
-		tasks[i] = Task{ID: fmt.Sprintf("task %d", i), Need: x.need, HostNeed: x.host, Home: x.home,
+		tasks[i] = Task{ID: fmt.Sprintf("task %d", i), Need: x.need, HostNeed: x.host, Affinity: x.affinity,
 			Run: func(ctx context.Context, on Lane) error { return w.run(ctx, i, &x, on) }}
 	}
 	return tasks
@@ -237,11 +237,11 @@ func TestSimulation(t *testing.T) {
 				if shape == 1 && rng.IntN(2) > 0 { // half are small
 					need = 1 + need/10
 				}
-				home := rng.IntN(len(devices))
+				affinity := rng.IntN(len(devices))
 				if shape == 2 {
-					home = i * len(devices) / len(works)
+					affinity = i * len(devices) / len(works)
 				}
-				works[i] = work{need: need, home: home, takes: time.Duration(need*(5+rng.Int64N(6))) * time.Millisecond}
+				works[i] = work{need: need, affinity: affinity, takes: time.Duration(need*(5+rng.Int64N(6))) * time.Millisecond}
 			}
 			w, notices, err := simulate(t, devices, works, 0)
 			if err != nil || len(notices) > 0 || len(w.wrong) > 0 {
@@ -280,7 +280,7 @@ func TestFaults(t *testing.T) {
 			fatal := false
 			for i := range works {
 				works[i] = work{need: rapid.Int64Range(0, 1000).Draw(rt, "need"), host: rapid.Int64Range(0, 1000).Draw(rt, "host's need"),
-					home: rapid.IntRange(-1, len(devices)-1).Draw(rt, "home"), takes: time.Duration(rapid.Int64Range(0, 100).Draw(rt, "takes")) * time.Millisecond,
+					affinity: rapid.IntRange(-1, len(devices)-1).Draw(rt, "affinity"), takes: time.Duration(rapid.Int64Range(0, 100).Draw(rt, "takes")) * time.Millisecond,
 					faults: rapid.SliceOfN(rapid.SampledFrom(ofAll), 0, 3).Draw(rt, "faults")}
 				fatal = fatal || slices.Contains(works[i].faults, own) || slices.Contains(works[i].faults, panics)
 			}

@@ -184,61 +184,84 @@ func (s *Scheduler) admit() {
 }
 
 // start starts the jobs that can be. A device that is not idle takes those of others
-// only if none waits whose home it is, and less than for their home.
+// only if none waits that has its affinity, and less than waits for theirs.
 func (s *Scheduler) start(idle bool) {
-	kept := make([]bool, len(s.devices)) // for a job that has waited long
-	backlog := s.backlog()
-	own := make([]int, len(s.devices)) // jobs of a home that may start there
+	p := placement{Scheduler: s, idle: idle, kept: make([]bool, len(s.devices)), own: make([]int, len(s.devices)), backlog: s.backlog()}
 	for _, j := range s.waiting {
-		if h := j.task.Home; h >= 0 && h < len(own) && s.devices[h].takes(j) {
-			own[h]++
+		if h := s.affinity(j); h != nil && h.takes(j) {
+			p.own[h.number]++
 		}
 	}
 	for i := 0; i < len(s.waiting); {
 		j := s.waiting[i]
-		home := j.task.Home
-		var room, best *device
-		for _, d := range s.devices {
-			if !s.may(j, d) {
-				continue
+		room, best := p.choose(j)
+		if best == nil {
+			if room != nil && (j.alone || j.passed >= patience) {
+				p.kept[room.number] = true
 			}
-			if room == nil || d.number == home {
-				room = d
-			}
-			if kept[d.number] || !d.takes(j) {
-				continue
-			}
-			if d.number == home {
-				best = d
-				break
-			}
-			balanced := idle || home < 0 || home >= len(s.devices) || d.Host != s.devices[home].Host ||
-				own[d.number] == 0 && backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
-			if balanced && (best == nil || backlog[d.number] < backlog[best.number]) {
-				best = d
-			}
-		}
-		if best != nil {
-			for _, before := range s.waiting[:i] {
-				before.passed++
-			}
-			s.waiting = slices.Delete(s.waiting, i, i+1)
-			s.launch(j, best)
-			if best.number != home {
-				backlog = s.backlog()
-			} else {
-				own[home]--
-			}
+			i++
 			continue
 		}
-		if room != nil && (j.alone || j.passed >= patience) {
-			kept[room.number] = true
+		for _, before := range s.waiting[:i] {
+			before.passed++
 		}
-		i++
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		s.launch(j, best)
+		if best.number == j.task.Affinity {
+			p.own[best.number]--
+		} else {
+			p.backlog = s.backlog()
+		}
 	}
 }
 
-// backlog returns what runs on devices and waits for them as their home, in bytes a
+// affinity returns the device that has the job's data; nil if none has.
+func (s *Scheduler) affinity(j *job) *device {
+	if a := j.task.Affinity; a >= 0 && a < len(s.devices) {
+		return s.devices[a]
+	}
+	return nil
+}
+
+// placement is what start knows of the devices, by their numbers.
+type placement struct {
+	*Scheduler
+	idle    bool
+	kept    []bool    // free, for a job that has waited long
+	own     []int     // jobs with this affinity that may start there
+	backlog []float64 // see backlog
+}
+
+// choose returns a device that has room for the job once it is idle, and the one on which
+// the job is to start now; nil where there is none. The device with its data comes first
+// for both.
+func (p *placement) choose(j *job) (room, best *device) {
+	at := p.affinity(j)
+	for _, d := range p.devices {
+		if !p.may(j, d) {
+			continue
+		}
+		if room == nil || d == at {
+			room = d
+		}
+		switch {
+		case p.kept[d.number] || !d.takes(j):
+		case d == at:
+			return room, d
+		case p.balanced(j, at, d) && (best == nil || p.backlog[d.number] < p.backlog[best.number]):
+			best = d
+		}
+	}
+	return room, best
+}
+
+// balanced reports whether d may take a job whose data device at has.
+func (p *placement) balanced(j *job, at, d *device) bool {
+	return p.idle || at == nil || d.Host != at.Host ||
+		p.own[d.number] == 0 && p.backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= p.backlog[at.number]
+}
+
+// backlog returns what runs on devices and waits for them by affinity, in bytes a
 // lane.
 func (s *Scheduler) backlog() []float64 {
 	bytes := make([]float64, len(s.devices))
@@ -246,8 +269,8 @@ func (s *Scheduler) backlog() []float64 {
 		bytes[i] = float64(d.booked)
 	}
 	for _, j := range s.waiting {
-		if h := j.task.Home; h >= 0 && h < len(s.devices) {
-			bytes[h] += float64(j.task.need(s.devices[h]))
+		if d := s.affinity(j); d != nil {
+			bytes[d.number] += float64(j.task.need(d))
 		}
 	}
 	for i, d := range s.devices {
@@ -311,7 +334,7 @@ func (s *Scheduler) decide(j *job, d *device, err error) *Notice {
 	if err == nil {
 		s.note(j)
 		d.stats.Tasks++
-		if j.attempts > 1 || d.number != j.task.Home {
+		if j.attempts > 1 || d.number != j.task.Affinity {
 			d.stats.Moved++
 		}
 		j.call.left--

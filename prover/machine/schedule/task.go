@@ -8,8 +8,8 @@ type Task struct {
 	ID string
 	// Need and HostNeed are the bytes that it takes at most, on a device and on a host.
 	Need, HostNeed int64
-	// Home is the number of the device that has the task's data.
-	Home int
+	// Affinity is the number of the device that has the task's data.
+	Affinity int
 	// Like, if set, is comparable, and that of tasks that take about as long: of those that have run
 	// with it the scheduler knows how long.
 	Like any

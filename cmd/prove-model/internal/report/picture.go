@@ -10,28 +10,38 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
+// layout is where the numbers of a picture stand: pixel and plane are the steps from one
+// pixel, and from one channel, to the next.
+type layout struct{ channels, height, width, pixel, plane int }
+
+// layoutOf returns the layout of pictures in an array; ok is false if its shape is not that
+// of pictures.
+func layoutOf(shape []int) (p layout, ok bool) {
+	n := len(shape)
+	if n < 3 {
+		return layout{}, false
+	}
+	wide := func(h, w int) bool { return h >= 4 && w >= 4 && h <= 4096 && w <= 4096 }
+	few := func(c int) bool { return c == 1 || c == 3 }
+	a, b, c := shape[n-3], shape[n-2], shape[n-1]
+	switch {
+	case few(a) && wide(b, c):
+		return layout{channels: a, height: b, width: c, pixel: 1, plane: b * c}, true
+	case few(c) && wide(a, b):
+		return layout{height: a, width: b, channels: c, pixel: c, plane: 1}, true
+	}
+	return layout{}, false
+}
+
 // Pictures returns the pictures in an array as PNG files, from its least value as black to its
 // greatest as white; nil if its shape is not that of pictures: of one or three channels, that
 // are the last axis or stand before height and width.
 func Pictures(shape []int, values []float64) [][]byte {
-	n := len(shape)
-	wide := func(h, w int) bool { return h >= 4 && w >= 4 && h <= 4096 && w <= 4096 }
-	few := func(c int) bool { return c == 1 || c == 3 }
-	var channels, height, width, pixel, plane int // and the steps from one pixel, and one channel, to the next
-	switch {
-	case n >= 3 && few(shape[n-3]) && wide(shape[n-2], shape[n-1]):
-		channels, height, width = shape[n-3], shape[n-2], shape[n-1]
-		pixel, plane = 1, height*width
-	case n >= 3 && few(shape[n-1]) && wide(shape[n-3], shape[n-2]):
-		height, width, channels = shape[n-3], shape[n-2], shape[n-1]
-		pixel, plane = channels, 1
-	default:
+	p, ok := layoutOf(shape)
+	if !ok || len(values) != graph.Size(shape) {
 		return nil
 	}
-	size := channels * height * width
-	if len(values) != graph.Size(shape) || size == 0 {
-		return nil
-	}
+	size := p.channels * p.height * p.width
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		low, high = math.Min(low, v), math.Max(high, v)
@@ -44,13 +54,13 @@ func Pictures(shape []int, values []float64) [][]byte {
 	}
 	var out [][]byte
 	for at := 0; at < len(values) && len(out) < mostRows; at += size {
-		img := image.NewNRGBA(image.Rect(0, 0, width, height))
-		for i := range height * width {
+		img := image.NewNRGBA(image.Rect(0, 0, p.width, p.height))
+		for i := range p.height * p.width {
 			var c [3]uint8
 			for k := range c {
-				c[k] = level(values[at+i*pixel+min(k, channels-1)*plane])
+				c[k] = level(values[at+i*p.pixel+min(k, p.channels-1)*p.plane])
 			}
-			img.SetNRGBA(i%width, i/width, color.NRGBA{c[0], c[1], c[2], 255})
+			img.SetNRGBA(i%p.width, i/p.width, color.NRGBA{c[0], c[1], c[2], 255})
 		}
 		var b bytes.Buffer
 		if err := png.Encode(&b, img); err != nil {
