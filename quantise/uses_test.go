@@ -42,7 +42,7 @@ func TestRestsAtOnce(t *testing.T) {
 		if e := Compare(got[0], want[0]).Relative; e > 1e-4 {
 			t.Errorf("with rests of up to %d bits the error is %g", bits, e)
 		}
-		stretched := 0
+		highBits := 0
 		for i := range m.Graph.Steps {
 			s := &m.Graph.Steps[i]
 			if s.Kind != model.StepLookup {
@@ -50,11 +50,11 @@ func TestRestsAtOnce(t *testing.T) {
 			}
 			count[k] += model.Size(s.Shape)
 			if m.Graph.Tables[s.Table].Drop > 0 {
-				stretched++
+				highBits++
 			}
 		}
-		if (stretched > 0) != (bits > 0) {
-			t.Errorf("with rests of up to %d bits %d look-ups are in stretched tables", bits, stretched)
+		if (highBits > 0) != (bits > 0) {
+			t.Errorf("with rests of up to %d bits %d look-ups are in high-bits tables", bits, highBits)
 		}
 		for _, x := range [][][]float64{in, far} {
 			outputs[k] = append(outputs[k], runChecked(t, m, x).Tensor(m.Graph.Outputs[0]))

@@ -50,7 +50,7 @@ type LLMRun struct {
 	ProofBytes int        `json:"proof_bytes"`
 	Security   float64    `json:"security_bits"`
 	// What a GPU did not keep for want of memory (devices.Stats).
-	Recomputed []string `json:"made_again,omitempty"`
+	Recomputed []string `json:"recomputed,omitempty"`
 	// Against the float model, if that was run.
 	RangeError *float64 `json:"range_error,omitempty"`
 	KL         *float64 `json:"kl,omitempty"`

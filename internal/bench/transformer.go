@@ -268,7 +268,7 @@ func (p *products) lookUps(r *kernels.Records, keys, out, lo, counts kernels.Ptr
 	return steps, nil
 }
 
-// prove proves all products at random points, as package sites does: operands
+// prove proves all products at random points, as package reduce does: operands
 // restricted, sums sent, one batched sumcheck.
 func (p *products) prove(ctx context.Context, m *MatMuls) error {
 	machine := cuda.NewMachine(p.dev)

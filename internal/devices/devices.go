@@ -397,7 +397,7 @@ func (d *Set) Backend(warn Log) func(*model.Graph, backend.Witness) backend.Back
 
 // Prover returns the options that package prover takes from a device.
 func (d *Set) Prover(s Share, warn Log) prover.Options {
-	return prover.Options{Backend: d.Backend(warn), Lanes: d.machines(s, warn)}
+	return prover.Options{Backend: d.Backend(warn), Pool: d.machines(s, warn)}
 }
 
 // Peak is the most memory of a GPU that a proof takes, in bytes; 0 without one.

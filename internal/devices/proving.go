@@ -30,15 +30,15 @@ type Stats struct {
 	// Reserved is the most bytes that running chunks were estimated to take together, Pinned
 	// the most that were kept for a whole proof. Peak is the most that was allocated, 0 for
 	// the processor. Copied bytes came from other GPUs directly.
-	Reserved   int64 `json:"booked_bytes"`
-	Pinned     int64 `json:"held_bytes"`
+	Reserved   int64 `json:"reserved_bytes"`
+	Pinned     int64 `json:"pinned_bytes"`
 	Peak       int64 `json:"peak_bytes"`
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
 	Copied     int64 `json:"copied_bytes"`
 	// Recomputed names what did not fit on a GPU in the last proof and was recomputed on
 	// demand: "rows" of the opening, "keys" of look-ups, "values".
-	Recomputed []string `json:"made_again,omitempty"`
+	Recomputed []string `json:"recomputed,omitempty"`
 	Lost       bool     `json:"lost"`
 }
 
@@ -53,7 +53,7 @@ func (d *Set) Stats() []Stats {
 	all := []Stats{}
 	for i, x := range s.Stats() {
 		y := Stats{Name: x.Name, Chunks: x.Tasks, Moved: x.Moved, Failed: x.Failed, Lost: x.Lost,
-			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Reserved: x.Booked, Pinned: x.Held}
+			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Reserved: x.Reserved, Pinned: x.Pinned}
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
 			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
@@ -84,14 +84,14 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	}
 	var devices []schedule.Device
 	for _, g := range d.gpus {
-		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Lanes: g.streams, Drain: g.machine.Drain}
+		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Workers: g.streams, Drain: g.machine.Drain}
 		if g.free == 0 {
 			x.Capacity = math.MaxInt64 // it does not tell
 		}
 		devices = append(devices, x)
 	}
 	if !d.required || len(d.gpus) == 0 {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: of.bytes(), Lanes: max(1, of.Workers), Host: true})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: of.bytes(), Workers: max(1, of.Workers), Host: true})
 	}
 	d.schedule = schedule.New(devices, prover.Judge(kernels.ErrMemory))
 	for _, g := range d.gpus {
@@ -103,11 +103,11 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 }
 
 // machines returns the machines that chunks are proved on.
-func (d *Set) machines(s Share, warn Log) *prover.Lanes {
-	l := &prover.Lanes{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, warn) }}
+func (d *Set) machines(s Share, warn Log) *prover.Pool {
+	l := &prover.Pool{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, warn) }}
 	for _, g := range d.gpus {
 		l.Machines = append(l.Machines, prover.Machine{
-			Laned:    true,
+			Parallel: true,
 			Backend:  func(gr *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(g, warn, gr, wit) },
 			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return d.taskNeed(g, p, f) },
 			Stays:    g.machine.Stays,
@@ -122,7 +122,7 @@ func (d *Set) machines(s Share, warn Log) *prover.Lanes {
 	}
 	if !d.required || len(d.gpus) == 0 {
 		l.Machines = append(l.Machines, prover.Machine{
-			Laned: true, Host: true,
+			Parallel: true, Host: true,
 			Backend:  func(g *model.Graph, wit backend.Witness) backend.Backend { return cpu.New(g, wit) },
 			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return cpu.TaskNeed(p.Graph, f) },
 		})

@@ -86,9 +86,9 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	var forks []*transcript.Sponge
 	for i, f := range p.Forks {
 		send := transcript.NewWriter(main.Fork(uint64(i)))
-		party := reduce.NewUncheckedProver(ctx, send, b)
-		claims = append(claims, reduce.Run(p, f, party, reduce.Public{Inputs: inputs, Outputs: outputs})...)
-		check(party.Err())
+		role := reduce.NewUncheckedProver(ctx, send, b)
+		claims = append(claims, reduce.Run(p, f, role, reduce.Public{Inputs: inputs, Outputs: outputs})...)
+		check(role.Err())
 		check(out.Write(send.Bytes()))
 		forks = append(forks, send.Sponge)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ahead tells the backend that opens to prepare the opening once no more sub-transcripts are
-// waiting than are being proved. From then on some lanes have nothing else to do.
+// waiting than are being proved. From then on some workers have nothing else to do.
 type ahead struct {
 	mu      sync.Mutex
 	needs   []int64 // bytes that the forks take at most

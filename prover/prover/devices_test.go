@@ -62,7 +62,7 @@ var errOffBus = errors.New("the device fell off the bus")
 type rig struct {
 	capacities []int
 	gpus       []kernels.Device // in place of devices with streams, if set
-	lanes      int
+	workers    int
 	host       bool
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
@@ -73,8 +73,8 @@ type rig struct {
 	fault      func(op string, n int) error // of the last device
 }
 
-func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, streams []*devicetest.Streams, closeAll func()) {
-	l = &Lanes{}
+func (c *rig) open(on kernels.Device) (l *Pool, machines []*cuda.Machine, streams []*devicetest.Streams, closeAll func()) {
+	l = &Pool{}
 	warn := func(error) {}
 	if c.warn != nil {
 		warn = c.warn
@@ -93,7 +93,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		if c.gpus != nil {
 			m = cuda.NewMachine(c.gpus[i])
 		}
-		m.Streams = c.lanes
+		m.Streams = c.workers
 		m.SetMode(device.Mode{Keys: c.drops, Values: c.again, Ahead: c.ahead})
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f)
@@ -103,8 +103,8 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 			return n
 		}
 		streams, machines = append(streams, s), append(machines, m)
-		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
-		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Segments: m.Segments, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Workers: c.workers, Drain: m.Drain})
+		l.Machines = append(l.Machines, Machine{Parallel: true, TaskNeed: need, Stays: m.Stays, Segments: m.Segments, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			team := &peers.Group{}
 			for _, x := range machines {
 				if x != m {
@@ -115,8 +115,8 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}})
 	}
 	if c.host {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: 1 << 30, Lanes: 1, Host: true})
-		l.Machines = append(l.Machines, Machine{Laned: true, Host: true, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: 1 << 30, Workers: 1, Host: true})
+		l.Machines = append(l.Machines, Machine{Parallel: true, Host: true, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
 	}
 	l.Schedule = schedule.New(devices, Judge(kernels.ErrMemory))
 	return l, machines, streams, func() {
@@ -128,7 +128,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 }
 
 // run runs a circuit on the devices of its chunks, without devices that have failed.
-func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *proof.Key, wit *forward.Witness) *forward.Witness {
+func (b *builder) runOn(t *testing.T, l *Pool, machines []*cuda.Machine, key *proof.Key, wit *forward.Witness) *forward.Witness {
 	t.Helper()
 	p, err := key.Plan(b.g.Instance)
 	if err != nil {
@@ -161,7 +161,7 @@ func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *p
 }
 
 // TestDevices: the same bytes, or one clean error, on one, two, three and eight devices
-// of unequal memory, with one lane and several, whatever fails; and nothing is left on
+// of unequal memory, with one worker and several, whatever fails; and nothing is left on
 // any of them.
 func TestDevices(t *testing.T) {
 	t.Parallel()
@@ -195,35 +195,35 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]rig{
-		"one":                 {capacities: []int{large}, lanes: 1},
-		"one, lanes":          {capacities: []int{large}, lanes: 4, host: true},
-		"two, lanes":          {capacities: []int{large, large / 2}, lanes: 2},
-		"three":               {capacities: []int{large / 2, large, large / 4}, lanes: 1},
-		"eight, small":        {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, lanes: 2, host: true},
-		"none large enough":   {capacities: []int{5000, 1000}, lanes: 2, host: true},
-		"allocation":          {capacities: []int{large, large}, lanes: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
-		"launch":              {capacities: []int{large, large}, lanes: 3, fault: onceInFork(errOffBus)},
-		"lost":                {capacities: []int{large, large}, lanes: 2, fault: at(160, 1<<30, errOffBus)},
-		"only one, lost":      {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
-		"only one, no way":    {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
-		"slow":                {capacities: []int{large, large}, lanes: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
-		"forward, two":        {capacities: []int{large, large}, lanes: 2, forward: true},
-		"forward, alone":      {capacities: []int{large, large}, lanes: 1, forward: true, alone: true},
-		"forward, eight":      {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, host: true},
-		"forward, lost":       {capacities: []int{large, large, large}, lanes: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
-		"keys made again":     {capacities: []int{large, large}, lanes: 2, forward: true, drops: true},
-		"again, alone":        {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
-		"again, eight":        {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
-		"again, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
-		"values made again":   {capacities: []int{large}, lanes: 1, forward: true, again: true},
-		"values, lanes":       {capacities: []int{large}, lanes: 3, forward: true, again: true},
-		"values, ahead":       {capacities: []int{large}, lanes: 3, forward: true, again: true, ahead: true},
-		"values, ahead, lost": {capacities: []int{large}, lanes: 3, forward: true, again: true, ahead: true, host: true, fault: at(150, 1<<30, errOffBus)},
-		"values, lost":        {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
-		"values, no memory":   {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
-		"kept, then lost":     {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
-		"no reading there":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
-		"panic in a backend":  {capacities: []int{large, large}, lanes: 2, fault: func(string, int) error { panics(inFork()); return nil }},
+		"one":                 {capacities: []int{large}, workers: 1},
+		"one, workers":        {capacities: []int{large}, workers: 4, host: true},
+		"two, workers":        {capacities: []int{large, large / 2}, workers: 2},
+		"three":               {capacities: []int{large / 2, large, large / 4}, workers: 1},
+		"eight, small":        {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, workers: 2, host: true},
+		"none large enough":   {capacities: []int{5000, 1000}, workers: 2, host: true},
+		"allocation":          {capacities: []int{large, large}, workers: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
+		"launch":              {capacities: []int{large, large}, workers: 3, fault: onceInFork(errOffBus)},
+		"lost":                {capacities: []int{large, large}, workers: 2, fault: at(160, 1<<30, errOffBus)},
+		"only one, lost":      {capacities: []int{large}, workers: 2, host: true, fault: at(300, 1<<30, errOffBus)},
+		"only one, no way":    {capacities: []int{large}, workers: 2, fault: at(300, 1<<30, errOffBus)},
+		"slow":                {capacities: []int{large, large}, workers: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
+		"forward, two":        {capacities: []int{large, large}, workers: 2, forward: true},
+		"forward, alone":      {capacities: []int{large, large}, workers: 1, forward: true, alone: true},
+		"forward, eight":      {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, workers: 2, forward: true, host: true},
+		"forward, lost":       {capacities: []int{large, large, large}, workers: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
+		"keys made again":     {capacities: []int{large, large}, workers: 2, forward: true, drops: true},
+		"again, alone":        {capacities: []int{large, large}, workers: 2, forward: true, drops: true, alone: true},
+		"again, eight":        {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, workers: 2, forward: true, drops: true, host: true},
+		"again, then lost":    {capacities: []int{large, large}, workers: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
+		"values made again":   {capacities: []int{large}, workers: 1, forward: true, again: true},
+		"values, workers":     {capacities: []int{large}, workers: 3, forward: true, again: true},
+		"values, ahead":       {capacities: []int{large}, workers: 3, forward: true, again: true, ahead: true},
+		"values, ahead, lost": {capacities: []int{large}, workers: 3, forward: true, again: true, ahead: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, lost":        {capacities: []int{large}, workers: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, no memory":   {capacities: []int{large}, workers: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
+		"kept, then lost":     {capacities: []int{large, large}, workers: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
+		"no reading there":    {capacities: []int{large, large}, workers: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
+		"panic in a backend":  {capacities: []int{large, large}, workers: 2, fault: func(string, int) error { panics(inFork()); return nil }},
 	} {
 		if testing.Short() && c.host {
 			continue
@@ -233,7 +233,7 @@ func TestDevices(t *testing.T) {
 		if c.forward {
 			on = b.runOn(t, l, machines, key, wit)
 		}
-		got, err := prove(on, Options{Lanes: l})
+		got, err := prove(on, Options{Pool: l})
 		if c.forward {
 			on.Close()
 		}
@@ -255,7 +255,7 @@ func TestDevices(t *testing.T) {
 		if copied := streams[0].Copied(); name == "forward, two" && copied == 0 || name == "forward, alone" && copied > 0 {
 			t.Errorf("%s: %d bytes were copied", name, copied)
 		}
-		if name == "two, lanes" && (stats[0].Tasks == 0 || stats[1].Tasks == 0 || stats[0].Held == 0) {
+		if name == "two, workers" && (stats[0].Tasks == 0 || stats[1].Tasks == 0 || stats[0].Pinned == 0) {
 			t.Errorf("%s: %+v", name, stats)
 		}
 		if lost := slices.ContainsFunc(stats, func(s schedule.Stats) bool { return s.Lost }); lost != (errors.Is(err, errOffBus) || c.fault != nil && (name == "launch" || strings.Contains(name, "lost"))) {
@@ -285,19 +285,19 @@ func TestTwoGPUs(t *testing.T) {
 		return buf.Bytes()
 	}
 	want := prove(wit, Options{})
-	for _, lanes := range []int{1, 4} {
-		c := rig{capacities: []int{1 << 32, 1 << 32}, gpus: gpus[:], lanes: lanes, forward: true}
+	for _, workers := range []int{1, 4} {
+		c := rig{capacities: []int{1 << 32, 1 << 32}, gpus: gpus[:], workers: workers, forward: true}
 		l, machines, _, closeAll := c.open(nil)
 		for range 10 {
 			on := b.runOn(t, l, machines, key, wit)
-			got := prove(on, Options{Lanes: l})
+			got := prove(on, Options{Pool: l})
 			on.Close()
 			if !bytes.Equal(got, want) {
-				t.Errorf("%d lanes: another proof", lanes)
+				t.Errorf("%d workers: another proof", workers)
 			}
 		}
 		for i, m := range machines {
-			t.Logf("%d lanes, GPU %d: %+v", lanes, i, m.Traffic())
+			t.Logf("%d workers, GPU %d: %+v", workers, i, m.Traffic())
 			if m.Traffic().Copied == 0 {
 				t.Error("nothing was copied")
 			}
@@ -348,7 +348,7 @@ func panics(now bool) {
 
 // TestTrackMemory: what tasks take is what was estimated, and one that takes more or less
 // is an error. The kernels do not run, and the prover does not look at its claims: so
-// this is about sizes for which the limits of Lanes.Track are tight.
+// this is about sizes for which the limits of Pool.Track are tight.
 func TestTrackMemory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -390,13 +390,13 @@ func TestTrackMemory(t *testing.T) {
 				}
 				return n + more
 			}
-			l := &Lanes{Track: true, Schedule: schedule.New([]schedule.Device{{Name: "dry", Lanes: 1, Capacity: 1 << 40}}, Judge(kernels.ErrMemory))}
-			l.Machines = []Machine{{Laned: true, TaskNeed: need, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+			l := &Pool{Track: true, Schedule: schedule.New([]schedule.Device{{Name: "dry", Workers: 1, Capacity: 1 << 40}}, Judge(kernels.ErrMemory))}
+			l.Machines = []Machine{{Parallel: true, TaskNeed: need, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 				return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Threshold: c.threshold})
 			}}}
-			r := newRun(context.Background(), &proof.Key{}, p, nil, wit, Options{Lanes: l})
+			r := newRun(context.Background(), &proof.Key{}, p, nil, wit, Options{Pool: l})
 			defer r.close()
-			r.party = reduce.NewUncheckedProver
+			r.role = reduce.NewUncheckedProver
 			largest := int64(0)
 			r.tracked = func(e *EstimateError) {
 				largest = max(largest, e.Took)
@@ -444,7 +444,7 @@ func TestValuesAgain(t *testing.T) {
 			if try < 3 && b == all && !*full { // the host takes long, and the last one has every kind of step as well
 				continue
 			}
-			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
+			r := rig{capacities: []int{1 << 26}, workers: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
 			l, machines, streams, closeAll := r.open(dev)
 			how := device.Mode{Rows: again, Values: again, Ahead: try >= 2}
 			if try == 3 {
@@ -455,7 +455,7 @@ func TestValuesAgain(t *testing.T) {
 			on := b.runOn(t, l, machines, key, wit)
 			kept[try] = machines[0].Traffic().Live
 			var buf bytes.Buffer
-			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Lanes: l}); err != nil {
+			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Pool: l}); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(buf.Bytes(), want.Bytes()) {

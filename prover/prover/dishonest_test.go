@@ -109,7 +109,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	g := f.b.g.WithIds(f.in)
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, g}, opts)
 	defer r.close()
-	r.party = reduce.NewUncheckedProver
+	r.role = reduce.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
 		honest.Weights = f.b.w
@@ -538,7 +538,7 @@ func reusedChallenges(t *testing.T, suite hash.Suite) {
 	for _, stale := range []bool{false, true} {
 		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
 		defer r.close()
-		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *reduce.Party {
+		r.role = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *reduce.Role {
 			if stale {
 				// The state before any root was absorbed.
 				outputs := r.public(f.b.g.Outputs)

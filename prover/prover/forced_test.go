@@ -88,7 +88,7 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph.WithIds(f.in)}, Options{})
 	defer r.close()
-	r.party = reduce.NewUncheckedProver
+	r.role = reduce.NewUncheckedProver
 	var buf bytes.Buffer
 	if err := r.prove(&buf); errors.Is(err, proof.ErrPublic) {
 		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so

@@ -123,7 +123,7 @@ func (b *builder) requantise(name string, shape []int, acc model.Acc, shift int,
 }
 
 // limbs adds the limbs of (acc + half) >> shift, the lower one of k bits: what is left
-// beside the upper one is looked up in a stretched table, which has the lower one and
+// beside the upper one is looked up in a high-bits table, which has the lower one and
 // keeps the rest in its range.
 func (b *builder) limbs(name string, shape []int, acc model.Acc, shift, k int, table model.TableID) (high, low model.TensorID) {
 	high, low = b.witness(name+" high", shape...), b.witness(name+" low", shape...)
@@ -153,7 +153,7 @@ func axis(o, i int) model.Group { return model.Group{Out: []int{o}, In: []int{i}
 
 // everything is a graph with every kind of site: a convolution by im2col with
 // padding, a matrix product, a batched product, an element-wise one, look-ups
-// with closed-form, stretched, committed and key-only tables, an exact step, a division
+// with closed-form, high-bits, committed and key-only tables, an exact step, a division
 // with its zero step, and views of every kind.
 func everything(rng *rand.Rand) *builder {
 	b := &builder{}

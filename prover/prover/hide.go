@@ -57,7 +57,7 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	if tails > 0 && h.Reserve == nil {
 		return nil, errors.New("a key whose tree has tails has a budget of positions, and nothing counts them")
 	}
-	if l := opts.Lanes; l != nil {
+	if l := opts.Pool; l != nil {
 		for i := range l.Machines {
 			if !l.Machines[i].Host {
 				return nil, errors.New("hiding proofs are made on the processor alone: ask for no GPU")

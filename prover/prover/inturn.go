@@ -10,9 +10,9 @@ import (
 )
 
 // inTurn runs lists of tasks in order. A list starts when every task of the list before has
-// started, so that no lane idles until the last of them ends, and when fewer than `together`
+// started, so that no worker idles until the last of them ends, and when fewer than `together`
 // lists are running. After an error no further list starts.
-func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
+func (l *Pool) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
 	var ended []chan error // of those that have not been waited for
 	first := func() error {
 		err := <-ended[0]
@@ -59,7 +59,7 @@ func whenBegun(tasks []schedule.Task, all func()) []schedule.Task {
 				all()
 			}
 		})
-		tasks[i].Run = func(ctx context.Context, on schedule.Lane) error {
+		tasks[i].Run = func(ctx context.Context, on schedule.Worker) error {
 			begin()
 			return run(ctx, on)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 )
 
-// TestInTurn: no lane waits for the last task of a list if another list may be under way, no
+// TestInTurn: no worker waits for the last task of a list if another list may be under way, no
 // more lists are than may be, and after an error none is begun.
 func TestInTurn(t *testing.T) {
 	errOwn := errors.New("a task's own")
@@ -24,7 +24,7 @@ func TestInTurn(t *testing.T) {
 	}{
 		{0, -1, 4 * 3 * time.Second, 4},
 		{1, -1, 4 * 3 * time.Second, 4},
-		{2, -1, 8 * time.Second, 4}, // 4·4 s on two lanes
+		{2, -1, 8 * time.Second, 4}, // 4·4 s on two workers
 		{1, 1, 6 * time.Second, 2},
 		{2, 1, 0, 3},
 	} {
@@ -36,7 +36,7 @@ func TestInTurn(t *testing.T) {
 				for k := range lists {
 					left[k] = 2
 					for i, takes := range []time.Duration{3 * time.Second, time.Second} {
-						lists[k] = append(lists[k], schedule.Task{ID: fmt.Sprint(k, i), Need: int64(2 - i), Run: func(context.Context, schedule.Lane) error {
+						lists[k] = append(lists[k], schedule.Task{ID: fmt.Sprint(k, i), Need: int64(2 - i), Run: func(context.Context, schedule.Worker) error {
 							mu.Lock()
 							begun[k] = true
 							underWay := 0
@@ -62,7 +62,7 @@ func TestInTurn(t *testing.T) {
 				}
 				lists = append(lists, nil)                                    // nothing was left of it
 				fatal := func(error) schedule.Fault { return schedule.Fatal } // the device goes on
-				l := &Lanes{Schedule: schedule.New([]schedule.Device{{Name: "a GPU", Capacity: 100, Lanes: 2}}, fatal)}
+				l := &Pool{Schedule: schedule.New([]schedule.Device{{Name: "a GPU", Capacity: 100, Workers: 2}}, fatal)}
 				start := time.Now()
 				err := l.inTurn(t.Context(), lists, c.together)
 				if (c.fails >= 0) != (err != nil) {

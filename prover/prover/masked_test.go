@@ -77,9 +77,9 @@ func proveMasked(t testing.TB, b *builder, change func(s *pads.Stack, values []f
 	for i, f := range pl.Forks {
 		w := transcript.NewWriter(main.Fork(uint64(i)))
 		w.Mask(m.stack.Of(i, m.values))
-		party := reduce.NewProver(t.Context(), w, m.backend)
-		m.claims = append(m.claims, reduce.Run(pl, f, party, m.public))
-		if err := party.Err(); err != nil {
+		role := reduce.NewProver(t.Context(), w, m.backend)
+		m.claims = append(m.claims, reduce.Run(pl, f, role, m.public))
+		if err := role.Err(); err != nil {
 			t.Fatal(err)
 		}
 		w.Unmask()

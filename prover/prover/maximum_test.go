@@ -104,7 +104,7 @@ func alteredMaxima(t *testing.T, b *builder, x []int32, own ...int) func(change 
 		}
 		r := newRun(ctx, key, p, tree, honestGraph{w, &b.g}, Options{})
 		defer r.close()
-		r.party = reduce.NewUncheckedProver
+		r.role = reduce.NewUncheckedProver
 		var file bytes.Buffer
 		if err := r.prove(&file); errors.Is(err, proof.ErrPublic) {
 			return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so

@@ -39,8 +39,8 @@ const (
 type Options struct {
 	// Backend, if set, makes the machine that does the work; cpu.New otherwise.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Lanes, if set, are the machines that Prove uses in place of Backend.
-	Lanes *Lanes
+	// Pool, if set, are the machines that Prove uses in place of Backend.
+	Pool *Pool
 	// Progress, if set, is called as phases advance: done of total units. Calls do not
 	// overlap.
 	Progress func(p Phase, done, total int)
@@ -190,11 +190,11 @@ type run struct {
 	plan     *plan.Plan
 	wit      backend.Witness
 	opts     Options
-	lanes    *Lanes
+	pool     *Pool
 	machines *machines
 	backend  backend.Backend      // the first machine's, which commits and opens
 	tracked  func(*EstimateError) // for tests
-	party    func(context.Context, *transcript.Writer, backend.Backend) *reduce.Party
+	role     func(context.Context, *transcript.Writer, backend.Backend) *reduce.Role
 	trees    []*whir.Tree // by tree of the plan
 	hiding   *hidden      // of a hiding proof
 	claims   []plan.Claim
@@ -203,13 +203,13 @@ type run struct {
 }
 
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
-	lanes := opts.Lanes
-	if lanes == nil {
-		lanes = oneLane(opts.backend)
+	pool := opts.Pool
+	if pool == nil {
+		pool = poolOf(opts.backend)
 	}
-	m := newMachines(lanes, p, wit)
+	m := newMachines(pool, p, wit)
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[lanes.First], party: reduce.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, pool: pool, machines: m, backend: m.backends[pool.First], role: reduce.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {

@@ -94,7 +94,7 @@ func (r *revealing) states(top int, at ...int32) error {
 	}
 	run := newRun(context.Background(), r.key, p, nil, of, opts)
 	defer run.close()
-	run.party = reduce.NewUncheckedProver
+	run.role = reduce.NewUncheckedProver
 	var buf bytes.Buffer
 	if err := run.prove(&buf); errors.Is(err, proof.ErrPublic) {
 		return err

@@ -232,7 +232,7 @@ func TestDishonestTokens(t *testing.T) {
 		// What follows from the statement is computed by it.
 		r := newRun(ctx, key, p, tree, honestGraph{wit, b.g.WithIds([][]int32{c.stated})}, Options{})
 		defer r.close()
-		r.party = reduce.NewUncheckedProver
+		r.role = reduce.NewUncheckedProver
 		if c.inner != 0 {
 			r.backend = &liar{Backend: r.backend, inners: map[int]field.QM31{c.inner: field.One}}
 		}

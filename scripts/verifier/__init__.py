@@ -6,7 +6,7 @@ poseidon2, transcript, merkle  hash, sponge and streams, openings of trees
 protobuf, schema               canonical messages
 key, frames                    the two files
 graph, forced, circuit, cost   what a circuit must be; sizes and chunks; limits
-wiring, sites, lookups         the reduction of a fork to claims
+wiring, reduce, lookups        the reduction of a fork to claims
 layout, whir, soundness        where committed values lie, their opening, bits of security
 verifier                       everything in its order
 statement                      a proof against an input, a commitment, and the security asked for

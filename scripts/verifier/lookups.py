@@ -186,7 +186,7 @@ class _Leaves:
 
 
 def table_value(table, point):
-    """The value column of a range or piecewise-linear table. That of a stretched one does not
+    """The value column of a range or piecewise-linear table. That of a high-bits one does not
     depend on the last variables, those of the bits that it drops."""
     point = point[:len(point) - table.drop]
     value, start = ZERO, (ZERO, ZERO)

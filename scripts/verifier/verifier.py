@@ -12,7 +12,7 @@ from .layout import Table, Weights, unused_ends
 from .multilinear import evaluate_integers, last, shape_variables
 from .schema import EMPTY, EXACT
 from .schema import ZERO as ZERO_STEP
-from .sites import Fork
+from .reduce import Fork
 from .soundness import Rounds
 from .stream import Stream
 from .suites import SUITES

@@ -205,7 +205,7 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 // inPieces returns an interval of a form whose term i is the value that a look-up
 // without remainder has given: the hull over the pieces of its table. In a piece the
 // value is slope·key + offset, and the key is an accumulator, which may cancel with
-// other terms. In a stretched table it is not.
+// other terms. In a high-bits table it is not.
 func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	t := &a.g.Tables[made.Table]
 	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {

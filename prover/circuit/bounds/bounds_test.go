@@ -320,9 +320,9 @@ func TestCancels(t *testing.T) {
 	}
 }
 
-// The values of a stretched table are those of what it leaves of its keys, and a key is not
+// The values of a high-bits table are those of what it leaves of its keys, and a key is not
 // what a value is in proportion to.
-func TestStretched(t *testing.T) {
+func TestHighBits(t *testing.T) {
 	const x, low, rest = 0, 1, 2
 	shape := []int{1001}
 	g := &model.Graph{

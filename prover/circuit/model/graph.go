@@ -165,7 +165,7 @@ type Table struct {
 	Kind TableKind
 	Bits int
 	Min  int64
-	// Drop > 0 makes a TablePiecewise table with Min = 0 a stretched one: the lowest Drop
+	// Drop > 0 makes a TablePiecewise table with Min = 0 a high-bits one: the lowest Drop
 	// bits of a key, fewer than Bits, do not enter its value.
 	Drop   int
 	Pieces []Piece  // TablePiecewise: consecutive, the last up to 2^(Bits−Drop)
@@ -176,7 +176,7 @@ type Table struct {
 }
 
 // Piece is the interval of rows up to End (exclusive) on which
-// value = Slope·key + Offset. In a stretched table, whose keys are its rows, ⌊key/2^Drop⌋
+// value = Slope·key + Offset. In a high-bits table, whose keys are its rows, ⌊key/2^Drop⌋
 // stands for both.
 type Piece struct {
 	End           int64

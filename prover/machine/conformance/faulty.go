@@ -61,12 +61,12 @@ type Faulty struct {
 
 type deviceTable struct{ of backend.Table }
 
-var _ backend.Laned = Faulty{}
+var _ backend.Parallel = Faulty{}
 
-// Lane implements backend.Laned, over a backend that does. The lanes share the faults.
-func (d Faulty) Lane(n int) (backend.Backend, error) {
-	lane, err := d.Of.(backend.Laned).Lane(n)
-	return Faulty{Of: lane, Faults: d.Faults}, err
+// Worker implements backend.Parallel, over a backend that does. The workers share the faults.
+func (d Faulty) Worker(n int) (backend.Backend, error) {
+	worker, err := d.Of.(backend.Parallel).Worker(n)
+	return Faulty{Of: worker, Faults: d.Faults}, err
 }
 
 // Total implements backend.Backend.

@@ -40,7 +40,7 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 		{Kind: model.TablePiecewise, Bits: tableBits, Min: lowest, Values: model.None,
 			Pieces: []model.Piece{{End: int64(rows / 4), Offset: -5}, {End: int64(rows / 2), Slope: -3, Offset: 1}, {End: int64(rows), Slope: 1}}},
 		{Kind: model.TableFunc, Bits: tableBits, Min: lowest, Values: column},
-		stretched(tableBits),
+		highBits(tableBits),
 	}
 	g.Chunks = len(chunks)
 	for chunk, shapes := range chunks {
@@ -72,8 +72,8 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 	return l
 }
 
-// stretched is a table of two pieces whose values go by half of the bits of a key.
-func stretched(bits int) model.Table {
+// highBits is a table of two pieces whose values go by half of the bits of a key.
+func highBits(bits int) model.Table {
 	rows := int64(1) << (bits - bits/2)
 	return model.Table{Kind: model.TablePiecewise, Bits: bits, Drop: bits / 2, Values: model.None,
 		Pieces: []model.Piece{{End: rows / 2, Slope: 1}, {End: rows, Slope: -2, Offset: 7}}}

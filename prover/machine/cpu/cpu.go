@@ -30,12 +30,12 @@ func New(g *model.Graph, w backend.Witness) *Backend {
 }
 
 var (
-	_ backend.Laned  = (*Backend)(nil)
-	_ backend.Holder = (*Backend)(nil)
+	_ backend.Parallel = (*Backend)(nil)
+	_ backend.Holder   = (*Backend)(nil)
 )
 
-// Lane implements backend.Laned. Its tables are of this backend's memory.
-func (b *Backend) Lane(int) (backend.Backend, error) {
+// Worker implements backend.Parallel. Its tables are of this backend's memory.
+func (b *Backend) Worker(int) (backend.Backend, error) {
 	return &Backend{g: b.g, w: b.w, a: b.a.Sub()}, nil
 }
 

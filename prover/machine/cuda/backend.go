@@ -33,7 +33,7 @@ func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	return (&run.Forward{Homes: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
 }
 
-// Backend runs on a device. It is for one goroutine at a time; others use its lanes, one for each stream.
+// Backend runs on a device. It is for one goroutine at a time; others use its workers, each on a stream of its own.
 // What this package does not do is done by the CPU.
 type Backend struct {
 	*sums.Passes
@@ -42,7 +42,7 @@ type Backend struct {
 }
 
 var (
-	_ backend.Laned    = (*Backend)(nil)
+	_ backend.Parallel = (*Backend)(nil)
 	_ backend.Measured = (*Backend)(nil)
 	_ backend.Preparer = (*Backend)(nil)
 	_ backend.Sender   = (*Backend)(nil)
@@ -67,9 +67,9 @@ func newBackend(s *run.Stream, t *peers.Group) *Backend {
 	return &Backend{sums.NewPasses(s), peers.NewLeader(s, t), s}
 }
 
-// Lane implements backend.Laned. Lane 0 uses the queue of b. The machine must have as many
+// Worker implements backend.Parallel. Worker 0 uses the queue of b. The machine must have as many
 // (Context.Streams).
-func (b *Backend) Lane(n int) (backend.Backend, error) {
+func (b *Backend) Worker(n int) (backend.Backend, error) {
 	s, err := b.stream.Lane(n)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (b *Backend) Lane(n int) (backend.Backend, error) {
 }
 
 // Peak implements backend.Measured: beside weights and values, which are the machine's
-// and all lanes'.
+// and all workers'.
 func (b *Backend) Peak() int64 { return b.stream.Dev.Peak() }
 
 // Close implements backend.Backend.

@@ -142,9 +142,9 @@ func (d *dry) task(p *plan.Plan, f *plan.Fork) (bytes int64, claims []plan.Claim
 	s := run.NewStream(d.on, d.g, d)
 	defer s.Close()
 	b := backend.NewFallback(d.g, newBackend(s, nil), cpu.New(d.g, d), backend.Policy{Threshold: d.m.Threshold})
-	party := reduce.NewDryProver(context.Background(), dryWriter(uint64(f.Chunk)), b)
-	claims = reduce.Run(p, f, party, reduce.Public{})
-	return b.Peak(), claims, party.Err()
+	role := reduce.NewDryProver(context.Background(), dryWriter(uint64(f.Chunk)), b)
+	claims = reduce.Run(p, f, role, reduce.Public{})
+	return b.Peak(), claims, role.Err()
 }
 
 // dryWriter returns a transcript of which no proof is made.

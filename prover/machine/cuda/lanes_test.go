@@ -26,7 +26,7 @@ func (w twoTensors) graph() *model.Graph {
 	}}
 }
 
-// TestLanes: a tensor that one lane has brought is there for another, although nobody
+// TestLanes: a tensor that one worker has brought is there for another, although nobody
 // has waited for the first one's queue, and all is given back.
 func TestLanes(t *testing.T) {
 	dev := devicetest.NewStreams(devicetest.Open(t), 1<<20, nil)
@@ -40,33 +40,33 @@ func TestLanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var lanes []backend.Backend
+		var workers []backend.Backend
 		for n := range 3 {
-			l, err := b.Lane(n)
+			l, err := b.Worker(n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lanes = append(lanes, l)
+			workers = append(workers, l)
 		}
-		if _, err := lanes[1].Restrict(t.Context(), r); err != nil { // and not waited for
+		if _, err := workers[1].Restrict(t.Context(), r); err != nil { // and not waited for
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		for _, n := range []int{2, 0} {
 			wg.Go(func() {
-				x, err := lanes[n].Restrict(t.Context(), r)
+				x, err := workers[n].Restrict(t.Context(), r)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				got, err := lanes[n].Download(t.Context(), x)
+				got, err := workers[n].Download(t.Context(), x)
 				if err != nil || !slices.Equal(got, want.([]field.QM31)) {
-					t.Errorf("tensor %d on lane %d: %v, %v, want %v", id, n, got, err, want)
+					t.Errorf("tensor %d on worker %d: %v, %v, want %v", id, n, got, err, want)
 				}
 			})
 		}
 		wg.Wait()
-		for n, l := range lanes {
+		for n, l := range workers {
 			l.Close()
 			if err := m.Drain(n); err != nil {
 				t.Error(err)

@@ -2,12 +2,12 @@
 // build the tasks, execute them, collect what they left, in the order of the tasks.
 // It knows nothing of what a task computes.
 //
-// A task says how much memory it will take, and is started where that can be booked.
-// At most four fifths of a device are booked at once, less what is held there for
+// A task says how much memory it will take, and is started where that can be reserved.
+// At most four fifths of a device are reserved at once, less what is pinned there for
 // longer. Tasks are sorted by their memory, largest first, and whatever fits is
 // started (greedy backfilling), on the device with its data (its affinity) first and on others where these
 // have nothing of their own to do. A task that smaller ones have overtaken for long
-// enough gets a device kept free for it. Memory is unbooked when the lane has drained,
+// enough gets a device kept free for it. Memory is released when the worker has drained,
 // after an error too.
 //
 // A task must be such that it can be run again elsewhere: it is, alone and then on a

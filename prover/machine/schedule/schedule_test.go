@@ -59,25 +59,25 @@ type world struct {
 	devices []Device
 	slow    []int // by which a device takes longer
 
-	mu      sync.Mutex
-	booked  []int64
-	lanes   []map[int]bool
-	done    []int    // how often each task ended well
-	tried   []int    // attempts of each on devices
-	wrong   []string // what must not happen
-	ended   time.Duration
-	late    map[Lane]bool // a drain fails
-	started time.Time
+	mu       sync.Mutex
+	reserved []int64
+	workers  []map[int]bool
+	done     []int    // how often each task ended well
+	tried    []int    // attempts of each on devices
+	wrong    []string // what must not happen
+	ended    time.Duration
+	late     map[Worker]bool // a drain fails
+	started  time.Time
 }
 
 func newWorld(devices []Device, tasks int) *world {
-	w := &world{devices: slices.Clone(devices), slow: make([]int, len(devices)), booked: make([]int64, len(devices)), done: make([]int, tasks), tried: make([]int, tasks),
-		late: map[Lane]bool{}, started: time.Now()}
+	w := &world{devices: slices.Clone(devices), slow: make([]int, len(devices)), reserved: make([]int64, len(devices)), done: make([]int, tasks), tried: make([]int, tasks),
+		late: map[Worker]bool{}, started: time.Now()}
 	for i := range w.devices {
 		w.slow[i] = 1
-		w.lanes = append(w.lanes, map[int]bool{})
+		w.workers = append(w.workers, map[int]bool{})
 		w.devices[i].Name = fmt.Sprintf("device %d", i)
-		w.devices[i].Drain = func(lane int) error { return w.drain(Lane{i, lane}) }
+		w.devices[i].Drain = func(worker int) error { return w.drain(Worker{i, worker}) }
 	}
 	w.s = New(w.devices, judge)
 	return w
@@ -92,12 +92,12 @@ func (w *world) tasks(works []work) []Task {
 	tasks := make([]Task, len(works))
 	for i, x := range works {
 		tasks[i] = Task{ID: fmt.Sprintf("task %d", i), Need: x.need, HostNeed: x.host, Affinity: x.affinity,
-			Run: func(ctx context.Context, on Lane) error { return w.run(ctx, i, &x, on) }}
+			Run: func(ctx context.Context, on Worker) error { return w.run(ctx, i, &x, on) }}
 	}
 	return tasks
 }
 
-func (w *world) run(ctx context.Context, i int, x *work, on Lane) error {
+func (w *world) run(ctx context.Context, i int, x *work, on Worker) error {
 	d := &w.devices[on.Device]
 	need, f := x.need, none
 	w.mu.Lock()
@@ -106,20 +106,20 @@ func (w *world) run(ctx context.Context, i int, x *work, on Lane) error {
 	} else if w.tried[i]++; w.tried[i] <= len(x.faults) {
 		f = x.faults[w.tried[i]-1]
 	}
-	if w.lanes[on.Device][on.Number] || on.Number < 0 || on.Number >= d.Lanes {
-		w.bad("lane %v is taken twice", on)
+	if w.workers[on.Device][on.Number] || on.Number < 0 || on.Number >= d.Workers {
+		w.bad("worker %v is taken twice", on)
 	}
-	w.lanes[on.Device][on.Number] = true
-	w.booked[on.Device] += need
-	if n := len(w.lanes[on.Device]); n > 1 && w.booked[on.Device] > margin(d.Capacity) || n == 1 && !d.Host && need > d.Capacity {
-		w.bad("%d bytes are booked on %s, of %d", w.booked[on.Device], d.Name, d.Capacity)
+	w.workers[on.Device][on.Number] = true
+	w.reserved[on.Device] += need
+	if n := len(w.workers[on.Device]); n > 1 && w.reserved[on.Device] > margin(d.Capacity) || n == 1 && !d.Host && need > d.Capacity {
+		w.bad("%d bytes are reserved on %s, of %d", w.reserved[on.Device], d.Name, d.Capacity)
 	}
 	w.mu.Unlock()
 	defer func() {
-		// What is booked lasts until the drain.
+		// What is reserved lasts until the drain.
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.booked[on.Device] -= need
+		w.reserved[on.Device] -= need
 	}()
 	select {
 	case <-time.After(x.takes * time.Duration(w.slow[on.Device])):
@@ -148,10 +148,10 @@ func (w *world) run(ctx context.Context, i int, x *work, on Lane) error {
 	return nil
 }
 
-func (w *world) drain(on Lane) error {
+func (w *world) drain(on Worker) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.lanes[on.Device], on.Number)
+	delete(w.workers[on.Device], on.Number)
 	if w.late[on] {
 		delete(w.late, on)
 		return errLost
@@ -177,7 +177,7 @@ func simulate(t *testing.T, devices []Device, works []work, slow int) (w *world,
 }
 
 // lowerBound is a time below which works cannot be done: for any size, those at least
-// as large only fit on so many lanes at once; and none of them is larger than the margin.
+// as large only fit on so many workers at once; and none of them is larger than the margin.
 func lowerBound(devices []Device, works []work) time.Duration {
 	works = slices.Clone(works)
 	slices.SortFunc(works, func(a, b work) int { return int(b.need - a.need) })
@@ -187,17 +187,17 @@ func lowerBound(devices []Device, works []work) time.Duration {
 		sum += x.takes
 		at, _ := slices.BinarySearchFunc(times, x.takes, func(a, b time.Duration) int { return int(b - a) })
 		times = slices.Insert(times, at, x.takes)
-		lanes := 0
+		workers := 0
 		for _, d := range devices {
-			lanes += int(min(int64(d.Lanes), margin(d.Capacity)/x.need))
+			workers += int(min(int64(d.Workers), margin(d.Capacity)/x.need))
 		}
-		most = max(most, x.takes, sum/time.Duration(lanes))
-		// Of lanes + 1 tasks two are on the same lane, of 2·lanes + 1 three, and so on.
-		if lanes < len(times) {
-			most = max(most, times[lanes-1]+times[lanes])
+		most = max(most, x.takes, sum/time.Duration(workers))
+		// Of workers + 1 tasks two are on the same worker, of 2·workers + 1 three, and so on.
+		if workers < len(times) {
+			most = max(most, times[workers-1]+times[workers])
 		}
-		for n := 2; n*lanes < len(times); n++ {
-			most = max(most, time.Duration(n+1)*times[n*lanes])
+		for n := 2; n*workers < len(times); n++ {
+			most = max(most, time.Duration(n+1)*times[n*workers])
 		}
 	}
 	var area, all float64
@@ -207,15 +207,15 @@ func lowerBound(devices []Device, works []work) time.Duration {
 		largest = max(largest, x.need)
 	}
 	for _, d := range devices {
-		all += float64(min(margin(d.Capacity), int64(d.Lanes)*largest))
+		all += float64(min(margin(d.Capacity), int64(d.Workers)*largest))
 	}
 	return max(most, time.Duration(area/all))
 }
 
-// TestSimulation: on thousands of random sets of tasks nothing is booked twice, every
+// TestSimulation: on thousands of random sets of tasks nothing is reserved twice, every
 // task ends once, and all of them within one and a half times what no order can beat.
 // Time grows with memory, as that of chunks does, a task takes at most a quarter of
-// what may be booked on the smallest device, and there are enough tasks that the last
+// what may be reserved on the smallest device, and there are enough tasks that the last
 // ones weigh little (docs/scale.md has the figures of other sets).
 func TestSimulation(t *testing.T) {
 	worst := 0.0
@@ -224,13 +224,13 @@ func TestSimulation(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		for range 20 {
 			devices := make([]Device, []int{1, 2, 3, 8}[rng.IntN(4)])
-			capacity, lanes := int64(1<<40), 0
+			capacity, workers := int64(1<<40), 0
 			for i := range devices {
-				devices[i] = Device{Capacity: 1000 + rng.Int64N(3000), Lanes: 1 + rng.IntN(24/(2+len(devices)))}
+				devices[i] = Device{Capacity: 1000 + rng.Int64N(3000), Workers: 1 + rng.IntN(24/(2+len(devices)))}
 				capacity = min(capacity, devices[i].Capacity)
-				lanes += devices[i].Lanes
+				workers += devices[i].Workers
 			}
-			works := make([]work, lanes*(6+rng.IntN(6)))
+			works := make([]work, workers*(6+rng.IntN(6)))
 			shape := rng.IntN(3)
 			for i := range works {
 				need := 1 + rng.Int64N(margin(capacity)/4)
@@ -255,7 +255,7 @@ func TestSimulation(t *testing.T) {
 			least := lowerBound(devices, works)
 			worst = max(worst, float64(w.ended)/float64(least))
 			if w.ended > least*3/2 {
-				rt.Fatalf("it took %v, and no less than %v is possible: %+v devices, %d lanes, %d tasks", w.ended, least, devices, lanes, len(works))
+				rt.Fatalf("it took %v, and no less than %v is possible: %+v devices, %d workers, %d tasks", w.ended, least, devices, workers, len(works))
 			}
 		}
 	})
@@ -263,17 +263,17 @@ func TestSimulation(t *testing.T) {
 }
 
 // TestFaults: whatever fails, tasks end once on some device or host, or there is an
-// error that names those that could not, and nothing is booked afterwards.
+// error that names those that could not, and nothing is reserved afterwards.
 func TestFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 10 {
 			devices := make([]Device, rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(rt, "devices"))
 			for i := range devices {
-				devices[i] = Device{Capacity: rapid.Int64Range(100, 1000).Draw(rt, "capacity"), Lanes: rapid.IntRange(1, 4).Draw(rt, "lanes")}
+				devices[i] = Device{Capacity: rapid.Int64Range(100, 1000).Draw(rt, "capacity"), Workers: rapid.IntRange(1, 4).Draw(rt, "workers")}
 			}
 			host := rapid.Bool().Draw(rt, "host")
 			if host {
-				devices = append(devices, Device{Capacity: rapid.Int64Range(10, 1000).Draw(rt, "host's capacity"), Lanes: 2, Host: true})
+				devices = append(devices, Device{Capacity: rapid.Int64Range(10, 1000).Draw(rt, "host's capacity"), Workers: 2, Host: true})
 			}
 			ofAll := rapid.SampledFrom([][]fault{{none, memory}, {none, none, none, lost, drains}, {none, memory, lost}, {none, none, none, own}, {none, none, memory, panics}}).Draw(rt, "kinds")
 			works := make([]work, rapid.IntRange(1, 30).Draw(rt, "tasks"))
@@ -304,8 +304,8 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			for _, d := range w.s.devices {
-				if d.booked != 0 || len(d.running) != 0 || len(d.free) != d.Lanes || d.alone {
-					rt.Fatalf("%s is left with %d bytes booked", d.Name, d.booked)
+				if d.reserved != 0 || len(d.running) != 0 || len(d.free) != d.Workers || d.alone {
+					rt.Fatalf("%s is left with %d bytes reserved", d.Name, d.reserved)
 				}
 			}
 			if len(w.s.waiting) > 0 || w.s.running != 0 {
@@ -317,7 +317,7 @@ func TestFaults(t *testing.T) {
 
 // Memory that was short beside others is tried again alone, and then on the host.
 func TestMemory(t *testing.T) {
-	devices := []Device{{Capacity: 1000, Lanes: 4}, {Capacity: 1, Lanes: 1, Host: true}}
+	devices := []Device{{Capacity: 1000, Workers: 4}, {Capacity: 1, Workers: 1, Host: true}}
 	works := []work{{need: 100, takes: time.Second, faults: []fault{memory}}, {need: 90, host: 50, takes: time.Second, faults: []fault{memory, memory}}, {need: 80, takes: 5 * time.Second}}
 	w, notices, err := simulate(t, devices, works, 0)
 	if err != nil || len(w.wrong) > 0 {
@@ -330,14 +330,14 @@ func TestMemory(t *testing.T) {
 	if len(notices) != 3 || !notices[0].Alone || !notices[1].Alone || notices[2].Alone || notices[2].Task != "task 1" {
 		t.Errorf("said %v", notices)
 	}
-	if s := w.s.Stats(); s[0].Tasks != 2 || s[0].Failed != 3 || s[1].Tasks != 1 || s[1].Moved != 1 || s[0].Booked != 270 || s[0].Busy != 7*time.Second || s[0].Work != 9*time.Second {
+	if s := w.s.Stats(); s[0].Tasks != 2 || s[0].Failed != 3 || s[1].Tasks != 1 || s[1].Moved != 1 || s[0].Reserved != 270 || s[0].Busy != 7*time.Second || s[0].Work != 9*time.Second {
 		t.Errorf("%+v", s)
 	}
 }
 
 // The tasks of a lost device move, and it is reported once.
 func TestLost(t *testing.T) {
-	devices := []Device{{Capacity: 1000, Lanes: 2}, {Capacity: 1000, Lanes: 2}}
+	devices := []Device{{Capacity: 1000, Workers: 2}, {Capacity: 1000, Workers: 2}}
 	works := make([]work, 8)
 	for i := range works {
 		works[i] = work{need: 10, takes: time.Second}
@@ -365,7 +365,7 @@ func TestErrors(t *testing.T) {
 		works[i] = work{need: int64(60 - i), takes: time.Duration(i+1) * time.Second}
 	}
 	works[0].faults, works[2].faults, works[1].faults = []fault{own}, []fault{panics}, []fault{memory}
-	w, _, err := simulate(t, []Device{{Capacity: 1000, Lanes: 3}}, works, 0)
+	w, _, err := simulate(t, []Device{{Capacity: 1000, Workers: 3}}, works, 0)
 	if len(w.wrong) > 0 || slices.Max(w.done) != 0 {
 		t.Errorf("%q, done %v", w.wrong, w.done)
 	}
@@ -383,7 +383,7 @@ func TestErrors(t *testing.T) {
 // What fits nowhere is an error that says how much there is, and a host takes it where
 // there is one.
 func TestDeadlock(t *testing.T) {
-	devices := []Device{{Capacity: 100, Lanes: 2}, {Capacity: 300, Lanes: 2}}
+	devices := []Device{{Capacity: 100, Workers: 2}, {Capacity: 300, Workers: 2}}
 	works := []work{{need: 50, takes: time.Second}, {need: 301, host: 7, takes: time.Second}, {need: 300, takes: time.Second}}
 	w, _, err := simulate(t, devices, works, 0)
 	var dead *DeadlockError
@@ -393,20 +393,20 @@ func TestDeadlock(t *testing.T) {
 	if want := "task 1 needs 301 bytes: device 0 has room for 100, device 1 has room for 300"; err == nil || err.Error() != want {
 		t.Errorf("said %v", err)
 	}
-	w, _, err = simulate(t, append(devices, Device{Capacity: 1, Lanes: 1, Host: true}), works, 0)
+	w, _, err = simulate(t, append(devices, Device{Capacity: 1, Workers: 1, Host: true}), works, 0)
 	if err != nil || len(w.wrong) > 0 || w.s.Stats()[2].Tasks != 1 {
 		t.Errorf("%v, %q", err, w.wrong)
 	}
 }
 
-// Memory that is held is not booked, and the margin is of the rest.
+// Memory that is pinned is not reserved, and the margin is of the rest.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld([]Device{{Capacity: 100, Lanes: 2}}, 2)
-		release := w.s.Hold(0, 40)
+		w := newWorld([]Device{{Capacity: 100, Workers: 2}}, 2)
+		release := w.s.Pin(0, 40)
 		works := []work{{need: 24, takes: time.Second}, {need: 24, takes: time.Second}}
 		if err := w.s.Run(t.Context(), w.tasks(works), nil); err != nil || w.ended != time.Second {
-			t.Errorf("of 60 bytes 48 can be booked: it took %v, %v", w.ended, err)
+			t.Errorf("of 60 bytes 48 can be reserved: it took %v, %v", w.ended, err)
 		}
 		w.started, w.done = time.Now(), []int{0, 0}
 		works = []work{{need: 25, takes: time.Second}, {need: 25, takes: time.Second}}
@@ -423,7 +423,7 @@ func TestHold(t *testing.T) {
 		if err := w.s.Run(t.Context(), w.tasks(works), nil); err != nil {
 			t.Error(err)
 		}
-		if s := w.s.Stats()[0]; s.Held != 40 {
+		if s := w.s.Stats()[0]; s.Pinned != 40 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -432,9 +432,9 @@ func TestHold(t *testing.T) {
 // A large task comes to its turn although small ones keep coming.
 func TestNoStarvation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New([]Device{{Name: "d", Capacity: 1000, Lanes: 4}}, judge)
-		sleep := func(d time.Duration) func(context.Context, Lane) error {
-			return func(context.Context, Lane) error { time.Sleep(d); return nil }
+		s := New([]Device{{Name: "d", Capacity: 1000, Workers: 4}}, judge)
+		sleep := func(d time.Duration) func(context.Context, Worker) error {
+			return func(context.Context, Worker) error { time.Sleep(d); return nil }
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -464,7 +464,7 @@ func TestNoStarvation(t *testing.T) {
 // When the context ends nothing new starts, and Run returns once all has ended.
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld([]Device{{Capacity: 100, Lanes: 1}}, 3)
+		w := newWorld([]Device{{Capacity: 100, Workers: 1}}, 3)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		works := []work{{need: 3, takes: time.Second}, {need: 2, takes: time.Second}, {need: 1, takes: time.Second}}
@@ -483,7 +483,7 @@ func TestContext(t *testing.T) {
 // TestLongestFirst: tasks that took long the last time start before others, whatever memory they take.
 func TestLongestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New([]Device{{Name: "one", Capacity: 1000, Lanes: 1}}, nil)
+		s := New([]Device{{Name: "one", Capacity: 1000, Workers: 1}}, nil)
 		for run := range 3 {
 			var order []int
 			tasks := make([]Task, 4)
@@ -492,7 +492,7 @@ func TestLongestFirst(t *testing.T) {
 				if i == 0 {
 					like = nil
 				}
-				tasks[i] = Task{Need: int64(100 - i), Like: like, Run: func(context.Context, Lane) error {
+				tasks[i] = Task{Need: int64(100 - i), Like: like, Run: func(context.Context, Worker) error {
 					order = append(order, i)
 					time.Sleep(time.Duration(i) * time.Second)
 					return nil

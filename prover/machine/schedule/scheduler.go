@@ -98,18 +98,18 @@ func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) 
 	return errors.Join(c.errs...)
 }
 
-// Hold keeps bytes of a device from being booked until release is called: what stays
+// Pin keeps bytes of a device from being reserved until release is called: what stays
 // there beyond a task. It does not wait.
-func (s *Scheduler) Hold(device int, bytes int64) (release func()) {
+func (s *Scheduler) Pin(device int, bytes int64) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.devices[device]
-	d.held += bytes
-	d.stats.Held = max(d.stats.Held, d.held)
+	d.pinned += bytes
+	d.stats.Pinned = max(d.stats.Pinned, d.pinned)
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		d.held -= bytes
+		d.pinned -= bytes
 		s.admit()
 	})
 }
@@ -163,10 +163,10 @@ func (s *Scheduler) size(j *job) int64 {
 // may says whether a job may run on a device: it fits there if nothing else does, and a
 // host is for what no device holds.
 func (s *Scheduler) may(j *job, d *device) bool {
-	if !d.holds(j, d.held) {
+	if !d.holds(j, d.pinned) {
 		return false
 	}
-	return !d.Host || !slices.ContainsFunc(s.devices, func(o *device) bool { return !o.Host && o.holds(j, o.held) })
+	return !d.Host || !slices.ContainsFunc(s.devices, func(o *device) bool { return !o.Host && o.holds(j, o.pinned) })
 }
 
 // admit starts what can be started, and gives up what never can.
@@ -174,7 +174,7 @@ func (s *Scheduler) admit() {
 	s.start(false)
 	s.start(true)
 	for _, j := range slices.Clone(s.waiting) {
-		// What is held may be released by another call as long as that runs something.
+		// What is pinned may be released by another call as long as that runs something.
 		possible := slices.ContainsFunc(s.devices, func(d *device) bool { return d.holds(j, 0) })
 		if (!possible || s.running == 0) && slices.Contains(s.waiting, j) {
 			s.remove(j)
@@ -258,15 +258,15 @@ func (p *placement) choose(j *job) (room, best *device) {
 // balanced reports whether d may take a job whose data device at has.
 func (p *placement) balanced(j *job, at, d *device) bool {
 	return p.idle || at == nil || d.Host != at.Host ||
-		p.own[d.number] == 0 && p.backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= p.backlog[at.number]
+		p.own[d.number] == 0 && p.backlog[d.number]+float64(j.task.need(d))/float64(d.Workers) <= p.backlog[at.number]
 }
 
 // backlog returns what runs on devices and waits for them by affinity, in bytes a
-// lane.
+// worker.
 func (s *Scheduler) backlog() []float64 {
 	bytes := make([]float64, len(s.devices))
 	for i, d := range s.devices {
-		bytes[i] = float64(d.booked)
+		bytes[i] = float64(d.reserved)
 	}
 	for _, j := range s.waiting {
 		if d := s.affinity(j); d != nil {
@@ -274,22 +274,22 @@ func (s *Scheduler) backlog() []float64 {
 		}
 	}
 	for i, d := range s.devices {
-		bytes[i] /= float64(d.Lanes)
+		bytes[i] /= float64(d.Workers)
 	}
 	return bytes
 }
 
 // launch runs a job on a device.
 func (s *Scheduler) launch(j *job, d *device) {
-	lane := d.start(j)
+	worker := d.start(j)
 	s.running++
 	j.attempts++
 	go func() {
-		err := guard(func() error { return j.task.Run(j.call.ctx, Lane{d.number, lane}) })
+		err := guard(func() error { return j.task.Run(j.call.ctx, Worker{d.number, worker}) })
 		if d.Drain != nil {
-			err = errors.Join(err, guard(func() error { return d.Drain(lane) }))
+			err = errors.Join(err, guard(func() error { return d.Drain(worker) }))
 		}
-		if notice := s.end(j, d, lane, err); notice != nil && j.call.notice != nil {
+		if notice := s.end(j, d, worker, err); notice != nil && j.call.notice != nil {
 			j.call.notice(*notice)
 		}
 		s.settle(j.call)
@@ -307,10 +307,10 @@ func guard(f func() error) (err error) {
 }
 
 // end takes note of how an attempt ended. Its job stays with the call until settle.
-func (s *Scheduler) end(j *job, d *device, lane int, err error) *Notice {
+func (s *Scheduler) end(j *job, d *device, worker int, err error) *Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.end(j, lane)
+	d.end(j, worker)
 	s.running--
 	j.call.left++ // until settle, so that the call does not return before its notice
 	notice := s.decide(j, d, err)
@@ -417,7 +417,7 @@ func (s *Scheduler) remove(j *job) {
 func (s *Scheduler) deadlock(j *job) error {
 	e := &DeadlockError{ID: j.task.ID, Need: j.task.Need}
 	for _, d := range s.devices {
-		e.Capacity = append(e.Capacity, Room{d.Name, d.Capacity - d.held, d.lost})
+		e.Capacity = append(e.Capacity, Room{d.Name, d.Capacity - d.pinned, d.lost})
 	}
 	if j.last != nil {
 		e.Last = j.last

@@ -13,13 +13,13 @@ type Task struct {
 	// Like, if set, is comparable, and that of tasks that take about as long: of those that have run
 	// with it the scheduler knows how long.
 	Like any
-	// Run does the work. It returns when nothing of it goes on but what the lane's
+	// Run does the work. It returns when nothing of it goes on but what the worker's
 	// Drain waits for.
-	Run func(ctx context.Context, on Lane) error
+	Run func(ctx context.Context, on Worker) error
 }
 
-// Lane is one of the places of a device where tasks run one after the other.
-type Lane struct{ Device, Number int }
+// Worker is one of the places of a device where tasks run one after the other.
+type Worker struct{ Device, Number int }
 
 // need returns what the task takes on a device.
 func (t *Task) need(d *device) int64 {

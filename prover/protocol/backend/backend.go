@@ -86,12 +86,12 @@ type Backend interface {
 	Close()
 }
 
-// Laned is a Backend that several goroutines can use, each a lane of it.
-type Laned interface {
+// Parallel is a Backend that several goroutines can use, each a worker of it.
+type Parallel interface {
 	Backend
-	// Lane returns a backend for lane n of the machine, from 0 on, over the same
+	// Worker returns a backend for worker n of the machine, from 0 on, over the same
 	// witness. What it makes is its own; it is closed before this one is.
-	Lane(n int) (Backend, error)
+	Worker(n int) (Backend, error)
 }
 
 // Measured is a Backend that knows what memory it took.
@@ -116,7 +116,7 @@ type Holder interface {
 // known.
 type Preparer interface {
 	// Prepare begins with that, if there is room for it and for as many bytes beside on every
-	// device, and returns at once: lanes may be at work, and none of the backend's other methods is
+	// device, and returns at once: workers may be at work, and none of the backend's other methods is
 	// called before Opening for the same, or Close.
 	Prepare(ctx context.Context, o Opening, beside int64)
 }

@@ -39,7 +39,7 @@ type Policy struct {
 }
 
 var (
-	_ Laned    = (*Fallback)(nil)
+	_ Parallel = (*Fallback)(nil)
 	_ Preparer = (*Fallback)(nil)
 )
 
@@ -49,14 +49,14 @@ func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
 	return &Fallback{graph: g, device: device, cpu: cpu, policy: p}
 }
 
-// Lane implements Laned, over a device and a CPU that do. The lane returns the errors
-// of its device: what runs on a lane is run again elsewhere as a whole.
-func (b *Fallback) Lane(n int) (Backend, error) {
-	device, err := b.device.(Laned).Lane(n)
+// Worker implements Parallel, over a device and a CPU that do. The worker returns the errors
+// of its device: what runs on a worker is run again elsewhere as a whole.
+func (b *Fallback) Worker(n int) (Backend, error) {
+	device, err := b.device.(Parallel).Worker(n)
 	if err != nil {
 		return nil, err
 	}
-	cpu, err := b.cpu.(Laned).Lane(n)
+	cpu, err := b.cpu.(Parallel).Worker(n)
 	if err != nil {
 		device.Close()
 		return nil, err

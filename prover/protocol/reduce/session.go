@@ -21,7 +21,7 @@ type Public struct{ Inputs, Outputs [][]int32 }
 type Session struct {
 	g              *model.Graph
 	f              *plan.Fork
-	p              *Party
+	p              *Role
 	public         Public
 	drawn          [][]field.QM31    // lists of challenges, by number
 	values         []transcript.Form // by node of the fork, as far as they are known
@@ -34,7 +34,7 @@ type Session struct {
 
 // Run runs the claim reduction of a sub-transcript and returns the claims that are left to open.
 // If something does not hold, the verifier's reader has the error, and the claims are meaningless.
-func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
+func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
 	if p.proving() {

@@ -167,7 +167,7 @@ type recomputed struct {
 
 // enter returns the memory of a segment in which its values are, and makes them through a queue
 // of the run's machine, which then has been waited for, if they are not there. They stay until
-// all who have entered have left (leaveStretch), and longer if nothing else takes their place.
+// all who have entered have left (leaveSegment), and longer if nothing else takes their place.
 // A segment that keeps its values has no such memory.
 func (r *Run) enter(dev kernels.Device, p *part, segment int) (kernels.Ptr, error) {
 	if r.segments == nil || segment < r.segments.kept {

@@ -22,43 +22,43 @@ import (
 
 var errShort = errors.New("short of memory")
 
-// A farm are lanes of devices that are the CPU with faults, and of the CPU.
+// A farm are workers of devices that are the CPU with faults, and of the CPU.
 type farm struct {
-	devices, lanes int
-	capacity       int64 // of the first device; others have more
-	host           bool
-	first          int                         // the machine that commits and opens
-	faults         map[int]*conformance.Faults // by device
+	devices, workers int
+	capacity         int64 // of the first device; others have more
+	host             bool
+	first            int                         // the machine that commits and opens
+	faults           map[int]*conformance.Faults // by device
 }
 
 // chunkNeed is the estimate of a farm's tasks.
 func chunkNeed(_ *plan.Plan, f *plan.Fork) int64 { return 1000 + 100*int64(f.Chunk) }
 
-func (c *farm) open(warn func(schedule.Notice)) *Lanes {
-	l := &Lanes{Warn: warn, First: c.first}
+func (c *farm) open(warn func(schedule.Notice)) *Pool {
+	l := &Pool{Warn: warn, First: c.first}
 	var devices []schedule.Device
 	for i := range c.devices {
-		devices = append(devices, schedule.Device{Name: fmt.Sprintf("device %d", i), Capacity: c.capacity + 700*int64(i), Lanes: c.lanes})
+		devices = append(devices, schedule.Device{Name: fmt.Sprintf("device %d", i), Capacity: c.capacity + 700*int64(i), Workers: c.workers})
 		faults := c.faults[i]
 		if faults == nil {
 			faults = &conformance.Faults{}
 		}
-		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+		l.Machines = append(l.Machines, Machine{Parallel: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			p := backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, errShort) }}
 			return backend.NewFallback(g, conformance.Faulty{Of: cpu.New(g, w), Faults: faults}, cpu.New(g, w), p)
 		}})
 	}
 	if c.host {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: c.capacity, Lanes: c.lanes, Host: true})
-		l.Machines = append(l.Machines, Machine{Laned: true, Host: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: c.capacity, Workers: c.workers, Host: true})
+		l.Machines = append(l.Machines, Machine{Parallel: true, Host: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
 	}
 	l.Schedule = schedule.New(devices, Judge(errShort))
 	return l
 }
 
-// TestLanes: the same bytes, or one clean error, for any number of devices and lanes,
+// TestPool: the same bytes, or one clean error, for any number of devices and workers,
 // of any memory, whatever fails.
-func TestLanes(t *testing.T) {
+func TestPool(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hash.Blake3, 100)
 	wit := f.run(t)
@@ -85,9 +85,9 @@ func TestLanes(t *testing.T) {
 	}
 	survived := 0 // runs in which something failed
 	for i, c := range []farm{
-		{devices: 0, lanes: 1, capacity: 1, host: true}, {devices: 0, lanes: 3, capacity: 5000, host: true},
-		{devices: 1, lanes: 1, capacity: 1 << 20, host: true}, {devices: 1, lanes: 4, capacity: 4000}, {devices: 2, lanes: 2, capacity: 1500, host: true},
-		{devices: 3, lanes: 1, capacity: 4000, first: 2}, {devices: 8, lanes: 2, capacity: 1 << 20}, {devices: 8, lanes: 4, capacity: 100, host: true},
+		{devices: 0, workers: 1, capacity: 1, host: true}, {devices: 0, workers: 3, capacity: 5000, host: true},
+		{devices: 1, workers: 1, capacity: 1 << 20, host: true}, {devices: 1, workers: 4, capacity: 4000}, {devices: 2, workers: 2, capacity: 1500, host: true},
+		{devices: 3, workers: 1, capacity: 4000, first: 2}, {devices: 8, workers: 2, capacity: 1 << 20}, {devices: 8, workers: 4, capacity: 100, host: true},
 	} {
 		for k, kind := range slices.Sorted(maps.Keys(kinds)) {
 			faults := kinds[kind]
@@ -97,8 +97,8 @@ func TestLanes(t *testing.T) {
 			bad := faults(40)
 			c.faults = map[int]*conformance.Faults{c.devices / 2: bad}
 			var notices atomic.Int32
-			got, err := prove(Options{Lanes: c.open(func(schedule.Notice) { notices.Add(1) })})
-			name := fmt.Sprintf("%d devices, %d lanes, %d bytes, host %v, %s", c.devices, c.lanes, c.capacity, c.host, kind)
+			got, err := prove(Options{Pool: c.open(func(schedule.Notice) { notices.Add(1) })})
+			name := fmt.Sprintf("%d devices, %d workers, %d bytes, host %v, %s", c.devices, c.workers, c.capacity, c.host, kind)
 			if err == nil {
 				if !bytes.Equal(got, want) {
 					t.Errorf("%s: another proof", name)
@@ -133,13 +133,13 @@ func TestLanes(t *testing.T) {
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hash.Poseidon2, 100)
-	c := farm{devices: 2, lanes: 1, capacity: 1 << 20}
+	c := farm{devices: 2, workers: 1, capacity: 1 << 20}
 	l := c.open(nil)
 	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(context.Background(), f.key, p, f.tree, f.run(t), Options{Lanes: l})
+	r := newRun(context.Background(), f.key, p, f.tree, f.run(t), Options{Pool: l})
 	defer r.close()
 	tasks := l.tasks(p)
 	var sums [2]int64

@@ -16,10 +16,10 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
-// Lanes are the machines that prove the sub-transcripts (forks) of a proof, several at once:
+// Pool is the machines that prove the sub-transcripts (forks) of a proof, several at once:
 // after the root of the witness each depends on its own data alone. Several calls of Prove may
 // share them.
-type Lanes struct {
+type Pool struct {
 	Schedule *schedule.Scheduler
 	// Machines has one for each device of the scheduler, in the same order, hosts last.
 	Machines []Machine
@@ -33,13 +33,13 @@ type Lanes struct {
 	Warn func(schedule.Notice)
 }
 
-// Machine is a device of Lanes.
+// Machine is a device of a Pool.
 type Machine struct {
 	// Backend makes the machine's backend for a proof.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Laned says that the backend is a backend.Laned, whose lanes prove sub-transcripts.
-	// Otherwise the backend itself does, and the device has one lane.
-	Laned bool
+	// Parallel says that the backend is a backend.Parallel, whose workers prove sub-transcripts.
+	// Otherwise the backend itself does, and the device has one worker.
+	Parallel bool
 	// TaskNeed estimates the bytes that proving a sub-transcript takes on the machine, Stays
 	// those that are pinned for the whole proof. Nil stands for 0.
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
@@ -68,16 +68,16 @@ func Judge(memory error) func(error) schedule.Fault {
 	}
 }
 
-// oneLane returns Lanes of a single backend, which proves the sub-transcripts one after the
+// poolOf returns a Pool of a single backend, which proves the sub-transcripts one after the
 // other.
-func oneLane(b func(*model.Graph, backend.Witness) backend.Backend) *Lanes {
-	s := schedule.New([]schedule.Device{{Name: "the prover", Lanes: 1, Host: true}}, nil)
-	return &Lanes{Schedule: s, Machines: []Machine{{Backend: b, Host: true}}}
+func poolOf(b func(*model.Graph, backend.Witness) backend.Backend) *Pool {
+	s := schedule.New([]schedule.Device{{Name: "the prover", Workers: 1, Host: true}}, nil)
+	return &Pool{Schedule: s, Machines: []Machine{{Backend: b, Host: true}}}
 }
 
 // machines are the backends of one proof, by machine. All but the first are opened on first use.
 type machines struct {
-	lanes *Lanes
+	pool  *Pool
 	p     *plan.Plan
 	wit   backend.Witness
 	holds []func()
@@ -86,33 +86,33 @@ type machines struct {
 	backends []backend.Backend
 }
 
-func newMachines(l *Lanes, p *plan.Plan, wit backend.Witness) *machines {
-	m := &machines{lanes: l, p: p, wit: wit, backends: make([]backend.Backend, len(l.Machines))}
+func newMachines(l *Pool, p *plan.Plan, wit backend.Witness) *machines {
+	m := &machines{pool: l, p: p, wit: wit, backends: make([]backend.Backend, len(l.Machines))}
 	for i := range l.Machines {
 		if stays := l.Machines[i].Stays; stays != nil {
-			m.holds = append(m.holds, l.Schedule.Hold(i, stays(p)))
+			m.holds = append(m.holds, l.Schedule.Pin(i, stays(p)))
 		}
 	}
 	m.backends[l.First] = l.Machines[l.First].Backend(p.Graph, wit)
 	return m
 }
 
-// lane returns a backend for a task, and a function to call when the task has ended.
-func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Backend, done func(), err error) {
-	if on.Device == m.lanes.First {
+// worker returns a backend for a task, and a function to call when the task has ended.
+func (m *machines) worker(on schedule.Worker, first backend.Backend) (b backend.Backend, done func(), err error) {
+	if on.Device == m.pool.First {
 		b = first
 	} else {
 		m.mu.Lock()
 		if m.backends[on.Device] == nil {
-			m.backends[on.Device] = m.lanes.Machines[on.Device].Backend(m.p.Graph, m.wit)
+			m.backends[on.Device] = m.pool.Machines[on.Device].Backend(m.p.Graph, m.wit)
 		}
 		b = m.backends[on.Device]
 		m.mu.Unlock()
 	}
-	if !m.lanes.Machines[on.Device].Laned {
+	if !m.pool.Machines[on.Device].Parallel {
 		return b, func() {}, nil
 	}
-	own, err := b.(backend.Laned).Lane(on.Number)
+	own, err := b.(backend.Parallel).Worker(on.Number)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +122,7 @@ func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Back
 // close closes all backends but the first, which the run closes, and releases the pinned memory.
 func (m *machines) close() {
 	for i, b := range m.backends {
-		if b != nil && i != m.lanes.First {
+		if b != nil && i != m.pool.First {
 			b.Close()
 		}
 	}
@@ -138,12 +138,12 @@ type forked struct {
 	claims []plan.Claim
 }
 
-// proveForks proves all sub-transcripts, each on whatever lane is free, and returns their
+// proveForks proves all sub-transcripts, each on whatever worker is free, and returns their
 // results in order. Each starts from the same state of the transcript.
 func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	segments, together := r.lanes.segments(r.plan)
+	segments, together := r.pool.segments(r.plan)
 	tasks := make([][]schedule.Task, 1)
 	if len(segments) > 0 {
 		tasks = make([][]schedule.Task, slices.Max(segments)+1)
@@ -151,7 +151,7 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 	var mu sync.Mutex // of the progress
 	done := 0
 	ahead := r.ahead()
-	for i, task := range r.lanes.tasks(r.plan) {
+	for i, task := range r.pool.tasks(r.plan) {
 		var ok bool
 		if results[i], ok = r.resume(i, main, public); ok {
 			done++
@@ -161,7 +161,7 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 			continue
 		}
 		ahead.needs = append(ahead.needs, task.Need)
-		task.Run = func(ctx context.Context, on schedule.Lane) error {
+		task.Run = func(ctx context.Context, on schedule.Worker) error {
 			ahead.begins()
 			defer ahead.ends()
 			result, err := r.proveFork(ctx, i, main.Fork(uint64(i)), public, on)
@@ -183,12 +183,12 @@ func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forke
 		}
 		tasks[in] = append(tasks[in], task)
 	}
-	return results, r.lanes.inTurn(r.ctx, tasks, together)
+	return results, r.pool.inTurn(r.ctx, tasks, together)
 }
 
 // segments returns the recompute segments of the machine that commits. It has them only if it
 // is the only GPU.
-func (l *Lanes) segments(p *plan.Plan) (of []int, together int) {
+func (l *Pool) segments(p *plan.Plan) (of []int, together int) {
 	if of := l.Machines[l.First].Segments; of != nil {
 		return of(p)
 	}
@@ -196,7 +196,7 @@ func (l *Lanes) segments(p *plan.Plan) (of []int, together int) {
 }
 
 // task describes the task of proving a sub-transcript.
-func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
+func (l *Pool) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks), Like: weak.Make(f)}
 	if f.Chunk < 0 {
 		t.ID = "the outputs"
@@ -218,7 +218,7 @@ func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 // tasks describes the tasks of all sub-transcripts. Every GPU gets consecutive chunks (the
 // task's Affinity), with about the same amount of work. Chunks are consecutive layers, so values
 // that two neighbours read are mostly on one device.
-func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
+func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 	devices := int64(0)
 	for i := range l.Machines {
 		if !l.Machines[i].Host {
@@ -244,7 +244,7 @@ func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
 
 // Affinities returns for each chunk of a plan the machine that proves it, unless the scheduler moves
 // it. That is where its weights should be.
-func (l *Lanes) Affinities(p *plan.Plan) []int {
+func (l *Pool) Affinities(p *plan.Plan) []int {
 	devices := make([]int, p.Graph.Chunks)
 	for i, t := range l.tasks(p) {
 		if c := p.Forks[i].Chunk; c >= 0 {
@@ -254,9 +254,9 @@ func (l *Lanes) Affinities(p *plan.Plan) []int {
 	return devices
 }
 
-// proveFork proves one sub-transcript on a lane.
-func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, public reduce.Public, on schedule.Lane) (_ forked, err error) {
-	b, done, err := r.machines.lane(on, r.backend)
+// proveFork proves one sub-transcript on a worker.
+func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, public reduce.Public, on schedule.Worker) (_ forked, err error) {
+	b, done, err := r.machines.worker(on, r.backend)
 	if err != nil {
 		return forked{}, err
 	}
@@ -265,9 +265,9 @@ func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, pu
 	if r.hiding != nil {
 		w.Mask(r.plan.Pads.Of(i, r.hiding.secrets.Pads))
 	}
-	party := r.party(ctx, w, b)
-	claims := reduce.Run(r.plan, f, party, public)
-	if err := party.Err(); err != nil {
+	role := r.role(ctx, w, b)
+	claims := reduce.Run(r.plan, f, role, public)
+	if err := role.Err(); err != nil {
 		return forked{}, err
 	}
 	if r.hiding != nil {
@@ -292,11 +292,11 @@ func (e *EstimateError) Error() string {
 	return fmt.Sprintf("it took %d bytes of the device's memory, and %d were estimated", e.Took, e.Estimated)
 }
 
-// track compares the memory estimate of a sub-transcript with what its lane took.
-func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Lane) error {
-	need := r.lanes.Machines[on.Device].TaskNeed
+// track compares the memory estimate of a sub-transcript with what its worker took.
+func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Worker) error {
+	need := r.pool.Machines[on.Device].TaskNeed
 	m, ok := b.(backend.Measured)
-	if !r.lanes.Track || !ok || need == nil {
+	if !r.pool.Track || !ok || need == nil {
 		return nil
 	}
 	e := &EstimateError{need(r.plan, f), m.Peak()}

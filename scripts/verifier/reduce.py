@@ -1,4 +1,4 @@
-"""The reduction of a fork: from sites to claims on committed tensors
+"""The reduction of a fork: from products and look-ups to claims on committed tensors
 (docs/proof-format.md, "The order of messages"; docs/protocol.md, "Claim reduction")."""
 
 from collections import namedtuple

@@ -7,11 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// stretched is a circuit by itself, which needs no quantiser: 25 numbers a rounded to
+// highBits is a circuit by itself, which needs no quantiser: 25 numbers a rounded to
 // multiples of 2^4, as limbs a + 2^3 = 2^10·high + 2^4·low + rest. The lower one is a
-// look-up in a stretched table, as is a third number, in pieces: low, or 3 less 2·low from
+// look-up in a high-bits table, as is a third number, in pieces: low, or 3 less 2·low from
 // 40 on.
-func stretched() (*golden.Circuit, error) {
+func highBits() (*golden.Circuit, error) {
 	const x, bias, high, left, low, bent, joined = 0, 1, 2, 3, 4, 5, 6
 	shape := []int{5, 5}
 	witness := func(name string, lo, hi int64) model.Tensor {

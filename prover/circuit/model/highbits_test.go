@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Under a stretched table lies a short one: its value at ⌊key/2^Drop⌋ is the value.
-func TestStretchedValue(t *testing.T) {
+// Under a high-bits table lies a short one: its value at ⌊key/2^Drop⌋ is the value.
+func TestHighBitsValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for bits := 1; bits <= 9; bits++ {
 		for drop := range bits {
@@ -28,7 +28,7 @@ func TestStretchedValue(t *testing.T) {
 		}
 	}
 	// What the tables of limbs are.
-	limb := stretched(7, 3)
+	limb := highBits(7, 3)
 	for key := range int64(1) << 7 {
 		if limb.Value(key, nil) != key/8 {
 			t.Errorf("key %d: %d", key, limb.Value(key, nil))
@@ -36,8 +36,8 @@ func TestStretchedValue(t *testing.T) {
 	}
 }
 
-// stretched is the table of ⌊key/2^drop⌋ for keys of some bits.
-func stretched(bits, drop int) Table {
+// highBits is the table of ⌊key/2^drop⌋ for keys of some bits.
+func highBits(bits, drop int) Table {
 	return Table{Kind: TablePiecewise, Bits: bits, Drop: drop, Pieces: []Piece{{End: 1 << (bits - drop), Slope: 1}}, Values: None}
 }
 
@@ -48,7 +48,7 @@ func twoLimbs() *Graph {
 	g := &Graph{
 		Tensors: []Tensor{input(2), witness, witness, witness},
 		Inputs:  []TensorID{0},
-		Tables:  []Table{{Kind: TablePiecewise, Bits: 3, Values: None, Pieces: []Piece{{End: 8, Slope: 1}}}, stretched(4, 1)},
+		Tables:  []Table{{Kind: TablePiecewise, Bits: 3, Values: None, Pieces: []Piece{{End: 8, Slope: 1}}}, highBits(4, 1)},
 		Steps: []Step{
 			{Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: 0}}}, Shift: 4, Lo: 2, Table: 0, Out: 1, Den: None},
 			{Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: 2}}}, Lo: None, Table: 1, Out: 3, Den: None},
@@ -59,9 +59,9 @@ func twoLimbs() *Graph {
 	return g
 }
 
-// TestValidateStretched: what a stretched table may be, and that the keys of one keep a
+// TestValidateHighBits: what a high-bits table may be, and that the keys of one keep a
 // remainder in its range, all of them.
-func TestValidateStretched(t *testing.T) {
+func TestValidateHighBits(t *testing.T) {
 	for name, c := range map[string]struct {
 		why    string
 		change func(g *Graph)
@@ -78,8 +78,8 @@ func TestValidateStretched(t *testing.T) {
 		"pieces of keys":         {"do not cover", func(g *Graph) { g.Tables[1].Pieces[0].End = 16 }},
 		"pieces of less":         {"do not cover", func(g *Graph) { g.Tables[1].Pieces[0].End = 4 }},
 		"saturated":              {"saturated rows", func(g *Graph) { g.Tables[1].Pieces[0].Slope, g.Tables[1].Saturated = 0, []Rows{{0, 2}} }},
-		"one bit more":           {"nothing keeps the remainder", func(g *Graph) { g.Tables[1] = stretched(5, 1) }},
-		"as many values":         {"nothing keeps the remainder", func(g *Graph) { g.Tables[1] = stretched(5, 2) }},
+		"one bit more":           {"nothing keeps the remainder", func(g *Graph) { g.Tables[1] = highBits(5, 1) }},
+		"as many values":         {"nothing keeps the remainder", func(g *Graph) { g.Tables[1] = highBits(5, 2) }},
 		"of twice the remainder": {"nothing keeps the remainder", func(g *Graph) { g.Steps[1].Acc.Linear[0].Coef = 2 }},
 		"of one more":            {"nothing keeps the remainder", func(g *Graph) { g.Steps[1].Acc.Const = 1 }},
 	} {

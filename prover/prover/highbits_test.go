@@ -10,7 +10,7 @@ import (
 )
 
 // TestLimbsAreForced tries to change what a rounding to two limbs commits to, whose lower
-// limb is the value of a stretched table that keeps in its range what it is the upper bits
+// limb is the value of a high-bits table that keeps in its range what it is the upper bits
 // of: every kind of change at some entries, and all that follows from it.
 func TestLimbsAreForced(t *testing.T) {
 	t.Parallel()

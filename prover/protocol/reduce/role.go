@@ -13,9 +13,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Party is one role of the protocol: a prover with a writer and a backend, or a
+// Role is one side of the protocol: a prover with a writer and a backend, or a
 // verifier with a reader.
-type Party struct {
+type Role struct {
 	ctx context.Context // of the one fork that a proving side is for
 	w   *transcript.Writer
 	b   backend.Backend
@@ -27,32 +27,32 @@ type Party struct {
 	dry bool
 }
 
-// NewProver returns a prover's Party. It stops with an error when the context ends,
+// NewProver returns a prover's Role. It stops with an error when the context ends,
 // when the backend fails, or when one of its own claims does not hold.
-func NewProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
-	return &Party{ctx: ctx, w: w, b: b}
+func NewProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Role {
+	return &Role{ctx: ctx, w: w, b: b}
 }
 
-// NewUncheckedProver returns a prover's Party that does not check its own claims. It is
+// NewUncheckedProver returns a prover's Role that does not check its own claims. It is
 // for tests of the verifier.
-func NewUncheckedProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
-	return &Party{ctx: ctx, w: w, b: b, unchecked: true}
+func NewUncheckedProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Role {
+	return &Role{ctx: ctx, w: w, b: b, unchecked: true}
 }
 
-// NewDryProver returns a prover's Party for a backend that only counts its memory. It calls the backend as a prover
+// NewDryProver returns a prover's Role for a backend that only counts its memory. It calls the backend as a prover
 // does. What it writes is no proof: values are zero, there is no proof of work, and what the processor alone would
 // compute, such as the weights of views, is left out.
-func NewDryProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
-	return &Party{ctx: ctx, w: w, b: b, unchecked: true, dry: true}
+func NewDryProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Role {
+	return &Role{ctx: ctx, w: w, b: b, unchecked: true, dry: true}
 }
 
-// NewVerifier returns a verifier's Party.
-func NewVerifier(r *transcript.Reader) *Party { return &Party{r: r} }
+// NewVerifier returns a verifier's Role.
+func NewVerifier(r *transcript.Reader) *Role { return &Role{r: r} }
 
-func (p *Party) proving() bool { return p.w != nil }
+func (p *Role) proving() bool { return p.w != nil }
 
 // Err returns the first error. After an error, what was written or read is meaningless.
-func (p *Party) Err() error {
+func (p *Role) Err() error {
 	if p.proving() {
 		return p.err
 	}
@@ -61,10 +61,10 @@ func (p *Party) Err() error {
 
 // failed reports whether there has been an error, so that work can stop. After an error
 // values are zero and tables nil.
-func (p *Party) failed() bool { return p.Err() != nil }
+func (p *Role) failed() bool { return p.Err() != nil }
 
 // fail records an error, unless there was one before.
-func (p *Party) fail(err error) {
+func (p *Role) fail(err error) {
 	if !p.proving() {
 		p.r.Fail(err)
 	} else if p.err == nil {
@@ -73,7 +73,7 @@ func (p *Party) fail(err error) {
 }
 
 // on calls the prover's backend, unless there was an error before.
-func on[T any](p *Party, f func() (T, error)) (v T) {
+func on[T any](p *Role, f func() (T, error)) (v T) {
 	if p.failed() {
 		return v
 	}
@@ -85,7 +85,7 @@ func on[T any](p *Party, f func() (T, error)) (v T) {
 	return got
 }
 
-func (p *Party) sponge() *transcript.Sponge {
+func (p *Role) sponge() *transcript.Sponge {
 	if p.proving() {
 		return p.w.Sponge
 	}
@@ -93,7 +93,7 @@ func (p *Party) sponge() *transcript.Sponge {
 }
 
 // value sends the value of f, or receives it.
-func (p *Party) value(f func() field.QM31) transcript.Form {
+func (p *Role) value(f func() field.QM31) transcript.Form {
 	if p.proving() {
 		v := f()
 		p.w.SendQM31(v)
@@ -104,7 +104,7 @@ func (p *Party) value(f func() field.QM31) transcript.Form {
 
 // count sends an element of F, the value of f, or receives it. A masked transcript has it as one of K, like all
 // others.
-func (p *Party) count(f func() field.M31) transcript.Form {
+func (p *Role) count(f func() field.M31) transcript.Form {
 	switch {
 	case p.masked():
 		return p.value(func() field.QM31 { return field.FromM31(f()) })
@@ -117,7 +117,7 @@ func (p *Party) count(f func() field.M31) transcript.Form {
 }
 
 // masked says whether elements are sent less pads.
-func (p *Party) masked() bool {
+func (p *Role) masked() bool {
 	if p.proving() {
 		return p.w.Masked()
 	}
@@ -125,7 +125,7 @@ func (p *Party) masked() bool {
 }
 
 // zero records a failed equation unless v is zero. A verifier of a masked transcript notes the equation instead.
-func (p *Party) zero(v transcript.Form, format string, args ...any) {
+func (p *Role) zero(v transcript.Form, format string, args ...any) {
 	if p.masked() && !p.proving() {
 		p.r.Zero(v, nil)
 		return
@@ -134,7 +134,7 @@ func (p *Party) zero(v transcript.Form, format string, args ...any) {
 }
 
 // grind proves or checks bits of work before the next challenge.
-func (p *Party) grind(bits int) {
+func (p *Role) grind(bits int) {
 	switch {
 	case p.dry:
 	case p.proving():
@@ -146,7 +146,7 @@ func (p *Party) grind(bits int) {
 
 // check records a failed equation. For a prover it is a bug or a faulty
 // machine: the proof would not verify.
-func (p *Party) check(ok bool, format string, args ...any) {
+func (p *Role) check(ok bool, format string, args ...any) {
 	if ok || p.unchecked {
 		return
 	}
@@ -164,28 +164,28 @@ func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Err
 
 // evaluate returns values of tensors at points. Only a prover calls it and the next
 // four methods.
-func (p *Party) evaluate(list []backend.Evaluation) []field.QM31 {
+func (p *Role) evaluate(list []backend.Evaluation) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Eval(p.ctx, list) })
 }
 
-func (p *Party) restrict(r backend.Restriction) backend.Table {
+func (p *Role) restrict(r backend.Restriction) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Restrict(p.ctx, r) })
 }
 
-func (p *Party) copy(t backend.Table) backend.Table {
+func (p *Role) copy(t backend.Table) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Copy(p.ctx, t) })
 }
 
-func (p *Party) upload(values []field.QM31) backend.Table {
+func (p *Role) upload(values []field.QM31) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Upload(p.ctx, values) })
 }
 
-func (p *Party) inner(list []backend.Instance) []field.QM31 {
+func (p *Role) inner(list []backend.Instance) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Inner(p.ctx, list) })
 }
 
 // logup proves or verifies a fractional sum of 2^numVars leaves.
-func (p *Party) logup(l backend.Leaves, numVars int) logup.FormEnd {
+func (p *Role) logup(l backend.Leaves, numVars int) logup.FormEnd {
 	if !p.proving() {
 		return logup.VerifyForms(p.r, numVars)
 	}
@@ -202,7 +202,7 @@ func (p *Party) logup(l backend.Leaves, numVars int) logup.FormEnd {
 
 // join proves or verifies the sum over those steps of a look-up tree that are cut into
 // several blocks (package colsum). The tree ends at z.
-func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim transcript.Form) colsum.End {
+func (p *Role) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim transcript.Form) colsum.End {
 	if !p.proving() {
 		return colsum.Verify(p.r, vars, claim)
 	}
@@ -211,7 +211,7 @@ func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int
 
 // sumcheck proves or verifies a batch of sums with the given shapes. instances are the
 // prover's tables.
-func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.FormShape) []sumcheck.FormFinal {
+func (p *Role) sumcheck(instances []backend.Instance, shapes []sumcheck.FormShape) []sumcheck.FormFinal {
 	if !p.proving() {
 		return sumcheck.VerifyForms(p.r, shapes)
 	}
