@@ -150,7 +150,7 @@ func (m *Model) Prove(ctx context.Context, j *queue.Job, progress func(phase str
 		if in, err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
 			return nil, err
 		}
-		opts.Sampling = t.Sampling
+		opts.Sampling, opts.Logits = t.Sampling, t.Logits
 	}
 	p, err := provemodel.Prove(ctx, m.committed, in, &opts)
 	if err != nil {
@@ -176,6 +176,9 @@ func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 	}
 	if s.Generated == nil || !slices.Equal(s.Generated.Prompt, j.Text.Prompt) || !slices.Equal(s.Generated.Tokens, j.Text.Tokens) {
 		return errors.New("the proof is about another text")
+	}
+	if j.Text.Logits && len(s.Reveals) > 0 {
+		return errors.New("the proof does not state the logits that were asked for")
 	}
 	return nil
 }
