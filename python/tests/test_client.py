@@ -122,8 +122,8 @@ def test_other_answers(client: OpenAI, server: dict[str, str], verifier: Verifie
 
 
 def test_what_is_refused(client: OpenAI) -> None:
-    with pytest.raises(BadRequestError, match="logprobs"):
-        client.chat.completions.create(model="story", messages=QUESTION, logprobs=True)
+    with pytest.raises(BadRequestError, match="presence_penalty"):
+        client.chat.completions.create(model="story", messages=QUESTION, presence_penalty=0.5)
     with pytest.raises(BadRequestError) as refused:
         client.completions.create(model="story", prompt="The", n=2)
     assert refused.value.param == "n"
