@@ -140,13 +140,16 @@ func (m *Model) KeyFile() []byte { return m.committed.KeyFile() }
 func (m *Model) Inputs() []provemodel.Spec  { return m.job.Model.Inputs() }
 func (m *Model) Outputs() []provemodel.Spec { return m.job.Model.Outputs() }
 
-// Prove makes the proof of a job of the model.
+// Prove makes the proof of a job of the model, with the help of others unless team is nil.
 func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progress func(phase string, done, total int)) ([]byte, error) {
 	in, opts, err := m.asked(j)
 	if err != nil {
 		return nil, err
 	}
-	opts.Observer, opts.Together = &observer{tell: progress}, team
+	opts.Observer = &observer{tell: progress}
+	if team != nil {
+		opts.Together = team
+	}
 	p, err := provemodel.Prove(ctx, m.committed, in, opts)
 	if err != nil {
 		return nil, err

@@ -189,11 +189,8 @@ func TestTeam(t *testing.T) {
 		for range 2 {
 			s.worker(nil, helps(long, func(_ int, b []byte) []byte { others.Add(1); return b }))
 		}
-		if r := s.proved(); len(r.Faults) > 0 {
-			t.Errorf("%v", r.Faults)
-		}
-		if others.Load() == 0 {
-			t.Error("nobody has helped")
+		if r := s.proved(); len(r.Faults) > 0 || r.Helped == 0 || r.Helped > int(others.Load()) {
+			t.Errorf("%d parts by others: %+v", others.Load(), r)
 		}
 	}
 }

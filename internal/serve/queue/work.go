@@ -26,6 +26,7 @@ type result struct {
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 	Error  string `json:"error,omitempty"` // why there is no proof
+	Helped int    `json:"helped,omitempty"`
 	// Faults are parts of the proof that others have left and that were wrong, each with its worker.
 	Faults []string `json:"faults,omitempty"`
 }
@@ -156,7 +157,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 		return q.leave(ctx, &result{ID: id, Worker: worker, Error: err.Error()})
 	}
 	digest := sha256.Sum256(file)
-	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file)), Faults: team.faults}
+	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file)), Helped: team.helped, Faults: team.faults}
 	if err := persist(ctx, func() error {
 		return put(ctx, q.files, proofFile(id, out.SHA256), file)
 	}); err != nil {
@@ -269,7 +270,7 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
 		}
 		if wrong == "" {
-			r.State, r.Bytes, r.SHA256, r.Worker, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, ""
+			r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, out.Helped, ""
 			r.Faults = append(r.Faults, out.Faults[:min(len(out.Faults), 2*faults)]...)
 			return true
 		}
