@@ -67,6 +67,8 @@ type GenerateOptions struct {
 	Sampling *Sampling
 	// MaxTokens is the most tokens that are written: at most, and for 0, as many as the model was opened for.
 	MaxTokens int
+	// Logits, if not nil, is told the logits that each token is chosen from, before Each is told the token. The slice is its own.
+	Logits func(logits []float64)
 	// Each, if not nil, is told every token as soon as it is chosen.
 	Each func(token int)
 	// Stop, if not nil, is asked after every token, and ends the text there if it says so.
@@ -132,6 +134,9 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		}
 		token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
 		w.Tokens = append(w.Tokens, token)
+		if o.Logits != nil {
+			o.Logits(out.Reals(row))
+		}
 		if o.Each != nil {
 			o.Each(token)
 		}

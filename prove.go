@@ -66,6 +66,9 @@ type ProveOptions struct {
 	// float model's outputs on the same input (Model.Run): the error is then an *AccuracyError.
 	MaxError float64
 	Float    []Tensor
+	// Together, if not nil, shares the parts of the proof's work that do not depend on each other with other processes, which prove
+	// them with Committed.Help.
+	Together prover.Together
 	// NoSelfCheck leaves out the verification of the proof that was just made.
 	NoSelfCheck bool
 
@@ -260,6 +263,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		if kept != nil {
 			opts.Results = kept
 		}
+		opts.Together = r.o.Together
 		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})
@@ -284,6 +288,38 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	}
 	kept.end(true)
 	return &Proof{Run: *r.run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
+}
+
+// Help proves parts of the proof of a run that another process makes with ProveOptions.Together, of the same circuit, input and options.
+// roots is what that process has told. next is given the bytes of each part that was proved, by its number, and says which part is to
+// be proved: none if it is negative. At first part is −1. Several goroutines call it. Whoever asked verifies what is given, so that
+// Help need not. opts may be nil; its Together is not used.
+func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *ProveOptions, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
+	o := orDefault(opts)
+	if err := o.validate(); err != nil {
+		return err
+	}
+	w := newWatch(o.Observer)
+	defer w.stop()
+	r, err := c.of(o, w, in)
+	if err != nil {
+		return err
+	}
+	release, err := o.bounded(c.circuit.estimate(r.device, o.Workers, r.model, r.plan), w)
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer r.close()
+	if err := r.forward(ctx, in); err != nil {
+		return err
+	}
+	wit := r.wit
+	r.wit = nil // the prover's, as in prove
+	return await(ctx, func() error {
+		defer wit.Close()
+		return prover.Help(ctx, r.key, r.plan.Graph.Instance, roots, wit.Final(), r.device.prover(r.o.share(), r.w), next)
+	})
 }
 
 // follow turns the prover's progress into phases.

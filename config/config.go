@@ -159,6 +159,7 @@ type Config struct {
 	Cluster string `mapstructure:"cluster" group:"server" usage:"{URL} of the NATS servers with JetStream that several processes share, nats:// or tls://, with commas (default: a store of this process's own)"`
 	// what the cluster asks of its clients
 	ClusterCreds string `mapstructure:"cluster-creds" file:"read" group:"server" usage:"{file} of credentials for the cluster, as nsc writes it"`
+	ClusterNKey  string `mapstructure:"cluster-nkey" file:"read" group:"server" usage:"{file} of the seed of the NKey that the cluster knows this process by"`
 	ClusterCA    string `mapstructure:"cluster-ca" file:"read" group:"server" usage:"PEM {file} of certificates that the cluster's are signed with (default: those of the system)"`
 	ClusterCert  string `mapstructure:"cluster-cert" file:"read" group:"server" usage:"PEM {file} of the certificate that the cluster knows this process by"`
 	ClusterKey   string `mapstructure:"cluster-key" file:"read" group:"server" usage:"PEM {file} of its private key"`
@@ -356,6 +357,9 @@ func (c *Config) validate() error {
 	}
 	if (c.ClusterCert == "") != (c.ClusterKey == "") {
 		errs = append(errs, errors.New("--cluster-cert and --cluster-key go together"))
+	}
+	if c.ClusterCreds != "" && c.ClusterNKey != "" {
+		errs = append(errs, errors.New("--cluster-creds and --cluster-nkey are two ways to say who this is: give one"))
 	}
 	if _, err := c.Reveals(); err != nil {
 		errs = append(errs, err)

@@ -25,6 +25,7 @@ const maxAnswer = 1 << 30
 type answered struct {
 	receipt *receipt.Signed
 	text    *string              // of the answer
+	weighed *weighed             // the answer's logprobs, nil if it has none
 	outputs map[string][]float64 // likewise
 	request []byte               // nil if it is not given
 }
@@ -35,7 +36,7 @@ type receiptSaid struct {
 	Model     string `json:"model"` // name of the server's
 	PublicKey string `json:"public_key"`
 	Created   int64  `json:"created"` // seconds since 1970
-	// Compared lists what the receipt was held against: text, outputs, request, prompt, inputs.
+	// Compared lists what the receipt was held against: text, logprobs, outputs, request, prompt, inputs.
 	Compared []string `json:"compared"`
 }
 
@@ -61,6 +62,7 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 			Message *struct {
 				Content *string `json:"content"`
 			} `json:"message"`
+			Weighed *weighed `json:"logprobs"`
 		} `json:"choices"`
 		Outputs json.RawMessage `json:"outputs"`
 	}
@@ -71,6 +73,7 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 	if whole.Receipt != nil {
 		data = whole.Receipt
 		if len(whole.Choices) == 1 {
+			a.weighed = whole.Choices[0].Weighed
 			if a.text = whole.Choices[0].Text; whole.Choices[0].Message != nil {
 				a.text = whole.Choices[0].Message.Content
 			}
@@ -180,6 +183,12 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 	}
 	if a.text != nil && receipt.TextDigest(*a.text) != r.AnswerSHA256 {
 		return nil, notWhat("the answer has another text than its receipt says")
+	}
+	if a.weighed != nil {
+		if err := a.weighed.hold(s); err != nil {
+			return nil, err
+		}
+		said.Compared = append(said.Compared, "logprobs")
 	}
 	if t == nil {
 		return said, nil

@@ -75,7 +75,7 @@ with ` + "`prove-model worker`" + `.`,
 	}
 	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
 	config.AddFlags(cmd.Flags(), append(servedFlags, "listen", "data", "keys", "prove", "tls-cert", "tls-key", "max-body-mb", "max-queue", "rate", "parallel", "workers", "webhook", "keep-hours",
-		"cluster", "cluster-creds", "cluster-ca", "cluster-cert", "cluster-key", "replicas")...)
+		"cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "replicas")...)
 	forServers(cmd.Flags())
 	return cmd
 }
@@ -229,6 +229,13 @@ func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue
 	var how []nats.Option
 	if cfg.ClusterCreds != "" {
 		how = append(how, nats.UserCredentials(cfg.ClusterCreds))
+	}
+	if cfg.ClusterNKey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(cfg.ClusterNKey)
+		if err != nil {
+			return nil, fmt.Errorf("--cluster-nkey: %w", err)
+		}
+		how = append(how, nkey)
 	}
 	if cfg.ClusterCA != "" {
 		how = append(how, nats.RootCAs(cfg.ClusterCA))

@@ -67,18 +67,19 @@ type writing struct {
 	maxTokens  int
 	sampling   *provemodel.Sampling
 	stop       []string
+	logprobs   *int // nil: none are asked for
 	prove      *bool
 	stream     bool
 	usage      bool // of a stream
 }
 
-// write has the model answer and accepts the job. each is given the parts of the text.
-func (s *Server) write(r *http.Request, q *writing, each func(text string)) (*models.Written, *proven, error) {
+// write has the model answer and accepts the job. each is given the parts of the text, with their tokens if logprobs are asked for.
+func (s *Server) write(r *http.Request, q *writing, each func(text string, tokens []models.Weighed)) (*models.Written, *proven, error) {
 	release, err := s.slot(r.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := q.model.Write(r.Context(), &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Each: each})
+	w, err := q.model.Write(r.Context(), &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Logprobs: q.logprobs, Each: each})
 	release()
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,7 @@ func (s *Server) write(r *http.Request, q *writing, each func(text string)) (*mo
 	}
 	p, err := s.accept(r, &queue.Job{
 		Model: q.model.Name, Commitment: q.model.Commitment, Owner: ownerOf(r),
-		Text: &queue.Text{Prompt: q.prompt, Tokens: w.Tokens, Sampling: q.sampling},
+		Text: &queue.Text{Prompt: q.prompt, Tokens: w.Tokens, Sampling: q.sampling, Logits: q.logprobs != nil && q.sampling == nil},
 	}, q.prove, &receipt.Receipt{Answer: q.id, Created: q.created, Request: bodyDigest(q.body), Text: text})
 	return w, p, err
 }

@@ -34,7 +34,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{400, "unsupported_parameter", `,"wings":2`, ""},
 		{400, "unsupported_value", `,"n":2`, ""},
-		{400, "unsupported_value", `,"logprobs":true`, ""},
+		{400, "invalid_type", `,"logprobs":3`, ""},
+		{400, "invalid_value", `,"top_logprobs":3`, ""},
+		{400, "invalid_value", `,"logprobs":true,"top_logprobs":21`, ""},
+		{400, "invalid_value", `,"logprobs":true,"top_logprobs":-1`, ""},
 		{400, "unsupported_value", `,"presence_penalty":0.5`, ""},
 		{400, "unsupported_value", `,"tools":[{}]`, ""},
 		{400, "unsupported_value", `,"response_format":{"type":"json_object"}`, ""},
@@ -72,6 +75,8 @@ func TestRefusals(t *testing.T) {
 	write := func(status int, code, body string) { r.refused(status, code, "POST", "/v1/completions", body) }
 	write(400, "missing_required_parameter", `{"model":"story"}`)
 	write(400, "invalid_value", `{"model":"story","prompt":""}`)
+	write(400, "invalid_value", `{"model":"story","prompt":"The","logprobs":6}`)
+	write(400, "invalid_type", `{"model":"story","prompt":"The","logprobs":true}`)
 	write(400, "invalid_type", `{"model":"story","prompt":[]}`)
 	write(400, "invalid_type", `{"model":"story","prompt":["a","b"]}`)
 	write(400, "invalid_value", `{"model":"story","prompt":[-1]}`)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
@@ -164,9 +166,22 @@ type usage struct {
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	var messages []request.Message
-	q, err := s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages})
+	var logprobs bool
+	var top *int
+	q, err := s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages, "logprobs": &logprobs, "top_logprobs": &top})
 	if err != nil {
 		return err
+	}
+	if top != nil && !logprobs {
+		return bad("top_logprobs", "invalid_value", errors.New("top_logprobs goes with logprobs: true"))
+	}
+	if logprobs {
+		if top == nil {
+			top = new(int)
+		}
+		if err := q.asksLogprobs("top_logprobs", *top, receipt.MostTopChat); err != nil {
+			return err
+		}
 	}
 	if len(messages) == 0 {
 		return bad("messages", "missing_required_parameter", errors.New("a conversation has at least one message"))
@@ -179,25 +194,31 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err := q.check("messages", err); err != nil {
 		return err
 	}
-	return s.respond(w, r, q, func(text string, first bool, finish any) any {
+	return s.respond(w, r, q, func(c *choice) any {
 		delta := map[string]any{}
-		if first {
+		if c.first {
 			delta["role"] = "assistant"
 		}
-		if text != "" || first {
-			delta["content"] = text
+		if c.text != "" || c.first {
+			delta["content"] = c.text
 		}
-		return map[string]any{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}
-	}, func(text string, finish models.Finish) any {
-		return map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": text, "refusal": nil}, "logprobs": nil, "finish_reason": finish}
+		return map[string]any{"index": 0, "delta": delta, "logprobs": chatLogprobs(q, c.tokens), "finish_reason": c.finish}
+	}, func(c *choice) any {
+		return map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": c.text, "refusal": nil}, "logprobs": chatLogprobs(q, c.tokens), "finish_reason": c.finish}
 	})
 }
 
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	var p request.Prompt
-	q, err := s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p})
+	var top *int
+	q, err := s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p, "logprobs": &top})
 	if err != nil {
 		return err
+	}
+	if top != nil {
+		if err := q.asksLogprobs("logprobs", *top, receipt.MostTop); err != nil {
+			return err
+		}
 	}
 	switch {
 	case p.Text != nil:
@@ -210,17 +231,25 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	if err := q.check("prompt", err); err != nil {
 		return err
 	}
-	return s.respond(w, r, q, func(text string, _ bool, finish any) any {
-		return map[string]any{"index": 0, "text": text, "logprobs": nil, "finish_reason": finish}
-	}, func(text string, finish models.Finish) any {
-		return map[string]any{"index": 0, "text": text, "logprobs": nil, "finish_reason": finish}
-	})
+	text := func(c *choice) any {
+		return map[string]any{"index": 0, "text": c.text, "logprobs": textLogprobs(q, c.tokens, c.before), "finish_reason": c.finish}
+	}
+	return s.respond(w, r, q, text, text)
 }
 
-// respond writes the answer to a request, as one body or as a stream of chunks.
-func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chunk func(text string, first bool, finish any) any, choice func(text string, finish models.Finish) any) error {
-	// part is an answer, or an event of one; of events the last alone has the usage.
-	type part struct {
+// choice is an answer, or a part of one.
+type choice struct {
+	text   string
+	tokens []models.Weighed // if logprobs are asked for
+	before int              // characters of the answer before it
+	first  bool
+	finish any // why it ends; nil: it goes on
+}
+
+// respond writes the answer to a request, as one body that whole makes of it, or as a stream of chunks that part makes.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, part, whole func(c *choice) any) error {
+	// body is an answer, or an event of one; of events the last alone has the usage.
+	type body struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
 		Created int64  `json:"created"`
@@ -231,11 +260,13 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 	}
 	count := func(tokens int) *usage { return &usage{len(q.prompt), tokens, len(q.prompt) + tokens} }
 	if !q.stream {
-		out, p, err := s.write(r, q, func(string) {})
+		var tokens []models.Weighed
+		out, p, err := s.write(r, q, func(_ string, more []models.Weighed) { tokens = append(tokens, more...) })
 		if err != nil {
 			return err
 		}
-		writeJSON(w, http.StatusOK, part{q.id, q.object, q.created, q.model.Name, []any{choice(out.Text, out.Finish)}, count(len(out.Tokens)), p})
+		c := &choice{text: out.Text, tokens: append(tokens, out.Rest...), finish: out.Finish}
+		writeJSON(w, http.StatusOK, body{q.id, q.object, q.created, q.model.Name, []any{whole(c)}, count(len(out.Tokens)), p})
 		return nil
 	}
 	object := q.object
@@ -244,9 +275,13 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 	}
 	e := &events{w: w, patience: s.opts.Patience}
 	send := func(choices []any, u *usage, p *proven) {
-		e.send("", part{q.id, object, q.created, q.model.Name, choices, u, p})
+		e.send("", body{q.id, object, q.created, q.model.Name, choices, u, p})
 	}
-	out, p, err := s.write(r, q, func(text string) { send([]any{chunk(text, !e.started, nil)}, nil, nil) })
+	before := 0
+	out, p, err := s.write(r, q, func(text string, tokens []models.Weighed) {
+		send([]any{part(&choice{text: text, tokens: tokens, before: before, first: !e.started})}, nil, nil)
+		before += utf8.RuneCountInString(text)
+	})
 	if err != nil && !e.started {
 		return err
 	}
@@ -258,7 +293,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, chu
 		e.send("", errorBody(a))
 		return nil
 	}
-	send([]any{chunk("", !e.started, out.Finish)}, nil, p)
+	send([]any{part(&choice{tokens: out.Rest, before: before, first: !e.started, finish: out.Finish})}, nil, p)
 	if q.usage {
 		send([]any{}, count(len(out.Tokens)), nil)
 	}

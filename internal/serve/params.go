@@ -15,7 +15,7 @@ func asTimeout(err error, to *net.Error) bool { return errors.As(err, to) && (*t
 
 // neutral are parameters of OpenAI's API that have one value here: what they have there when they are left out.
 var neutral = map[string][]string{
-	"n": {"1"}, "best_of": {"1"}, "echo": {"false"}, "logprobs": {"false"}, "frequency_penalty": {"0", "0.0"}, "presence_penalty": {"0", "0.0"},
+	"n": {"1"}, "best_of": {"1"}, "echo": {"false"}, "frequency_penalty": {"0", "0.0"}, "presence_penalty": {"0", "0.0"},
 	"logit_bias": {"{}"}, "tools": {"[]"}, "store": {"false"}, "suffix": {`""`}, "service_tier": {`"auto"`, `"default"`},
 	"response_format": {`{"type":"text"}`}, "tool_choice": {`"none"`}, "parallel_tool_calls": {"true", "false"}, "modalities": {`["text"]`},
 }

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -131,13 +130,14 @@ func (s *Server) post(ctx context.Context, r *queue.Record) error {
 func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int, worker string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range workers {
-		lane := new(sync.Mutex)
+		lane := new(queue.Lane)
 		name := worker
 		if workers > 1 {
 			name = fmt.Sprintf("%s/%d", worker, i+1)
 		}
 		for _, m := range list {
 			group.Go(func() error { return q.Work(ctx, m.Commitment, name, lane, m.Prove) })
+			group.Go(func() error { return q.Help(ctx, m.Commitment, name, lane, m.Help) })
 		}
 	}
 	return group.Wait()

@@ -406,7 +406,7 @@ func TestTrackMemory(t *testing.T) {
 				}
 			}
 			main := proof.NewHeader(r.key, p).Statement(r.public(p.Graph.Inputs), r.public(p.Graph.Outputs))
-			_, err := r.proveForks(main, reduce.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
+			_, err := r.proveForks(main, nil, reduce.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
 			r.close()
 			m.Close()
 			if failed := errors.As(err, new(*EstimateError)); failed != (more != 0) || err != nil && !failed {

@@ -64,6 +64,9 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 			}
 		}
 	}
+	if opts.Together != nil {
+		return nil, errors.New("hiding proofs are made by one process: their masks are secret")
+	}
 	if opts.Results != nil {
 		return nil, errors.New("hiding proofs are not resumed: their masks are made anew each time")
 	}

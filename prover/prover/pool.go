@@ -138,52 +138,75 @@ type forked struct {
 	claims []plan.Claim
 }
 
-// proveForks proves all sub-transcripts, each on whatever worker is free, and returns their
-// results in order. Each starts from the same state of the transcript.
-func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forked, error) {
+// proveForks proves all sub-transcripts, each on whatever worker is free or in another process, and returns
+// their results in order. Each starts from the same state of the transcript; roots is what others need to
+// get there.
+func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
-	results := make([]forked, len(forks))
+	all := &parts{r: r, main: main, public: public, results: make([]forked, len(forks)), have: make([]bool, len(forks))}
 	segments, together := r.pool.segments(r.plan)
 	tasks := make([][]schedule.Task, 1)
 	if len(segments) > 0 {
 		tasks = make([][]schedule.Task, slices.Max(segments)+1)
 	}
-	var mu sync.Mutex // of the progress
-	done := 0
-	ahead := r.ahead()
-	for i, task := range r.pool.tasks(r.plan) {
-		var ok bool
-		if results[i], ok = r.resume(i, main, public); ok {
-			done++
-			if err := r.step(PhaseChunks, done, len(forks)); err != nil {
+	ahead, list := r.ahead(), r.pool.tasks(r.plan)
+	var open []int // what is to be proved
+	for i := range list {
+		if result, ok := r.resume(i, main, public); ok {
+			if err := all.put(i, result); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		ahead.needs = append(ahead.needs, task.Need)
-		task.Run = func(ctx context.Context, on schedule.Worker) error {
+		ahead.needs = append(ahead.needs, list[i].Need)
+		open = append(open, i)
+	}
+	shared := r.opts.Together
+	if shared == nil {
+		shared = alone{}
+	}
+	shared.Begin(roots, slices.DeleteFunc(byWork(r.plan), func(i int) bool { return !slices.Contains(open, i) }), all.accept)
+	defer shared.End()
+	task := func(i int, claim func(int) bool) schedule.Task {
+		t := list[i]
+		t.Run = func(ctx context.Context, on schedule.Worker) error {
 			ahead.begins()
 			defer ahead.ends()
+			if !claim(i) {
+				return nil
+			}
 			result, err := r.proveFork(ctx, i, main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
 			}
-			if kept := r.opts.Results; kept != nil {
-				kept.KeepFork(i, result.bytes)
-			}
-			results[i] = result
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			return r.step(PhaseChunks, done, len(forks))
+			all.keep(i, result.bytes)
+			return all.put(i, result)
 		}
+		return t
+	}
+	for _, i := range open {
 		in := len(tasks) - 1 // that of the outputs
 		if c := forks[i].Chunk; c >= 0 && len(segments) > 0 {
 			in = segments[c]
 		}
-		tasks[in] = append(tasks[in], task)
+		tasks[in] = append(tasks[in], task(i, shared.Claim))
 	}
-	return results, r.pool.inTurn(r.ctx, tasks, together)
+	err := r.pool.inTurn(r.ctx, tasks, together)
+	for err == nil {
+		left := shared.Wait(r.ctx)
+		if len(left) == 0 {
+			break
+		}
+		again := make([]schedule.Task, len(left))
+		for k, i := range left {
+			again[k] = task(i, func(int) bool { return !all.has(i) })
+		}
+		err = r.pool.Schedule.Run(r.ctx, again, r.pool.Warn)
+	}
+	if err == nil {
+		err = r.ctx.Err()
+	}
+	return all.results, err
 }
 
 // segments returns the recompute segments of the machine that commits. It has them only if it

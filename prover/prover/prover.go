@@ -47,6 +47,8 @@ type Options struct {
 	// Results, if set, stores the results of finished parts of a proof, and returns
 	// them when the same proof is begun again.
 	Results Results
+	// Together, if set, shares the sub-transcripts with other processes.
+	Together Together
 	// Hiding, if set, asks Prove for a hiding proof, which is made on the processor.
 	Hiding *Hiding
 }
@@ -267,7 +269,8 @@ func (r *run) prove(w io.Writer) error {
 	if err := cmp.Or(public, committed); err != nil {
 		return err
 	}
-	if err := r.sendRoots(main, out); err != nil {
+	roots, err := r.sendRoots(main, out)
+	if err != nil {
 		return err
 	}
 	n := len(r.plan.Forks)
@@ -275,7 +278,7 @@ func (r *run) prove(w io.Writer) error {
 		return err
 	}
 	values := reduce.Public{Inputs: inputs, Outputs: outputs}
-	results, err := r.proveForks(main, values)
+	results, err := r.proveForks(main, roots, values)
 	if err != nil {
 		return err
 	}
@@ -325,15 +328,15 @@ func (r *run) commit() error {
 	return r.step(PhaseCommit, 1, 1)
 }
 
-// sendRoots sends the root of the witness's tree.
-func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) error {
+// sendRoots sends the root of the witness's tree, and returns what it has sent.
+func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) ([]byte, error) {
 	w := transcript.NewWriter(main)
 	for i := range r.plan.Trees {
 		if !r.plan.Trees[i].Fixed {
 			w.SendDigest(r.trees[i].Root())
 		}
 	}
-	return out.Write(w.Bytes())
+	return w.Bytes(), out.Write(w.Bytes())
 }
 
 // open proves all claims on committed tensors at once.

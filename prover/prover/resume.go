@@ -50,9 +50,7 @@ func (r *run) commitTree(i int) (*whir.Tree, error) {
 	return tree, nil
 }
 
-// resume takes a sub-transcript from the stored results. Only its bytes are stored. A
-// verifier reads them, which checks them and gives the claims and the state of the
-// sponge.
+// resume takes a sub-transcript from the stored results. Only its bytes are stored.
 func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (result forked, ok bool) {
 	if r.opts.Results == nil {
 		return forked{}, false
@@ -61,18 +59,12 @@ func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (resu
 	if bytes == nil {
 		return forked{}, false
 	}
-	defer func() {
-		if p := recover(); p != nil { // no bytes should do that; these are not needed
-			result, ok = forked{}, false
-		}
-	}()
-	in := transcript.NewReader(main.Fork(uint64(i)), bytes)
-	claims := reduce.Run(r.plan, r.plan.Forks[i], reduce.NewVerifier(in), public)
-	if in.Done() != nil {
+	result, err := r.read(i, main, bytes, public)
+	if err != nil {
 		return forked{}, false
 	}
 	r.stats.Resumed++
-	return forked{bytes: bytes, sponge: in.Sponge, claims: claims}, true
+	return result, true
 }
 
 // Parts is how many parts of a proof's work Results can keep.

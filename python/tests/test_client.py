@@ -82,6 +82,18 @@ def test_what_is_drawn(client: OpenAI, verifier: Verifier) -> None:
     assert answer.choices[0].message.content is not None and checked.require().text.startswith(answer.choices[0].message.content)
 
 
+def test_logprobs(client: OpenAI, verifier: Verifier) -> None:
+    answer = client.chat.completions.create(model="story", messages=QUESTION, logprobs=True, top_logprobs=2)
+    logprobs = answer.choices[0].logprobs
+    assert logprobs is not None and logprobs.content is not None and logprobs.content[0].token == " Paris" and len(logprobs.content[0].top_logprobs) == 2
+    assert verifier.verify(answer).compared == ["logprobs", "text"]
+    changed = answer.model_dump(mode="json", exclude_unset=True)
+    changed["choices"][0]["logprobs"]["content"][0]["logprob"] = -3
+    assert "other logprobs" in verifier.verify(changed).reason
+    text = client.completions.create(model="story", prompt="The capital of", logprobs=1)
+    assert verifier.verify(text).compared == ["logprobs", "text"]
+
+
 def test_streams(client: OpenAI, verifier: Verifier) -> None:
     chat = collect(client.chat.completions.create(model="story", messages=QUESTION, stream=True, stream_options={"include_usage": True}))
     assert verifier.verify(chat).require().text == " Paris. It lies on the Seine!"
@@ -110,8 +122,8 @@ def test_other_answers(client: OpenAI, server: dict[str, str], verifier: Verifie
 
 
 def test_what_is_refused(client: OpenAI) -> None:
-    with pytest.raises(BadRequestError, match="logprobs"):
-        client.chat.completions.create(model="story", messages=QUESTION, logprobs=True)
+    with pytest.raises(BadRequestError, match="presence_penalty"):
+        client.chat.completions.create(model="story", messages=QUESTION, presence_penalty=0.5)
     with pytest.raises(BadRequestError) as refused:
         client.completions.create(model="story", prompt="The", n=2)
     assert refused.value.param == "n"

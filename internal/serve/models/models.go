@@ -140,23 +140,44 @@ func (m *Model) KeyFile() []byte { return m.committed.KeyFile() }
 func (m *Model) Inputs() []provemodel.Spec  { return m.job.Model.Inputs() }
 func (m *Model) Outputs() []provemodel.Spec { return m.job.Model.Outputs() }
 
-// Prove makes the proof of a job of the model.
-func (m *Model) Prove(ctx context.Context, j *queue.Job, progress func(phase string, done, total int)) ([]byte, error) {
-	opts := m.opts.Prove
-	opts.Observer = &observer{tell: progress}
-	in := j.Inputs
-	if t := j.Text; t != nil {
-		var err error
-		if in, err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
-			return nil, err
-		}
-		opts.Sampling = t.Sampling
+// Prove makes the proof of a job of the model, with the help of others unless team is nil.
+func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progress func(phase string, done, total int)) ([]byte, error) {
+	in, opts, err := m.asked(j)
+	if err != nil {
+		return nil, err
 	}
-	p, err := provemodel.Prove(ctx, m.committed, in, &opts)
+	opts.Observer = &observer{tell: progress}
+	if team != nil {
+		opts.Together = team
+	}
+	p, err := provemodel.Prove(ctx, m.committed, in, opts)
 	if err != nil {
 		return nil, err
 	}
 	return p.File, nil
+}
+
+// Help proves parts of the proof of a job that another worker makes.
+func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
+	in, opts, err := m.asked(j)
+	if err != nil {
+		return err
+	}
+	opts.Observer = nil
+	return m.committed.Help(ctx, in, roots, opts, next)
+}
+
+// asked is what is to be proved of a job.
+func (m *Model) asked(j *queue.Job) (provemodel.Input, *provemodel.ProveOptions, error) {
+	in, opts := j.Inputs, m.opts.Prove
+	if t := j.Text; t != nil {
+		var err error
+		if in, err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
+			return nil, nil, err
+		}
+		opts.Sampling, opts.Logits = t.Sampling, t.Logits
+	}
+	return in, &opts, nil
 }
 
 // VerifyJob says whether a proof for a key is that of a job.
@@ -176,6 +197,9 @@ func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 	}
 	if s.Generated == nil || !slices.Equal(s.Generated.Prompt, j.Text.Prompt) || !slices.Equal(s.Generated.Tokens, j.Text.Tokens) {
 		return errors.New("the proof is about another text")
+	}
+	if j.Text.Logits && len(s.Reveals) > 0 {
+		return errors.New("the proof does not state the logits that were asked for")
 	}
 	return nil
 }

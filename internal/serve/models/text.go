@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -21,6 +22,18 @@ func (m *Model) Encode(text string) ([]int, error) {
 		return nil, errors.New("the model comes without a tokenizer: give the prompt as a list of tokens")
 	}
 	return m.Tokenizer.Encode(text)
+}
+
+// TokenText is what a token says in a text that goes on after the given tokens; without a tokenizer, its number.
+func (m *Model) TokenText(before []int, id int) string {
+	if m.Tokenizer == nil {
+		return strconv.Itoa(id)
+	}
+	if text, err := m.Tokenizer.After(before, []int{id}); err == nil && text != "" {
+		return text
+	}
+	text, _ := m.Tokenizer.Token(id) // one that has no text, such as that which ends the answer
+	return text
 }
 
 // EncodeChat returns the tokens of a conversation, after which the model answers.
@@ -66,8 +79,9 @@ type Writing struct {
 	MaxTokens int                  // 1 to the model's MaxTokens
 	Sampling  *provemodel.Sampling // nil: each token is the likeliest
 	Stop      []string             // texts that end the answer, and are not in it
-	// Each is given the answer part by part.
-	Each func(text string)
+	Logprobs  *int                 // how many of the likeliest tokens are told with each one that is written; nil: not even that one's logprob
+	// Each is given the answer part by part, with the tokens since the part before if Logprobs asks for them.
+	Each func(text string, tokens []Weighed)
 }
 
 // Written is what a language model wrote.
@@ -75,6 +89,7 @@ type Written struct {
 	Tokens []int  // all of them, those of a stop too
 	Text   string // the parts together; "" without a tokenizer
 	Finish Finish
+	Rest   []Weighed // tokens that are in no part: those of a stop, or without a tokenizer all
 }
 
 // Write has the model go on after a prompt, which CheckPrompt has passed.
@@ -85,12 +100,20 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 		stream = m.Tokenizer.Stream(w.Prompt)
 	}
 	var text strings.Builder
+	var weighed *scale
 	cutter := &cutter{stops: w.Stop, emit: func(s string) {
 		text.WriteString(s)
-		w.Each(s)
+		w.Each(s, weighed.take())
 	}}
 	opts := &provemodel.GenerateOptions{Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.stopped }}
+	if w.Logprobs != nil {
+		weighed = &scale{top: *w.Logprobs}
+		opts.Logits = func(logits []float64) { weighed.logits = logits }
+	}
 	opts.Each = func(token int) {
+		if weighed != nil {
+			weighed.weigh(token)
+		}
 		if stream != nil {
 			cutter.add(stream.Next(token))
 		}
@@ -110,6 +133,7 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 	if out.Tokens, out.Text = written.Tokens, text.String(); written.Ended || cutter.stopped {
 		out.Finish = Stopped
 	}
+	out.Rest = weighed.take()
 	return out, nil
 }
 

@@ -25,6 +25,8 @@ type Text struct {
 	Prompt   []int                `json:"prompt"`
 	Tokens   []int                `json:"tokens"`
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"` // nil: each token is the likeliest
+	// Logits says that the proof is to state the logits, from which the answer has numbers. One of drawn tokens does so anyway.
+	Logits bool `json:"logits,omitempty"`
 }
 
 // ID is what the proof of a job is called: 64 hexadecimal digits, the SHA-256 of the job. The same job, of the same owner,

@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // Names in JetStream.
@@ -45,6 +46,7 @@ type Queue struct {
 	keys    jetstream.ObjectStore // by commitment
 	own     *server.Server        // nil if others have it
 	unlock  func()                // likewise
+	process string                // name of this process, among all of the store
 	wait    time.Duration         // after which a job is given to another worker if its own is silent
 }
 
@@ -113,7 +115,7 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 }
 
 func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
-	q := &Queue{nc: nc, wait: opts.Silence}
+	q := &Queue{nc: nc, process: nuid.Next(), wait: opts.Silence}
 	if q.wait == 0 {
 		q.wait = 30 * time.Second
 	}

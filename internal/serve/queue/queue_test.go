@@ -41,7 +41,7 @@ func verifyBytes(_ context.Context, j *Job, file []byte) error {
 	return nil
 }
 
-func proveBytes(_ context.Context, j *Job, progress func(string, int, int)) ([]byte, error) {
+func proveBytes(_ context.Context, j *Job, _ *Team, progress func(string, int, int)) ([]byte, error) {
 	progress("prove", 1, 1)
 	return bytesOf(j), nil
 }
@@ -63,7 +63,7 @@ func running(t *testing.T, q *Queue, provers ...Prover) (stop func(), done *atom
 	done = new(atomic.Int64)
 	for i, p := range provers {
 		wait.Go(func() {
-			if err := q.Work(ctx, commitment, fmt.Sprintf("w%d", i), new(sync.Mutex), p); err != nil {
+			if err := q.Work(ctx, commitment, fmt.Sprintf("w%d", i), new(Lane), p); err != nil {
 				t.Error(err)
 			}
 		})
@@ -168,9 +168,9 @@ func TestOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	stop, done := running(t, q, func(ctx context.Context, j *Job, p func(string, int, int)) ([]byte, error) {
+	stop, done := running(t, q, func(ctx context.Context, j *Job, team *Team, p func(string, int, int)) ([]byte, error) {
 		proofs.Add(1)
-		return proveBytes(ctx, j, p)
+		return proveBytes(ctx, j, team, p)
 	})
 	id, _ := jobOf(1).ID()
 	ended(t, q, id)
@@ -188,11 +188,11 @@ func TestWrongBytes(t *testing.T) {
 	q := opened(t, t.TempDir())
 	defer q.Close()
 	var calls atomic.Int64
-	stop, _ := running(t, q, func(ctx context.Context, j *Job, p func(string, int, int)) ([]byte, error) {
+	stop, _ := running(t, q, func(ctx context.Context, j *Job, team *Team, p func(string, int, int)) ([]byte, error) {
 		if calls.Add(1) < 3 {
 			return []byte("wrong"), nil
 		}
-		return proveBytes(ctx, j, p)
+		return proveBytes(ctx, j, team, p)
 	})
 	defer stop()
 	r := accepted(t, q, jobOf(1), true)
@@ -207,9 +207,9 @@ func TestWrongBytes(t *testing.T) {
 	var right atomic.Bool
 	q2 := opened(t, t.TempDir())
 	defer q2.Close()
-	stop2, _ := running(t, q2, func(ctx context.Context, j *Job, p func(string, int, int)) ([]byte, error) {
+	stop2, _ := running(t, q2, func(ctx context.Context, j *Job, team *Team, p func(string, int, int)) ([]byte, error) {
 		if right.Load() {
-			return proveBytes(ctx, j, p)
+			return proveBytes(ctx, j, team, p)
 		}
 		return []byte("wrong"), nil
 	})
@@ -231,7 +231,7 @@ func TestWrongBytes(t *testing.T) {
 func TestFails(t *testing.T) {
 	q := opened(t, t.TempDir())
 	defer q.Close()
-	stop, _ := running(t, q, func(context.Context, *Job, func(string, int, int)) ([]byte, error) {
+	stop, _ := running(t, q, func(context.Context, *Job, *Team, func(string, int, int)) ([]byte, error) {
 		return nil, errors.New("there is no memory")
 	})
 	defer stop()
@@ -267,7 +267,7 @@ func TestDrains(t *testing.T) {
 	q := opened(t, t.TempDir())
 	defer q.Close()
 	begun := make(chan struct{})
-	stop, _ := running(t, q, func(ctx context.Context, _ *Job, _ func(string, int, int)) ([]byte, error) {
+	stop, _ := running(t, q, func(ctx context.Context, _ *Job, _ *Team, _ func(string, int, int)) ([]byte, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -335,11 +335,11 @@ func TestFull(t *testing.T) {
 	}
 	r := accepted(t, q, jobOf(1), true)
 	var proofs atomic.Int64
-	stop, _ := running(t, q, func(ctx context.Context, j *Job, p func(string, int, int)) ([]byte, error) {
+	stop, _ := running(t, q, func(ctx context.Context, j *Job, team *Team, p func(string, int, int)) ([]byte, error) {
 		if proofs.Add(1) == 1 {
 			fill()
 		}
-		return proveBytes(ctx, j, p)
+		return proveBytes(ctx, j, team, p)
 	})
 	defer stop()
 	for proofs.Load() == 0 {

@@ -38,7 +38,8 @@ type Record struct {
 	SHA256     string    `json:"sha256,omitempty"` // likewise
 	Error      string    `json:"error,omitempty"`
 	Worker     string    `json:"worker,omitempty"` // that proves or has proved it
-	// Faults are proofs that did not hold, or differed, each with its worker.
+	Helped     int       `json:"helped,omitempty"` // parts of it that other workers have proved
+	// Faults are proofs and parts of proofs that did not hold, or differed, each with its worker.
 	Faults []string `json:"faults,omitempty"`
 }
 

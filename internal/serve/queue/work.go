@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,8 +16,8 @@ import (
 // worker may end for reasons of its own, again and again.
 const deliveries = 20
 
-// Prover makes the proof of a job. It calls progress now and then.
-type Prover func(ctx context.Context, j *Job, progress func(phase string, done, total int)) ([]byte, error)
+// Prover makes the proof of a job. It calls progress now and then, and may have others help by the team.
+type Prover func(ctx context.Context, j *Job, team *Team, progress func(phase string, done, total int)) ([]byte, error)
 
 // result is what a worker leaves of a job.
 type result struct {
@@ -27,18 +26,20 @@ type result struct {
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 	Error  string `json:"error,omitempty"` // why there is no proof
+	Helped int    `json:"helped,omitempty"`
+	// Faults are parts of the proof that others have left and that were wrong, each with its worker.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
-// another worker. lane, held while something is proved, is what several models share. worker is a name for people.
-func (q *Queue) Work(ctx context.Context, commitment, worker string, lane sync.Locker, prove Prover) error {
+// another worker. lane is what several models share. worker is a name for people.
+func (q *Queue) Work(ctx context.Context, commitment, worker string, lane *Lane, prove Prover) error {
 	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	if err != nil {
 		return fmt.Errorf("the queue of jobs: %w", err)
 	}
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
-		lane.Lock()
-		defer lane.Unlock()
+		defer lane.begin()()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -147,7 +148,8 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	if err != nil {
 		return err
 	}
-	file, err := prove(ctx, j, q.teller(id))
+	team := q.team(j, id)
+	file, err := prove(ctx, j, team, q.teller(id))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -155,7 +157,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 		return q.leave(ctx, &result{ID: id, Worker: worker, Error: err.Error()})
 	}
 	digest := sha256.Sum256(file)
-	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file))}
+	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file)), Helped: team.helped, Faults: team.faults}
 	if err := persist(ctx, func() error {
 		return put(ctx, q.files, proofFile(id, out.SHA256), file)
 	}); err != nil {
@@ -268,7 +270,8 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
 		}
 		if wrong == "" {
-			r.State, r.Bytes, r.SHA256, r.Worker, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, ""
+			r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, out.Helped, ""
+			r.Faults = append(r.Faults, out.Faults[:min(len(out.Faults), 2*faults)]...)
 			return true
 		}
 		if len(r.Faults) < 2*faults {

@@ -114,6 +114,22 @@ func (s *Scheduler) Pin(device int, bytes int64) (release func()) {
 	})
 }
 
+// Workers is how many tasks run at once: on the devices that are left, or on hosts where there are none.
+func (s *Scheduler) Workers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	devices, hosts := 0, 0
+	for _, d := range s.devices {
+		switch {
+		case d.Host:
+			hosts += d.Device.Workers
+		case !d.lost:
+			devices += d.Device.Workers
+		}
+	}
+	return cmp.Or(devices, hosts)
+}
+
 // Lose has nothing more run on a device.
 func (s *Scheduler) Lose(device int) {
 	s.mu.Lock()

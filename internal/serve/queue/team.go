@@ -1,0 +1,485 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// Helper proves parts of the proof of a job that another worker makes. roots is what that worker has said of its witness. next is given
+// each part that was proved, and says which one is to be proved; none if it is negative.
+type Helper func(ctx context.Context, j *Job, roots []byte, next func(ctx context.Context, part int, bytes []byte) (int, error)) error
+
+// Subjects of what workers of one proof say to each other. Nothing of it is stored: a worker that is not heard of is done without.
+const (
+	offers = prefix + ".offers." // and the commitment
+	parts  = prefix + ".parts."  // and what nobody else has
+)
+
+// offered is how many offers of a proof are sent at a time. Each reaches one worker, which may be busy.
+const offered = 8
+
+// Headers of a message to the worker that makes the proof.
+const (
+	headWorker = "Worker"
+	headPart   = "Part" // that the message has the bytes of
+	headAt     = "At"   // where in the part its bytes begin
+	headMore   = "More" // there are others after them
+	headGone   = "Gone" // the worker does nothing more of what it was given
+)
+
+// offer tells workers that there are parts of a proof to be proved.
+type offer struct {
+	Job   string `json:"job"`
+	Roots []byte `json:"roots"`
+	From  string `json:"from"` // the process, whose other lanes would have the same machine do more at once
+	To    string `json:"to"`   // subject of the worker that makes the proof
+}
+
+// A part is open, or this worker's own, or given to another worker, or there.
+type share struct {
+	state  shareState
+	worker string // that it is given to
+}
+
+type shareState uint8
+
+const (
+	isOpen shareState = iota
+	isOwn
+	isGiven
+	isThere
+)
+
+// Team has workers that have nothing else to do help with a proof, of which the parts do not depend on each other. It implements
+// prover.Together for the worker that makes the proof. What other workers leave is verified before it counts, and a worker that has
+// left something wrong gets nothing more. A part that nothing is heard of is proved by the worker itself.
+type Team struct {
+	q               *Queue
+	job, commitment string
+
+	mu     sync.Mutex
+	order  []int
+	shares []share
+	accept func(part int, bytes []byte) error
+	barred map[string]bool
+	faults []string // of the job's record
+	helped int      // parts of others
+	begun  time.Time
+	alone  time.Duration // that this worker has taken for its own parts; 0: it is at them
+	heard  time.Time     // when another worker was heard of
+	change chan struct{} // has something when shares have changed
+	ended  bool
+	halves map[string][]byte // of answer alone: parts that come in several messages, by worker and number
+	sub    *nats.Subscription
+	stop   chan struct{}
+	wait   sync.WaitGroup // for what sends offers, and for what takes parts
+}
+
+func (q *Queue) team(j *Job, id string) *Team {
+	return &Team{q: q, job: id, commitment: j.Commitment, barred: map[string]bool{}, halves: map[string][]byte{}, change: make(chan struct{}, 1), stop: make(chan struct{})}
+}
+
+// Begin implements prover.Together.
+func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []byte) error) {
+	t.order, t.accept, t.begun, t.heard = order, accept, time.Now(), time.Now()
+	if len(order) < 2 {
+		return
+	}
+	most := 0
+	for _, i := range order {
+		most = max(most, i)
+	}
+	t.shares = make([]share, most+1)
+	to := parts + nuid.Next()
+	sub, err := t.q.nc.Subscribe(to, t.answer)
+	if err != nil {
+		t.shares = nil // then this worker proves it alone
+		return
+	}
+	t.sub = sub
+	data, _ := json.Marshal(offer{t.job, roots, t.q.process, to})
+	t.wait.Go(func() {
+		for {
+			for range offered {
+				_ = t.q.nc.Publish(offers+t.commitment, data) // which nobody need hear
+			}
+			select {
+			case <-t.stop:
+				return
+			case <-time.After(t.q.wait / 60):
+			}
+			if !t.anyOpen() {
+				return
+			}
+		}
+	})
+}
+
+func (t *Team) anyOpen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, i := range t.order {
+		if t.shares[i].state == isOpen {
+			return true
+		}
+	}
+	return false
+}
+
+// Claim implements prover.Together.
+func (t *Team) Claim(part int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if part >= len(t.shares) {
+		return true
+	}
+	s := &t.shares[part]
+	if s.state == isGiven || s.state == isThere {
+		return false
+	}
+	s.state = isOwn
+	return true
+}
+
+// answer takes what another worker has proved, and gives it more to prove.
+func (t *Team) answer(m *nats.Msg) {
+	t.mu.Lock()
+	if t.ended {
+		t.mu.Unlock()
+		return
+	}
+	t.wait.Add(1)
+	t.mu.Unlock()
+	defer t.wait.Done()
+	worker := m.Header.Get(headWorker)
+	if text := m.Header.Get(headPart); text != "" {
+		bytes, whole := t.whole(m, worker+" "+text)
+		if !whole {
+			_ = m.Respond([]byte("-1"))
+			return
+		}
+		if err := t.take(text, bytes); err != nil {
+			t.bar(worker, fmt.Errorf("a part of the proof (%s) is wrong: %w", text, err))
+		}
+	}
+	_ = m.Respond([]byte(strconv.Itoa(t.give(worker, m.Header.Get(headGone) != ""))))
+}
+
+// longestPart is the most bytes of a part that are taken from a worker.
+const longestPart = 1 << 28
+
+// whole puts a part together that comes in several messages, of which each may come twice. The bytes are nil if one is missing.
+func (t *Team) whole(m *nats.Msg, name string) (bytes []byte, whole bool) {
+	at, err := strconv.Atoi(m.Header.Get(headAt))
+	more, had := m.Header.Get(headMore) != "", t.halves[name]
+	switch {
+	case err != nil || at > len(had) || at+len(m.Data) > longestPart:
+		delete(t.halves, name)
+		return nil, !more
+	case at == len(had):
+		had = append(had, m.Data...)
+	}
+	if more {
+		t.halves[name] = had
+	} else {
+		delete(t.halves, name)
+	}
+	return had, !more
+}
+
+// take enters the bytes of a part, of which nothing may have come.
+func (t *Team) take(text string, bytes []byte) error {
+	part, err := strconv.Atoi(text)
+	if err != nil || part < 0 || part >= len(t.shares) {
+		return errors.New("there is no such part")
+	}
+	if bytes == nil {
+		return nil // a message was lost: this worker proves the part
+	}
+	if err := t.accept(part, bytes); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shares[part].state != isThere {
+		t.shares[part].state = isThere
+		t.helped++
+	}
+	return nil
+}
+
+// give returns the next part for a worker, −1 if there is none. gone says that the worker wants none, and will not prove those that it has.
+func (t *Team) give(worker string, gone bool) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heard = time.Now()
+	t.changed()
+	if gone {
+		t.reopen(worker)
+	}
+	if gone || t.barred[worker] {
+		return -1
+	}
+	for _, i := range t.order {
+		if t.shares[i].state == isOpen {
+			t.shares[i] = share{isGiven, worker}
+			return i
+		}
+	}
+	return -1
+}
+
+// bar gives a worker nothing more, and what it has to others.
+func (t *Team) bar(worker string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.barred[worker] {
+		t.faults = append(t.faults, worker+": "+err.Error())
+	}
+	t.barred[worker] = true
+	t.reopen(worker)
+	t.changed()
+}
+
+func (t *Team) reopen(worker string) {
+	for i := range t.shares {
+		if s := &t.shares[i]; s.state == isGiven && s.worker == worker {
+			*s = share{}
+		}
+	}
+}
+
+func (t *Team) changed() {
+	select {
+	case t.change <- struct{}{}:
+	default:
+	}
+}
+
+// leastPatience is how long another worker may be silent at least.
+const leastPatience = time.Second
+
+// Wait implements prover.Together. Other workers may be silent for as long as this one has taken for all of its own parts: it would
+// itself be done with theirs by then.
+func (t *Team) Wait(ctx context.Context) []int {
+	for {
+		left, pause := t.left()
+		if len(left) > 0 || pause < 0 {
+			return left
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.change:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// left returns the parts that this worker has to prove after all, or how long to wait for others; less than zero: not at all.
+func (t *Team) left() (list []int, pause time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.alone == 0 {
+		t.alone = time.Since(t.begun)
+	}
+	pause = max(t.alone, leastPatience) - time.Since(t.heard)
+	given := false
+	for _, i := range t.order {
+		if i >= len(t.shares) {
+			break
+		}
+		s := &t.shares[i]
+		switch {
+		case s.state == isGiven && pause > 0:
+			given = true
+		case s.state == isGiven || s.state == isOpen:
+			s.state = isOwn
+			list = append(list, i)
+		}
+	}
+	if !given {
+		pause = -1
+	}
+	return list, pause
+}
+
+// End implements prover.Together.
+func (t *Team) End() {
+	close(t.stop)
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.wait.Wait()
+	if t.sub != nil {
+		_ = t.sub.Unsubscribe()
+	}
+}
+
+// Lane is what one worker does: a job at a time, of whatever model, and beside jobs it helps others.
+type Lane struct {
+	work sync.Mutex
+	mu   sync.Mutex
+	stop context.CancelFunc // of helping; nil if it does not help
+}
+
+// begin waits for the lane, for a job: what it helps with is left to others.
+func (l *Lane) begin() (end func()) {
+	l.mu.Lock()
+	if l.stop != nil {
+		l.stop()
+	}
+	l.mu.Unlock()
+	l.work.Lock()
+	return l.work.Unlock
+}
+
+// help has the lane help if it does nothing else.
+func (l *Lane) help(ctx context.Context, f func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l.mu.Lock()
+	free := l.work.TryLock()
+	if free {
+		l.stop = stop
+	}
+	l.mu.Unlock()
+	if !free {
+		return
+	}
+	defer l.work.Unlock()
+	f(ctx)
+	l.mu.Lock()
+	l.stop = nil
+	l.mu.Unlock()
+}
+
+// Help helps other workers with the proofs of the model with a commitment, until the context ends, whenever there is no job of its own and
+// lane is free.
+func (q *Queue) Help(ctx context.Context, commitment, worker string, lane *Lane, help Helper) error {
+	c, err := q.jobs.Consumer(ctx, q.workers(commitment).Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		c, err = q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
+	}
+	if err != nil {
+		return fmt.Errorf("the queue of jobs: %w", err)
+	}
+	heard := make(chan *nats.Msg, 64)
+	sub, err := q.nc.ChanQueueSubscribe(offers+commitment, "help", heard)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-heard:
+			var o offer
+			if json.Unmarshal(m.Data, &o) != nil || o.From == q.process {
+				continue
+			}
+			lane.help(ctx, func(ctx context.Context) { // if it is at something, the offer comes again, to another worker
+				if info, err := c.Info(ctx); err == nil && info.NumPending == 0 {
+					q.help(ctx, commitment, worker, &o, help)
+				}
+			})
+		}
+	}
+}
+
+// help does what another worker asks for.
+func (q *Queue) help(ctx context.Context, commitment, worker string, o *offer, help Helper) {
+	t := &told{q: q, to: o.To, worker: worker}
+	first, err := t.next(ctx, -1, nil)
+	if err != nil || first < 0 {
+		return
+	}
+	j, err := q.job(ctx, o.Job)
+	if err == nil && j.Commitment == commitment {
+		var once sync.Once
+		err = help(ctx, j, o.Roots, func(ctx context.Context, part int, bytes []byte) (next int, err error) {
+			next = -1
+			once.Do(func() { next = first })
+			if next >= 0 {
+				return next, nil
+			}
+			return t.next(ctx, part, bytes)
+		})
+		if err == nil {
+			return
+		}
+	}
+	t.gone()
+}
+
+// told is the worker that makes a proof, as one that helps sees it.
+type told struct {
+	q          *Queue
+	to, worker string
+}
+
+// attempts is how often something is said before it is given up.
+const attempts = 3
+
+// next hands a part over, unless it is −1, and returns what is to be proved next.
+func (t *told) next(ctx context.Context, part int, bytes []byte) (int, error) {
+	m := nats.NewMsg(t.to)
+	m.Header.Set(headWorker, t.worker)
+	if part < 0 {
+		return t.say(ctx, m)
+	}
+	m.Header.Set(headPart, strconv.Itoa(part))
+	most := int(t.q.nc.MaxPayload()) - 4<<10 // less headers
+	for at := 0; ; at += most {
+		m.Header.Set(headAt, strconv.Itoa(at))
+		if m.Data = bytes[at:]; len(m.Data) <= most {
+			m.Header.Del(headMore)
+			return t.say(ctx, m)
+		}
+		m.Data = m.Data[:most]
+		m.Header.Set(headMore, "yes")
+		if _, err := t.say(ctx, m); err != nil {
+			return -1, err
+		}
+	}
+}
+
+// say sends a message until it is answered, and returns the part that the answer gives, −1 for none.
+func (t *told) say(ctx context.Context, m *nats.Msg) (part int, err error) {
+	var reply *nats.Msg
+	for range attempts {
+		limited, cancel := context.WithTimeout(ctx, t.q.wait/3)
+		reply, err = t.q.nc.RequestMsgWithContext(limited, m)
+		cancel()
+		if err == nil || errors.Is(err, nats.ErrNoResponders) || ctx.Err() != nil {
+			break
+		}
+	}
+	if errors.Is(err, nats.ErrNoResponders) {
+		return -1, nil // the proof is made, or its worker has ended
+	}
+	if err != nil {
+		return -1, err
+	}
+	return strconv.Atoi(string(reply.Data))
+}
+
+// gone says that nothing of what was given will come.
+func (t *told) gone() {
+	m := nats.NewMsg(t.to)
+	m.Header.Set(headWorker, t.worker)
+	m.Header.Set(headGone, "yes")
+	_ = t.q.nc.PublishMsg(m)
+	_ = t.q.nc.FlushTimeout(cmp.Or(t.q.wait/30, time.Second))
+}

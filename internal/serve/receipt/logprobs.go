@@ -1,0 +1,49 @@
+package receipt
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// The most of the likeliest tokens that a request may ask for, in a conversation and in /v1/completions, as in OpenAI's API.
+const (
+	MostTopChat = 20
+	MostTop     = 5
+)
+
+// LeastLogprob stands for the logarithm of 0, which JSON does not have, and of all that is less; OpenAI's API has this number.
+const LeastLogprob = -9999
+
+// Logprobs returns the logarithms of the probabilities that logits give, log Softmax, with the same bits on every machine: whoever
+// verifies computes what the server did.
+func Logprobs(logits []float64) []float64 {
+	most, sum := slices.Max(logits), 0.0
+	for _, l := range logits {
+		sum += elementary.Exp(l - most)
+	}
+	all := elementary.Log(sum)
+	out := make([]float64, len(logits))
+	for i, l := range logits {
+		out[i] = max(l-most-all, LeastLogprob)
+	}
+	return out
+}
+
+// Likeliest returns the tokens with the n greatest numbers, the greatest first, of equal ones the first.
+func Likeliest(logprobs []float64, n int) []int {
+	var out []int // sorted, which n small makes cheap
+	for token, l := range logprobs {
+		if len(out) == n && (n == 0 || !(l > logprobs[out[n-1]])) {
+			continue
+		}
+		at := len(out)
+		for at > 0 && l > logprobs[out[at-1]] {
+			at--
+		}
+		if out = slices.Insert(out, at, token); len(out) > n {
+			out = out[:n]
+		}
+	}
+	return out
+}
