@@ -24,9 +24,9 @@ type Writing struct {
 	Prompt     int    `json:"prompt_tokens"`
 	Tokens     int    `json:"tokens"`
 
-	Phases     []ui.Phase    `json:"phases"` // up to the quantised model
-	Runs       []WritingRun  `json:"runs"`
-	PeakMemory int64         `json:"peak_memory_bytes"`
+	Phases     []ui.Phase   `json:"phases"` // up to the quantised model
+	Runs       []WritingRun `json:"runs"`
+	PeakMemory int64        `json:"peak_memory_bytes"`
 }
 
 // WritingRun is one text.
