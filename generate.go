@@ -237,7 +237,7 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	if err != nil {
 		return nil, err
 	}
-	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes)
+	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes, 1)
 }
 
 // checkGenerated holds the tokens of a run against its logits.

@@ -49,6 +49,7 @@ var results = map[string]struct {
 	"bench-scale":       {"prove-model bench scale --json", []bench.ScaleRow{}},
 	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
 	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
+	"bench-write":       {"prove-model bench write --json", bench.Writing{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
 	"bench-kernels-gpu": {"prove-model bench kernels --gpu --json", []bench.DeviceKernel{}},
 }

@@ -177,3 +177,24 @@ func TestMeasureLLM(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+func TestMeasureWriting(t *testing.T) {
+	cfg := config.Default()
+	cfg.CacheDir, cfg.Mode = t.TempDir(), config.ModeW8A8
+	w, err := MeasureWriting(t.Context(), &cfg, WritingOptions{Shape: small[0], Layers: 1, Prompt: 3, Tokens: 4, Runs: 2}, ui.NewPhases(nil, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Runs) != 2 || len(w.Phases) < 3 || w.Parameters < 10000 {
+		t.Errorf("%+v", w)
+	}
+	for _, r := range w.Runs {
+		if r.First <= 0 || r.Token <= 0 || r.PerSecond <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	var b bytes.Buffer
+	if err := WritingTable(&b, w); err != nil || strings.Count(b.String(), "\n") < 8 || !strings.Contains(b.String(), "tokens/s") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

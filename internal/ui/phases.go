@@ -59,7 +59,7 @@ func NewPhases(w io.Writer, quiet bool) *Phases {
 func (p *Phases) Begin(name provemodel.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.name, p.began, p.cpu = string(name), time.Now(), processorTime()
+	p.name, p.began, p.cpu = string(name), time.Now(), ProcessorTime()
 	p.events.progress(p.name, 0, 1)
 	if !p.bars {
 		return
@@ -100,7 +100,7 @@ func (p *Phases) End(err error) {
 		p.bar.Finish() // clears it and ends its spinner
 		p.bar = nil
 	}
-	ph := Phase{p.name, time.Since(p.began).Seconds(), (processorTime() - p.cpu).Seconds(), PeakMemory()}
+	ph := Phase{p.name, time.Since(p.began).Seconds(), (ProcessorTime() - p.cpu).Seconds(), PeakMemory()}
 	p.name = ""
 	if err != nil {
 		return

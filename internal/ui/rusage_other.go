@@ -8,6 +8,6 @@ import "time"
 // bytes, or 0 where the system does not say.
 func PeakMemory() int64 { return 0 }
 
-// processorTime returns the processor time this process has taken, on all
+// ProcessorTime returns the processor time this process has taken, on all
 // cores together, or 0 where the system does not say.
-func processorTime() time.Duration { return 0 }
+func ProcessorTime() time.Duration { return 0 }

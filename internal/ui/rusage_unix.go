@@ -43,9 +43,9 @@ func highWater() int64 {
 	return kb << 10
 }
 
-// processorTime returns the processor time this process has taken, on all
+// ProcessorTime returns the processor time this process has taken, on all
 // cores together, or 0 where the system does not say.
-func processorTime() time.Duration {
+func ProcessorTime() time.Duration {
 	var r unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
 		return 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -81,6 +80,9 @@ func (e *executor) all(ctx context.Context) error {
 	for i := range e.graph.Steps {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if e.skip != nil && e.skip(i) {
+			continue
 		}
 		if err := e.step(i); err != nil {
 			return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
@@ -212,6 +214,7 @@ type executor struct {
 	columns map[model.TensorID][]int32 // of tables, widened
 	acc     []int64                    // room for a step's accumulator
 	live    *liveness                  // of a run of which only a part is kept; else nil
+	skip    func(step int) bool        // says which steps are not executed; nil: none
 }
 
 func newExecutor(w *Witness) *executor {
@@ -363,32 +366,8 @@ func (e *executor) lookup(i int, acc []int64) error {
 	s := &e.graph.Steps[i]
 	t := &e.graph.Tables[s.Table]
 	keys, out, lo := e.results(i)
-	values := e.column(t)
-	mask := int64(1)<<s.Shift - 1
-	var mu sync.Mutex
-	outside := len(acc) // the first entry whose key is
-	parallel.For(len(acc), grain, func(from, to int) {
-		for j := from; j < to; j++ {
-			key := acc[j] >> s.Shift
-			if !t.Contains(key) {
-				mu.Lock()
-				defer mu.Unlock()
-				outside = min(outside, j)
-				return
-			}
-			if keys != nil {
-				keys[j] = int32(key)
-			}
-			if lo != nil {
-				lo[j] = int32(acc[j] & mask)
-			}
-			if out != nil {
-				out[j] = int32(t.Value(key, values))
-			}
-		}
-	})
-	if outside < len(acc) {
-		return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", outside, acc[outside]>>s.Shift, t.Name, t.Bits, t.Min)
+	if err := lookUpAll(t, e.column(t), s.Shift, acc, out, lo, keys); err != nil {
+		return err
 	}
 	if keys == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/matmul"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
@@ -12,9 +13,10 @@ import (
 // NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the instance
 // of the same template for these rows alone, and known has its inputs. Only these rows are
 // computed; later rows are zero until they are set. inputs are those of g; later rows may have
-// any values in range. If some step has to be computed as a whole for every row, everything is
+// any values in range. late is an input of whose rows only the first is computed now, such as the positions of logits, of which a text
+// needs one after the other; −1 is none. If some step has to be computed as a whole for every row, everything is
 // computed.
-func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
+func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int, late int) (*Rows, error) {
 	own := make([][]int32, len(inputs))
 	for i, v := range inputs {
 		own[i] = slices.Clone(v)
@@ -30,7 +32,9 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	// Multiplicities are not counted here: Witness counts them for the whole run.
 	begun, err := begin(first, weights, known, nil)
 	if err == nil {
-		err = newExecutor(begun).all(ctx)
+		e := newExecutor(begun)
+		e.skip = func(i int) bool { return r.isLate(i, late) }
+		err = e.all(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -42,6 +46,9 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			to, from := g.Tensors[id].Shape, first.Tensors[id].Shape
 			r.begun[i] = make([]bool, to[axes[i]])
 			for at := range from[axes[i]] {
+				if i == late {
+					break
+				}
 				r.begun[i][at] = slices.Equal(take(known[i], from, axes[i], at), take(own[i], to, axes[i], at))
 			}
 		}
@@ -50,7 +57,10 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	grow := func(v []int32, from, to []int) []int32 {
 		n := model.Size(to)
 		out := room[:n:n]
-		room, list = room[n:], append(list, growing{out, v, from, to})
+		room = room[n:]
+		if v != nil {
+			list = append(list, growing{out, v, from, to})
+		}
 		return out
 	}
 	for i := range g.Steps {
@@ -79,14 +89,22 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 		}
 	})
 	clear(r.cache)
+	if late >= 0 {
+		shape := g.Tensors[g.Inputs[late]].Shape
+		return r, r.SetOne(ctx, late, 0, slices.Clone(take(own[late], shape, axes[late], 0)))
+	}
 	return r, nil
 }
+
+// isLate reports whether a step depends on rows of an input, if there is such an input.
+func (r *Rows) isLate(step, input int) bool { return input >= 0 && r.steps[step].input == input }
 
 // newRows returns Rows on a witness; own are its inputs, which may be overwritten.
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: newExecutor(w),
-		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{}, laid: map[productOf]*contraction{},
+		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{},
+		rowsOf: make([]*rowStep, len(w.graph.Steps)), virtuals: map[lineOf]*rowLine{}, matrices: map[model.TensorID]*matmul.Matrix{},
 		wholes: map[model.TensorID]*wholeRows{}, set: make([][]int, len(own)),
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/matmul"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
@@ -21,9 +21,11 @@ type Rows struct {
 	*executor
 	inputs [][]int32
 	*layout
-	at   []int               // by input: the row that changes
-	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
-	laid map[productOf]*contraction
+	at       []int               // by input: the row that changes
+	kept     map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
+	rowsOf   []*rowStep          // by step, made when it is first computed
+	virtuals map[lineOf]*rowLine // of virtual tensors, likewise
+	matrices map[model.TensorID]*matmul.Matrix
 	// wholes has virtual tensors of which products read all rows, such as the keys of an
 	// attention. set lists, for each input, the rows that have been set since the beginning.
 	wholes map[model.TensorID]*wholeRows
@@ -34,11 +36,23 @@ type Rows struct {
 	begun [][]bool
 }
 
-// productOf identifies a product of a step; a and b say which of its operands are read in
-// place through a view. The offsets of such operands are the same for every row.
-type productOf struct {
-	step, product int
-	a, b          bool
+// rowStep is what computing a row of a step takes.
+type rowStep struct {
+	shape    []int // of a row
+	linear   []rowTerm
+	products []rowProduct
+}
+
+// lineOf is an axis of a tensor; rowLine is what computing a row of it takes: one summand that only moves entries, or several.
+type lineOf struct {
+	id   model.TensorID
+	axis int
+}
+
+type rowLine struct {
+	size  int // of a row
+	moved bool
+	terms []rowTerm
 }
 
 // rowOf is a row of a tensor.
@@ -149,52 +163,40 @@ func (r *Rows) Output(i int) []int32 {
 
 // row computes one row of a step.
 func (r *Rows) row(i, axis, at int) error {
-	s := &r.g.Steps[i]
-	shape := cutShape(s.Shape, axis)
-	acc := r.accumulator(model.Size(shape))
+	s, p := &r.g.Steps[i], r.rowsOf[i]
+	if p == nil {
+		p = &rowStep{cutShape(s.Shape, axis), r.terms(s.Acc.Linear, s.Shape, axis), r.products(s.Acc.Products, axis)}
+		r.rowsOf[i] = p
+	}
+	acc := r.accumulator(model.Size(p.shape))
 	for j := range acc {
 		acc[j] = s.Acc.Const
 	}
-	for j := range s.Acc.Linear {
-		r.add(acc, &s.Acc.Linear[j], s.Shape, axis, at)
+	for j := range p.linear {
+		r.add(acc, &p.linear[j], at)
 	}
-	for j := range s.Acc.Products {
-		p := &s.Acc.Products[j]
-		a, b := r.part(p.A, p.LabelsA, axis, at), r.part(p.B, p.LabelsB, axis, at)
-		key := productOf{i, j, a.axes != nil, b.axes != nil}
-		c := r.laid[key]
-		if c == nil {
-			c = newContraction(shape, a, b)
-			r.laid[key] = c
-		}
-		c.add(acc, p.Coef, a.v, b.v)
+	for j := range p.products {
+		p.products[j].add(r, acc, p.shape, at)
 	}
-	if err := checkBound(acc); err != nil {
-		return err
+	places := [3]place{r.place(s.Out, s.Shape, axis, at), r.place(s.Lo, s.Shape, axis, at)}
+	if r.begun != nil && s.Kind == model.StepLookup {
+		places[2] = place{r.Keys[i], s.Shape, axis, at}
 	}
-	for k := range r.room {
-		if cap(r.room[k]) < len(acc) {
-			r.room[k] = make([]int32, len(acc))
+	var rows [3][]int32 // results; remainders or lower bits; keys
+	for k := range places {
+		rows[k] = places[k].row(&r.room[k])
+	}
+	out, lo := rows[0], rows[1]
+	if s.Kind != model.StepLookup {
+		if err := checkBound(acc); err != nil {
+			return err
 		}
 	}
-	out, lo, keys := r.room[0][:len(acc)], r.room[1][:len(acc)], r.room[2][:len(acc)]
 	switch s.Kind {
 	case model.StepLookup:
 		t := &r.g.Tables[s.Table]
-		column, mask := r.column(t), int64(1)<<s.Shift-1
-		for j, x := range acc {
-			if key := x >> s.Shift; !t.Contains(key) {
-				return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", j, key, t.Name, t.Bits, t.Min)
-			}
-		}
-		parallel.For(len(acc), grain, func(from, to int) {
-			for j := from; j < to; j++ {
-				key := acc[j] >> s.Shift
-				out[j], lo[j], keys[j] = int32(t.Value(key, column)), int32(acc[j]&mask), int32(key)
-			}
-		})
-		if r.begun != nil {
-			put(r.Keys[i], s.Shape, axis, at, keys)
+		if err := lookUpAll(t, r.column(t), s.Shift, acc, out, lo, rows[2]); err != nil {
+			return err
 		}
 	case model.StepMax:
 		greatest(out, ints.All(r.read(s.Den, axis, at)))
@@ -210,41 +212,10 @@ func (r *Rows) row(i, axis, at int) error {
 			out[j], lo[j] = divided(acc[j], int64(d))
 		}
 	}
-	if s.Out != model.None {
-		put(r.Values[s.Out], s.Shape, axis, at, out)
-	}
-	if s.Lo != model.None {
-		put(r.Values[s.Lo], s.Shape, axis, at, lo)
+	for k := range places {
+		places[k].done(rows[k])
 	}
 	return nil
-}
-
-// add adds a row of a summand.
-func (r *Rows) add(acc []int64, l *model.Linear, shape []int, axis, at int) {
-	in, out := r.g.Tensors[l.Src].Shape, cutShape(shape, axis)
-	c, ok := cutAt(l.View, in, shape, axis, at)
-	switch {
-	case !ok:
-		all := make([]int64, model.Size(shape))
-		l.View.Accumulate(all, l.Coef, r.operand(l.Src), in, shape)
-		for j, x := range take(all, shape, axis, at) {
-			acc[j] += x
-		}
-	case c.axis < 0:
-		c.view.Accumulate(acc, l.Coef, r.operand(l.Src), in, out)
-	default:
-		c.view.Accumulate(acc, l.Coef, r.read(l.Src, c.axis, c.index), cutShape(in, c.axis), out)
-	}
-}
-
-// part returns an operand of a product, restricted to index at of the label axis.
-func (r *Rows) part(id model.TensorID, labels []int, axis, at int) operand {
-	a := slices.Index(labels, axis)
-	if a < 0 {
-		return r.factor(id, labels, r.all)
-	}
-	shape := r.g.Tensors[id].Shape
-	return dense(r.read(id, a, at), cutShape(shape, a), labels)
 }
 
 // wholeRows is a virtual tensor of which the rows in a prefix of Rows.set are up to date.
@@ -268,7 +239,7 @@ func (r *Rows) all(id model.TensorID) ints.Ints {
 		r.wholes[id] = w
 	}
 	for _, at := range set[w.done:] {
-		put(w.values, t.Shape, axis, at, ints.All(r.virtual(t, axis, at)))
+		put(w.values, t.Shape, axis, at, ints.All(r.virtual(id, axis, at)))
 	}
 	w.done = len(set)
 	return w.values
@@ -293,24 +264,28 @@ func (r *Rows) read(id model.TensorID, axis, at int) ints.Ints {
 	key := rowOf{id, axis, at}
 	v := r.kept[key]
 	if v == nil {
-		v = r.virtual(t, axis, at)
+		v = r.virtual(id, axis, at)
 		r.kept[key] = v
 	}
 	return v
 }
 
 // virtual computes a row of a virtual tensor.
-func (r *Rows) virtual(t *model.Tensor, axis, at int) ints.Ints {
-	shape := cutShape(t.Shape, axis)
-	if l := moved(t); l != nil {
-		in := r.g.Tensors[l.Src].Shape
-		if c, ok := cutAt(l.View, in, t.Shape, axis, at); ok && c.axis >= 0 {
-			return c.view.Gather(r.read(l.Src, c.axis, c.index), cutShape(in, c.axis), shape)
+func (r *Rows) virtual(id model.TensorID, axis, at int) ints.Ints {
+	p := r.virtuals[lineOf{id, axis}]
+	if p == nil {
+		t := &r.g.Tensors[id]
+		p = &rowLine{model.Size(cutShape(t.Shape, axis)), moved(t) != nil, r.terms(t.Def, t.Shape, axis)}
+		r.virtuals[lineOf{id, axis}] = p
+	}
+	if p.moved {
+		if w, index := p.terms[0].row(at); w != nil {
+			return w.Gather(r.read(p.terms[0].Src, p.terms[0].from, index))
 		}
 	}
-	acc := make([]int64, model.Size(shape))
-	for i := range t.Def {
-		r.add(acc, &t.Def[i], t.Shape, axis, at)
+	acc := make([]int64, p.size)
+	for i := range p.terms {
+		r.add(acc, &p.terms[i], at)
 	}
 	dst := make(ints.Int32s, len(acc))
 	for i, x := range acc {

@@ -67,6 +67,9 @@ func pairRowsGeneric(s []int64, x, rows []int16, stride int) {
 	}
 }
 
+// Dot returns Σ a[i]·b[i] modulo 2^64, for b as long as a.
+func Dot(a, b []int32) int64 { return intDot(a, b) }
+
 // intDot is Σ a[i]·b[i].
 func intDot[T ints.Integer](a []int32, b []T) int64 {
 	n, sum := intDotFast(a, b)

@@ -34,10 +34,20 @@ func intDotAVX2(a *int32, b *int32, n uint64) int64
 //go:noescape
 func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
 
+// pairDotOf16AVX2 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf16AVX2(a *int16, b *int16, n uint64, run uint64) int64
+
 // intDotOf8AVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
 //
 //go:noescape
 func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
+
+// pairDotOf8AVX2 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf8AVX2(a *int16, b *int8, n uint64, run uint64) int64
 
 // pairRowsAVX2 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
 //
@@ -74,10 +84,20 @@ func intDotAVX512(a *int32, b *int32, n uint64) int64
 //go:noescape
 func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
 
+// pairDotOf16AVX512 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf16AVX512(a *int16, b *int16, n uint64, run uint64) int64
+
 // intDotOf8AVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
 //
 //go:noescape
 func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
+
+// pairDotOf8AVX512 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf8AVX512(a *int16, b *int8, n uint64, run uint64) int64
 
 // pairRowsAVX512 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
 //

@@ -481,6 +481,57 @@ loop:
 	VZEROUPPER
 	RET
 
+// func pairDotOf16AVX2(a *int16, b *int16, n uint64, run uint64) int64
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·pairDotOf16AVX2(SB), NOSPLIT, $0-40
+	MOVQ  a+0(FP), AX
+	MOVQ  b+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  run+24(FP), BX
+	VPXOR Y0, Y0, Y0
+	SHRQ  $0x05, DX
+
+runs:
+	MOVQ    BX, SI
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	SUBQ    SI, DX
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+
+pairs:
+	PREFETCHT0   2048(CX)
+	VMOVDQU      (CX), Y3
+	VPMADDWD     (AX), Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	VMOVDQU      32(CX), Y3
+	VPMADDWD     32(AX), Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	DECQ         SI
+	JNZ          pairs
+	VPMOVSXDQ    X1, Y3
+	VEXTRACTI128 $0x01, Y1, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       Y3, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPMOVSXDQ    X2, Y1
+	VEXTRACTI128 $0x01, Y2, X2
+	VPMOVSXDQ    X2, Y2
+	VPADDQ       Y1, Y0, Y0
+	VPADDQ       Y2, Y0, Y0
+	TESTQ        DX, DX
+	JNE          runs
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDQ       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDQ       X0, X1, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
 // Requires: AVX, AVX2, MMX+
 TEXT ·intDotOf8AVX2(SB), NOSPLIT, $0-32
@@ -520,6 +571,57 @@ loop:
 	VPADDQ       X0, X1, X0
 	VMOVQ        X0, AX
 	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func pairDotOf8AVX2(a *int16, b *int8, n uint64, run uint64) int64
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·pairDotOf8AVX2(SB), NOSPLIT, $0-40
+	MOVQ  a+0(FP), AX
+	MOVQ  b+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  run+24(FP), BX
+	VPXOR Y0, Y0, Y0
+	SHRQ  $0x05, DX
+
+runs:
+	MOVQ    BX, SI
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	SUBQ    SI, DX
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+
+pairs:
+	PREFETCHT0   2048(CX)
+	VPMOVSXBW    (CX), Y3
+	VPMADDWD     (AX), Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	VPMOVSXBW    16(CX), Y3
+	VPMADDWD     32(AX), Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         $0x40, AX
+	ADDQ         $0x20, CX
+	DECQ         SI
+	JNZ          pairs
+	VPMOVSXDQ    X1, Y3
+	VEXTRACTI128 $0x01, Y1, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       Y3, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPMOVSXDQ    X2, Y1
+	VEXTRACTI128 $0x01, Y2, X2
+	VPMOVSXDQ    X2, Y2
+	VPADDQ       Y1, Y0, Y0
+	VPADDQ       Y2, Y0, Y0
+	TESTQ        DX, DX
+	JNE          runs
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDQ       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDQ       X0, X1, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, ret+32(FP)
 	VZEROUPPER
 	RET
 
@@ -1044,6 +1146,50 @@ loop:
 	VZEROUPPER
 	RET
 
+// func pairDotOf16AVX512(a *int16, b *int16, n uint64, run uint64) int64
+// Requires: AVX, AVX2, AVX512BW, AVX512F, CMOV, MMX+
+TEXT ·pairDotOf16AVX512(SB), NOSPLIT, $0-40
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	MOVQ   run+24(FP), BX
+	VPXORD Z0, Z0, Z0
+	SHRQ   $0x05, DX
+
+runs:
+	MOVQ    BX, SI
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	SUBQ    SI, DX
+	VPXORD  Z1, Z1, Z1
+
+pairs:
+	PREFETCHT0    2048(CX)
+	VMOVDQU16     (CX), Z2
+	VPMADDWD      (AX), Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	ADDQ          $0x40, AX
+	ADDQ          $0x40, CX
+	DECQ          SI
+	JNZ           pairs
+	VPMOVSXDQ     Y1, Z2
+	VEXTRACTI64X4 $0x01, Z1, Y3
+	VPMOVSXDQ     Y3, Z3
+	VPADDQ        Z2, Z0, Z0
+	VPADDQ        Z3, Z0, Z0
+	TESTQ         DX, DX
+	JNE           runs
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPADDQ        Y0, Y1, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPADDQ        X1, X0, X0
+	VPSRLDQ       $0x08, X0, X1
+	VPADDQ        X1, X0, X1
+	VMOVQ         X1, AX
+	MOVQ          AX, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
 // Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·intDotOf8AVX512(SB), NOSPLIT, $0-32
@@ -1077,6 +1223,50 @@ loop:
 	VPADDQ        X1, X0, X1
 	VMOVQ         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func pairDotOf8AVX512(a *int16, b *int8, n uint64, run uint64) int64
+// Requires: AVX, AVX2, AVX512BW, AVX512F, CMOV, MMX+
+TEXT ·pairDotOf8AVX512(SB), NOSPLIT, $0-40
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	MOVQ   run+24(FP), BX
+	VPXORD Z0, Z0, Z0
+	SHRQ   $0x05, DX
+
+runs:
+	MOVQ    BX, SI
+	CMPQ    DX, SI
+	CMOVQLT DX, SI
+	SUBQ    SI, DX
+	VPXORD  Z1, Z1, Z1
+
+pairs:
+	PREFETCHT0    2048(CX)
+	VPMOVSXBW     (CX), Z2
+	VPMADDWD      (AX), Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	ADDQ          $0x40, AX
+	ADDQ          $0x20, CX
+	DECQ          SI
+	JNZ           pairs
+	VPMOVSXDQ     Y1, Z2
+	VEXTRACTI64X4 $0x01, Z1, Y3
+	VPMOVSXDQ     Y3, Z3
+	VPADDQ        Z2, Z0, Z0
+	VPADDQ        Z3, Z0, Z0
+	TESTQ         DX, DX
+	JNE           runs
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPADDQ        Y0, Y1, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPADDQ        X1, X0, X0
+	VPSRLDQ       $0x08, X0, X1
+	VPADDQ        X1, X0, X1
+	VMOVQ         X1, AX
+	MOVQ          AX, ret+32(FP)
 	VZEROUPPER
 	RET
 

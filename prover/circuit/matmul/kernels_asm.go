@@ -112,3 +112,31 @@ func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {
 	}
 	return n, sum
 }
+
+// pairDotFast takes entries of a of magnitude 2^15 − 1 at most, which is most.
+func pairDotFast[T int8 | int16](a []int16, b []T, most int64) (int, int64) {
+	n := len(a) &^ 31
+	if level == simd.None || n == 0 {
+		return 0, 0
+	}
+	_ = b[n-1]
+	wide := level == simd.AVX512
+	var sum int64
+	switch b := any(b).(type) {
+	case []int8:
+		run := pairRun(most, 8)
+		if wide {
+			sum = pairDotOf8AVX512(&a[0], &b[0], uint64(n), run)
+		} else {
+			sum = pairDotOf8AVX2(&a[0], &b[0], uint64(n), run)
+		}
+	case []int16:
+		run := pairRun(most, 16)
+		if wide {
+			sum = pairDotOf16AVX512(&a[0], &b[0], uint64(n), run)
+		} else {
+			sum = pairDotOf16AVX2(&a[0], &b[0], uint64(n), run)
+		}
+	}
+	return n, sum
+}

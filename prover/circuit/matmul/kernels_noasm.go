@@ -9,3 +9,5 @@ func floatRowsFast([]float64, []float64, []float64, int) int     { return 0 }
 func intDotFast[T ints.Integer](a []int32, b []T) (int, int64)   { return 0, 0 }
 func pairRowsFast([]int64, []int16, []int16, int) int            { return 0 }
 func inPairsFast() bool                                          { return false }
+
+func pairDotFast[T int8 | int16]([]int16, []T, int64) (int, int64) { return 0, 0 }

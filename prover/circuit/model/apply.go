@@ -41,21 +41,58 @@ func (l list) each(f func(o, i int)) {
 	}
 }
 
+// Wiring is a view between tensors of two shapes: its wired pairs, listed once for views that are applied again and again. It does
+// not depend on the values, and may be used by several goroutines at once.
+type Wiring struct {
+	lists []list // nil for the identity
+	fill  int64
+	size  int  // of the result
+	one   bool // a scalar viewed as a scalar
+}
+
+// Wiring lists the pairs of a view of a tensor of shape in as one of shape out. The view must be valid for the two.
+func (v *View) Wiring(in, out []int) *Wiring {
+	w := &Wiring{size: Size(out)}
+	if v == nil {
+		return w
+	}
+	w.lists, w.fill = v.pairs(in, out), v.Fill
+	w.one = len(w.lists) == 0
+	return w
+}
+
 // Accumulate adds coef times the view of src to acc. src is dense of shape
 // in, acc dense of shape out. The view must be valid for the two shapes.
 func (v *View) Accumulate(acc []int64, coef int64, src ints.Ints, in, out []int) {
+	v.Wiring(in, out).Accumulate(acc, coef, src)
+}
+
+// Accumulate adds coef times the view of src to acc. Both are dense and of the wiring's shapes.
+func (w *Wiring) Accumulate(acc []int64, coef int64, src ints.Ints) {
 	switch src := src.(type) {
 	case ints.Int8s:
-		accumulate(v, acc, coef, src, in, out)
+		accumulate(w, acc, coef, src)
 	case ints.Int16s:
-		accumulate(v, acc, coef, src, in, out)
+		accumulate(w, acc, coef, src)
 	case ints.Int32s:
-		accumulate(v, acc, coef, src, in, out)
+		accumulate(w, acc, coef, src)
 	}
 }
 
-func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, out []int) {
-	if v == nil {
+func accumulate[T ints.Integer](w *Wiring, acc []int64, coef int64, src []T) {
+	fill := w.fill
+	if fill != 0 {
+		// No group sums, so an entry is wired at most once. All entries get the filling first, and
+		// wired ones are corrected.
+		for i := range acc {
+			acc[i] += coef * fill
+		}
+	}
+	switch {
+	case w.one:
+		acc[0] += coef * (int64(src[0]) - fill)
+		return
+	case w.lists == nil:
 		parallel.For(len(acc), 1<<14, func(lo, hi int) {
 			for i, x := range src[lo:hi] {
 				acc[lo+i] += coef * int64(x)
@@ -63,20 +100,7 @@ func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, o
 		})
 		return
 	}
-	if v.Fill != 0 {
-		// No group sums, so an entry is wired at most once. All entries get Fill first, and
-		// wired ones are corrected.
-		for i := range acc {
-			acc[i] += coef * v.Fill
-		}
-	}
-	lists := v.pairs(in, out)
-	if len(lists) == 0 { // a scalar viewed as a scalar
-		acc[0] += coef * (int64(src[0]) - v.Fill)
-		return
-	}
-	fill := v.Fill
-	forPairs(lists, func(l list, o, i int) {
+	forPairs(w.lists, func(l list, o, i int) {
 		for _, p := range l.pairs {
 			acc[o+p.o] += coef * (int64(src[i+p.i]) - fill)
 		}
@@ -101,41 +125,45 @@ func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, o
 // Gather returns the view of src as a dense tensor of shape out, for views that do not sum.
 // The result is as wide as src if Fill fits. It has the values that Accumulate adds to zeros.
 func (v *View) Gather(src ints.Ints, in, out []int) ints.Ints {
-	switch src := v.fillable(src).(type) {
+	return v.Wiring(in, out).Gather(src)
+}
+
+// Gather returns the view of src as a dense tensor, for a view that does not sum. The result is as wide as src if the filling fits.
+func (w *Wiring) Gather(src ints.Ints) ints.Ints {
+	switch src := fillable(src, w.fill).(type) {
 	case ints.Int8s:
-		return ints.Int8s(gather(v, src, in, out))
+		return ints.Int8s(gather(w, src))
 	case ints.Int16s:
-		return ints.Int16s(gather(v, src, in, out))
+		return ints.Int16s(gather(w, src))
 	default:
-		return ints.Int32s(gather(v, src.(ints.Int32s), in, out))
+		return ints.Int32s(gather(w, src.(ints.Int32s)))
 	}
 }
 
-// fillable returns src, widened if its type cannot hold Fill.
-func (v *View) fillable(src ints.Ints) ints.Ints {
-	if v != nil && ints.WidthFor(max(v.Fill, -v.Fill-1)) > src.Width() {
+// fillable returns src, widened if its type cannot hold a filling.
+func fillable(src ints.Ints, fill int64) ints.Ints {
+	if ints.WidthFor(max(fill, -fill-1)) > src.Width() {
 		return ints.Int32s(ints.All(src))
 	}
 	return src
 }
 
-func gather[T ints.Integer](v *View, src []T, in, out []int) []T {
-	dst := make([]T, Size(out))
-	if v == nil {
+func gather[T ints.Integer](w *Wiring, src []T) []T {
+	dst := make([]T, w.size)
+	switch {
+	case w.one:
+		dst[0] = src[0]
+		return dst
+	case w.lists == nil:
 		copy(dst, src)
 		return dst
 	}
-	if v.Fill != 0 {
+	if w.fill != 0 {
 		for i := range dst {
-			dst[i] = T(v.Fill)
+			dst[i] = T(w.fill)
 		}
 	}
-	lists := v.pairs(in, out)
-	if len(lists) == 0 {
-		dst[0] = src[0]
-		return dst
-	}
-	forPairs(lists, func(l list, o, i int) {
+	forPairs(w.lists, func(l list, o, i int) {
 		for _, p := range l.pairs {
 			dst[o+p.o] = src[i+p.i]
 		}

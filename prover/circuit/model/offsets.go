@@ -114,7 +114,7 @@ func (v *View) padded(src ints.Ints, in, before, dims []int) ints.Ints {
 	if Size(in) == Size(dims) {
 		return src
 	}
-	switch src := v.fillable(src).(type) {
+	switch src := fillable(src, v.Fill).(type) {
 	case ints.Int8s:
 		return ints.Int8s(pad(src, in, before, dims, int8(v.Fill)))
 	case ints.Int16s:

@@ -37,6 +37,9 @@ func main() {
 		})
 		for _, entry := range entries {
 			dot(lanes, entry)
+			if entry.words != nil {
+				dotOfPairs(lanes, entry)
+			}
 		}
 		pairs(lanes)
 	}
@@ -80,18 +83,7 @@ func pairs(lanes int) {
 			ADDQ(stride, row)
 		})
 		for i, sum := range sums {
-			low, high := g.Reg(), g.Reg()
-			if lanes == 16 {
-				half := YMM()
-				VPMOVSXDQ(sum.AsY(), low)
-				VEXTRACTI64X4(U8(1), sum, half)
-				VPMOVSXDQ(half, high)
-			} else {
-				half := XMM()
-				VPMOVSXDQ(sum.AsX(), low)
-				VEXTRACTI128(U8(1), sum, half)
-				VPMOVSXDQ(half, high)
-			}
+			low, high := halves(g, sum)
 			for j, r := range []reg.VecVirtual{low, high} {
 				m := Mem{Base: s, Disp: (2*i + j) * g.Bytes()}
 				VPADDQ(m, r, r)
@@ -109,18 +101,36 @@ func pairs(lanes int) {
 	g.End()
 }
 
+// halves returns the two halves of a register of 32-bit numbers in 64 bits.
+func halves(g *vec.Gen, v reg.VecVirtual) (low, high reg.VecVirtual) {
+	low, high = g.Reg(), g.Reg()
+	if g.Lanes == 16 {
+		half := YMM()
+		VPMOVSXDQ(v.AsY(), low)
+		VEXTRACTI64X4(U8(1), v, half)
+		VPMOVSXDQ(half, high)
+	} else {
+		half := XMM()
+		VPMOVSXDQ(v.AsX(), low)
+		VEXTRACTI128(U8(1), v, half)
+		VPMOVSXDQ(half, high)
+	}
+	return low, high
+}
+
 // entry is a type of integers in a matrix, 2^shift bytes each.
 type entry struct {
 	suffix, name string
 	shift        uint8
 	quads        func(m Mem, v reg.VecVirtual)             // loads a register of them in 64 bits
 	lanes        func(g *vec.Gen, m Mem, v reg.VecVirtual) // and in 32
+	words        func(g *vec.Gen, m Mem, v reg.VecVirtual) // and in 16, unless they are wider
 }
 
 var entries = []entry{
-	{"", "int32", 2, func(m Mem, v reg.VecVirtual) { VPMOVSXDQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { g.Move(m, v) }},
-	{"Of16", "int16", 1, func(m Mem, v reg.VecVirtual) { VPMOVSXWQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXWD(m, v) }},
-	{"Of8", "int8", 0, func(m Mem, v reg.VecVirtual) { VPMOVSXBQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) }},
+	{"", "int32", 2, func(m Mem, v reg.VecVirtual) { VPMOVSXDQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { g.Move(m, v) }, nil},
+	{"Of16", "int16", 1, func(m Mem, v reg.VecVirtual) { VPMOVSXWQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXWD(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { loadWords(g, m, v) }},
+	{"Of8", "int8", 0, func(m Mem, v reg.VecVirtual) { VPMOVSXBQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBW(m, v) }},
 }
 
 // param loads a pointer or a count.
@@ -203,6 +213,59 @@ func dot(lanes int, entry entry) {
 	})
 	VPADDQ(odd, even, even)
 	low, high, sum := g.Narrow(even), XMM(), GP64()
+	VPSRLDQ(U8(8), low, high)
+	VPADDQ(high, low, high)
+	VMOVQ(high, sum)
+	Store(sum, ReturnIndex(0))
+	g.End()
+}
+
+// loadWords loads a register of numbers of 16 bits.
+func loadWords(g *vec.Gen, m Mem, v reg.VecVirtual) {
+	if g.Lanes == 16 {
+		VMOVDQU16(m, v)
+	} else {
+		VMOVDQU(m, v)
+	}
+}
+
+// dotOfPairs sums products of numbers of 16 bits, added two at a time in 32 bits. After as many registers of them as the caller says the
+// sums move to 64 bits.
+func dotOfPairs(lanes int, entry entry) {
+	g := vec.Begin(lanes, "pairDot"+entry.suffix, "func(a *int16, b *"+entry.name+", n uint64, run uint64) int64",
+		"returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.")
+	a, b, n, run := param("a"), param("b"), param("n"), param("run")
+	total := g.Zero()
+	SHRQ(U8(5), n)
+	count := GP64()
+	Label("runs")
+	MOVQ(run, count)
+	CMPQ(n, count)
+	CMOVQLT(n, count)
+	SUBQ(count, n)
+	sums := make([]reg.VecVirtual, 32/(2*lanes))
+	for i := range sums {
+		sums[i] = g.Zero()
+	}
+	vec.Loop("pairs", count, func() {
+		PREFETCHT0(Mem{Base: b, Disp: 2048}) // one stream from memory, which the processor is late to fetch
+		for i, sum := range sums {
+			y := g.Reg()
+			entry.words(g, Mem{Base: b, Disp: i * 2 * lanes << entry.shift}, y)
+			VPMADDWD(Mem{Base: a, Disp: i * 4 * lanes}, y, y)
+			VPADDD(y, sum, sum)
+		}
+		ADDQ(U8(64), a)
+		ADDQ(U8(32<<entry.shift), b)
+	})
+	for _, sum := range sums {
+		low, high := halves(g, sum)
+		VPADDQ(low, total, total)
+		VPADDQ(high, total, total)
+	}
+	TESTQ(n, n)
+	JNE(LabelRef("runs"))
+	low, high, sum := g.Narrow(total), XMM(), GP64()
 	VPSRLDQ(U8(8), low, high)
 	VPADDQ(high, low, high)
 	VMOVQ(high, sum)

@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/cache"
+)
+
+// Writing is the measurement of how fast a quantised language model with random weights writes a text. Seconds.
+type Writing struct {
+	Shape      string `json:"shape"`
+	Layers     int    `json:"layers"`
+	Parameters int    `json:"parameters"`
+	Mode       string `json:"mode"`
+	Prompt     int    `json:"prompt_tokens"`
+	Tokens     int    `json:"tokens"`
+
+	Phases     []ui.Phase   `json:"phases"` // up to the quantised model
+	Runs       []WritingRun `json:"runs"`
+	PeakMemory int64        `json:"peak_memory_bytes"`
+}
+
+// WritingRun is one text.
+type WritingRun struct {
+	First    float64 `json:"first_token_seconds"`
+	FirstCPU float64 `json:"first_token_cpu_seconds"`
+	// Token is of each token after the first one, on the average.
+	Token     float64 `json:"token_seconds"`
+	TokenCPU  float64 `json:"token_cpu_seconds"`
+	PerSecond float64 `json:"tokens_per_second"`
+}
+
+// WritingOptions say what is measured.
+type WritingOptions struct {
+	Shape          *Shape
+	Layers         int // 0: as many as the shape has
+	Prompt, Tokens int
+	Runs           int // texts, after the same prompt
+}
+
+// MeasureWriting draws the model, unless the cache folder holds it, quantises it, and has it write texts after a prompt of random
+// tokens. Nothing is committed to or proved.
+func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (*Writing, error) {
+	local := *cfg
+	local.NoCache = true
+	folder, err := cache.Open(cfg.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	layers := o.Layers
+	if layers == 0 {
+		layers = o.Shape.Layers
+	}
+	path, err := o.Shape.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	opts := job.OptionsOf(&local, ph, dev)
+	ph.Begin("open")
+	m, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens})
+	if ph.End(err); err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	w := &Writing{Shape: o.Shape.Name, Layers: layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens}
+	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
+	vocabulary := m.Outputs()[0].Shape[2]
+	samples, err := m.TextSamples([][]int{randomTokens(rng, vocabulary, min(calibrated, o.Prompt+o.Tokens))})
+	if err != nil {
+		return nil, err
+	}
+	c, err := provemodel.Quantise(ctx, m, samples, &opts.Quantise)
+	if err != nil {
+		return nil, err
+	}
+	w.Phases = ph.All()
+	prompt := randomTokens(rng, vocabulary, o.Prompt)
+	for range o.Runs {
+		ph.Begin("write")
+		r, err := writeOnce(ctx, c, prompt)
+		if ph.End(err); err != nil {
+			return nil, err
+		}
+		w.Runs = append(w.Runs, *r)
+	}
+	w.PeakMemory = ui.PeakMemory()
+	return w, nil
+}
+
+// writeOnce has a model write one text.
+func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int) (*WritingRun, error) {
+	start, cpu := time.Now(), ui.ProcessorTime()
+	var first, last time.Duration
+	var firstCPU, lastCPU time.Duration
+	n := 0
+	_, _, err := c.Generate(ctx, prompt, &provemodel.GenerateOptions{Each: func(int) {
+		last, lastCPU = time.Since(start), ui.ProcessorTime()-cpu
+		if n++; n == 1 {
+			first, firstCPU = last, lastCPU
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	r := &WritingRun{First: first.Seconds(), FirstCPU: firstCPU.Seconds()}
+	if n > 1 {
+		r.Token, r.TokenCPU = (last-first).Seconds()/float64(n-1), (lastCPU-firstCPU).Seconds()/float64(n-1)
+		r.PerSecond = 1 / r.Token
+	}
+	return r, nil
+}
+
+// WritingTable writes what was done once, and a row for each text.
+func WritingTable(out io.Writer, w *Writing) error {
+	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
+	var rows [][]string
+	for _, p := range w.Phases {
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
+	}
+	if err := ui.Table(out, []string{"once", "seconds", "cpu seconds"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	rows = nil
+	for _, r := range w.Runs {
+		rows = append(rows, []string{
+			fmt.Sprintf("%.3f", r.First), fmt.Sprintf("%.3f", r.FirstCPU), fmt.Sprintf("%.4f", r.Token), fmt.Sprintf("%.4f", r.TokenCPU), fmt.Sprintf("%.1f", r.PerSecond),
+		})
+	}
+	if err := ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
+	return err
+}

@@ -1,0 +1,127 @@
+package matmul
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// A Matrix is multiplied by one vector after the other. Such a product reads every entry once, so it takes as long as the memory does:
+// rows of 32 bits are kept in 16 where they fit without the zero bits that all entries of a row end with.
+type Matrix struct {
+	n, k int
+	data ints.Ints
+	// Of entries of 32 bits: the rows shifted to the right by their shift, and the shifts; tooWide for rows that stay in data.
+	short  []int16
+	shifts []uint8
+}
+
+// tooWide is the shift of a row that does not fit in 16 bits.
+const tooWide = math.MaxUint8
+
+// NewMatrix returns a matrix with rows of k > 0 entries each, which keeps data.
+func NewMatrix(data ints.Ints, k int) *Matrix {
+	m := &Matrix{n: data.Len() / k, k: k, data: data}
+	wide, ok := data.(ints.Int32s)
+	if !ok {
+		return m
+	}
+	m.short, m.shifts = make([]int16, len(wide)), make([]uint8, m.n)
+	parallel.For(m.n, max(1, taskWork/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			m.shifts[i] = shorten(m.short[i*k:][:k], wide[i*k:][:k])
+		}
+	})
+	return m
+}
+
+// shorten sets dst to src without the zero bits that all of its entries end with, and returns how many these are; tooWide if the
+// entries do not fit.
+func shorten(dst []int16, src []int32) uint8 {
+	var or, most uint32
+	for _, x := range src {
+		or |= uint32(x)
+		most |= uint32(x ^ x>>31)
+	}
+	shift := bits.TrailingZeros32(or) % 32
+	if bits.Len32(most)-shift > 15 {
+		return tooWide
+	}
+	for i, x := range src {
+		dst[i] = int16(x >> shift)
+	}
+	return uint8(shift)
+}
+
+// AddTimes adds coef·Σ_j m(i, j)·x[j] to dst[i] for every row i. Arithmetic is modulo 2^64. dst and x must be as long as the matrix
+// has rows and columns.
+func (m *Matrix) AddTimes(dst []int64, coef int64, x []int32) {
+	dst, x = dst[:m.n], x[:m.k]
+	v := newVector(x)
+	switch data := m.data.(type) {
+	case ints.Int8s:
+		addTimes(dst, coef, v, data)
+	case ints.Int16s:
+		addTimes(dst, coef, v, data)
+	case ints.Int32s:
+		k := m.k
+		parallel.For(m.n, max(1, dotWork/k), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				if s := m.shifts[i]; s == tooWide {
+					dst[i] += coef * intDot(x, data[i*k:][:k])
+				} else {
+					dst[i] += coef * (dotOf(v, m.short[i*k:][:k]) << s)
+				}
+			}
+		})
+	}
+}
+
+func addTimes[T int8 | int16](dst []int64, coef int64, v *vector, data []T) {
+	k := len(v.wide)
+	parallel.For(len(dst), max(1, dotWork/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			dst[i] += coef * dotOf(v, data[i*k:][:k])
+		}
+	})
+}
+
+// vector is what rows are multiplied by: in 16 bits as well if that is enough.
+type vector struct {
+	wide  []int32
+	short []int16 // nil if some entry is not within ±(2^15 − 1)
+	most  int64   // the greatest magnitude, at least 1
+}
+
+func newVector(x []int32) *vector {
+	v := &vector{wide: x, most: 1}
+	if !inPairsFast() {
+		return v
+	}
+	for _, e := range x {
+		v.most = max(v.most, max(int64(e), -int64(e)))
+	}
+	if v.most > math.MaxInt16 {
+		return v
+	}
+	v.short = make([]int16, len(x))
+	narrow(v.short, x)
+	return v
+}
+
+// dotOf is the product of a vector and a row.
+func dotOf[T int8 | int16](v *vector, row []T) int64 {
+	n, sum := 0, int64(0)
+	if v.short != nil {
+		n, sum = pairDotFast(v.short, row, v.most)
+	}
+	if n == len(row) {
+		return sum
+	}
+	return sum + intDot(v.wide[n:], row[n:])
+}
+
+// pairRun is how many sums of two products of numbers of at most most and of the given number of bits can be added up in 32 bits.
+func pairRun(most int64, bits int) uint64 { return uint64((1<<31 - 1) / (2 * most << (bits - 1))) }
