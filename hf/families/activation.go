@@ -11,19 +11,24 @@ import (
 type activation struct {
 	f      *graph.Function
 	params []float64
+	square bool // of the function
 }
 
 // activations by the names that configurations give them.
 var activations = map[string]activation{
-	"relu":              {graph.Relu, nil},
-	"silu":              {graph.Swish, []float64{1}},
-	"swish":             {graph.Swish, []float64{1}},
-	"quick_gelu":        {graph.Swish, []float64{1.702}},
-	"gelu":              {graph.Gelu, []float64{0}},
-	"gelu_new":          {graph.Gelu, []float64{1}},
-	"gelu_fast":         {graph.Gelu, []float64{1}},
-	"gelu_pytorch_tanh": {graph.Gelu, []float64{1}},
-	"tanh":              {graph.Tanh, nil},
+	"relu":              {f: graph.Relu},
+	"silu":              {f: graph.Swish, params: []float64{1}},
+	"swish":             {f: graph.Swish, params: []float64{1}},
+	"quick_gelu":        {f: graph.Swish, params: []float64{1.702}},
+	"gelu":              {f: graph.Gelu, params: []float64{0}},
+	"gelu_new":          {f: graph.Gelu, params: []float64{1}},
+	"gelu_fast":         {f: graph.Gelu, params: []float64{1}},
+	"gelu_pytorch_tanh": {f: graph.Gelu, params: []float64{1}},
+	"gelu_python":       {f: graph.Gelu, params: []float64{0}},
+	"gelu_python_tanh":  {f: graph.Gelu, params: []float64{1}},
+	"relu2":             {f: graph.Relu, square: true},
+	"mish":              {f: graph.Mish},
+	"tanh":              {f: graph.Tanh},
 }
 
 // activationOf reads the field of that name.
@@ -36,4 +41,10 @@ func activationOf(c *config.Config, field, usual string) activation {
 	return a
 }
 
-func (n *net) activate(a activation, x graph.Value) graph.Value { return n.Apply(a.f, x, a.params...) }
+func (n *net) activate(a activation, x graph.Value) graph.Value {
+	y := n.Apply(a.f, x, a.params...)
+	if a.square {
+		y = n.Mul(y, y)
+	}
+	return y
+}

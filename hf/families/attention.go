@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // attention describes the attention of a layer's heads.
@@ -14,8 +15,11 @@ type attention struct {
 	scale         float64 // of the scores
 	cap           float64 // scores are cap·tanh(score/cap), if not 0
 	causal        bool
-	window        int   // how many positions a query sees, itself included; 0: all
-	rope          *rope // of queries and keys; nil for none
+	window        int // how many positions a query sees, itself included; 0: all
+	around        int // how many positions a query sees on either side, if not causal; 0: all
+	// bias, if set, is added to the scores of a head for the key of a position.
+	bias func(head, position int) float64
+	rope *rope // of queries and keys; nil for none
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
@@ -37,7 +41,7 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	}
 	if a.rope != nil {
 		q, k = n.turn(a.rope, q, a.scale), n.turn(a.rope, k, 1)
-	} else {
+	} else if a.scale != 1 {
 		q = n.Mul(q, n.Number(a.scale))
 	}
 	// [groups, share, tokens, dim] · [groups, 1, dim, tokens]
@@ -47,6 +51,9 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	scores := n.MatMul(q, k)
 	if a.cap != 0 {
 		scores = n.softCap(scores, a.cap)
+	}
+	if a.bias != nil {
+		scores = n.Add(scores, n.biases(a))
 	}
 	if mask, ok := n.mask(a); ok {
 		scores = n.Where(mask, scores, n.Number(-1e30)) // a mask, which the graph recognises
@@ -64,17 +71,21 @@ func (n *net) softCap(x graph.Value, limit float64) graph.Value {
 // is all keys.
 func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	t := n.tokens
-	if !a.causal {
+	if !a.causal && a.around == 0 {
 		return mask, false
 	}
 	name := fmt.Sprintf("mask/%d", a.window)
+	if !a.causal {
+		name = fmt.Sprintf("mask/±%d", a.around)
+	}
 	if c, ok := n.consts[name]; ok {
 		return c, true
 	}
 	m := &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: make([]int64, t*t)}
 	for i := range t {
-		for j := range i + 1 {
-			if a.window == 0 || i-j < a.window {
+		for j := range t {
+			back := i - j
+			if a.causal && back >= 0 && (a.window == 0 || back < a.window) || !a.causal && max(back, -back) <= a.around {
 				m.I64[i*t+j] = 1
 			}
 		}
@@ -82,4 +93,34 @@ func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	c := n.Constant(name, m)
 	n.consts[name] = c
 	return c, true
+}
+
+// biases returns the bias of every head and key, of shape [groups, share, 1, tokens].
+func (n *net) biases(a attention) graph.Value {
+	v := make([]float32, n.tokens*a.heads)
+	for t := range n.tokens {
+		for h := range a.heads {
+			v[t*a.heads+h] = float32(a.bias(h, t))
+		}
+	}
+	rows := n.table("biases", []int{n.tokens, a.heads}, v)
+	return n.Reshape(n.Transpose(rows, []int{1, 0}), []int{a.groups, a.heads / a.groups, 1, n.tokens})
+}
+
+// alibi returns the slopes of ALiBi (Press et al. 2021, https://arxiv.org/abs/2108.12409), which a position is
+// multiplied by: for 2^k heads 2^(−8i/2^k), i from 1 on; for others those of the power of two below, and of the next
+// one every second.
+func alibi(heads int) []float64 {
+	power := 1
+	for 2*power <= heads {
+		power *= 2
+	}
+	out := make([]float64, 0, heads)
+	for i := range power {
+		out = append(out, elementary.Pow(2, -8*float64(i+1)/float64(power)))
+	}
+	for i := 0; len(out) < heads; i++ {
+		out = append(out, elementary.Pow(2, -4*float64(2*i+1)/float64(power)))
+	}
+	return out
 }

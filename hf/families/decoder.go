@@ -9,29 +9,40 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// decoder is a language model with Llama's layout: gated feed-forward parts,
-// RMSNorm, rotary positions. Families differ in these fields.
+// decoder is a language model with Llama's layout: attention and feed-forward part,
+// norms, rotary positions. Families differ in these fields.
 type decoder struct {
 	vocabulary, width, layers, inner, context int
 	heads, groups, dim                        int
 	eps                                       float64
 	act                                       activation
-	rope                                      func(layer int) *rope
-	window                                    func(layer int) int // 0: no window
+	rope                                      func(layer int) *rope // nil: without positions
+	window                                    func(layer int) int   // 0: no window
 
+	norm    norm
 	plusOne bool // norms multiply by 1 + weight
 	// names of the norms of a layer, "" where there is none: before and after
 	// attention, before and after the feed-forward part.
 	norms [4]string
+	last  string // name of the norm behind all layers
+	// parallel adds the feed-forward part of the layer's normalised input to its
+	// attention, in place of one after the other.
+	parallel bool
 	// norms of queries and keys: of each head, or of all heads together.
 	headNorm, wholeNorm bool
+	// eachNorm, if set, is the norm of queries and keys in place of these. x has
+	// shape [tokens, heads, dim]; which is "q" or "k".
+	eachNorm func(n *net, x graph.Value, at, which string) graph.Value
 
-	qkvBias, outBias, mlpBias bool
-	fused                     bool // one matrix for q, k and v, and one for gate and up
-	scale                     float64
-	scoreCap, logitCap        float64
-	embedScale                float64
-	tied                      bool
+	qkvBias, outBias, mlpBias, headBias bool
+	fused, fusedGate                    bool // one matrix for q, k and v, and one for gate and up
+	ungated                             bool // the feed-forward part is up, activation, down
+	out, up, down                       string
+	scale                               float64
+	clip                                float64 // of queries, keys and values, if not 0
+	scoreCap, logitCap                  float64
+	embedScale, residual, logitScale    float64
+	tied                                bool
 
 	experts *experts
 	sparse  func(layer int) bool // whether a layer has experts
@@ -42,7 +53,8 @@ func decoderOf(c *config.Config, set weights.Set) *decoder {
 	d := &decoder{
 		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
 		inner: c.Int("intermediate_size", 0), context: c.Int("max_position_embeddings", 2048), heads: c.Int("num_attention_heads", 0),
-		eps: c.Float("rms_norm_eps", 1e-6), tied: c.Bool("tie_word_embeddings", false), embedScale: 1,
+		eps: c.Float("rms_norm_eps", 1e-6), tied: c.Bool("tie_word_embeddings", false), embedScale: 1, residual: 1, logitScale: 1,
+		last: "norm", out: "o_proj", up: "up_proj", down: "down_proj",
 	}
 	d.groups = c.Int("num_key_value_heads", d.heads)
 	d.dim = c.Int("head_dim", max(d.width/d.heads, 1))
@@ -70,7 +82,7 @@ func (d *decoder) usual(c *config.Config) *decoder {
 // the family's default.
 func (d *decoder) windows(c *config.Config, usual func(layer int) bool) {
 	window := 0
-	if c.Has("sliding_window") {
+	if c.Float("sliding_window", 0) != 0 {
 		window = c.Int("sliding_window", 0)
 	}
 	c.Ignore("sliding_window")
@@ -118,8 +130,14 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 		for i := range d.layers {
 			x = d.layer(n, i, x)
 		}
-		x = n.rms(x, "norm", d.eps, d.plusOne)
+		x = n.normalise(d.norm, x, d.last, d.eps, d.plusOne)
 		x = n.logits(x, "lm_head.weight", "embed_tokens.weight", d.vocabulary, d.tied)
+		if d.headBias {
+			x = n.Add(x, n.absolute("lm_head.bias", []int{d.vocabulary}))
+		}
+		if d.logitScale != 1 {
+			x = n.Mul(x, n.Number(d.logitScale))
+		}
 		if d.logitCap != 0 {
 			x = n.softCap(x, d.logitCap)
 		}
@@ -134,10 +152,20 @@ func (d *decoder) layer(n *net, i int, x graph.Value) graph.Value {
 		if d.norms[which] == "" {
 			return x
 		}
-		return n.rms(x, layer(i, d.norms[which]), d.eps, d.plusOne)
+		return n.normalise(d.norm, x, layer(i, d.norms[which]), d.eps, d.plusOne)
 	}
-	x = n.Add(x, norm(d.attention(n, i, norm(x, 0)), 1))
-	return n.Add(x, norm(d.feed(n, i, norm(x, 2)), 3))
+	add := func(x, y graph.Value) graph.Value {
+		if d.residual != 1 {
+			y = n.Mul(y, n.Number(d.residual))
+		}
+		return n.Add(x, y)
+	}
+	if d.parallel {
+		y := norm(x, 0)
+		return add(x, n.Add(d.attention(n, i, y), d.feed(n, i, y)))
+	}
+	x = add(x, norm(d.attention(n, i, norm(x, 0)), 1))
+	return add(x, norm(d.feed(n, i, norm(x, 2)), 3))
 }
 
 func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
@@ -152,6 +180,10 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 		k = n.linear(x, at+"k_proj", shared, d.qkvBias)
 		v = n.linear(x, at+"v_proj", shared, d.qkvBias)
 	}
+	if d.clip != 0 {
+		clip := func(x graph.Value) graph.Value { return n.Apply(graph.Clip, x, -d.clip, d.clip) }
+		q, k, v = clip(q), clip(k), clip(v)
+	}
 	if d.wholeNorm {
 		q, k = n.rms(q, at+"q_norm", d.eps, d.plusOne), n.rms(k, at+"k_norm", d.eps, d.plusOne)
 	}
@@ -159,24 +191,53 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 		name: at + "attention", heads: d.heads, groups: d.groups, dim: d.dim, scale: d.scale, cap: d.scoreCap,
 		causal: true, window: d.window(i), rope: d.rope(i),
 	}
-	if d.headNorm {
+	switch {
+	case d.eachNorm != nil:
+		a.each = func(x graph.Value, which string) graph.Value { return d.eachNorm(n, x, at, which) }
+	case d.headNorm:
 		a.each = func(x graph.Value, which string) graph.Value { return n.rms(x, at+which+"_norm", d.eps, d.plusOne) }
 	}
-	return n.linear(n.attend(a, q, k, v), at+"o_proj", d.width, d.outBias)
+	return n.linear(n.attend(a, q, k, v), at+d.out, d.width, d.outBias)
 }
 
-// feed is the gated feed-forward part, or experts of it.
+// feed is the feed-forward part, gated unless the family says otherwise, or experts of it.
 func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 	if d.experts != nil && d.sparse(i) {
 		return n.choose(d.experts, d.act, x, layer(i, ""), d.width)
 	}
 	at := layer(i, "mlp.")
-	var gate, up graph.Value
-	if d.fused {
+	var y graph.Value
+	switch {
+	case d.ungated:
+		y = n.activate(d.act, n.linear(x, at+d.up, d.inner, d.mlpBias))
+	case d.fusedGate:
 		both := n.linear(x, at+"gate_up_proj", 2*d.inner, false)
-		gate, up = n.columns(both, 0, d.inner), n.columns(both, d.inner, d.inner)
-	} else {
-		gate, up = n.linear(x, at+"gate_proj", d.inner, d.mlpBias), n.linear(x, at+"up_proj", d.inner, d.mlpBias)
+		y = n.Mul(n.activate(d.act, n.columns(both, 0, d.inner)), n.columns(both, d.inner, d.inner))
+	default:
+		gate := n.linear(x, at+"gate_proj", d.inner, d.mlpBias)
+		y = n.Mul(n.activate(d.act, gate), n.linear(x, at+d.up, d.inner, d.mlpBias))
 	}
-	return n.linear(n.Mul(n.activate(d.act, gate), up), at+"down_proj", d.width, d.mlpBias)
+	return n.linear(y, at+d.down, d.width, d.mlpBias)
+}
+
+// layerNorms sets LayerNorm for RMSNorm, with the epsilon of a field.
+func (d *decoder) layerNorms(c *config.Config, field string) *decoder {
+	d.norm, d.eps = fullNorm, c.Float(field, 1e-5)
+	return d
+}
+
+// turns sets the rotary encoding of a part of each head, where the configuration does
+// not say which.
+func (d *decoder) turns(c *config.Config, part float64) {
+	p := c.Sub("rope_parameters")
+	scaling := p
+	if p == nil {
+		p, scaling = c, c.Sub("rope_scaling")
+	} else {
+		c.Ignore("rope_theta", "rope_scaling")
+		part = c.Float("partial_rotary_factor", part)
+	}
+	part = p.Float("partial_rotary_factor", part)
+	r := scaledRope(c, "rope", scaling, int(float64(d.dim)*part), d.context, p.Float("rope_theta", 10000))
+	d.rope = func(int) *rope { return r }
 }

@@ -34,12 +34,17 @@ func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 // positions returns the first rows of a matrix of position embeddings. The matrix is
 // the same constant for any number of tokens.
 func (n *net) positions(name string, rows, width int) graph.Value {
+	return n.positionsFrom(name, rows, width, 0)
+}
+
+// positionsFrom is positions where those of a text begin with another row.
+func (n *net) positionsFrom(name string, rows, width, first int) graph.Value {
 	n.At("", name)
 	t, err := n.src.load(n.src.prefix+name+".weight", []int{rows, width})
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[:n.tokens*width])
+	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[first*width:][:n.tokens*width])
 }
 
 // output makes x, of shape [tokens, width], an output with a leading axis of 1.

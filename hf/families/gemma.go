@@ -3,7 +3,6 @@ package families
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 )
@@ -17,7 +16,7 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 	d := decoderOf(c, set)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.act = activationOf(c, "hidden_activation", "gelu_pytorch_tanh")
-	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"))
+	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"), "gelu") // which the first Gemma says and does not mean
 	d.plusOne = true
 	d.norms = [4]string{"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}
 	d.qkvBias = c.Bool("attention_bias", false)
@@ -33,6 +32,16 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 		}
 	}
 	return d
+}
+
+// gemma1 is the first Gemma: two norms a layer, no caps, no windows.
+func gemma1(c *config.Config, set weights.Set) (*Model, error) {
+	d := gemma(c, set)
+	d.norms = [4]string{"input_layernorm", "", "post_attention_layernorm", ""}
+	d.scale = scaleOf(d.dim)
+	r := ropeOf(c, d.dim, d.context, 10000)
+	d.rope = func(int) *rope { return r }
+	return d.model(c, set)
 }
 
 // toBFloat16 rounds to the nearest bfloat16, to even.
@@ -59,22 +68,7 @@ func gemma3(c *config.Config, set weights.Set) (*Model, error) {
 	pattern := c.Int("sliding_window_pattern", 6)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
-	var local, global *rope
-	if p := c.Sub("rope_parameters"); p != nil {
-		read := func(name, kind string, theta float64) *rope {
-			s := p.Sub(kind)
-			if s == nil {
-				c.Failf("field \"rope_parameters\" has no %s", graph.Quote(kind))
-				return nil
-			}
-			return scaledRope(c, name, s, d.dim, d.context, s.Float("rope_theta", theta))
-		}
-		local, global = read("rope/local", "sliding_attention", 10000), read("rope", "full_attention", 1000000)
-		c.Ignore("rope_theta", "rope_local_base_freq", "rope_scaling")
-	} else {
-		local = scaledRope(c, "rope/local", nil, d.dim, d.context, c.Float("rope_local_base_freq", 10000))
-		global = scaledRope(c, "rope", c.Sub("rope_scaling"), d.dim, d.context, c.Float("rope_theta", 1000000))
-	}
+	local, global := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", 10000, 1000000)
 	d.rope = func(layer int) *rope {
 		if d.window(layer) > 0 {
 			return local

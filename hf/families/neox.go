@@ -36,14 +36,10 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
 		for i := range layers {
 			at := layer(i, "")
-			// Each head has its query, key and value next to each other.
 			all := n.linear(n.layerNorm(x, at+"input_layernorm", eps), at+"attention.query_key_value", 3*width, bias)
-			all = n.Reshape(all, []int{tokens, heads, 3 * dim})
-			own := func(which int) graph.Value {
-				return n.Reshape(n.SliceAxis(all, 2, which*dim, 1, dim), []int{tokens, width})
-			}
+			q, k, v := n.headwise(all, heads, dim)
 			a.name = at + "attention.attention"
-			y := n.linear(n.attend(a, own(0), own(1), own(2)), at+"attention.dense", width, bias)
+			y := n.linear(n.attend(a, q, k, v), at+"attention.dense", width, bias)
 			feed := func(x graph.Value) graph.Value {
 				z := n.linear(n.layerNorm(x, at+"post_attention_layernorm", eps), at+"mlp.dense_h_to_4h", inner, true)
 				return n.linear(n.activate(act, z), at+"mlp.dense_4h_to_h", width, true)

@@ -1,6 +1,7 @@
 package families
 
 import (
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 )
@@ -9,9 +10,26 @@ import (
 // and up.
 func phi3(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).usual(c)
-	d.fused = true
+	d.fused, d.fusedGate = true, true
 	c.Is("attention_bias", false)
 	c.Ignore("original_max_position_embeddings")
 	d.windows(c, func(int) bool { return true })
+	return d.model(c, set)
+}
+
+// phi is Phi-1 and Phi-2: LayerNorm, biases everywhere, positions encoded in a part of
+// each head, attention and feed-forward part next to each other.
+func phi(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c, set).layerNorms(c, "layer_norm_eps")
+	d.act = activationOf(c, "hidden_act", "gelu_new")
+	d.turns(c, 0.5)
+	d.parallel, d.norms, d.last = true, [4]string{"input_layernorm"}, "final_layernorm"
+	d.qkvBias, d.outBias, d.mlpBias, d.headBias = true, true, true, true
+	d.ungated, d.out, d.up, d.down = true, "dense", "fc1", "fc2"
+	if c.Bool("qk_layernorm", false) {
+		d.eachNorm = func(n *net, x graph.Value, at, which string) graph.Value {
+			return n.layerNorm(x, at+which+"_layernorm", d.eps)
+		}
+	}
 	return d.model(c, set)
 }

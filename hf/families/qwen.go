@@ -48,3 +48,21 @@ func qwen3MoE(c *config.Config, set weights.Set) (*Model, error) {
 	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
 	return d.model(c, set)
 }
+
+// qwen2MoE is Qwen 1.5 and 2 with experts, and one more feed-forward part that every
+// token uses, times a gate of its own.
+func qwen2MoE(c *config.Config, set weights.Set) (*Model, error) {
+	d := qwen(c, set)
+	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
+	d.windows(c, func(layer int) bool { return use && layer < from && layer%2 == 0 })
+	d.qkvBias = c.Bool("qkv_bias", true)
+	d.experts = &experts{
+		count: countOf(c, set, "num_experts", 60), chosen: c.Int("num_experts_per_tok", 4),
+		inner: c.Int("moe_intermediate_size", 1408), share: c.Bool("norm_topk_prob", false),
+		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
+		shared: c.Int("shared_expert_intermediate_size", 5632),
+	}
+	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
+	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
+	return d.model(c, set)
+}

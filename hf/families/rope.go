@@ -15,6 +15,8 @@ import (
 type rope struct {
 	name string // of its tables
 	freq []float64
+	// neighbours makes pairs of elements 2i and 2i + 1 instead.
+	neighbours bool
 	// factor scales the tables, as some ways to lengthen the context do.
 	factor float64
 	most   int // positions that the encoding is for, if not 0
@@ -71,8 +73,12 @@ func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most
 		r.llama3(scaling)
 	case "longrope":
 		r.long(c, scaling, most)
+	case "yarn":
+		r.yarn(c, scaling, dim, most, theta)
+	case "dynamic": // changes texts that are longer than the context alone
+		scaling.Ignore("factor", "original_max_position_embeddings")
 	default:
-		c.Failf("rotary encodings of type %s are not supported; understood: default, linear, llama3, longrope", graph.Quote(kind))
+		c.Failf("rotary encodings of type %s are not supported; understood: default, dynamic, linear, llama3, longrope, yarn", graph.Quote(kind))
 	}
 	return r
 }
@@ -92,6 +98,61 @@ func (r *rope) llama3(s *config.Config) {
 			r.freq[i] = float64((1-smooth)*f/factor) + float64(smooth*f)
 		}
 	}
+}
+
+// yarn divides frequencies that turn less than beta_slow times in the original context by a
+// factor, leaves those that turn more than beta_fast times, and goes linearly from the ones to the
+// others (Peng et al. 2023, https://arxiv.org/abs/2309.00071, section 3.2).
+func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
+	original := s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most)))
+	factor := s.Float("factor", float64(most)/original)
+	// at is the number of the frequency that turns so many times in the original context.
+	at := func(turns float64) float64 {
+		return float64(dim) * elementary.Log(original/(turns*2*math.Pi)) / (2 * elementary.Log(theta))
+	}
+	from, to := at(s.Float("beta_fast", 32)), at(s.Float("beta_slow", 1))
+	if s.Bool("truncate", true) {
+		from, to = math.Floor(from), math.Ceil(to)
+	}
+	from, to = max(from, 0), min(to, float64(dim-1))
+	if from == to {
+		to += 0.001
+	}
+	for i, f := range r.freq {
+		slow := min(max((float64(i)-from)/(to-from), 0), 1)
+		r.freq[i] = float64(slow*f/factor) + float64((1-slow)*f)
+	}
+	more := func(scale float64) float64 {
+		if factor <= 1 {
+			return 1
+		}
+		return float64(0.1*scale*elementary.Log(factor)) + 1
+	}
+	r.factor = more(1)
+	if scale, all := s.Float("mscale", 0), s.Float("mscale_all_dim", 0); scale != 0 && all != 0 {
+		r.factor = more(scale) / more(all)
+	}
+	r.factor = s.Float("attention_factor", r.factor)
+}
+
+// ropes reads the encodings of layers with a window and of others, which rope_parameters lists
+// by the kind of layer. Older files have the base of each in a field of its own.
+func ropes(c *config.Config, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
+	p := c.Sub("rope_parameters")
+	if p == nil {
+		scaling := c.Sub("rope_scaling")
+		return scaledRope(c, "rope/local", nil, dim, most, c.Float(localBase, local)), scaledRope(c, "rope", scaling, dim, most, c.Float(globalBase, global))
+	}
+	read := func(name, kind string, theta float64) *rope {
+		s := p.Sub(kind)
+		if s == nil {
+			c.Failf("field \"rope_parameters\" has no %s", graph.Quote(kind))
+			return nil
+		}
+		return scaledRope(c, name, s, dim, most, s.Float("rope_theta", theta))
+	}
+	c.Ignore(localBase, globalBase, "rope_scaling")
+	return read("rope/local", "sliding_attention", local), read("rope", "full_attention", global)
 }
 
 // long divides each frequency by a factor from one of two lists, one for texts within the
@@ -120,21 +181,32 @@ func (r *rope) long(c, s *config.Config, most int) {
 	r.factor = s.Float("attention_factor", r.factor)
 }
 
+// pair returns the number of the pair that element i of a head is in, the other
+// element of it, and whether i is the first; ok is false for elements that stay.
+func (r *rope) pair(i int) (number, other int, first, ok bool) {
+	half := len(r.freq)
+	switch {
+	case i >= 2*half:
+		return 0, 0, false, false
+	case r.neighbours:
+		return i / 2, i ^ 1, i%2 == 0, true
+	case i < half:
+		return i, i + half, true, true
+	}
+	return i - half, i - half, false, true
+}
+
 // turn applies the encoding to x of shape [tokens, heads, dim], and scales it.
 func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 	if !n.Valid(x) {
 		return x
 	}
-	dim, half := n.Shape(x)[2], len(r.freq)
+	dim := n.Shape(x)[2]
 	swap := make([]int, dim)
 	for i := range swap {
-		switch {
-		case i < half:
-			swap[i] = i + half
-		case i < 2*half:
-			swap[i] = i - half
-		default:
-			swap[i] = i
+		swap[i] = i
+		if _, other, _, ok := r.pair(i); ok {
+			swap[i] = other
 		}
 	}
 	c, s := n.turns(r, dim, scale)
@@ -147,19 +219,19 @@ func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
 	if c, ok := n.consts[r.name+"/cos"+suffix]; ok {
 		return c, n.consts[r.name+"/sin"+suffix]
 	}
-	half := len(r.freq)
 	cos, sin := make([]float32, n.tokens*dim), make([]float32, n.tokens*dim)
 	for t := range n.tokens {
 		for i := range dim {
 			at := t*dim + i
-			if i >= 2*half { // the rest stays
+			number, _, first, ok := r.pair(i)
+			if !ok { // the rest stays
 				cos[at] = float32(scale)
 				continue
 			}
-			angle := float64(t) * r.freq[i%half]
+			angle := float64(t) * r.freq[number]
 			cos[at] = float32(elementary.Cos(angle) * r.factor * scale)
 			sin[at] = float32(elementary.Sin(angle) * r.factor * scale)
-			if i < half {
+			if first {
 				sin[at] = -sin[at]
 			}
 		}

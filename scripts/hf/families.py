@@ -24,6 +24,7 @@ vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attent
 bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
 llama3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
 long = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0], "original_max_position_embeddings": 16}
 models = {
     "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=4, n_positions=32)), f32),
@@ -50,6 +51,38 @@ models = {
     "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**base, **kv)), bf16),
     "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**{**base, "hidden_size": 32}, rotary_pct=0.25)), f16),
     "gpt-neox-serial": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**base, use_parallel_residual=False, rotary_pct=1.0)), f16),
+    "gemma": (lambda: tf.GemmaForCausalLM(tf.GemmaConfig(**base, **kv, head_dim=8)), bf16),
+    "granite": (lambda: tf.GraniteForCausalLM(tf.GraniteConfig(**base, **kv, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.2,
+        logits_scaling=4.0, tie_word_embeddings=True)), bf16),
+    "cohere": (lambda: tf.CohereForCausalLM(tf.CohereConfig(**base, **kv, use_qk_norm=True, logit_scale=0.5)), bf16),
+    "cohere2": (lambda: tf.Cohere2ForCausalLM(tf.Cohere2Config(**four, **kv, head_dim=4, sliding_window=5, logit_scale=0.5)), bf16),
+    "smollm3": (lambda: tf.SmolLM3ForCausalLM(tf.SmolLM3Config(**four, **kv, pad_token_id=0)), bf16),
+    "olmo": (lambda: tf.OlmoForCausalLM(tf.OlmoConfig(**base, **kv, clip_qkv=0.7)), bf16),
+    "olmo3": (lambda: tf.Olmo3ForCausalLM(tf.Olmo3Config(**four, **kv, sliding_window=5)), bf16),
+    "starcoder2": (lambda: tf.Starcoder2ForCausalLM(tf.Starcoder2Config(**base, **kv, sliding_window=5)), bf16),
+    "stablelm": (lambda: tf.StableLmForCausalLM(tf.StableLmConfig(**{**base, "hidden_size": 32}, **kv, use_qkv_bias=True, qk_layernorm=True)), bf16),
+    "stablelm-parallel": (lambda: tf.StableLmForCausalLM(tf.StableLmConfig(**{**base, "hidden_size": 32}, num_key_value_heads=4, use_parallel_residual=True)), f16),
+    "phi": (lambda: tf.PhiForCausalLM(tf.PhiConfig(**base, qk_layernorm=True)), f16),
+    "nemotron": (lambda: tf.NemotronForCausalLM(tf.NemotronConfig(**base, **kv)), bf16),
+    "glm": (lambda: tf.GlmForCausalLM(tf.GlmConfig(**base, **kv, head_dim=8, attention_bias=True, pad_token_id=0)), bf16),
+    "glm4": (lambda: tf.Glm4ForCausalLM(tf.Glm4Config(**base, **kv, head_dim=8, pad_token_id=0)), bf16),
+    "qwen2-moe": (lambda: tf.Qwen2MoeForCausalLM(tf.Qwen2MoeConfig(**base, **kv, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
+        shared_expert_intermediate_size=20)), bf16),
+    "opt": (lambda: tf.OPTForCausalLM(tf.OPTConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32,
+        num_attention_heads=4)), f16),
+    "opt-350m": (lambda: tf.OPTForCausalLM(tf.OPTConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32,
+        num_attention_heads=4, word_embed_proj_dim=12, do_layer_norm_before=False)), f16),
+    "bloom": (lambda: tf.BloomForCausalLM(tf.BloomConfig(vocab_size=48, hidden_size=24, n_layer=2, n_head=6, seq_length=32)), f16),
+    "falcon": (lambda: tf.FalconForCausalLM(tf.FalconConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=32)), bf16),
+    "falcon-new": (lambda: tf.FalconForCausalLM(tf.FalconConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
+        new_decoder_architecture=True, max_position_embeddings=32)), bf16),
+    "falcon-alibi": (lambda: tf.FalconForCausalLM(tf.FalconConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, alibi=True,
+        multi_query=False, parallel_attn=False, bias=True, max_position_embeddings=32)), bf16),
+    "gptj": (lambda: tf.GPTJForCausalLM(tf.GPTJConfig(vocab_size=48, n_embd=32, n_layer=2, n_head=4, n_positions=32, rotary_dim=4)), f16),
+    "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=48, hidden_size=16, num_layers=2, num_heads=4, max_position_embeddings=32,
+        attention_types=[[["global", "local"], 1]], window_size=5)), f32),
+    "llama-yarn": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_parameters=yarn)), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
     "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
@@ -76,6 +109,33 @@ outliers = {
     "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**wide, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2)), bf16),
     "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**wide, **kv)), bf16),
     "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**wide)), f16),
+    "gemma": (lambda: tf.GemmaForCausalLM(tf.GemmaConfig(**wide, **kv, head_dim=16)), bf16),
+    "granite": (lambda: tf.GraniteForCausalLM(tf.GraniteConfig(**wide, **kv, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.2,
+        logits_scaling=4.0, tie_word_embeddings=True)), bf16),
+    "cohere": (lambda: tf.CohereForCausalLM(tf.CohereConfig(**wide, **kv, use_qk_norm=True)), bf16),
+    "cohere2": (lambda: tf.Cohere2ForCausalLM(tf.Cohere2Config(**{**wide, "num_hidden_layers": 4}, **kv, head_dim=16, sliding_window=16)), bf16),
+    "smollm3": (lambda: tf.SmolLM3ForCausalLM(tf.SmolLM3Config(**{**wide, "num_hidden_layers": 4}, **kv, pad_token_id=0)), bf16),
+    "olmo": (lambda: tf.OlmoForCausalLM(tf.OlmoConfig(**wide, **kv, clip_qkv=8.0)), bf16),
+    "olmo3": (lambda: tf.Olmo3ForCausalLM(tf.Olmo3Config(**{**wide, "num_hidden_layers": 4}, **kv, sliding_window=16)), bf16),
+    "starcoder2": (lambda: tf.Starcoder2ForCausalLM(tf.Starcoder2Config(**wide, **kv, sliding_window=16)), bf16),
+    "stablelm": (lambda: tf.StableLmForCausalLM(tf.StableLmConfig(**wide, **kv, use_qkv_bias=True, qk_layernorm=True)), bf16),
+    "stablelm-parallel": (lambda: tf.StableLmForCausalLM(tf.StableLmConfig(**wide, num_key_value_heads=4, use_parallel_residual=True)), f16),
+    "phi": (lambda: tf.PhiForCausalLM(tf.PhiConfig(**wide)), f16),
+    "nemotron": (lambda: tf.NemotronForCausalLM(tf.NemotronConfig(**wide, **kv)), bf16),
+    "glm": (lambda: tf.GlmForCausalLM(tf.GlmConfig(**wide, **kv, head_dim=16, attention_bias=True, pad_token_id=0)), bf16),
+    "glm4": (lambda: tf.Glm4ForCausalLM(tf.Glm4Config(**wide, **kv, head_dim=16, pad_token_id=0)), bf16),
+    "qwen2-moe": (lambda: tf.Qwen2MoeForCausalLM(tf.Qwen2MoeConfig(**wide, **kv, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=64,
+        shared_expert_intermediate_size=96)), bf16),
+    "opt": (lambda: tf.OPTForCausalLM(tf.OPTConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, ffn_dim=176, max_position_embeddings=128,
+        num_attention_heads=4)), f16),
+    "bloom": (lambda: tf.BloomForCausalLM(tf.BloomConfig(vocab_size=256, hidden_size=64, n_layer=2, n_head=4, seq_length=128)), f16),
+    "falcon": (lambda: tf.FalconForCausalLM(tf.FalconConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=128)), bf16),
+    "falcon-new": (lambda: tf.FalconForCausalLM(tf.FalconConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
+        new_decoder_architecture=True, max_position_embeddings=128)), bf16),
+    "gptj": (lambda: tf.GPTJForCausalLM(tf.GPTJConfig(vocab_size=256, n_embd=64, n_layer=2, n_head=4, n_positions=128, rotary_dim=8)), f16),
+    "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=256, hidden_size=64, num_layers=2, num_heads=4, max_position_embeddings=128,
+        attention_types=[[["global", "local"], 1]], window_size=16)), f32),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**wide_vit), add_pooling_layer=True), f32),
@@ -117,7 +177,7 @@ def make(name, out, large):
     m = build().eval()
     (add_outliers if large else disturb)(m)
     m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
-    m = type(m).from_pretrained(d, dtype=f32, attn_implementation="eager").eval()
+    m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
     case = {}
     if name.startswith("vit"):

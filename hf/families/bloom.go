@@ -1,0 +1,63 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// bloom has ALiBi in place of positions, and a norm of embeddings.
+func bloom(c *config.Config, set weights.Set) (*Model, error) {
+	vocabulary, layers, heads := c.Int("vocab_size", 0), countOf(c, set, "n_layer", c.Int("num_hidden_layers", 24)), c.Int("n_head", c.Int("num_attention_heads", 16))
+	width := c.Int("hidden_size", c.Int("n_embed", 1024))
+	context := c.Int("seq_length", 2048) // ALiBi has no end
+	eps := c.Float("layer_norm_epsilon", 1e-5)
+	tied, normed := c.Bool("tie_word_embeddings", true), c.Bool("apply_residual_connection_post_layernorm", false)
+	c.Ignore("slow_but_exact", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "masked_softmax_fusion", "attention_softmax_in_fp32", "bias_dropout_fusion", "n_inner")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	dim, slopes := width/heads, alibi(heads)
+	act := activations["gelu_new"]
+	src := newSource(set, "word_embeddings.weight", "transformer.", "")
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.layerNorm(n.embed(n.ids(), "word_embeddings", vocabulary, width), "word_embeddings_layernorm", eps)
+		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true,
+			bias: func(head, position int) float64 { return slopes[head] * float64(position) }}
+		for i := range layers {
+			at := fmt.Sprintf("h.%d.", i)
+			// add adds to its input, or to the norm of that, what f makes of the norm.
+			add := func(x graph.Value, norm string, f func(graph.Value) graph.Value) graph.Value {
+				y := n.layerNorm(x, at+norm, eps)
+				if normed {
+					x = y
+				}
+				return n.Add(x, f(y))
+			}
+			x = add(x, "input_layernorm", func(y graph.Value) graph.Value {
+				a.name = at + "self_attention.attention"
+				q, k, v := n.headwise(n.linear(y, at+"self_attention.query_key_value", 3*width, true), heads, dim)
+				return n.linear(n.attend(a, q, k, v), at+"self_attention.dense", width, true)
+			})
+			x = add(x, "post_attention_layernorm", func(y graph.Value) graph.Value {
+				return n.linear(n.activate(act, n.linear(y, at+"mlp.dense_h_to_4h", 4*width, true)), at+"mlp.dense_4h_to_h", width, true)
+			})
+		}
+		x = n.layerNorm(x, "ln_f", eps)
+		n.output(Logits, n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied))
+		return n.finish()
+	}}, nil
+}
+
+// headwise takes queries, keys and values apart where each head has its own next to each other.
+func (n *net) headwise(x graph.Value, heads, dim int) (q, k, v graph.Value) {
+	x = n.Reshape(x, []int{n.tokens, heads, 3 * dim})
+	own := func(which int) graph.Value {
+		return n.Reshape(n.SliceAxis(x, 2, which*dim, 1, dim), []int{n.tokens, heads * dim})
+	}
+	return own(0), own(1), own(2)
+}

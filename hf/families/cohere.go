@@ -1,0 +1,53 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// command reads what Command R and Command R7B share: LayerNorm without a bias, one for
+// attention and feed-forward part, which stand next to each other; positions that turn
+// neighbours; a factor for logits.
+func command(c *config.Config, set weights.Set) (*decoder, *rope) {
+	d := decoderOf(c, set).layerNorms(c, "layer_norm_eps")
+	d.norm, d.norms, d.parallel = scaleNorm, [4]string{"input_layernorm"}, true
+	d.act = activationOf(c, "hidden_act", "silu")
+	d.qkvBias = c.Bool("attention_bias", false)
+	d.outBias = d.qkvBias
+	d.tied = c.Bool("tie_word_embeddings", true)
+	d.logitScale = c.Float("logit_scale", 0.0625)
+	r := ropeOf(c, d.dim, d.context, 10000)
+	r.neighbours = true
+	d.rope = func(int) *rope { return r }
+	return d, r
+}
+
+// cohere is Command R, with norms of every head of queries and keys, if asked for.
+func cohere(c *config.Config, set weights.Set) (*Model, error) {
+	d, _ := command(c, set)
+	if c.Bool("use_qk_norm", false) {
+		d.eachNorm = func(n *net, x graph.Value, at, which string) graph.Value {
+			if !n.Valid(x) {
+				return x
+			}
+			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", n.Shape(x)[1:]))
+		}
+	}
+	return d.model(c, set)
+}
+
+// cohere2 is Command R7B: three of four layers have a window, the fourth has no positions.
+func cohere2(c *config.Config, set weights.Set) (*Model, error) {
+	d, r := command(c, set)
+	pattern := c.Int("sliding_window_pattern", 4)
+	c.Ignore("_sliding_window_pattern")
+	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
+	d.rope = func(layer int) *rope {
+		if d.window(layer) == 0 {
+			return nil
+		}
+		return r
+	}
+	return d.model(c, set)
+}

@@ -1,0 +1,91 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// falcon is Falcon of 2023: one key and value for all heads, or for groups of them, with
+// rotary positions or ALiBi, attention and feed-forward part next to each other.
+func falcon(c *config.Config, set weights.Set) (*Model, error) {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+	context, inner := c.Int("max_position_embeddings", 2048), c.Int("ffn_hidden_size", 4*width)
+	eps, bias := c.Float("layer_norm_epsilon", 1e-5), c.Bool("bias", false)
+	act := activationOf(c, "activation", "gelu")
+	grouped, single, parallel := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true), c.Bool("parallel_attn", true)
+	tied := c.Bool("tie_word_embeddings", true)
+	if grouped {
+		parallel = true
+	}
+	groups := c.Int("num_kv_heads", heads)
+	if !grouped {
+		groups = heads
+		if single {
+			groups = 1
+		}
+	}
+	norms := int(c.Float("num_ln_in_parallel_attn", 0))
+	if norms == 0 {
+		norms = 1
+		if grouped {
+			norms = 2
+		}
+	}
+	dim := width / heads
+	a := attention{heads: heads, groups: groups, dim: dim, scale: scaleOf(dim), causal: true}
+	if c.Bool("alibi", false) {
+		slopes := alibi(heads)
+		a.bias = func(head, position int) float64 { // a product in bfloat16, scaled as the scores are
+			return toBFloat16(toBFloat16(slopes[head])*float64(position)) * a.scale
+		}
+		c.Ignore("rope_parameters", "rope_theta", "rope_scaling")
+	} else {
+		a.rope = ropeOf(c, dim, context, 10000)
+	}
+	if heads%groups != 0 {
+		c.Failf("%d heads do not share %d keys evenly", heads, groups)
+	}
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "word_embeddings.weight", "transformer.", "")
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.embed(n.ids(), "word_embeddings", vocabulary, width)
+		a := a
+		for i := range layers {
+			at := fmt.Sprintf("h.%d.", i)
+			a.name = at + "self_attention.attention"
+			attend := func(x graph.Value) graph.Value {
+				share := heads / groups
+				// Each group has its queries, its key and its value next to each other.
+				all := n.linear(x, at+"self_attention.query_key_value", (heads+2*groups)*dim, bias)
+				all = n.Reshape(all, []int{tokens, groups, (share + 2) * dim})
+				q := n.Reshape(n.SliceAxis(all, 2, 0, 1, share*dim), []int{tokens, width})
+				k := n.Reshape(n.SliceAxis(all, 2, share*dim, 1, dim), []int{tokens, groups * dim})
+				v := n.Reshape(n.SliceAxis(all, 2, (share+1)*dim, 1, dim), []int{tokens, groups * dim})
+				return n.linear(n.attend(a, q, k, v), at+"self_attention.dense", width, bias)
+			}
+			feed := func(x graph.Value) graph.Value {
+				return n.linear(n.activate(act, n.linear(x, at+"mlp.dense_h_to_4h", inner, bias)), at+"mlp.dense_4h_to_h", width, bias)
+			}
+			switch {
+			case !parallel:
+				x = n.Add(x, attend(n.layerNorm(x, at+"input_layernorm", eps)))
+				x = n.Add(x, feed(n.layerNorm(x, at+"post_attention_layernorm", eps)))
+			case norms == 2:
+				x = n.Add(x, n.Add(attend(n.layerNorm(x, at+"ln_attn", eps)), feed(n.layerNorm(x, at+"ln_mlp", eps))))
+			default:
+				y := n.layerNorm(x, at+"input_layernorm", eps)
+				x = n.Add(x, n.Add(attend(y), feed(y)))
+			}
+		}
+		x = n.layerNorm(x, "ln_f", eps)
+		n.output(Logits, n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied))
+		return n.finish()
+	}}, nil
+}

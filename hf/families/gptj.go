@@ -1,0 +1,46 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// gptJ has positions that turn neighbours in a part of each head, and attention and
+// feed-forward part next to each other.
+func gptJ(c *config.Config, set weights.Set) (*Model, error) {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), countOf(c, set, "n_layer", 0), c.Int("n_head", 0)
+	context, inner := c.Int("n_positions", 2048), c.Int("n_inner", 4*width)
+	eps := c.Float("layer_norm_epsilon", 1e-5)
+	act := activationOf(c, "activation_function", "gelu_new")
+	tied := c.Bool("tie_word_embeddings", false)
+	r := scaledRope(c, "rope", nil, c.Int("rotary_dim", 64), context, 10000)
+	r.neighbours = true
+	c.Is("rotary", true)
+	c.Is("scale_attn_weights", true)
+	c.Ignore("n_ctx")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	dim := width / heads
+	src := newSource(set, "wte.weight", "transformer.", "")
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.embed(n.ids(), "wte", vocabulary, width)
+		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
+		for i := range layers {
+			at := fmt.Sprintf("h.%d.", i)
+			a.name = at + "attn.attention"
+			y := n.layerNorm(x, at+"ln_1", eps)
+			q, k, v := n.linear(y, at+"attn.q_proj", width, false), n.linear(y, at+"attn.k_proj", width, false), n.linear(y, at+"attn.v_proj", width, false)
+			z := n.linear(n.activate(act, n.linear(y, at+"mlp.fc_in", inner, true)), at+"mlp.fc_out", width, true)
+			x = n.Add(x, n.Add(n.linear(n.attend(a, q, k, v), at+"attn.out_proj", width, false), z))
+		}
+		x = n.logits(n.layerNorm(x, "ln_f", eps), "lm_head.weight", "wte.weight", vocabulary, tied)
+		n.output(Logits, n.Add(x, n.absolute("lm_head.bias", []int{vocabulary})))
+		return n.finish(".attn.bias", ".attn.masked_bias", "embed_positions")
+	}}, nil
+}

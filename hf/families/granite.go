@@ -1,0 +1,23 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// granite is Llama's layout with four factors: of embeddings, of what is added to the
+// stream, of scores and of logits.
+func granite(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c, set).usual(c)
+	d.qkvBias = c.Bool("attention_bias", false)
+	d.outBias = d.qkvBias
+	d.mlpBias = c.Bool("mlp_bias", false)
+	d.embedScale, d.residual = c.Float("embedding_multiplier", 1), c.Float("residual_multiplier", 1)
+	d.scale = c.Float("attention_multiplier", 1)
+	scaling := c.Float("logits_scaling", 1)
+	if scaling == 0 {
+		c.Failf("field \"logits_scaling\" is 0, by which logits are divided")
+	}
+	d.logitScale = 1 / scaling
+	return d.model(c, set)
+}
