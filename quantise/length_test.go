@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -134,11 +135,8 @@ var shown = map[string]bool{"llama": true, "gpt2": true, "mistral": true, "qwen2
 
 // causal reports whether a model looks back alone.
 func causal(dir string) bool {
-	switch filepath.Base(dir) {
-	case "bert", "bert-mlm", "distilbert", "sentence":
-		return false
-	}
-	return true
+	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	return err != nil || bytes.Contains(data, []byte("ForCausalLM")) || bytes.Contains(data, []byte("LMHeadModel"))
 }
 
 func (x *text) run(t *testing.T, m *Model, ids []float64) (*Model, *forward.Witness) {

@@ -10,7 +10,7 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'HidingRanks' ./prover/protocol/whir -full
 "$go" test -timeout 1h -run 'KeyEveryByteMatters' ./prover/proof -full
 "$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
-"$go" test -timeout 1h -run 'OperatorsInEveryMode' . -full
+"$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$' . -full
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
 
 . scripts/cuda-env.sh

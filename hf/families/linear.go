@@ -10,6 +10,19 @@ func (n *net) linear(x graph.Value, name string, out int, with bool) graph.Value
 	return n.gemm(x, name, out, true, with)
 }
 
+// outside is linear for a full name, of a layer that is no part of the architecture.
+func (n *net) outside(x graph.Value, name string, out int, with bool) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	n.At("", name)
+	g, w := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.absolute(name+".weight", []int{out, n.Shape(x)[1]})
+	if with {
+		return n.Gemm(g, x, w, n.absolute(name+".bias", []int{out}))
+	}
+	return n.Gemm(g, x, w)
+}
+
 // conv1D is x·W + bias for W of [in, out].
 func (n *net) conv1D(x graph.Value, name string, out int) graph.Value {
 	return n.gemm(x, name, out, false, true)

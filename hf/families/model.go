@@ -3,6 +3,7 @@ package families
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
@@ -63,8 +64,13 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"qwen2_moe": qwen2MoE, "granite": granite, "cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo3": olmo3,
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
-	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "distilbert": distilBERT, "vit": vit,
-	"bert": func(c *config.Config, s weights.Set) (*Model, error) { return bert(c, s, nil) },
+	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
+}
+
+// encoders by model_type. They may be parts of sentence encoders.
+var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
+	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
+	"modernbert": modernBERT,
 }
 
 // notYet has the kinds of models that are known but not supported.
@@ -82,21 +88,23 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	if what := notYet[kind]; what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}
-	if m != nil {
-		if kind != "bert" {
-			return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of bert they are", graph.Quote(kind))
-		}
-		return bert(c, set, m)
+	if f := encoders[kind]; f != nil {
+		return f(c, set, m)
 	}
 	f := families[kind]
-	if f == nil {
-		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(sortedKeys(families), ", "))
+	switch {
+	case f == nil:
+		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(Kinds(), ", "))
+	case m != nil:
+		return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of these they are: %s", graph.Quote(kind), strings.Join(sortedKeys(encoders), ", "))
 	}
 	return f(c, set)
 }
 
 // Kinds lists the values of model_type that are understood.
-func Kinds() []string { return sortedKeys(families) }
+func Kinds() []string {
+	return slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...)))
+}
 
 // scaleOf is 1/√n.
 func scaleOf(n int) float64 { return 1 / math.Sqrt(float64(n)) }

@@ -41,11 +41,12 @@ func (s runes) has(r rune) bool {
 	return ok
 }
 
-var bertTables = sync.OnceValue(func() (t struct{ control, mark, punctuation runes }) {
-	t.control, t.mark, t.punctuation = parseRunes(controlRanges), parseRunes(markRanges), parseRunes(punctuationRanges)
+var bertTables = sync.OnceValue(func() (t struct{ control, mark, accent, punctuation runes }) {
+	t.control, t.mark, t.accent, t.punctuation = parseRunes(controlRanges), parseRunes(markRanges), parseRunes(accentRanges), parseRunes(punctuationRanges)
 	return t
 })
 
 func bertControl(r rune) bool     { return bertTables().control.has(r) }
 func bertMark(r rune) bool        { return bertTables().mark.has(r) }
+func accent(r rune) bool          { return bertTables().accent.has(r) }
 func bertPunctuation(r rune) bool { return bertTables().punctuation.has(r) }

@@ -137,6 +137,11 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 		return add(bounded(mostGrowth, norm.NFKC.String))
 	case "NFKD":
 		return add(bounded(mostGrowth, norm.NFKD.String))
+	case "StripAccents":
+		return add(bounded(1, func(s string) string { return without(s, accent) }))
+	case "Precompiled":
+		f, err := readPrecompiled(raw)
+		return orElse(err, func() error { return add(f) })
 	case "Lowercase":
 		return add(bounded(2, lower))
 	case "Strip":
@@ -170,6 +175,9 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 			})
 		})
 	case "Replace":
+		if to, ok := spacesReplaced(raw); ok {
+			return add(func(w *work, s string) string { return w.runs(s, to) })
+		}
 		from, to, err := replacement(raw)
 		if err != nil {
 			return err
@@ -191,6 +199,18 @@ func orElse(err error, f func() error) error {
 		return err
 	}
 	return f()
+}
+
+// spacesReplaced says what two spaces or more become, if that is what a part replaces: an expression of
+// published files.
+func spacesReplaced(raw json.RawMessage) (to string, ok bool) {
+	p := struct {
+		typed
+		Pattern jsonPattern `json:"pattern"`
+		Content string      `json:"content"`
+	}{}
+	err := known(raw, &p)
+	return p.Content, err == nil && p.Pattern.Regex != nil && *p.Pattern.Regex == " {2,}"
 }
 
 // replacement reads a part that replaces one string by another.
@@ -371,6 +391,9 @@ func (t *Tokenizer) readModel(raw json.RawMessage) error {
 	switch k {
 	case "BPE", "": // older files do not say
 		t.model, err = readBPE(raw)
+		return err
+	case "Unigram":
+		t.model, err = readUnigram(raw)
 		return err
 	case "WordPiece":
 		p := struct {

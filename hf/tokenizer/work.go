@@ -56,6 +56,25 @@ func (w *work) replace(s, from, to string) string {
 	return strings.ReplaceAll(s, from, to)
 }
 
+// runs replaces every run of two spaces or more.
+func (w *work) runs(s, to string) string {
+	if !w.spend(len(s), 1+len(to)) {
+		return ""
+	}
+	var b strings.Builder
+	for s != "" {
+		at := strings.Index(s, "  ")
+		if at < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:at])
+		b.WriteString(to)
+		s = strings.TrimLeft(s[at:], " ")
+	}
+	return b.String()
+}
+
 // join puts texts together, with another between them.
 func (w *work) join(texts []string, between string) string {
 	n := 0

@@ -118,6 +118,8 @@ func FuzzParts(f *testing.F) {
 	f.Add(`{"type": "Prepend", "prepend": "a"}`, `{"type": "Metaspace", "replacement": "_"}`, `{"type": "Metaspace", "replacement": "_"}`, "a  b")
 	f.Add(`{"type": "NFKD"}`, `{"type": "Punctuation", "behavior": "Contiguous"}`, `{"type": "Strip", "content": "a", "start": 1, "stop": 2}`, "ﷺ, a!! a")
 	f.Add(`{"type": "Strip", "strip_left": true}`, `{"type": "Split", "pattern": {"String": "a"}, "behavior": "MergedWithNext", "invert": false}`, `{"type": "ByteFallback"}`, " aba ")
+	f.Add(`{"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAAAAAA"}`, `{"type": "WhitespaceSplit"}`, `{"type": "Metaspace", "replacement": "_"}`, "a\u0301 ab")
+	f.Add(`{"type": "StripAccents"}`, `{"type": "WhitespaceSplit"}`, `{"type": "Fuse"}`, "a\u0301 ab")
 	f.Fuzz(func(t *testing.T, normalizer, pre, decoder, text string) {
 		if len(text) > 1<<10 {
 			return

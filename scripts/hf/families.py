@@ -86,6 +86,21 @@ models = {
     "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
     "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
+    "bert-classifier": (lambda: tf.BertForSequenceClassification(tf.BertConfig(**base, num_labels=3)), f32),
+    "bert-tokens": (lambda: tf.BertForTokenClassification(tf.BertConfig(**base, num_labels=5)), f32),
+    "bert-answer": (lambda: tf.BertForQuestionAnswering(tf.BertConfig(**base)), f32),
+    "roberta": (lambda: tf.RobertaModel(tf.RobertaConfig(**base, type_vocab_size=1, pad_token_id=1)), f32),
+    "roberta-classifier": (lambda: tf.RobertaForSequenceClassification(tf.RobertaConfig(**base, type_vocab_size=1, pad_token_id=1, num_labels=3)), f32),
+    "xlm-roberta-tokens": (lambda: tf.XLMRobertaForTokenClassification(tf.XLMRobertaConfig(**base, type_vocab_size=1, pad_token_id=1, num_labels=5)), f32),
+    "camembert": (lambda: tf.CamembertModel(tf.CamembertConfig(**base, type_vocab_size=1, pad_token_id=1)), f32),
+    "electra": (lambda: tf.ElectraModel(tf.ElectraConfig(**base, embedding_size=8)), f32),
+    "electra-classifier": (lambda: tf.ElectraForSequenceClassification(tf.ElectraConfig(**base, embedding_size=8, num_labels=3)), f32),
+    "albert": (lambda: tf.AlbertModel(tf.AlbertConfig(**base, embedding_size=8)), f32),
+    "albert-classifier": (lambda: tf.AlbertForSequenceClassification(tf.AlbertConfig(**base, embedding_size=8, num_labels=3)), f32),
+    "distilbert-classifier": (lambda: tf.DistilBertForSequenceClassification(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32, num_labels=2)), f32),
+    "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0)), bf16),
+    "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0, num_labels=3,
+        classifier_pooling="mean")), bf16),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
     "sentence": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
@@ -138,6 +153,21 @@ outliers = {
         attention_types=[[["global", "local"], 1]], window_size=16)), f32),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
+    "bert-classifier": (lambda: tf.BertForSequenceClassification(tf.BertConfig(**wide, num_labels=3)), f32),
+    "bert-tokens": (lambda: tf.BertForTokenClassification(tf.BertConfig(**wide, num_labels=5)), f32),
+    "bert-answer": (lambda: tf.BertForQuestionAnswering(tf.BertConfig(**wide)), f32),
+    "roberta": (lambda: tf.RobertaModel(tf.RobertaConfig(**wide, type_vocab_size=1, pad_token_id=1)), f32),
+    "roberta-classifier": (lambda: tf.RobertaForSequenceClassification(tf.RobertaConfig(**wide, type_vocab_size=1, pad_token_id=1, num_labels=3)), f32),
+    "xlm-roberta-tokens": (lambda: tf.XLMRobertaForTokenClassification(tf.XLMRobertaConfig(**wide, type_vocab_size=1, pad_token_id=1, num_labels=5)), f32),
+    "camembert": (lambda: tf.CamembertModel(tf.CamembertConfig(**wide, type_vocab_size=1, pad_token_id=1)), f32),
+    "electra": (lambda: tf.ElectraModel(tf.ElectraConfig(**wide, embedding_size=32)), f32),
+    "electra-classifier": (lambda: tf.ElectraForSequenceClassification(tf.ElectraConfig(**wide, embedding_size=32, num_labels=3)), f32),
+    "albert": (lambda: tf.AlbertModel(tf.AlbertConfig(**wide, embedding_size=32)), f32),
+    "albert-classifier": (lambda: tf.AlbertForSequenceClassification(tf.AlbertConfig(**wide, embedding_size=32, num_labels=3)), f32),
+    "distilbert-classifier": (lambda: tf.DistilBertForSequenceClassification(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128, num_labels=2)), f32),
+    "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0)), bf16),
+    "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0, num_labels=3,
+        classifier_pooling="mean")), bf16),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**wide_vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**wide_vit, num_labels=10)), f32),
 }
@@ -194,7 +224,7 @@ def make(name, out, large):
             o = m.bert(**args)
         else:
             o = m(**args)
-    y = o.logits if "logits" in o else o.last_hidden_state
+    y = next(o[k] for k in ("logits", "start_logits", "last_hidden_state") if k in o)
     if name == "sentence":
         (d / "modules.json").write_text(json.dumps([
             {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -206,7 +236,7 @@ def make(name, out, large):
     np.save(d / "expected.npy", y[0].numpy().astype(np.float32))
     (d / "expected.json").write_text(json.dumps(case) + "\n")
     (d / "generation_config.json").unlink(missing_ok=True)
-    if large and "input_ids" in args and "logits" in o:
+    if large and hasattr(m, "generate"):
         prompt = ids[:, :8]
         every = torch.ones_like(prompt)  # token 0 is no padding
         g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)

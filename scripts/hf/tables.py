@@ -1,4 +1,4 @@
-"""Writes hf/tokenizer/tables.go: which characters BERT's normaliser and splitter take for what, as the reference library has it.
+"""Writes hf/tokenizer/tables.go: which characters normalisers and BERT's splitter take for what, as the reference library has it.
 
   python scripts/hf/tables.py        needs tokenizers 0.23.3 from PyPI
 """
@@ -28,17 +28,19 @@ def const(name, holds):
 options = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
 clean = normalizers.BertNormalizer(**{**options, "clean_text": True})
 strip = normalizers.BertNormalizer(**{**options, "strip_accents": True})
+accents = normalizers.StripAccents()
 split = pre_tokenizers.BertPreTokenizer()
 tables = [
     const("controlRanges", lambda c: clean.normalize_str(c) == ""),
     const("markRanges", lambda c: strip.normalize_str("a" + c) == "a"),
+    const("accentRanges", lambda c: accents.normalize_str("a" + c) == "a"),
     const("punctuationRanges", lambda c: len(split.pre_tokenize_str("a" + c + "a")) == 3),
 ]
 Path(__file__).resolve().parents[2].joinpath("hf/tokenizer/tables.go").write_text(
     """package tokenizer
 
 // The characters that BERT's normaliser and splitter take for control characters,
-// accents and punctuation: ranges of code points. The tables of the reference
-// library are of an old version of Unicode; scripts/hf/tables.py reads these off.
+// accents and punctuation, and those that another normaliser takes for accents: ranges
+// of code points. The tables of the reference library are of an old version of Unicode; scripts/hf/tables.py reads these off.
 
 """ + "\n".join(tables))

@@ -11,6 +11,7 @@ import argparse
 import io
 import json
 import random
+import tempfile
 import unicodedata
 from pathlib import Path
 
@@ -157,10 +158,68 @@ def fallback(normalizer, pre_tokenizer, decoder, fuse=True):
     return t
 
 
+def charsmap(rule):
+    """What SentencePiece compiles a rule of normalisation to: nmt_nfkc, or the part of it that is about the lines, which is small enough to be kept."""
+    out, tsv = io.BytesIO(), Path(tempfile.mkdtemp()) / "rules.tsv"
+    args = dict(normalization_rule_name=rule)
+    if rule == "small":
+        singles = {c for w in words.values() for c in w if unicodedata.normalize("NFKC", c) not in (c, " ")}
+        pairs = {a + b for a in "aeioucnAEIOU" for b in "\u0300\u0301\u0302\u0303\u0308\u030a\u0327" if len(unicodedata.normalize("NFC", a + b)) == 1} | {"ﾊﾟ", "ｶﾞ"}
+        rules = {c: unicodedata.normalize("NFKC", c) for c in singles | pairs} | {c: " " for c in "\t\n\r\u00a0\u2003\u3000\u2028"} | {c: "" for c in "\x01\x07\x7f\u00ad"}
+        tsv.write_text("".join(f"{' '.join('%X' % ord(c) for c in k)}\t{' '.join('%X' % ord(c) for c in v)}\n" for k, v in sorted(rules.items())))
+        args = dict(normalization_rule_tsv=str(tsv))
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter([v for v in words.values()] * 3), model_writer=out, vocab_size=400, model_type="char", minloglevel=2, **args)
+
+    def fields(data):
+        at = 0
+
+        def varint():
+            nonlocal at
+            v = shift = 0
+            while True:
+                b = data[at]
+                at += 1
+                v |= (b & 127) << shift
+                shift += 7
+                if b < 128:
+                    return v
+        while at < len(data):
+            tag = varint()
+            n = {0: varint, 1: lambda: 8, 2: varint, 5: lambda: 4}[tag & 7]()
+            if tag & 7 == 0:
+                continue
+            yield tag >> 3, data[at:at + n]
+            at += n
+    return next(b for k, v in fields(out.getvalue()) if k == 3 for n, b in fields(v) if n == 2)
+
+
+def unigram(normalizer, pre_tokenizer, fallback=False, size=1200):
+    t = Tokenizer(models.Unigram())
+    t.normalizer, t.pre_tokenizer, t.decoder = normalizer, pre_tokenizer, decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>"] + [f"<0x{b:02X}>" for b in range(256) if fallback]
+    known = [w for v in words.values() for w in v.split(" ")] * 3 + list(words.values())  # without the characters of the lines that are drawn
+    t.train_from_iterator(known, trainers.UnigramTrainer(vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False))
+    full = json.loads(t.to_str())
+    full["model"]["byte_fallback"] = fallback
+    full["added_tokens"] = full["added_tokens"][:4]
+    t = Tokenizer.from_str(json.dumps(full))
+    if fallback:
+        t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return t
+
+
+def albert():
+    n = normalizers
+    steps = [n.Replace("``", '"'), n.Replace("''", '"'), n.NFKD(), n.StripAccents(), n.Lowercase(), n.Precompiled(charsmap(args.charsmap)), n.Replace(Regex(" {2,}"), " ")]
+    return unigram(n.Sequence(steps), pre_tokenizers.Metaspace())
+
+
 def replaced():
     return decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
 
 
+args = argparse.Namespace()
 kinds = {
     "gpt2": lambda: byte_level(bl(add_prefix_space=False)),
     "llama3": lambda: byte_level(split(llama3), bos="<s>", special=("<|endoftext|>", "<s>"), ignore_merges=True),
@@ -177,6 +236,9 @@ kinds = {
                               decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])),
     "metaspace": lambda: fallback([], pre_tokenizers.Metaspace(prepend_scheme="first", split=False), replaced()),
     "metaspace-split": lambda: fallback([], pre_tokenizers.Metaspace(prepend_scheme="always", split=True), decoders.Metaspace(prepend_scheme="always"), fuse=False),
+    "xlm-roberta": lambda: unigram(normalizers.Precompiled(charsmap(args.charsmap)), pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])),
+    "albert": albert,
+    "unigram-bytes": lambda: unigram(normalizers.NFKC(), pre_tokenizers.Metaspace(prepend_scheme="first", split=False), fallback=True),
 }
 
 
@@ -194,7 +256,9 @@ def main():
     a.add_argument("out", nargs="?", default=Path(__file__).resolve().parents[2] / "hf/tokenizer/testdata", type=Path)
     a.add_argument("--lines", type=int, default=160)
     a.add_argument("--also", action="append", default=[])
+    a.add_argument("--charsmap", default="small", help="nmt_nfkc: all of it")
     a = a.parse_args()
+    args.charsmap = a.charsmap
     a.out.mkdir(parents=True, exist_ok=True)
     text = lines(a.lines)
 

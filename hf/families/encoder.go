@@ -1,0 +1,147 @@
+package families
+
+import (
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// encoder is the part that BERT and models like it share: layers with norms behind each
+// part, under different names.
+type encoder struct {
+	width, inner, heads, layers int
+	eps                         float64
+	act                         activation
+	layer                       func(i int) string // prefix of names in a layer
+	query, key, value, out      string
+	attentionNorm, up, down     string
+	outputNorm                  string
+
+	vocabulary, context int
+	narrow              int    // numbers of an embedding, which project makes the width
+	project             string // "" if they are as many
+	types               int    // kinds of tokens, of which a text has the first; 0: the model knows none
+	first               int    // row of the first position
+	prefix              string // of names
+	head                head
+	unused              []string // names of tensors that only other heads use
+}
+
+// head is what follows the last layer, as the architecture says that the configuration names.
+type head struct {
+	kind string // "", or one of those below
+	// Of a whole text: dense and act of the first token, then out. dense may be "".
+	dense, out string
+	act        activation
+}
+
+// The kinds of heads: one of a text, of each token, and the first and the last token of an answer.
+const (
+	ofText   = "ForSequenceClassification"
+	ofTokens = "ForTokenClassification"
+	ofAnswer = "ForQuestionAnswering"
+)
+
+// headOf reads which head there is.
+func headOf(c *config.Config, dense, out string, act activation) head {
+	h := head{dense: dense, out: out, act: act}
+	for _, name := range c.Texts("architectures") {
+		for _, kind := range []string{ofText, ofTokens, ofAnswer} {
+			if strings.HasSuffix(name, kind) {
+				h.kind = kind
+			}
+		}
+	}
+	return h
+}
+
+// apply makes the outputs of x, of shape [tokens, width].
+func (h head) apply(n *net, x graph.Value) {
+	if !n.Valid(x) {
+		return
+	}
+	width := n.Shape(x)[1]
+	// outputs of a matrix are as many as it has rows.
+	outputs := func(name string) int {
+		if t := n.src.set.Get(name + ".weight"); t != nil && len(t.Shape) == 2 {
+			return t.Shape[0]
+		}
+		return 1 // refused when it is loaded
+	}
+	switch h.kind {
+	case ofText:
+		x = n.SliceAxis(x, 0, 0, 1, 1)
+		if h.dense != "" {
+			x = n.activate(h.act, n.outside(x, h.dense, width, true))
+		}
+		n.Output(Logits, n.outside(x, h.out, outputs(h.out), true))
+	case ofTokens:
+		n.output(Logits, n.outside(x, "classifier", outputs("classifier"), true))
+	case ofAnswer:
+		x = n.outside(x, "qa_outputs", 2, true)
+		for i, name := range []string{"start_logits", "end_logits"} {
+			n.Output(name, n.Reshape(n.columns(x, i, 1), []int{1, n.tokens}))
+		}
+	default:
+		n.output("last_hidden_state", x)
+	}
+}
+
+// run applies the layers.
+func (e *encoder) run(n *net, x graph.Value) graph.Value {
+	a := attention{heads: e.heads, groups: e.heads, dim: e.width / e.heads, scale: scaleOf(e.width / e.heads)}
+	for i := range e.layers {
+		at := e.layer(i)
+		q, k, v := n.linear(x, at+e.query, e.width, true), n.linear(x, at+e.key, e.width, true), n.linear(x, at+e.value, e.width, true)
+		a.name = at + "attention"
+		y := n.linear(n.attend(a, q, k, v), at+e.out, e.width, true)
+		x = n.layerNorm(n.Add(x, y), at+e.attentionNorm, e.eps)
+		y = n.activate(e.act, n.linear(x, at+e.up, e.inner, true))
+		x = n.layerNorm(n.Add(x, n.linear(y, at+e.down, e.width, true)), at+e.outputNorm, e.eps)
+	}
+	return x
+}
+
+// model returns the encoder's builder, of a sentence encoder if m is not nil.
+func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+	c.Ignore("tie_word_embeddings")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
+	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, build: func(tokens, _ int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		x := n.embed(n.ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
+		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
+		if e.types > 0 {
+			at = n.Add(at, n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{e.types, e.narrow}), 0, 0, 1, 1))
+		}
+		x = n.layerNorm(n.Add(x, at), "embeddings.LayerNorm", e.eps)
+		if e.project != "" {
+			x = n.linear(x, e.project, e.width, true)
+		}
+		x = e.run(n, x)
+		if m == nil {
+			e.head.apply(n, x)
+		} else {
+			n.sentence(m, x)
+		}
+		return n.finish(append([]string{"embeddings.position_ids"}, e.unused...)...)
+	}}, nil
+}
+
+// sentence makes the output of a sentence encoder.
+func (n *net) sentence(m *Modules, x graph.Value) {
+	n.At("", Sentence)
+	if m.Mean {
+		x = n.Reduce(graph.Mean, x, []int{0}, true)
+	} else {
+		x = n.SliceAxis(x, 0, 0, 1, 1)
+	}
+	if m.Normalize {
+		x = n.Norm(graph.Norm{Axes: []int{1}, Sum: true}, x)
+	}
+	n.Output(Sentence, x)
+}

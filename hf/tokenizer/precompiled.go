@@ -1,0 +1,117 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// precompiled is the normalisation of a SentencePiece model: a double-array trie (of the library
+// Darts-clone) of the texts to replace, and what they become, each ended by a zero byte.
+type precompiled struct {
+	trie []uint32
+	text []byte
+}
+
+func readPrecompiled(raw json.RawMessage) (normaliser, error) {
+	p := struct {
+		typed
+		Charsmap []byte `json:"precompiled_charsmap"`
+	}{}
+	if err := known(raw, &p); err != nil {
+		return nil, err
+	}
+	if len(p.Charsmap) == 0 {
+		return func(_ *work, s string) string { return s }, nil
+	}
+	n := &precompiled{}
+	b := p.Charsmap
+	if len(b) < 4 {
+		return nil, errDamagedMap
+	}
+	size := uint64(binary.LittleEndian.Uint32(b))
+	if b = b[4:]; size%4 != 0 || size == 0 || size > uint64(len(b)) {
+		return nil, errDamagedMap
+	}
+	for at := uint64(0); at < size; at += 4 {
+		n.trie = append(n.trie, binary.LittleEndian.Uint32(b[at:]))
+	}
+	n.text = b[size:]
+	return n.normalise, nil
+}
+
+var errDamagedMap = errors.New("precompiled_charsmap is damaged")
+
+// longestCluster is one more than the most bytes of several characters that are replaced together.
+const longestCluster = 6
+
+// normalise replaces clusters of characters that are short, and of all others each character. What is
+// replaced is decided by the shortest text in the trie that a piece begins with, as in the reference
+// library.
+func (n *precompiled) normalise(w *work, s string) string {
+	var b strings.Builder
+	add := func(piece string) bool {
+		to, ok := n.replace(piece)
+		if !ok {
+			return false
+		}
+		if w.spend(len(to), 1) {
+			b.Write(to)
+		}
+		return true
+	}
+	if !w.spend(len(s), symbolWork) {
+		return ""
+	}
+	for state := -1; s != ""; {
+		var cluster string
+		cluster, s, _, state = uniseg.FirstGraphemeClusterInString(s, state)
+		if len(cluster) < longestCluster && add(cluster) {
+			continue
+		}
+		for cluster != "" {
+			_, size := utf8.DecodeRuneInString(cluster)
+			if !add(cluster[:size]) {
+				b.WriteString(cluster[:size])
+			}
+			cluster = cluster[size:]
+		}
+	}
+	return b.String()
+}
+
+// replace returns what a piece becomes, and whether it is replaced.
+func (n *precompiled) replace(piece string) ([]byte, bool) {
+	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+	at := offset(n.trie[0])
+	for i := range len(piece) {
+		c := piece[i]
+		at ^= uint32(c)
+		if c == 0 || at >= uint32(len(n.trie)) {
+			return nil, false
+		}
+		unit := n.trie[at]
+		if unit&(1<<31|0xff) != uint32(c) {
+			return nil, false
+		}
+		at ^= offset(unit)
+		if unit>>8&1 == 0 { // no text ends here
+			continue
+		}
+		if at >= uint32(len(n.trie)) {
+			return nil, false
+		}
+		from := n.trie[at] &^ (1 << 31)
+		if from > uint32(len(n.text)) {
+			return nil, false
+		}
+		to, _, _ := bytes.Cut(n.text[from:], []byte{0})
+		return to, true
+	}
+	return nil, false
+}

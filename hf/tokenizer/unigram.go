@@ -1,0 +1,135 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// unigram cuts a word into the tokens whose scores have the greatest sum (Kudo 2018,
+// https://arxiv.org/abs/1804.10959). A character that is no token counts as one that is worse than
+// any by unknownPenalty.
+type unigram struct {
+	vocabulary
+	scores  []float64 // by id
+	unknown int
+	longest int     // bytes of a token
+	worst   float64 // score of an unknown character
+	bytes   *[256]int
+}
+
+const unknownPenalty = 10
+
+func readUnigram(raw json.RawMessage) (*unigram, error) {
+	p := struct {
+		typed
+		Unknown *int                 `json:"unk_id"`
+		Bytes   bool                 `json:"byte_fallback"`
+		Vocab   [][2]json.RawMessage `json:"vocab"`
+	}{}
+	if err := known(raw, &p); err != nil {
+		return nil, err
+	}
+	if p.Unknown == nil || *p.Unknown < 0 || *p.Unknown >= len(p.Vocab) {
+		return nil, errors.New("unk_id is no token of the vocabulary")
+	}
+	m := &unigram{unknown: *p.Unknown, scores: make([]float64, len(p.Vocab))}
+	ids := make(map[string]int, len(p.Vocab))
+	for i, entry := range p.Vocab {
+		var token string
+		if err := json.Unmarshal(entry[0], &token); err != nil {
+			return nil, fmt.Errorf("token %d: %w", i, err)
+		}
+		if err := json.Unmarshal(entry[1], &m.scores[i]); err != nil {
+			return nil, fmt.Errorf("the score of token %d: %w", i, err)
+		}
+		if _, ok := ids[token]; ok || token == "" {
+			return nil, fmt.Errorf("token %d, %q, is empty or there twice", i, token)
+		}
+		ids[token] = i
+		m.longest, m.worst = max(m.longest, len(token)), min(m.worst, m.scores[i])
+	}
+	m.worst -= unknownPenalty
+	var err error
+	if m.vocabulary, err = newVocabulary(ids); err != nil {
+		return nil, err
+	}
+	if p.Bytes {
+		m.bytes = m.byteTokens() // nil if not all are tokens: then they are unknown
+	}
+	return m, nil
+}
+
+// encode implements model.
+func (m *unigram) encode(w *work, ids []int, text string) []int {
+	if !w.spend(len(text)+1, symbolWork) {
+		return nil
+	}
+	// best has for every end of a character the best way to get there: where its last
+	// token begins, and its id.
+	type way struct {
+		score    float64
+		from, id int
+		known    bool
+	}
+	best := make([]way, len(text)+1)
+	best[0].known = true
+	reach := func(to int, v way) {
+		if !best[to].known || v.score > best[to].score {
+			best[to] = v
+		}
+	}
+	for at := 0; at < len(text); {
+		_, width := utf8.DecodeRuneInString(text[at:])
+		single := false
+		for end := at + width; end <= min(len(text), at+m.longest); {
+			if !w.spend(end-at+lookWork, 1) {
+				return nil
+			}
+			if id, ok := m.ids[text[at:end]]; ok {
+				reach(end, way{best[at].score + m.scores[id], at, id, true})
+				single = single || end == at+width
+			}
+			if end == len(text) {
+				break
+			}
+			_, n := utf8.DecodeRuneInString(text[end:])
+			end += n
+		}
+		if !single {
+			reach(at+width, way{best[at].score + m.worst, at, m.unknown, true})
+		}
+		at += width
+	}
+	// Back from the end. Neighbours that are unknown are one piece.
+	var cuts []int
+	for to := len(text); to > 0; {
+		from := best[to].from
+		for best[to].id == m.unknown && from > 0 && best[from].id == m.unknown {
+			from = best[from].from
+		}
+		cuts = append(cuts, to)
+		to = from
+	}
+	at := 0
+	for i := len(cuts) - 1; i >= 0; i-- {
+		ids = m.piece(ids, text[at:cuts[i]])
+		at = cuts[i]
+	}
+	return ids
+}
+
+// piece adds the id of a token, or what stands for an unknown one.
+func (m *unigram) piece(ids []int, s string) []int {
+	if id, ok := m.ids[s]; ok {
+		return append(ids, id)
+	}
+	if m.bytes == nil {
+		return append(ids, m.unknown)
+	}
+	for _, b := range []byte(s) {
+		ids = append(ids, m.bytes[b])
+	}
+	return ids
+}
