@@ -85,6 +85,8 @@ type Config struct {
 	// HTML file that inspect writes; empty: none
 	HTML string `mapstructure:"html" file:"write" group:"files" usage:"HTML {file} for the description of a model, with its accuracy by layer"`
 
+	// CheckONNXRuntime; empty: the program's own float model
+	Check string `mapstructure:"check" group:"accuracy" oneof:"onnxruntime" unset:"ok" usage:"{program} whose outputs a run is held against: onnxruntime, which Python must have (default: this one, which computes the float model itself)"`
 	// of an output's range, in [0, 1e6]; 0: any, with a warning of a poor copy
 	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn of a poor copy)"`
 

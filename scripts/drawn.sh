@@ -20,4 +20,5 @@ fi
 rm -rf "$folder/data"
 "$python" scripts/nodetests/draw.py "$folder/data" "$count" "$seed"
 CGO_ENABLED=0 go build -o "$folder/nodetests" ./scripts/nodetests
-exec "$folder/nodetests" -data "$folder/data" -drawn -prove 0
+"$folder/nodetests" -data "$folder/data" -drawn -prove 0
+PROVE_MODEL_PYTHON=$(realpath -s "$python") go test -count=1 ./internal/onnxruntime

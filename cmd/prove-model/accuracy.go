@@ -32,6 +32,7 @@ type fidelity struct {
 	Bar       float64                `json:"bar"` // of each output's range_error
 	WithinBar bool                   `json:"within_bar"`
 	JudgedBy  string                 `json:"judged_by"`
+	Reference string                 `json:"reference,omitempty"` // what --check names
 	Saturated []statement.Saturation `json:"saturated"`
 	Advice    string                 `json:"advice,omitempty"`
 }
@@ -39,7 +40,7 @@ type fidelity struct {
 // fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
 // their range and their labels.
 func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
-	f := fidelity{Bar: usualBar, WithinBar: true, JudgedBy: byRange, Saturated: saturated}
+	f := fidelity{Bar: usualBar, WithinBar: true, JudgedBy: byRange, Reference: cfg.Check, Saturated: saturated}
 	switch {
 	case cfg.MaxError > 0:
 		f.Bar, f.JudgedBy = cfg.MaxError, byMaxError
@@ -61,6 +62,9 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 }
 
 func (f *fidelity) print(w io.Writer) {
+	if f.Reference != "" {
+		fmt.Fprintf(w, "float by    %s\n", f.Reference)
+	}
 	for _, s := range f.Saturated {
 		fmt.Fprintf(w, "saturated   %s\n", ui.Printable(s.String()))
 	}
@@ -121,6 +125,6 @@ type inaccurate struct {
 func inaccurateOf(cfg *config.Config, err *provemodel.AccuracyError) *inaccurate {
 	return &inaccurate{
 		cfg.Model, err.Error(), err.Output, err.Accuracy,
-		fidelity{Bar: err.Limit, JudgedBy: byMaxError, Saturated: err.Saturated, Advice: job.AccuracyAdvice(cfg, err.Saturated)},
+		fidelity{Bar: err.Limit, JudgedBy: byMaxError, Reference: cfg.Check, Saturated: err.Saturated, Advice: job.AccuracyAdvice(cfg, err.Saturated)},
 	}
 }

@@ -34,7 +34,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	}
 	floats := make([][]provemodel.Tensor, len(inputs))
 	for i, in := range inputs {
-		if floats[i], err = s.job.Model.Run(ctx, in); err != nil {
+		if floats[i], err = s.job.FloatOf(ctx, in); err != nil {
 			return nil, err
 		}
 	}

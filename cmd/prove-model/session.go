@@ -97,10 +97,10 @@ func (s *session) commit(ctx context.Context) (err error) {
 
 // prove proves the run on the job's input, and returns the float model's outputs beside the
 // proof. These are computed while chunks are proved, which leaves cores idle now and then, or at
-// once where there is a GPU for the proof; unless it must respect them (--max-error) or memory is
-// bounded: then they come first.
+// once where there is a GPU for the proof; unless it must respect them (--max-error), another program
+// computes them (--check) or memory is bounded: then they come first.
 func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []provemodel.Tensor, err error) {
-	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || arena.Bounded() > 0 {
+	if s.cfg.MaxError > 0 || s.cfg.Check != "" || s.cfg.ChunkBudgetGB > 0 || arena.Bounded() > 0 {
 		if float, err = s.job.Float(ctx, s.circuit); err != nil {
 			return nil, nil, err
 		}

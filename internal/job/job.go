@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ type Job struct {
 	prompt    *Prompt // nil if there is none
 	generated bool    // the input has what the model generated
 	ranges    provemodel.Ranges
+	check     *check // nil: the model's own floats
 }
 
 // Open reads the model, its input and its calibration samples as the settings
@@ -46,6 +48,9 @@ func Open(cfg *config.Config) (*Job, error) {
 	dims, err := cfg.Dims()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Check != "" && !strings.EqualFold(filepath.Ext(cfg.Model), ".onnx") {
+		return nil, WithHint(errors.New("--check onnxruntime runs ONNX files, and the model is none"), "leave it out: the outputs are then held against this program's own float model")
 	}
 	if cfg.Each && len(cfg.Input) == 0 {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
@@ -87,6 +92,9 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
+	if cfg.Check != "" {
+		j.check = &check{cfg.Model, fixed}
+	}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples)); err != nil {
 		m.Close()
 		return nil, err
@@ -238,8 +246,16 @@ func (j *Job) Calibration(c *provemodel.Circuit) string {
 
 // Float returns the float model's outputs on the input.
 func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
-	if known := c.Report().Float; known != nil && !j.Calibrated && !j.generated {
+	if known := c.Report().Float; known != nil && !j.Calibrated && !j.generated && j.check == nil {
 		return known, nil // the input was the sample
 	}
-	return j.Model.Run(ctx, j.Input)
+	return j.FloatOf(ctx, j.Input)
+}
+
+// FloatOf returns the float model's outputs on any input, as the program of --check has them.
+func (j *Job) FloatOf(ctx context.Context, in provemodel.Input) ([]provemodel.Tensor, error) {
+	if j.check != nil {
+		return j.check.run(ctx, j.Model, in)
+	}
+	return j.Model.Run(ctx, in)
 }

@@ -68,6 +68,7 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
 class ProveOptions(CommitOptions, total=False):
     """Options of prove."""
 
+    check: Literal["onnxruntime"]
     reveal: Names
     temperature: float
     top_k: int

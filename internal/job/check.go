@@ -1,0 +1,51 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/onnxruntime"
+)
+
+// check has ONNX Runtime compute what a run is held against.
+type check struct {
+	path  string
+	fixed provemodel.Arrays // inputs that are part of the model
+}
+
+// run returns the outputs on an input, in the model's order.
+func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Input) ([]provemodel.Tensor, error) {
+	arrays := map[string]onnxruntime.Array{}
+	for _, a := range c.fixed {
+		arrays[a.Name] = onnxruntime.Array{Shape: a.Shape, Values: a.Values}
+	}
+	for i, spec := range m.Inputs() {
+		arrays[spec.Name] = onnxruntime.Array{Shape: batched(spec.Shape, len(in[i])), Values: in[i]}
+	}
+	var names []string
+	for _, spec := range m.Outputs() {
+		names = append(names, spec.Name)
+	}
+	out, err := onnxruntime.Run(ctx, c.path, arrays, names)
+	if err != nil {
+		return nil, fmt.Errorf("--check: %w", err)
+	}
+	return out, nil
+}
+
+// batched returns the shape of so many values, of a model whose first axis may have been left open.
+func batched(shape []int, values int) []int {
+	shape, row := slices.Clone(shape), 1
+	if len(shape) == 0 {
+		return []int{}
+	}
+	for _, d := range shape[1:] {
+		row *= d
+	}
+	if row > 0 {
+		shape[0] = values / row
+	}
+	return shape
+}
