@@ -21,14 +21,10 @@ type Model struct {
 	build func(tokens, picked int) (*graph.Graph, error)
 }
 
-// Graph builds the graph for a number of tokens, which models of images ignore.
-// Graphs share their weights. The returned graph has a Rebind for other numbers of
-// tokens.
-func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
-
-// GraphAt is Graph with logits at only so many positions, which a second input
-// gives (Positions), or at all positions if the number is 0.
-func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
+// Graph builds the graph for a number of tokens, which models of images ignore. Its logits
+// are at so many positions, which a second input gives (Positions), or at all if that is 0.
+// Graphs share their weights. The returned graph has a Rebind for other numbers of tokens.
+func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	if positions < 0 || positions > 0 && !m.Next {
 		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
 	}
@@ -45,7 +41,7 @@ func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
 			if !ok {
 				n = tokens
 			}
-			return m.GraphAt(n, positions)
+			return m.Graph(n, positions)
 		}
 	}
 	return g, nil
@@ -91,9 +87,6 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	return f(c, set)
 }
-
-// Kinds lists the values of model_type that are understood.
-func Kinds() []string { return sortedKeys(families) }
 
 // scaleOf is 1/√n.
 func scaleOf(n int) float64 { return 1 / math.Sqrt(float64(n)) }
