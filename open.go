@@ -156,7 +156,7 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		}
 		at = o.MaxTokens
 	}
-	g, err = m.GraphAt(tokens, at)
+	g, err = m.Graph(tokens, at)
 	return g, most, err
 }
 

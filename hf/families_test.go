@@ -52,7 +52,7 @@ func compare(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	g, err := m.Graph(len(want.IDs))
+	g, err := m.Graph(len(want.IDs), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer m.Close()
-		if g, err := m.Graph(4); err == nil && g == nil {
+		if g, err := m.Graph(4, 0); err == nil && g == nil {
 			t.Fatal("neither a graph nor an error")
 		}
 	})

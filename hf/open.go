@@ -247,12 +247,10 @@ func (m *Model) Files() []graph.File {
 	return out
 }
 
-// Graph builds the graph for a number of tokens. It owns the model's files.
-func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
-
-// GraphAt is Graph with logits at a number of positions alone.
-func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
-	g, err := m.Model.GraphAt(tokens, positions)
+// Graph builds the graph for a number of tokens, with logits at so many positions, or at all
+// if that is 0. It owns the model's files.
+func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
+	g, err := m.Model.Graph(tokens, positions)
 	if err == nil {
 		g.Files = m.Files()
 	}

@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := m.Graph(c.tokens); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := m.Graph(c.tokens, 0); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := m.Close(); err != nil {
@@ -121,7 +121,7 @@ func TestRebind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		long, err := m.Graph(9)
+		long, err := m.Graph(9, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func openText(t *testing.T, dir string) *text {
 	if m.Context == 0 {
 		return nil
 	}
-	g, err := m.Graph(longest)
+	g, err := m.Graph(longest, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestTied(t *testing.T) {
 	}
 	defer m.Close()
 	const positions = 2 // of logits, so that no norm is folded into the layer
-	g, err := m.GraphAt(longest, positions)
+	g, err := m.Graph(longest, positions)
 	if err != nil {
 		t.Fatal(err)
 	}

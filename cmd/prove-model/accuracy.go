@@ -15,9 +15,9 @@ import (
 // A run that differs from the float model by more than these is a poor copy, and warned about, unless --max-error is given
 // (docs/quantisation.md, "Accuracy and saturation").
 const (
-	usualBar    = 0.01 // of the range of an output, also for a label that is not the float model's
-	usualKL     = 0.01 // nats, in the mean over the positions of a language model's logits
-	usualRegret = 0.5  // how far the float model has our likeliest token behind its own, in logits
+	acceptedRange  = 0.01 // of the range of an output, also for a label that is not the float model's
+	acceptedKL     = 0.01 // nats, in the mean over the positions of a language model's logits
+	acceptedRegret = 0.5  // how far the float model has our likeliest token behind its own, in logits
 )
 
 // Values of fidelity.JudgedBy.
@@ -40,7 +40,7 @@ type fidelity struct {
 // fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
 // their range and their labels.
 func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
-	f := fidelity{Bar: usualBar, WithinBar: true, JudgedBy: byRange, Reference: cfg.Check, Saturated: saturated}
+	f := fidelity{Bar: acceptedRange, WithinBar: true, JudgedBy: byRange, Reference: cfg.Check, Saturated: saturated}
 	switch {
 	case cfg.MaxError > 0:
 		f.Bar, f.JudgedBy = cfg.MaxError, byMaxError
@@ -49,10 +49,10 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 		}
 	case logits.KL != nil:
 		f.JudgedBy = byLogits
-		f.WithinBar = *logits.KL <= usualKL && *logits.Regret <= usualRegret
+		f.WithinBar = *logits.KL <= acceptedKL && *logits.Regret <= acceptedRegret
 	default:
 		for _, o := range outputs {
-			f.WithinBar = f.WithinBar && o.RangeError <= usualBar && o.LabelRegret <= usualBar && o.Unequal == 0
+			f.WithinBar = f.WithinBar && o.RangeError <= acceptedRange && o.LabelRegret <= acceptedRange && o.Unequal == 0
 		}
 	}
 	if len(saturated) > 0 || !f.WithinBar {
@@ -84,10 +84,10 @@ func (p *proved) warning() string {
 // why is what of a run is beyond its bar.
 func (p *proved) why() string {
 	if p.JudgedBy == byLogits {
-		if *p.KL > usualKL {
-			return fmt.Sprintf("KL %.2g OF ITS NEXT TOKENS, MORE THAN %.2g", *p.KL, usualKL)
+		if *p.KL > acceptedKL {
+			return fmt.Sprintf("KL %.2g OF ITS NEXT TOKENS, MORE THAN %.2g", *p.KL, acceptedKL)
 		}
-		return fmt.Sprintf("A TOKEN IS THE LIKELIEST THAT THE FLOAT MODEL HAS %.2g BEHIND ITS OWN IN LOGITS, MORE THAN %.2g", *p.Regret, usualRegret)
+		return fmt.Sprintf("A TOKEN IS THE LIKELIEST THAT THE FLOAT MODEL HAS %.2g BEHIND ITS OWN IN LOGITS, MORE THAN %.2g", *p.Regret, acceptedRegret)
 	}
 	worst, label, unequal := p.Outputs[0], p.Outputs[0], p.Outputs[0]
 	for _, o := range p.Outputs {

@@ -75,7 +75,7 @@ func TestPoorCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := p.Outputs[0]
-			if p.WithinBar != tc.within || p.JudgedBy != tc.judge || o.RangeError > usualBar != tc.farRange || o.LabelRegret > 0 != tc.other {
+			if p.WithinBar != tc.within || p.JudgedBy != tc.judge || o.RangeError > acceptedRange != tc.farRange || o.LabelRegret > 0 != tc.other {
 				t.Errorf("within the bar %v by %s, range error %v, label regret %v", p.WithinBar, p.JudgedBy, o.RangeError, o.LabelRegret)
 			}
 			if warned := stderr.Len() > 0; warned == tc.within || !strings.Contains(stderr.String(), tc.why) {

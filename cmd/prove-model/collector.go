@@ -11,7 +11,7 @@ import (
 // look through: memory is collected early, and used again while it is there.
 const (
 	readingPercent = 200
-	usualPercent   = 100
+	provingPercent = 100
 	largePercent   = 50
 	largeFile      = 16 << 20 // bytes of a model; folders may have as many
 	largeProof     = 1 << 30  // bytes, by the estimate
@@ -34,7 +34,7 @@ func collectFor(bytes int64) {
 	if bytes >= largeProof {
 		debug.SetGCPercent(largePercent)
 	} else {
-		debug.SetGCPercent(usualPercent)
+		debug.SetGCPercent(provingPercent)
 	}
 }
 

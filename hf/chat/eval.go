@@ -120,10 +120,10 @@ type (
 		body        []located
 	}
 	macro struct {
-		name   string
-		params []string
+		name     string
+		params   []string
 		defaults []expression
-		body   []located
+		body     []located
 	}
 )
 

@@ -68,11 +68,11 @@ func (c *Config) path(name string) string {
 	return graph.Quote(name)
 }
 
-// Float returns a number, or usual if it is absent.
-func (c *Config) Float(name string, usual float64) float64 {
+// Float returns a number, or def if it is absent.
+func (c *Config) Float(name string, def float64) float64 {
 	v := c.get(name)
 	if v == nil {
-		return usual
+		return def
 	}
 	f := math.NaN()
 	switch v := v.(type) {
@@ -87,21 +87,21 @@ func (c *Config) Float(name string, usual float64) float64 {
 	}
 	if f-f != 0 {
 		c.wrong(name, "a number")
-		return usual
+		return def
 	}
 	return f
 }
 
-// Int returns a whole number from 1 to 2^31, or usual if it is absent. If usual is
+// Int returns a whole number from 1 to 2^31, or def if it is absent. If def is
 // 0, the field must be present.
-func (c *Config) Int(name string, usual int) int {
+func (c *Config) Int(name string, def int) int {
 	if !c.Has(name) {
 		c.read[name] = true
-		if usual == 0 {
+		if def == 0 {
 			c.Failf("field %s is missing", c.path(name))
 			return 1
 		}
-		return usual
+		return def
 	}
 	f := c.Float(name, 1)
 	if f != math.Trunc(f) || f < 1 || f > 1<<31 {
@@ -111,28 +111,28 @@ func (c *Config) Int(name string, usual int) int {
 	return int(f)
 }
 
-// Bool returns a truth value, usual if it is absent.
-func (c *Config) Bool(name string, usual bool) bool {
+// Bool returns a truth value, def if it is absent.
+func (c *Config) Bool(name string, def bool) bool {
 	switch v := c.get(name).(type) {
 	case nil:
-		return usual
+		return def
 	case bool:
 		return v
 	}
 	c.wrong(name, "true or false")
-	return usual
+	return def
 }
 
-// Text returns a string, usual if it is absent.
-func (c *Config) Text(name, usual string) string {
+// Text returns a string, def if it is absent.
+func (c *Config) Text(name, def string) string {
 	switch v := c.get(name).(type) {
 	case nil:
-		return usual
+		return def
 	case string:
 		return v
 	}
 	c.wrong(name, "a string")
-	return usual
+	return def
 }
 
 // Texts returns a list of strings, nil if it is absent.

@@ -32,8 +32,8 @@ var activations = map[string]activation{
 }
 
 // activationOf reads the field of that name.
-func activationOf(c *config.Config, field, usual string) activation {
-	name := c.Text(field, usual)
+func activationOf(c *config.Config, field, def string) activation {
+	name := c.Text(field, def)
 	a, ok := activations[name]
 	if !ok {
 		c.Failf("field %q is %q, which is not supported; understood: %s", field, name, strings.Join(sortedKeys(activations), ", "))

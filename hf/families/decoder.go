@@ -67,8 +67,8 @@ func decoderOf(c *config.Config, set weights.Set) *decoder {
 	return d
 }
 
-// usual sets the activation and the rotary encoding that most families have.
-func (d *decoder) usual(c *config.Config) *decoder {
+// siluAndRope sets the activation and the rotary encoding that most families have.
+func (d *decoder) siluAndRope(c *config.Config) *decoder {
 	d.act = activationOf(c, "hidden_act", "silu")
 	r := ropeOf(c, d.dim, d.context, 10000)
 	d.rope = func(int) *rope { return r }
@@ -78,9 +78,9 @@ func (d *decoder) usual(c *config.Config) *decoder {
 	return d
 }
 
-// windows reads which layers have a window: from layer_types, or else from usual,
+// windows reads which layers have a window: from layer_types, or else from def,
 // the family's default.
-func (d *decoder) windows(c *config.Config, usual func(layer int) bool) {
+func (d *decoder) windows(c *config.Config, def func(layer int) bool) {
 	window := 0
 	if c.Float("sliding_window", 0) != 0 {
 		window = c.Int("sliding_window", 0)
@@ -100,7 +100,7 @@ func (d *decoder) windows(c *config.Config, usual func(layer int) bool) {
 		}
 	} else {
 		for i := range local {
-			local[i] = usual(i)
+			local[i] = def(i)
 		}
 	}
 	if window == 0 && slices.Contains(local, true) {

@@ -8,7 +8,7 @@ import (
 // granite is Llama's layout with four factors: of embeddings, of what is added to the
 // stream, of scores and of logits.
 func granite(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias
 	d.mlpBias = c.Bool("mlp_bias", false)

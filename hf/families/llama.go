@@ -7,7 +7,7 @@ import (
 
 // llama is Llama 2 and 3, and models built like them.
 func llama(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias
 	d.mlpBias = c.Bool("mlp_bias", false)
@@ -17,7 +17,7 @@ func llama(c *config.Config, set weights.Set) (*Model, error) {
 
 // mistral has a window of attention in all layers, if any.
 func mistral(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.windows(c, func(int) bool { return true })
 	return d.model(c, set)
 }

@@ -7,7 +7,7 @@ import (
 
 // mixtral is Mistral with experts in all layers.
 func mixtral(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.windows(c, func(int) bool { return true })
 	d.experts = &experts{
 		count: countOf(c, set, "num_local_experts", 8), chosen: c.Int("num_experts_per_tok", 2), inner: d.inner, share: true,

@@ -22,14 +22,10 @@ type Model struct {
 	build func(tokens, picked int) (*graph.Graph, error)
 }
 
-// Graph builds the graph for a number of tokens, which models of images ignore.
-// Graphs share their weights. The returned graph has a Rebind for other numbers of
-// tokens.
-func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
-
-// GraphAt is Graph with logits at only so many positions, which a second input
-// gives (Positions), or at all positions if the number is 0.
-func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
+// Graph builds the graph for a number of tokens, which models of images ignore. Its logits
+// are at so many positions, which a second input gives (Positions), or at all if that is 0.
+// Graphs share their weights. The returned graph has a Rebind for other numbers of tokens.
+func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	if positions < 0 || positions > 0 && !m.Next {
 		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
 	}
@@ -46,7 +42,7 @@ func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
 			if !ok {
 				n = tokens
 			}
-			return m.GraphAt(n, positions)
+			return m.Graph(n, positions)
 		}
 	}
 	return g, nil
@@ -94,15 +90,15 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	f := families[kind]
 	switch {
 	case f == nil:
-		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(Kinds(), ", "))
+		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(kinds(), ", "))
 	case m != nil:
 		return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of these they are: %s", graph.Quote(kind), strings.Join(sortedKeys(encoders), ", "))
 	}
 	return f(c, set)
 }
 
-// Kinds lists the values of model_type that are understood.
-func Kinds() []string {
+// kinds lists the values of model_type that are understood.
+func kinds() []string {
 	return slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...)))
 }
 

@@ -8,7 +8,7 @@ import (
 // olmo2 has norms only after attention and after the feed-forward part, and norms
 // of queries and keys over all heads together.
 func olmo2(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.normsBehind(c)
 	return d.model(c, set)
 }
@@ -38,7 +38,7 @@ func (d *decoder) normsBehind(c *config.Config) {
 
 // olmo has norms without weights, and clips queries, keys and values, if asked for.
 func olmo(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.norm, d.eps = bareNorm, 1e-5
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias

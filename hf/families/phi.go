@@ -9,7 +9,7 @@ import (
 // phi3 is Phi-3 and Phi-4: queries, keys and values are one matrix, and so are gate
 // and up.
 func phi3(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.fused, d.fusedGate = true, true
 	c.Is("attention_bias", false)
 	c.Ignore("original_max_position_embeddings")

@@ -9,7 +9,7 @@ import (
 
 // qwen reads what Qwen 2 and 3 share: windows in the upper layers, if asked for.
 func qwen(c *config.Config, set weights.Set) *decoder {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
 	d.windows(c, func(layer int) bool { return use && layer >= from })
 	return d

@@ -8,7 +8,7 @@ import (
 // smolLM3 is Llama's layout with layers that have no positions, every fourth unless a
 // list says which.
 func smolLM3(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).usual(c)
+	d := decoderOf(c, set).siluAndRope(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias

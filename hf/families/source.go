@@ -154,8 +154,8 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 
 // countOf is config.Int for a number of layers or experts. Each has at least one tensor, so
 // the number cannot be greater than that of the tensors.
-func countOf(c *config.Config, set weights.Set, name string, usual int) int {
-	n := c.Int(name, usual)
+func countOf(c *config.Config, set weights.Set, name string, def int) int {
+	n := c.Int(name, def)
 	if most := len(set.Names()); c.Has(name) && n > most {
 		c.Failf("field %q is %d, and the weights are %d tensors", name, n, most)
 		return 1

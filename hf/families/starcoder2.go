@@ -7,7 +7,7 @@ import (
 
 // starCoder2 has LayerNorm, biases and a feed-forward part without a gate.
 func starCoder2(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).layerNorms(c, "norm_epsilon").usual(c)
+	d := decoderOf(c, set).layerNorms(c, "norm_epsilon").siluAndRope(c)
 	d.act = activationOf(c, "hidden_act", "gelu_pytorch_tanh")
 	d.tied = c.Bool("tie_word_embeddings", true)
 	bias := c.Bool("use_bias", true)

@@ -55,7 +55,7 @@ func TestDraw(t *testing.T) {
 		if m.Layers != 1 || m.Context != s.Context() {
 			t.Errorf("%s: %d layers, %d tokens", s.Name, m.Layers, m.Context)
 		}
-		if _, err := m.Graph(3); err != nil {
+		if _, err := m.Graph(3, 0); err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 		for _, d := range s.tensors(1) {

@@ -57,8 +57,8 @@ type LayerDrift struct {
 
 var margins = []float64{0.1, 0.25, 0.5, 1, 2}
 
-// usualPiece is how many tokens a piece has where nothing else is said.
-const usualPiece = 128
+// defaultTokens is how many tokens a text of the benchmark has where nothing else is said.
+const defaultTokens = 128
 
 // MeasureText runs both models on a text file, in pieces of as many tokens as the
 // settings have texts at most, or 128, up to a limit of tokens unless that is 0. Nothing
@@ -77,7 +77,7 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 		if err != nil {
 			return nil, job.WithHint(fmt.Errorf("--text: %w", err), "it is for language models as they are published: folders, .safetensors and .gguf files")
 		}
-		local.Tokens = min(usualPiece, m.Context)
+		local.Tokens = min(defaultTokens, m.Context)
 		m.Close()
 	}
 	j, err := job.Open(&local)

@@ -174,7 +174,7 @@ func publishes(dir string) error {
 		return err
 	}
 	defer m.Close()
-	_, err = m.Graph(8)
+	_, err = m.Graph(8, 0)
 	return err
 }
 

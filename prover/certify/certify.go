@@ -80,7 +80,7 @@ func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.W
 
 // measured returns what a certificate of these weights says of them.
 func (c *circuit) measured(g *model.Graph, w model.Weights) bounds.Certified {
-	out := bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}
+	out := bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.SumBound{}}
 	for _, s := range c.sums {
 		out.Sums[s] = bounds.MeasureSum(g.Tensors[s.Tensor].Shape, s.Axes, w[s.Tensor], c.cuts[s.Tensor])
 	}
@@ -140,12 +140,12 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	said = &Certificate{
-		Certified: bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}, of: key.Circuit, extras: e,
+		Certified: bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.SumBound{}}, of: key.Circuit, extras: e,
 		Strength: result.Strength, Bytes: size + result.Bytes,
 	}
 	in := result.Inputs[0]
 	for i, s := range c.sums {
-		said.Sums[s] = bounds.Parts{Positive: int64(in[3*i]), Negative: int64(in[3*i+1]), Both: int64(in[3*i+2])}
+		said.Sums[s] = bounds.SumBound{Positive: int64(in[3*i]), Negative: int64(in[3*i+1]), Both: int64(in[3*i+2])}
 	}
 	columns := map[model.TensorID][]int32{}
 	for i, id := range e.stated {

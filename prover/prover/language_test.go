@@ -24,7 +24,7 @@ func languageModel(t *testing.T) *fixture {
 	}
 	defer m.Close()
 	ids := []float64{7, 30, 7, 2, 41, 19}
-	fg, err := m.Graph(len(ids))
+	fg, err := m.Graph(len(ids), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package prover
 import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
-	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -65,15 +64,4 @@ func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (resu
 	}
 	r.stats.Resumed++
 	return result, true
-}
-
-// Parts is how many parts of a proof's work Results can keep.
-func Parts(p *plan.Plan) int {
-	n := len(p.Forks)
-	for i := range p.Trees {
-		if !p.Trees[i].Fixed {
-			n++
-		}
-	}
-	return n
 }

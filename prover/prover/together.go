@@ -133,7 +133,7 @@ func (r *run) read(i int, main *transcript.Sponge, bytes []byte, public reduce.P
 
 // Help proves sub-transcripts of a proof that another process makes with Options.Together, of the same key, sizes and witness. roots is what
 // that process has told. next is given each sub-transcript that was proved, and says which one is to be proved: none if it is negative.
-// Before there is one, part is −1. It is called by as many goroutines as the machines of opts have lanes. Help returns when each of them
+// Before there is one, part is −1. It is called by as many goroutines as the machines of opts have workers. Help returns when each of them
 // has been told that there is nothing more, or the error of the first that failed.
 func Help(ctx context.Context, key *proof.Key, in model.Instance, roots []byte, wit backend.Witness, opts Options, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
 	p, err := planOf(key, in, &opts)

@@ -2,9 +2,11 @@
 with an input and the output that onnxruntime gives for it.
 
     pip install onnx==1.23.2 onnxruntime numpy
-    python scripts/onnx/operators.py onnx/testdata/operators
+    python scripts/onnx/operators.py onnx/testdata/operators [NAME...]
 
-Each case is NAME.onnx and NAME.json (input_data, input_shapes, output_data).
+Each case is NAME.onnx and NAME.json (input_data, input_shapes, output_data). With names
+these alone are written: the numbers are drawn one case after the other, so that a new
+case changes those of all that follow it.
 """
 
 import json
@@ -797,9 +799,10 @@ case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN)
      {"x": np.array([0.01, -0.3, 17.1, 20, 450, -26, 100, 1e4], F)})
 
 
-def main(folder):
+def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
-    for name, (opset, nodes, inputs, consts, outputs) in CASES.items():
+    for name in names or CASES:
+        opset, nodes, inputs, consts, outputs = CASES[name]
         info = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in inputs.items()]
         result = [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in outputs]
         init = [numpy_helper.from_array(v, k) for k, v in consts.items()]
@@ -829,4 +832,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -41,7 +41,7 @@ const (
 type offer struct {
 	Job   string `json:"job"`
 	Roots []byte `json:"roots"`
-	From  string `json:"from"` // the process, whose other lanes would have the same machine do more at once
+	From  string `json:"from"` // the process, whose other workers would have the same machine do more at once
 	To    string `json:"to"`   // subject of the worker that makes the proof
 }
 

@@ -275,7 +275,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 	row := func(id model.TensorID, labels []int, other Interval) {
 		if n := len(labels); n > 0 && labels[n-1] >= len(out) && !slices.ContainsFunc(labels[:n-1], func(l int) bool { return l >= len(out) }) {
 			if most, ok := a.rowSum(id); ok {
-				all = all.and(Parts{most, most, most}.weigh(other))
+				all = all.and(SumBound{most, most, most}.weigh(other))
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 }
 
 // weigh returns an interval of Σ w·x over weights with these parts, x in an interval.
-func (p Parts) weigh(x Interval) Interval {
+func (p SumBound) weigh(x Interval) Interval {
 	lo, hi := max(-x.Min, 0), max(x.Max, 0)
 	return Interval{-p.of(hi, lo), p.of(lo, hi)}
 }

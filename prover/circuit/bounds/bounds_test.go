@@ -127,7 +127,7 @@ func dense(count int, weight, input int64) *model.Graph {
 }
 
 func declared(g *model.Graph) *bounds.Certified {
-	c := &bounds.Certified{Ranges: map[model.TensorID]bounds.Interval{}, Sums: map[bounds.Sum]bounds.Parts{}}
+	c := &bounds.Certified{Ranges: map[model.TensorID]bounds.Interval{}, Sums: map[bounds.Sum]bounds.SumBound{}}
 	for _, id := range g.FixedIDs() {
 		t := &g.Tensors[id]
 		c.Ranges[id] = bounds.Interval{Min: t.Min, Max: t.Max}
@@ -137,24 +137,24 @@ func declared(g *model.Graph) *bounds.Certified {
 
 // What the widest formats need, and no more.
 func TestFormats(t *testing.T) {
-	sum := func(parts bounds.Parts) map[bounds.Sum]bounds.Parts {
-		return map[bounds.Sum]bounds.Parts{{Tensor: 1, Axes: 2}: parts}
+	sum := func(parts bounds.SumBound) map[bounds.Sum]bounds.SumBound {
+		return map[bounds.Sum]bounds.SumBound{{Tensor: 1, Axes: 2}: parts}
 	}
 	const p = field.P
 	for _, c := range []struct {
 		name          string
 		count         int
 		weight, input int64
-		sums          map[bounds.Sum]bounds.Parts
+		sums          map[bounds.Sum]bounds.SumBound
 		ok            bool
 	}{
 		{"bytes need nothing but their range", 17408, 127, 127, nil, true},
 		{"words do", 17408, 1 << 15, 1 << 12, nil, false},
-		{"their sums", 17408, 1 << 15, 1 << 12, sum(bounds.Parts{Positive: 1 << 17, Negative: 1 << 17, Both: 1 << 17}), true},
-		{"of both signs", 17408, 1 << 15, 1 << 12, sum(bounds.Parts{Positive: 1 << 18, Negative: 1 << 18, Both: 1 << 19}), false},
-		{"beyond p from the sides", 1 << 20, 1 << 15, 0, sum(bounds.Parts{Positive: p - 1<<29, Negative: p - 1<<29, Both: p - 1<<29}), false},
-		{"just not", 1 << 20, 1 << 15, 0, sum(bounds.Parts{Positive: p - 1<<29 - 1, Negative: p - 1<<29 - 1, Both: p - 1<<29 - 1}), true},
-		{"beyond all integers", 1 << 30, 1 << 29, 1 << 29, sum(bounds.Parts{Positive: 1 << 60, Negative: 1 << 60, Both: 1 << 61}), false},
+		{"their sums", 17408, 1 << 15, 1 << 12, sum(bounds.SumBound{Positive: 1 << 17, Negative: 1 << 17, Both: 1 << 17}), true},
+		{"of both signs", 17408, 1 << 15, 1 << 12, sum(bounds.SumBound{Positive: 1 << 18, Negative: 1 << 18, Both: 1 << 19}), false},
+		{"beyond p from the sides", 1 << 20, 1 << 15, 0, sum(bounds.SumBound{Positive: p - 1<<29, Negative: p - 1<<29, Both: p - 1<<29}), false},
+		{"just not", 1 << 20, 1 << 15, 0, sum(bounds.SumBound{Positive: p - 1<<29 - 1, Negative: p - 1<<29 - 1, Both: p - 1<<29 - 1}), true},
+		{"beyond all integers", 1 << 30, 1 << 29, 1 << 29, sum(bounds.SumBound{Positive: 1 << 60, Negative: 1 << 60, Both: 1 << 61}), false},
 	} {
 		g := dense(c.count, c.weight, c.input)
 		said := declared(g)
@@ -403,12 +403,12 @@ func TestMeasure(t *testing.T) {
 	w := ints.Of([]int32{1, -2, 3, -4, 5, -6, 7, -8, -9, 10, 11, -12})
 	for _, c := range []struct {
 		axes uint
-		want bounds.Parts
+		want bounds.SumBound
 	}{
-		{0b111, bounds.Parts{Positive: 37, Negative: 41, Both: 78}},
-		{0b100, bounds.Parts{Positive: 21, Negative: 17, Both: 33}},
-		{0b011, bounds.Parts{Positive: 18, Negative: 27, Both: 30}},
-		{0b001, bounds.Parts{Positive: 16, Negative: 18, Both: 18}},
+		{0b111, bounds.SumBound{Positive: 37, Negative: 41, Both: 78}},
+		{0b100, bounds.SumBound{Positive: 21, Negative: 17, Both: 33}},
+		{0b011, bounds.SumBound{Positive: 18, Negative: 27, Both: 30}},
+		{0b001, bounds.SumBound{Positive: 16, Negative: 18, Both: 18}},
 	} {
 		if got := bounds.MeasureSum([]int{2, 2, 3}, c.axes, w, 0); got != c.want {
 			t.Errorf("axes %b: %+v, want %+v", c.axes, got, c.want)

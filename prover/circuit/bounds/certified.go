@@ -11,13 +11,13 @@ type Sum struct {
 	Axes   uint // bit a stands for axis a
 }
 
-// Parts bound all sums of the positive entries, of the negated negative ones, and of the
+// SumBound bounds all sums of the positive entries, of the negated negative ones, and of the
 // two together.
-type Parts struct{ Positive, Negative, Both int64 }
+type SumBound struct{ Positive, Negative, Both int64 }
 
 // of is the greatest sum of lo times the negative part and hi times the positive one,
 // neither negative.
-func (p Parts) of(lo, hi int64) int64 {
+func (p SumBound) of(lo, hi int64) int64 {
 	positive, negative := min(p.Positive, p.Both), min(p.Negative, p.Both)
 	if hi >= lo {
 		negative = min(negative, p.Both-positive)
@@ -32,7 +32,7 @@ type Certified struct {
 	// Ranges hold the entries of every fixed tensor.
 	Ranges map[model.TensorID]Interval
 	// Sums bound the sums that products need (Sums).
-	Sums map[Sum]Parts
+	Sums map[Sum]SumBound
 }
 
 // SumOf returns the sums that a product takes of one of its operands, that with the

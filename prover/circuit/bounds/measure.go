@@ -8,7 +8,7 @@ import (
 // Measure returns what weights are, as a certificate would have it that states of them
 // what it can.
 func Measure(g *model.Graph, w model.Weights) *Certified {
-	c := &Certified{Ranges: map[model.TensorID]Interval{}, Sums: map[Sum]Parts{}}
+	c := &Certified{Ranges: map[model.TensorID]Interval{}, Sums: map[Sum]SumBound{}}
 	for _, id := range g.FixedIDs() {
 		all, buf := Interval{1, 0}, []int32(nil)
 		for from, n := 0, w[id].Len(); from < n; from += 1 << 12 {
@@ -30,7 +30,7 @@ func Measure(g *model.Graph, w model.Weights) *Certified {
 // MeasureSum returns the greatest sums over the axes of the parts of a tensor's entries
 // w: P, P − w and 2·P − w, where P is max(w, 0), or for a negative number as many of its lowest
 // bits.
-func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) Parts {
+func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) SumBound {
 	// The sum that an entry is in follows from its indexes on the other axes.
 	strides := make([]int, len(shape))
 	n := 1
@@ -40,7 +40,7 @@ func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) Parts {
 			n *= shape[a]
 		}
 	}
-	sums := make([]Parts, n)
+	sums := make([]SumBound, n)
 	last := len(shape) - 1
 	row := make([]int32, shape[last])
 	index := make([]int, last)
@@ -67,9 +67,9 @@ func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) Parts {
 			index[a] = 0
 		}
 	}
-	var most Parts
+	var most SumBound
 	for _, s := range sums {
-		most = Parts{max(most.Positive, s.Positive), max(most.Negative, s.Negative), max(most.Both, s.Both)}
+		most = SumBound{max(most.Positive, s.Positive), max(most.Negative, s.Negative), max(most.Both, s.Both)}
 	}
 	return most
 }
