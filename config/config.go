@@ -165,6 +165,10 @@ type Config struct {
 	ClusterCA    string `mapstructure:"cluster-ca" file:"read" group:"server" usage:"PEM {file} of certificates that the cluster's are signed with (default: those of the system)"`
 	ClusterCert  string `mapstructure:"cluster-cert" file:"read" group:"server" usage:"PEM {file} of the certificate that the cluster knows this process by"`
 	ClusterKey   string `mapstructure:"cluster-key" file:"read" group:"server" usage:"PEM {file} of its private key"`
+	// where jobs and proofs lie beside JetStream
+	Bucket string `mapstructure:"bucket" group:"server" usage:"{URL} https://HOST/BUCKET[/PREFIX] of an S3-compatible store for jobs and proofs; credentials are those of the environment (default: they lie in JetStream)"`
+	// an OpenTelemetry collector; empty: none
+	Traces string `mapstructure:"traces" group:"server" usage:"{URL} of an OpenTelemetry collector that is told by OTLP over HTTP how requests and proofs go, such as http://HOST:4318"`
 	// of everything stored, on so many servers of the cluster
 	Replicas int `mapstructure:"replicas" group:"server" range:"1..5" usage:"{number} of servers of the cluster on which everything is stored"`
 

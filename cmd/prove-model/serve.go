@@ -29,6 +29,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/traces"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -75,7 +76,7 @@ with ` + "`prove-model worker`" + `.`,
 	}
 	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
 	config.AddFlags(cmd.Flags(), append(servedFlags, "listen", "data", "keys", "prove", "tls-cert", "tls-key", "max-body-mb", "max-queue", "rate", "parallel", "workers", "webhook", "keep-hours",
-		"cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "replicas")...)
+		"cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "replicas", "bucket", "traces")...)
 	forServers(cmd.Flags())
 	return cmd
 }
@@ -119,6 +120,11 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		}
 	}
 	ctx := cmd.Context()
+	stop, err := openTraces(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	q, err := openQueue(ctx, cfg, false)
 	if err != nil {
 		return err
@@ -220,9 +226,20 @@ func workerName() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
+// openTraces has the process tell the collector of the settings, if there is one.
+func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop func(), err error) {
+	if cfg.Traces == "" {
+		return func() {}, nil
+	}
+	if stop, err = traces.Open(ctx, cfg.Traces, provemodel.Version, log); err != nil {
+		return nil, fmt.Errorf("--traces: %w", err)
+	}
+	return stop, nil
+}
+
 // openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
 func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue, error) {
-	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas}
+	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas, Bucket: cfg.Bucket}
 	if cfg.Cluster == "" {
 		return queue.Embedded(ctx, filepath.Join(cfg.Data, "store"), opts)
 	}

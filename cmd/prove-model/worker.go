@@ -42,7 +42,7 @@ A worker that is killed loses nothing: its job is given to another.`,
 		},
 	}
 	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
-	config.AddFlags(cmd.Flags(), append(servedFlags, "workers", "cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key")...)
+	config.AddFlags(cmd.Flags(), append(servedFlags, "workers", "cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "bucket", "traces")...)
 	forServers(cmd.Flags())
 	return cmd
 }
@@ -54,6 +54,11 @@ func workUntil(cmd *cobra.Command, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
+	stop, err := openTraces(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	q, err := openQueue(ctx, cfg, true)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
 // proofRef is what an answer says of its proof.
@@ -44,7 +45,9 @@ func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt
 	if asked != nil {
 		now = *asked
 	}
+	ctx, span := traces.Start(ctx, "accept")
 	made, err := s.queue.Accept(ctx, j, now)
+	traces.End(span, err)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -79,7 +82,9 @@ func (s *Server) write(r *http.Request, q *writing, each func(text string, token
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := q.model.Write(r.Context(), &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Logprobs: q.logprobs, Each: each})
+	ctx, span := traces.Start(r.Context(), "answer", traces.Model.String(q.model.Name))
+	w, err := q.model.Write(ctx, &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Logprobs: q.logprobs, Each: each})
+	traces.End(span, err)
 	release()
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
 // metrics are what /metrics tells.
@@ -68,7 +71,13 @@ func noteOf(r *http.Request) *note {
 func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, n, rec := time.Now(), &note{}, &recorder{ResponseWriter: w, status: http.StatusOK}
-		next(rec, r.WithContext(context.WithValue(r.Context(), noteKey{}, n)))
+		ctx, span := traces.Start(traces.Received(r.Context(), r.Header), pattern)
+		defer span.End()
+		next(rec, r.WithContext(context.WithValue(ctx, noteKey{}, n)))
+		span.SetAttributes(attribute.String("http.route", pattern), attribute.Int("http.response.status_code", rec.status))
+		if n.proof != "" {
+			span.SetAttributes(traces.Proof.String(n.proof))
+		}
 		took := time.Since(start)
 		s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(rec.status)).Inc()
 		s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())

@@ -9,7 +9,6 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
 // Names in JetStream.
@@ -42,12 +43,12 @@ type Queue struct {
 	results jetstream.Stream
 	notices jetstream.Stream
 	records jetstream.KeyValue
-	files   jetstream.ObjectStore // jobs as job.ID, proofs as proof.ID.SHA256
-	keys    jetstream.ObjectStore // by commitment
-	own     *server.Server        // nil if others have it
-	unlock  func()                // likewise
-	process string                // name of this process, among all of the store
-	wait    time.Duration         // after which a job is given to another worker if its own is silent
+	files   files          // jobs as job.ID, proofs as proof.ID.SHA256
+	keys    objects        // by commitment
+	own     *server.Server // nil if others have it
+	unlock  func()         // likewise
+	process string         // name of this process, among all of the store
+	wait    time.Duration  // after which a job is given to another worker if its own is silent
 }
 
 // Options say how a store is kept.
@@ -56,6 +57,9 @@ type Options struct {
 	Keep time.Duration
 	// Replicas is on how many servers of a cluster each thing is stored; 0 is one.
 	Replicas int
+	// Bucket is the address of a bucket of an S3-compatible store in which jobs and proofs lie, http(s)://HOST/BUCKET[/PREFIX]; "": they
+	// lie in JetStream. All processes of a store must have the same.
+	Bucket string
 	// Join says that servers have made the store, or will: it is waited for, and taken as it is.
 	Join bool
 	// Silence is after how long a job is given to another worker if its own says nothing; 0 is half a minute.
@@ -123,6 +127,11 @@ func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
 	if q.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)); err != nil {
 		return nil, err
 	}
+	if opts.Bucket != "" {
+		if q.files, err = openBucket(ctx, opts.Bucket); err != nil {
+			return nil, fmt.Errorf("the bucket: %w", err)
+		}
+	}
 	if opts.Join {
 		return q, q.join(ctx)
 	}
@@ -143,8 +152,9 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 			Name: name, Subjects: []string{subject + "*"}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		})
 	}
-	bucket := func(name string, keep time.Duration) (jetstream.ObjectStore, error) {
-		return q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep, Storage: jetstream.FileStorage, Replicas: replicas})
+	store := func(name string, keep time.Duration) (objects, error) {
+		o, err := q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep, Storage: jetstream.FileStorage, Replicas: replicas})
+		return objects{o}, err
 	}
 	if q.jobs, err = stream(jobsName, jobs); err != nil {
 		return err
@@ -158,17 +168,19 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
 		return err
 	}
-	if q.files, err = bucket(filesName, opts.Keep); err != nil {
-		return err
+	if q.files == nil {
+		if q.files, err = store(filesName, opts.Keep); err != nil {
+			return err
+		}
 	}
-	q.keys, err = bucket(keysName, 0) // the last one, for which join waits
+	q.keys, err = store(keysName, 0) // the last one, for which join waits
 	return err
 }
 
 // join opens what a server has made, once it is there.
 func (q *Queue) join(ctx context.Context) (err error) {
 	for {
-		q.keys, err = q.js.ObjectStore(ctx, keysName)
+		q.keys.ObjectStore, err = q.js.ObjectStore(ctx, keysName)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -190,7 +202,11 @@ func (q *Queue) join(ctx context.Context) (err error) {
 	if q.records, err = q.js.KeyValue(ctx, recordsName); err != nil {
 		return err
 	}
-	q.files, err = q.js.ObjectStore(ctx, filesName)
+	if q.files == nil {
+		var o jetstream.ObjectStore
+		o, err = q.js.ObjectStore(ctx, filesName)
+		q.files = objects{o}
+	}
 	return err
 }
 
@@ -229,7 +245,7 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := put(ctx, q.files, jobFile(id), data); err != nil {
+	if err := q.files.put(ctx, jobFile(id), data); err != nil {
 		return nil, fmt.Errorf("the store of proofs: %w", err)
 	}
 	r, err := q.enter(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
@@ -261,15 +277,23 @@ func (q *Queue) Prove(ctx context.Context, id string) (*Record, error) {
 // publish puts a job that was not, or not well, proved into the queue: once, if several ask for it who know the same record.
 func (q *Queue) publish(ctx context.Context, r *Record) error {
 	once := fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano())
-	if _, err := q.js.Publish(ctx, jobs+r.Commitment, []byte(r.ID), jetstream.WithMsgID(once)); err != nil {
+	if _, err := q.js.PublishMsg(ctx, message(ctx, jobs+r.Commitment, []byte(r.ID)), jetstream.WithMsgID(once)); err != nil {
 		return fmt.Errorf("the store of proofs: %w", err)
 	}
 	return nil
 }
 
+// message is one that says which span it belongs to.
+func message(ctx context.Context, subject string, data []byte) *nats.Msg {
+	m := nats.NewMsg(subject)
+	m.Data = data
+	traces.Send(ctx, m.Header)
+	return m
+}
+
 // job reads a job back.
 func (q *Queue) job(ctx context.Context, id string) (*Job, error) {
-	data, err := q.files.GetBytes(ctx, jobFile(id))
+	data, err := whole(ctx, q.files, jobFile(id))
 	if err != nil {
 		return nil, fmt.Errorf("the store of proofs: job %s: %w", id, err)
 	}
@@ -288,7 +312,7 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	if r.State != Proved {
 		return nil, errors.New("the proof has not been made")
 	}
-	return q.files.Get(ctx, proofFile(r.ID, r.SHA256))
+	return q.files.get(ctx, proofFile(r.ID, r.SHA256))
 }
 
 // Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers
@@ -300,7 +324,7 @@ func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) err
 	if _, err := q.keys.GetInfo(ctx, commitment); err == nil {
 		return nil
 	}
-	if err := put(ctx, q.keys, commitment, key); err != nil {
+	if err := q.keys.put(ctx, commitment, key); err != nil {
 		return fmt.Errorf("the store of keys: %w", err)
 	}
 	return nil
@@ -317,15 +341,3 @@ func (q *Queue) Key(ctx context.Context, commitment string) ([]byte, error) {
 	}
 	return file, err
 }
-
-// chunk is of how many bytes the messages are that an object is stored in: less than NATS allows, and few for a proof, as each is on disk
-// before the next one.
-const chunk = 512 << 10
-
-func put(ctx context.Context, store jetstream.ObjectStore, name string, data []byte) error {
-	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(data))
-	return err
-}
-
-func jobFile(id string) string           { return "job." + id }
-func proofFile(id, digest string) string { return "proof." + id + "." + digest }

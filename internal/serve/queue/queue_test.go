@@ -291,7 +291,7 @@ func TestOtherBytes(t *testing.T) {
 	r := accepted(t, q, jobOf(1), true)
 	for i, file := range [][]byte{[]byte("one"), []byte("two"), []byte("one")} {
 		digest := fmt.Sprintf("%x", sha256.Sum256(file))
-		if _, err := q.files.PutBytes(ctx, proofFile(r.ID, digest), file); err != nil {
+		if err := q.files.put(ctx, proofFile(r.ID, digest), file); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
 // deliveries is how often a job is given to a worker. One that so many have not survived would end the next one too. They are many since a
@@ -142,14 +144,23 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 		return err
 	}
 	j, err := q.job(ctx, id)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
+	if errors.Is(err, errNoFile) {
 		return q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
 	}
 	if err != nil {
 		return err
 	}
-	team := q.team(j, id)
-	file, err := prove(ctx, j, team, q.teller(id))
+	team, tell := q.team(j, id), q.teller(id)
+	ctx, span := traces.Start(traces.Received(ctx, m.Headers()), "prove", traces.Proof.String(id), traces.Model.String(j.Model), traces.Worker.String(worker))
+	phase := ""
+	file, err := prove(ctx, j, team, func(p string, done, total int) {
+		if p != phase {
+			phase = p
+			span.AddEvent(p)
+		}
+		tell(p, done, total)
+	})
+	traces.End(span, err)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -159,7 +170,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	digest := sha256.Sum256(file)
 	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file)), Helped: team.helped, Faults: team.faults}
 	if err := persist(ctx, func() error {
-		return put(ctx, q.files, proofFile(id, out.SHA256), file)
+		return q.files.put(ctx, proofFile(id, out.SHA256), file)
 	}); err != nil {
 		return err
 	}
@@ -172,7 +183,7 @@ func (q *Queue) leave(ctx context.Context, r *result) error {
 		return err
 	}
 	return persist(ctx, func() error {
-		_, err := q.js.Publish(ctx, results+r.ID, data)
+		_, err := q.js.PublishMsg(ctx, message(ctx, results+r.ID, data))
 		return err
 	})
 }
@@ -210,7 +221,7 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 		if err := json.Unmarshal(m.Data(), &out); err != nil || !IsID(out.ID) {
 			return nil // whoever wrote it was no worker
 		}
-		r, err := q.check(ctx, &out, verify)
+		r, err := q.check(traces.Received(ctx, m.Headers()), &out, verify)
 		if errors.Is(err, ErrUnknown) {
 			return nil
 		}
@@ -246,8 +257,8 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 	if err != nil {
 		return nil, err
 	}
-	file, err := q.files.GetBytes(ctx, proofFile(out.ID, out.SHA256))
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	file, err := whole(ctx, q.files, proofFile(out.ID, out.SHA256))
+	if err != nil && !errors.Is(err, errNoFile) {
 		return nil, err
 	}
 	wrong := ""
@@ -255,10 +266,16 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 		wrong = "the proof was not left"
 	} else if digest := sha256.Sum256(file); hex.EncodeToString(digest[:]) != out.SHA256 {
 		wrong = "the proof has another digest than was said"
-	} else if err := verify(ctx, j, file); ctx.Err() != nil {
-		return nil, ctx.Err()
-	} else if err != nil {
-		wrong = err.Error()
+	} else {
+		ctx, span := traces.Start(ctx, "verify", traces.Proof.String(out.ID), traces.Model.String(j.Model))
+		err := verify(ctx, j, file)
+		traces.End(span, err)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			wrong = err.Error()
+		}
 	}
 	again := false
 	r, err = q.change(ctx, out.ID, func(r *Record) bool {

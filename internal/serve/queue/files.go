@@ -1,0 +1,110 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// files is where jobs and proofs lie, under names of letters, digits and dots. What has been put is on disk.
+type files interface {
+	put(ctx context.Context, name string, data []byte) error
+	// get opens a file, which the caller closes. The error wraps errNoFile if there is none.
+	get(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
+var errNoFile = errors.New("there is no such file")
+
+func jobFile(id string) string           { return "job." + id }
+func proofFile(id, digest string) string { return "proof." + id + "." + digest }
+
+// whole reads a file.
+func whole(ctx context.Context, f files, name string) ([]byte, error) {
+	r, err := f.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// objects are files in JetStream.
+type objects struct{ jetstream.ObjectStore }
+
+// chunk is of how many bytes the messages are that an object is stored in: less than NATS allows, and few for a proof, as each is on disk
+// before the next one.
+const chunk = 512 << 10
+
+func (o objects) put(ctx context.Context, name string, data []byte) error {
+	_, err := o.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(data))
+	return err
+}
+
+func (o objects) get(ctx context.Context, name string) (io.ReadCloser, error) {
+	f, err := o.Get(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, errNoFile
+	}
+	return f, err
+}
+
+// bucket is files in an S3-compatible store.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+// openBucket opens the bucket of an address http(s)://HOST/BUCKET or http(s)://HOST/BUCKET/PREFIX. Credentials are those that AWS's own
+// clients would take: of the environment, of the user's file, or of the machine.
+func openBucket(ctx context.Context, address string) (*bucket, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, errors.New("want https://HOST/BUCKET or https://HOST/BUCKET/PREFIX, with credentials in the environment") // and nothing of the address
+	}
+	b := &bucket{}
+	b.name, b.prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if b.prefix != "" {
+		b.prefix += "/"
+	}
+	b.client, err = minio.New(u.Host, &minio.Options{
+		Secure: u.Scheme == "https", Region: os.Getenv("AWS_REGION"), BucketLookup: minio.BucketLookupPath,
+		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{}}}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	there, err := b.client.BucketExists(ctx, b.name)
+	if err == nil && !there {
+		err = fmt.Errorf("there is no bucket %s", b.name)
+	}
+	return b, err
+}
+
+func (b *bucket) put(ctx context.Context, name string, data []byte) error {
+	_, err := b.client.PutObject(ctx, b.name, b.prefix+name, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
+	return err
+}
+
+func (b *bucket) get(ctx context.Context, name string) (io.ReadCloser, error) {
+	f, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	if err == nil {
+		_, err = f.Stat() // which asks the store
+	}
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return nil, errNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,118 @@
+// Package traces tells an OpenTelemetry collector how requests and proofs go: which part of the work took how long, in whichever process.
+// Nothing is told unless Open is called. Spans have routes, statuses, ids of proofs and names of models, and nothing of what was asked.
+package traces
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Attributes of spans.
+const (
+	Proof  = attribute.Key("prove_model.proof")
+	Model  = attribute.Key("prove_model.model")
+	Worker = attribute.Key("prove_model.worker")
+)
+
+const name = "prove-model"
+
+// Start begins a span, which the caller ends.
+func Start(ctx context.Context, what string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+	return otel.Tracer(name).Start(ctx, what, trace.WithAttributes(attributes...))
+}
+
+// End ends a span, which has failed unless err is nil. What the error says stays in the log.
+func End(s trace.Span, err error) {
+	if err != nil {
+		s.SetStatus(codes.Error, "")
+	}
+	s.End()
+}
+
+// Received is a context in which spans belong to the one that a message's headers name, if they name one.
+func Received(ctx context.Context, header map[string][]string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
+}
+
+// Send names the context's span in a message's headers.
+func Send(ctx context.Context, header map[string][]string) {
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
+}
+
+// sendTime is how long the collector may take to answer.
+const sendTime = 10 * time.Second
+
+// Open has this process tell a collector, by OTLP over HTTP at an address such as http://HOST:4318. A collector that does not answer holds
+// nothing up: spans are dropped then. stop tells what is left.
+func Open(ctx context.Context, address, version string, log *slog.Logger) (stop func(), err error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("want a URL with http or https") // and nothing of the address, which may hold a secret
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1/traces"
+	}
+	exporter, err := otlptrace.New(ctx, &client{u.String()})
+	if err != nil {
+		return nil, err
+	}
+	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name), attribute.String("service.version", version))))
+	otel.SetTracerProvider(p)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { log.Warn("traces cannot be sent") }))
+	return func() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+		defer cancel()
+		_ = p.Shutdown(limited) // the error handler has said so
+	}, nil
+}
+
+// client posts spans. The exporter of OpenTelemetry for HTTP does that too, and brings gRPC along, which makes the command a quarter larger.
+type client struct{ address string }
+
+// Start and Stop implement otlptrace.Client.
+func (*client) Start(context.Context) error { return nil }
+func (*client) Stop(context.Context) error  { return nil }
+
+// UploadTraces implements otlptrace.Client. The message has the bytes of an ExportTraceServiceRequest.
+func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
+	data, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the collector answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
