@@ -105,6 +105,11 @@ func TestRows(t *testing.T) {
 			if (steps > 0) != c.whole || some == 0 && !c.whole {
 				t.Errorf("%d steps as a whole, %d by rows", steps, some)
 			}
+			one, err := forward.NewRowCircuit(m.Graph, m.Weights, []int{0})
+			if (err != nil) != c.whole {
+				t.Fatalf("a circuit for a row: %v", err)
+			}
+			var caches [][]int32
 			for i := range rows {
 				row := after[0][i*width : (i+1)*width]
 				if err := r.Set(t.Context(), []int{i}, [][]int32{row}); err != nil {
@@ -115,6 +120,10 @@ func TestRows(t *testing.T) {
 				}
 				if got := r.Output(0); !slices.Equal(got, rowOf(want, m.Graph.Tensors[out].Shape, i, rows)) {
 					t.Fatalf("row %d is another", i)
+				}
+				got, err := forward.RunRow(t.Context(), one, &caches, []int{i}, [][]int32{row})
+				if err != nil || !slices.Equal(got[0], rowOf(want, m.Graph.Tensors[out].Shape, i, rows)) {
+					t.Fatalf("row %d by the circuit for one is another: %v", i, err)
 				}
 			}
 			if c.all && !slices.Equal(r.Output(0), want) {

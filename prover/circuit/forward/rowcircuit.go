@@ -1,0 +1,364 @@
+package forward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// RowCircuit is a circuit that computes one row of another one, as Rows does, whichever row it is: so a machine can prepare it once and
+// run it for every token of a text. Its steps are those of the other circuit, on one row. What depends on the row's index, such as
+// the rotation of a position, is picked by the index, which is an input. Of tensors of which steps read all rows, such as the keys
+// of an attention, it has caches: inputs that stay from run to run, in which each run puts its row.
+type RowCircuit struct {
+	// Graph has the inputs that Rows lists, then those of the other circuit that do not change, then the caches. Its outputs are rows of
+	// the other's.
+	Graph   *model.Graph
+	Weights model.Weights
+	Rows    []RowInput
+	Caches  []RowCache
+	// Kept are the other circuit's inputs that do not change, by their numbers.
+	Kept []int
+}
+
+// RowInput is an input that every run gives: the new row of an input of the other circuit, or the row's index.
+type RowInput struct {
+	Input int // of the other circuit, by number
+	Index bool
+}
+
+// RowCache is a tensor with all rows. After a step, or before the first one for −1, the tensor Row is put in Whole at the index At on an
+// axis.
+type RowCache struct {
+	Whole, Row, At model.TensorID
+	Of             model.TensorID // in the other circuit
+	Axis           int
+	Step           int
+}
+
+// Values returns what a run gives for the inputs in Rows, where values has the new row of every input at its index at.
+func (c *RowCircuit) Values(at []int, values [][]int32) [][]int32 {
+	out := make([][]int32, len(c.Rows))
+	for i, r := range c.Rows {
+		if r.Index {
+			out[i] = []int32{int32(at[r.Input])}
+		} else {
+			out[i] = values[r.Input]
+		}
+	}
+	return out
+}
+
+// NewRowCircuit makes the circuit for a row of g, of which axes has the axis of each input as for NewRows. It is an error that names a
+// step if what a row reads depends on the row's index in a way that indexes as inputs do not describe.
+func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (*RowCircuit, error) {
+	b := &rowBuilder{
+		layout: newLayout(g, axes), c: &RowCircuit{Weights: slices.Clone(g.WithFormulas(weights))},
+		rowsMade: map[rowKey]model.TensorID{}, wholeMade: map[model.TensorID]model.TensorID{}, indexes: map[int]model.TensorID{}, steps: map[model.TensorID]int{},
+	}
+	out := *g
+	out.Tensors, out.Steps, out.Inputs, out.Outputs, out.Mults, out.Chunks = slices.Clone(g.Tensors), nil, nil, nil, nil, 1
+	b.out, b.c.Graph = &out, &out
+	var kept []model.TensorID
+	for i, id := range g.Inputs {
+		if axes[i] < 0 {
+			b.c.Kept, kept = append(b.c.Kept, i), append(kept, id)
+			continue
+		}
+		out.Tensors[id].Shape = cutShape(g.Tensors[id].Shape, axes[i])
+		b.c.Rows, out.Inputs = append(b.c.Rows, RowInput{Input: i}), append(out.Inputs, id)
+	}
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind != model.StepZero {
+			for _, id := range []model.TensorID{s.Out, s.Lo} {
+				if id != model.None {
+					b.steps[id] = i
+				}
+			}
+		}
+	}
+	for i := range g.Steps {
+		if err := b.step(i); err != nil {
+			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
+		}
+	}
+	for _, id := range g.Outputs {
+		axis := single(b.of(id))
+		if axis < 0 {
+			return nil, fmt.Errorf("output %q has no axis of rows", g.Tensors[id].Name)
+		}
+		row, err := b.row(id, axis, b.of(id).input)
+		if err != nil {
+			return nil, fmt.Errorf("output %q: %w", g.Tensors[id].Name, err)
+		}
+		out.Outputs = append(out.Outputs, row)
+	}
+	out.Inputs = append(out.Inputs, kept...)
+	for i := range b.c.Caches {
+		c := &b.c.Caches[i]
+		out.Inputs = append(out.Inputs, c.Whole)
+		c.Step = -1
+		if made, ok := b.steps[c.Of]; ok {
+			c.Step = b.moved[made]
+		}
+	}
+	b.c.Weights = append(b.c.Weights, make(model.Weights, len(out.Tensors)-len(b.c.Weights))...)
+	return b.c, nil
+}
+
+// rowBuilder makes a RowCircuit. Tensors have the ids that they have in the other circuit, and new ones are added.
+type rowBuilder struct {
+	*layout
+	out *model.Graph
+	c   *RowCircuit
+
+	rowsMade  map[rowKey]model.TensorID
+	wholeMade map[model.TensorID]model.TensorID
+	indexes   map[int]model.TensorID // of the row of an input
+	steps     map[model.TensorID]int // that make a tensor
+	moved     []int                  // by step of the other circuit: which it is in this one
+}
+
+// rowKey is a row of a tensor, along an axis, with the index that an input's row has.
+type rowKey struct {
+	id          model.TensorID
+	axis, input int
+}
+
+// add adds a tensor.
+func (b *rowBuilder) add(t model.Tensor) model.TensorID {
+	b.out.Tensors = append(b.out.Tensors, t)
+	return model.TensorID(len(b.out.Tensors) - 1)
+}
+
+// index returns the input that is the index of an input's row.
+func (b *rowBuilder) index(input int) model.TensorID {
+	id, ok := b.indexes[input]
+	if !ok {
+		in := &b.g.Tensors[b.g.Inputs[input]]
+		id = b.add(model.Tensor{Name: "index of " + in.Name, Shape: []int{1}, Kind: model.Input, Max: int64(in.Shape[b.axes[input]]) - 1})
+		b.indexes[input] = id
+		b.out.Inputs, b.c.Rows = append(b.out.Inputs, id), append(b.c.Rows, RowInput{input, true})
+	}
+	return id
+}
+
+// step adds step i, if something needs it.
+func (b *rowBuilder) step(i int) error {
+	s := b.g.Steps[i]
+	axis, input := b.rows[i], b.layout.steps[i].input
+	b.moved = append(b.moved, len(b.out.Steps))
+	same := input == nothing && s.Kind != model.StepZero && (s.Out != model.None && b.live[s.Out] || s.Lo != model.None && b.live[s.Lo])
+	switch {
+	case axis == whole:
+		return fmt.Errorf("all rows change with one")
+	case axis == none && !same:
+		return nil
+	}
+	s.Chunk = 0
+	if axis >= 0 {
+		var err error
+		if s.Acc.Linear, err = b.terms(s.Acc.Linear, s.Shape, axis, input); err != nil {
+			return err
+		}
+		s.Acc.Products = slices.Clone(s.Acc.Products)
+		for j := range s.Acc.Products {
+			p := &s.Acc.Products[j]
+			if p.A, err = b.factor(p.A, p.LabelsA, axis, input); err != nil {
+				return err
+			}
+			if p.B, err = b.factor(p.B, p.LabelsB, axis, input); err != nil {
+				return err
+			}
+		}
+		if s.Den != model.None {
+			if s.Den, err = b.row(s.Den, axis, input); err != nil {
+				return err
+			}
+		}
+		s.Shape = cutShape(s.Shape, axis)
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				b.out.Tensors[id].Shape = s.Shape
+			}
+		}
+	}
+	b.out.Steps = append(b.out.Steps, s)
+	return nil
+}
+
+// factor returns what a product of a row has for an operand.
+func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) (model.TensorID, error) {
+	if a := slices.Index(labels, axis); a >= 0 {
+		return b.row(id, a, input)
+	}
+	return b.whole(id)
+}
+
+// terms returns the summands of a row.
+func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) ([]model.Linear, error) {
+	out := make([]model.Linear, len(list))
+	for i := range list {
+		var err error
+		if out[i], err = b.term(&list[i], shape, axis, input); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// term returns a summand of a row along an axis of what has a shape.
+func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t model.Linear, err error) {
+	t = *l
+	in := b.g.Tensors[l.Src].Shape
+	if l.View == nil {
+		t.Src, err = b.row(l.Src, axis, input)
+		return t, err
+	}
+	view := *l.View
+	view.Groups = slices.Clone(l.View.Groups)
+	t.View = &view
+	rows := -1 // the axis of the source of which the row with the same index is read; −1 for all of it
+	for i := range view.Groups {
+		g := &view.Groups[i]
+		j := slices.Index(g.Out, axis)
+		if j < 0 {
+			if g.Map == model.MapPublic && b.of(g.Ids).input >= 0 {
+				if g.Ids, err = b.whole(g.Ids); err != nil {
+					return t, err
+				}
+			}
+			continue
+		}
+		switch g.Map {
+		case model.MapAffine:
+			switch {
+			case len(g.In) == 0 || g.Strides[j] == 0: // the same for all rows
+			case len(g.Sum) == 0 && g.Base == 0 && g.Strides[j] == 1 && alone(g, j, shape) && shape[axis] <= in[g.In[0]]:
+				rows = g.In[0]
+			default:
+				return t, fmt.Errorf("rows of %q that are moved", b.g.Tensors[l.Src].Name)
+			}
+		case model.MapReshape:
+			if rows = same(g.Out, shape, axis, g.In, in); rows < 0 {
+				return t, fmt.Errorf("rows of %q that are in several axes", b.g.Tensors[l.Src].Name)
+			}
+		case model.MapPublic:
+			if !alone(g, j, shape) {
+				return t, fmt.Errorf("rows of %q that are picked along several axes", b.g.Tensors[l.Src].Name)
+			}
+			ids := b.g.Tensors[g.Ids].Shape
+			all := make([]int, len(ids))
+			for a := range all {
+				all[a] = a
+			}
+			a := same(g.Out, shape, axis, all, ids)
+			if a < 0 {
+				return t, fmt.Errorf("rows of %q that are picked by entries of several axes", b.g.Tensors[l.Src].Name)
+			}
+			if g.Ids, err = b.row(g.Ids, a, input); err != nil {
+				return t, err
+			}
+		default:
+			return t, fmt.Errorf("rows of %q that are picked by a list", b.g.Tensors[l.Src].Name)
+		}
+	}
+	if rows >= 0 {
+		t.Src, err = b.row(l.Src, rows, input)
+	} else {
+		t.Src, err = b.whole(l.Src)
+	}
+	return t, err
+}
+
+// row returns the tensor that is a row of another one along an axis, with the index that an input's row has.
+func (b *rowBuilder) row(id model.TensorID, axis, input int) (model.TensorID, error) {
+	t, c := &b.g.Tensors[id], b.of(id)
+	made, isMade := b.steps[id]
+	switch {
+	case t.Kind == model.Input && c.input == input && b.axes[input] == axis,
+		isMade && b.layout.steps[made].input == input && b.rows[made] == axis:
+		return id, nil
+	case c.input >= 0 && t.Kind != model.Virtual:
+		if single(c) != axis || c.input == input {
+			return 0, fmt.Errorf("rows of %q along two axes", t.Name)
+		}
+	}
+	key := rowKey{id, axis, input}
+	if row, ok := b.rowsMade[key]; ok {
+		return row, nil
+	}
+	x := model.Tensor{Name: t.Name, Shape: cutShape(t.Shape, axis), Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max}
+	var err error
+	if t.Kind == model.Virtual {
+		if x.Def, err = b.terms(t.Def, t.Shape, axis, input); err != nil {
+			return 0, err
+		}
+	} else {
+		// Which the index picks.
+		view := &model.View{}
+		for a := range t.Shape {
+			g := model.Group{Out: []int{a}, In: []int{a}, Strides: []int{1}}
+			if a == axis {
+				g.Map, g.Strides, g.Ids = model.MapPublic, nil, b.index(input)
+			}
+			view.Groups = append(view.Groups, g)
+		}
+		src, err := b.whole(id)
+		if err != nil {
+			return 0, err
+		}
+		x.Def = []model.Linear{{Coef: 1, Src: src, View: view}}
+	}
+	row := b.add(x)
+	b.rowsMade[key] = row
+	return row, nil
+}
+
+// whole returns the tensor that has all rows of another one: that itself, if no row changes, or a cache.
+func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
+	t, c := &b.g.Tensors[id], b.of(id)
+	if c.input == nothing {
+		return id, nil
+	}
+	if made, ok := b.wholeMade[id]; ok {
+		return made, nil
+	}
+	axis := single(c)
+	if axis < 0 {
+		return 0, fmt.Errorf("all rows of %q, which has several axes of them", t.Name)
+	}
+	x := *t
+	if t.Kind == model.Virtual {
+		x.Def = slices.Clone(t.Def)
+		for i := range x.Def {
+			l := &x.Def[i]
+			var err error
+			if l.Src, err = b.whole(l.Src); err != nil {
+				return 0, err
+			}
+			if l.View == nil {
+				continue
+			}
+			view := *l.View
+			view.Groups = slices.Clone(view.Groups)
+			l.View = &view
+			for j := range view.Groups {
+				if g := &view.Groups[j]; g.Map == model.MapPublic {
+					if g.Ids, err = b.whole(g.Ids); err != nil {
+						return 0, err
+					}
+				}
+			}
+		}
+	} else {
+		x.Kind, x.Formula, x.Derived, x.Chunk = model.Input, nil, nil, 0
+	}
+	made := b.add(x)
+	b.wholeMade[id] = made
+	if x.Kind == model.Input {
+		b.c.Caches = append(b.c.Caches, RowCache{Whole: made, Row: id, At: b.index(c.input), Of: id, Axis: axis})
+	}
+	return made, nil
+}
