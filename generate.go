@@ -73,8 +73,13 @@ type GenerateOptions struct {
 	Each func(token int)
 	// Stop, if not nil, is asked after every token, and ends the text there if it says so.
 	Stop func() bool
-	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again.
+	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again, if the processor
+	// has computed it.
 	Pass *Pass
+	// Device is where the text is written: on its first GPU, or on the processor, as for nil. The tokens are the same.
+	Device *Device
+	// Observer is warned where a GPU cannot write, so that the processor does, unless nil.
+	Observer Observer
 }
 
 // Generate has the quantised model go on after a prompt: with the token that has the
@@ -117,18 +122,24 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows *forward.Rows
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
 	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
+	watch := newWatch(o.Observer)
+	defer watch.stop()
+	var text writer
 	err = await(ctx, func() (err error) {
-		rows, err = c.begin(ctx, q, ints, prompt)
+		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt); err == nil && ctx.Err() != nil { // nobody waits for it
+			text.close()
+			err = ctx.Err()
+		}
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	defer text.close()
 	for {
-		row := rows.Output(0)
+		row := text.logits()
 		if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
 			row = row[len(w.Tokens)*width:][:width]
 		}
@@ -146,7 +157,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 			break
 		}
 		at := len(prompt) + n - 1
-		err = await(ctx, func() error { return rows.Set(ctx, []int{at, n}, [][]int32{{int32(token)}, {int32(at)}}) })
+		err = await(ctx, func() error { return text.set(ctx, token, at, n) })
 		if err != nil {
 			return nil, nil, err
 		}
@@ -155,7 +166,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		length = len(prompt) + len(w.Tokens)
 	}
 	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
-		err = await(ctx, func() error { return o.Pass.take(ctx, c, rows, in) })
+		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
 	}
 	return w, in, err
 }
@@ -225,15 +236,7 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	if !c.free() {
 		return forward.NewRows(ctx, q.Graph, q.Weights, ints, textAxes)
 	}
-	first, err := textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, len(ints[1]))
-	if err != nil {
-		return nil, err
-	}
-	short, err := c.sized(first)
-	if err != nil {
-		return nil, err
-	}
-	known, _, err := short.QuantiseInput(first)
+	short, known, err := c.prompted(prompt, len(ints[1]))
 	if err != nil {
 		return nil, err
 	}

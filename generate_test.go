@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -71,6 +72,7 @@ func floatGreedy(t *testing.T, m *Model, prompt []int, n int) []int {
 // token alone has the integers of a run of the whole, whatever fills the tokens to
 // come; and no step is computed anew for each token.
 func TestWrite(t *testing.T) {
+	host := devicetest.Open(t)
 	for i, dir := range decoders(t) {
 		if testing.Short() && i%5 != 0 || !*full && i%3 != 0 {
 			continue
@@ -107,6 +109,7 @@ func TestWrite(t *testing.T) {
 				t.Fatalf("it writes %v, not %v", got.Tokens, float)
 			}
 			rowsLikeRun(t, c, start, got.Tokens, in)
+			writesOn(t, gpuFor(t, host, &recorder{t: t}), c, start, got.Tokens)
 		})
 	}
 }

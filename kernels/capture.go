@@ -8,6 +8,8 @@ import (
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 )
 
+var _ Recorder = (*Executor)(nil)
+
 // Graph is recorded work, launched with one call.
 type Graph struct {
 	e *Executor
@@ -34,6 +36,15 @@ func (e *Executor) Capture(f func() error) (*Graph, error) {
 		ended = g.Destroy(e.ctx)
 	}
 	return nil, e.note(errors.Join(err, ended))
+}
+
+// Record is described at Recorder.
+func (e *Executor) Record(f func() error) (Recording, error) {
+	g, err := e.Capture(f)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // Launch enqueues the recorded work.

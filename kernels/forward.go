@@ -72,6 +72,14 @@ func (b *Planes) planes(d Device, of planesOf) (planes, error) {
 	return made, err
 }
 
+// Vector reports whether the product is of one vector with a matrix that lies row by row, or column by column. Such a product takes no
+// memory besides.
+func (p *MatMul) Vector() bool {
+	return p.Tables == Tables{} && p.M == 1 && p.Batches == 1 && p.A.Column == 1 && (p.byRows() || p.B.Row == 1 && p.B.Column == p.N)
+}
+
+func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
+
 // MultiplyAddWith is MultiplyAdd for one of several products, which do not write what is their B.
 func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
@@ -85,8 +93,7 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if err != nil {
 		return err
 	}
-	vector := p.Tables == Tables{} && p.M == 1 && p.Batches == 1 && p.A.Column == 1
-	rows := p.B.Column == 1 && p.B.Row == p.K
+	vector, rows := p.Vector(), p.byRows()
 	switch {
 	case vector && rows:
 		// Warps enough to keep a device busy, each with some terms to sum.
@@ -97,7 +104,7 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 		const warps = block / 32
 		return launchForward(d, "forward_gemv_rows_"+typeB+"_"+typeA, Launch{GridX: min((jobs*parts-1)/warps+1, maxGrid), Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, parts, part)
-	case vector && p.B.Row == 1 && p.B.Column == p.N:
+	case vector:
 		// Enough blocks to keep a device busy, each with some rows to sum.
 		blocks := min((p.N-1)/block+1, maxGrid)
 		parts := max(1, min(p.K/64, 4096/blocks))

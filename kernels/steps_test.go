@@ -398,3 +398,49 @@ func TestChainsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A row goes where its index says, in whatever widths, and nowhere if there is no such row.
+func TestPutRow(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(8, 9))
+	keep, free := holding(t, d)
+	defer free()
+	list := func(v []int32, width int) kernels.Integers {
+		at := kernels.Integers{Width: width}
+		switch width {
+		case 1:
+			at.At = keep(kernels.NewSlice(d, converted[int8](v)))
+		case 2:
+			at.At = keep(kernels.NewSlice(d, converted[int16](v)))
+		default:
+			at.At = keep(kernels.NewSlice(d, v))
+		}
+		return at
+	}
+	for _, c := range []struct{ before, rows, after int }{{1, 1, 1}, {1, 5, 7}, {3, 4, 300}, {6, 9, 1}} {
+		for at := range c.rows + 1 { // the last one is none
+			want, row := make([]int32, c.before*c.rows*c.after), make([]int32, c.before*c.after)
+			for i := range want {
+				want[i] = int32(rng.IntN(200) - 100)
+			}
+			for i := range row {
+				row[i] = int32(rng.IntN(200) - 100)
+			}
+			whole := list(want, 2)
+			must(t, kernels.PutRow(d, whole, list(row, []int{1, 2, 4}[at%3]), list([]int32{int32(at)}, []int{4, 1, 2}[at%3]), c.before, c.rows, c.after))
+			for b := range c.before {
+				if at < c.rows {
+					copy(want[(b*c.rows+at)*c.after:][:c.after], row[b*c.after:])
+				}
+			}
+			got := make([]int16, len(want))
+			must(t, kernels.DownloadSlice(d, got, whole.At))
+			if !slices.Equal(got, converted[int16](want)) {
+				t.Errorf("%+v: row %d is put elsewhere", c, at)
+			}
+		}
+	}
+	if err := kernels.PutRow(d, kernels.Integers{}, kernels.Integers{}, kernels.Integers{}, 1, 0, 1); err == nil {
+		t.Error("no rows are accepted")
+	}
+}

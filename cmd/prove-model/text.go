@@ -28,14 +28,16 @@ type textOf struct {
 	Verdict      string `json:"verdict,omitempty"` // ended, or cut
 	// Sampling is the rule by which tokens were drawn, if they were.
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
+	// FirstToken is from the start of the command to the first token, Reading from when the model began to read the prompt.
 	// TokensPerSecond is after the first one.
 	FirstToken      float64 `json:"first_token_seconds,omitempty"`
+	Reading         float64 `json:"prompt_seconds,omitempty"`
 	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
 }
 
 func written(t *job.Text) *textOf {
 	return &textOf{
-		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), Sampling: t.Sampling, FirstToken: t.First, TokensPerSecond: t.PerSecond(),
+		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), Sampling: t.Sampling, FirstToken: t.First, Reading: t.Reading, TokensPerSecond: t.PerSecond(),
 	}
 }
 
@@ -54,7 +56,7 @@ func (t *textOf) print(w io.Writer) {
 	if t.Text != "" {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
 	}
-	fmt.Fprintf(w, "written     %s; first after %.2f s, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.TokensPerSecond)
+	fmt.Fprintf(w, "written     %s; the first %.2f s after the start, of which the prompt took %.2f, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.Reading, t.TokensPerSecond)
 	if t.Sampling != nil {
 		fmt.Fprintf(w, "drawn       by the rule that verify takes as %s\n", flags(t.Sampling))
 	}

@@ -91,7 +91,7 @@ func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, p
 	prompt := randomTokens(rng, vocabulary, o.Prompt)
 	for range o.Runs {
 		ph.Begin("write")
-		r, err := writeOnce(ctx, c, prompt)
+		r, err := writeOnce(ctx, c, prompt, &opts.Prove)
 		if ph.End(err); err != nil {
 			return nil, err
 		}
@@ -101,13 +101,13 @@ func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, p
 	return w, nil
 }
 
-// writeOnce has a model write one text.
-func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int) (*WritingRun, error) {
+// writeOnce has a model write one text on the device of some options.
+func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *provemodel.ProveOptions) (*WritingRun, error) {
 	start, cpu := time.Now(), ui.ProcessorTime()
 	var first, last time.Duration
 	var firstCPU, lastCPU time.Duration
 	n := 0
-	_, _, err := c.Generate(ctx, prompt, &provemodel.GenerateOptions{Each: func(int) {
+	_, _, err := c.Generate(ctx, prompt, &provemodel.GenerateOptions{Device: on.Device, Observer: on.Observer, Each: func(int) {
 		last, lastCPU = time.Since(start), ui.ProcessorTime()-cpu
 		if n++; n == 1 {
 			first, firstCPU = last, lastCPU

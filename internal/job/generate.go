@@ -17,8 +17,8 @@ import (
 type Text struct {
 	*verifier.Written
 	Text string // "" without a tokenizer
-	// Seconds from the first token to the last, and from the start to the first.
-	Seconds, First float64
+	// Seconds from the first token to the last, from the start of the command to the first, and from the start of writing to it.
+	Seconds, First, Reading float64
 }
 
 // PerSecond is the number of tokens in a second, the prompt's time aside; 0 for one
@@ -30,9 +30,10 @@ func (t *Text) PerSecond() float64 {
 	return float64(len(t.Tokens)-1) / t.Seconds
 }
 
-// Generate has the circuit go on after the prompt, which makes the job's input. pass, unless nil, is left what it has computed. Text, or
-// tokens if there is no tokenizer, is written to w as it comes, unless w is nil.
-func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, pass *provemodel.Pass, by *provemodel.Sampling) (*Text, error) {
+// Generate has the circuit go on after the prompt, which makes the job's input, for a proof with these options: on their device, by their
+// rule, and their pass, unless nil, is left what was computed. Text, or tokens if there is no tokenizer, is written to w as it comes, unless
+// w is nil. The user has waited since.
+func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, since time.Time) (*Text, error) {
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
 	}
@@ -48,10 +49,10 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	}
 	start := time.Now()
 	var began time.Time
-	generated, in, err := c.Generate(ctx, j.prompt.IDs, &provemodel.GenerateOptions{Pass: pass, Sampling: by, Each: func(token int) {
+	generated, in, err := c.Generate(ctx, j.prompt.IDs, &provemodel.GenerateOptions{Pass: opts.Pass, Sampling: opts.Sampling, Device: opts.Device, Observer: opts.Observer, Each: func(token int) {
 		if began.IsZero() {
 			began = time.Now()
-			out.First = began.Sub(start).Seconds()
+			out.First, out.Reading = began.Sub(since).Seconds(), began.Sub(start).Seconds()
 		}
 		out.Seconds = time.Since(began).Seconds()
 		if stream != nil {

@@ -14,7 +14,7 @@ type events struct {
 }
 
 // NewEvents returns Phases that writes events on w.
-func NewEvents(w io.Writer) *Phases { return &Phases{events: &events{w: w}} }
+func NewEvents(w io.Writer) *Phases { return &Phases{events: &events{w: w}, start: time.Now()} }
 
 // often is how often progress is worth a line.
 const often = 100 * time.Millisecond

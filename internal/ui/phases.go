@@ -40,6 +40,8 @@ type Phases struct {
 	bar    *progressbar.ProgressBar
 	done   []Phase
 
+	start time.Time
+
 	name  string // of the running phase; empty: none
 	began time.Time
 	cpu   time.Duration // of the process when it began
@@ -49,11 +51,14 @@ type Phases struct {
 // warnings alone.
 func NewPhases(w io.Writer, quiet bool) *Phases {
 	if quiet {
-		return &Phases{warns: w}
+		return &Phases{warns: w, start: time.Now()}
 	}
 	f, ok := w.(*os.File)
-	return &Phases{w: w, warns: w, bars: ok && term.IsTerminal(int(f.Fd()))}
+	return &Phases{w: w, warns: w, bars: ok && term.IsTerminal(int(f.Fd())), start: time.Now()}
 }
+
+// Began returns when the phases were made: at the start of the command.
+func (p *Phases) Began() time.Time { return p.start }
 
 // Begin begins a phase.
 func (p *Phases) Begin(name provemodel.Phase) {

@@ -733,6 +733,17 @@ KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width,
     }
 }
 
+// Puts a row in a tensor, at the index that *at has, on an axis of so many, with before and after entries of the axes around it.
+KERNEL steps_put(char *whole, u64 width, const void *row, u64 rowwidth, const void *at, u64 atwidth, u64 before, u64 rows, u64 after)
+{
+    const result r{whole, (u32)width, 0, 0};
+    const u64 index = (u64)entry(at, atwidth, 0);
+    if (index >= rows)
+        return;
+    for (u64 i = thread_index(); i < before * after; i += thread_count())
+        r.set((i / after * rows + index) * after + i % after, entry(row, rowwidth, i));
+}
+
 // A question: how many of n keys are in [least, most].
 struct question {
     u64 keys, width, n;

@@ -105,7 +105,9 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 		text.WriteString(s)
 		w.Each(s, weighed.take())
 	}}
-	opts := &provemodel.GenerateOptions{Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.stopped }}
+	opts := &provemodel.GenerateOptions{
+		Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.stopped }, Device: m.opts.Prove.Device, Observer: m.opts.Prove.Observer,
+	}
 	if w.Logprobs != nil {
 		weighed = &scale{top: *w.Logprobs}
 		opts.Logits = func(logits []float64) { weighed.logits = logits }

@@ -134,6 +134,13 @@ type growing struct {
 	from, to []int
 }
 
+// Grown returns the entries of a tensor at their indexes in one of a larger shape, and zeros elsewhere.
+func Grown(v []int32, from, to []int) []int32 {
+	g := growing{make([]int32, model.Size(to)), v, from, to}
+	g.fill()
+	return g.out
+}
+
 func (g *growing) fill() {
 	between(g.to, g.from, func(dst, src, n int) { copy(g.out[dst:dst+n], g.v[src:]) })
 }

@@ -27,6 +27,9 @@ type Context struct {
 	ShortRow    int // log2 of the length that an opening's longer rows are cut to
 	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
 
+	// Rows is held by whoever uses the queue behind those of Streams, on which rows are computed (run.Rows).
+	Rows sync.Mutex
+
 	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
 	Dry bool
 

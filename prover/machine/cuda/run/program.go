@@ -102,6 +102,7 @@ type compiler struct {
 	sums     int               // the most accumulators of a step
 	segment  int               // that it is in
 	used     int               // memory of the segment so far
+	row      *rowProgram       // of a row circuit: what its program has besides; else nil
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
@@ -136,9 +137,13 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 		}
 		c.step(i)
 	}
-	last := c.part(homes[len(homes)-1])
-	for _, id := range g.Outputs {
-		if g.Tensors[id].Kind == model.Virtual {
+	return c.program, c.finish(c.part(homes[len(homes)-1]))
+}
+
+// finish adds what is left to do, the outputs on the last part, and uploads the records.
+func (c *compiler) finish(last *part) (err error) {
+	for _, id := range c.g.Outputs {
+		if c.g.Tensors[id].Kind == model.Virtual {
 			c.on(last)
 			c.source(last, id)
 		}
@@ -146,10 +151,10 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 	c.flush()
 	for _, p := range c.parts {
 		if p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words()); err != nil {
-			return nil, &device.Error{On: p.m, Err: err}
+			return &device.Error{On: p.m, Err: err}
 		}
 	}
-	return c.program, nil
+	return nil
 }
 
 // free gives the records back.
@@ -242,6 +247,10 @@ func (c *compiler) flush() {
 	p := c.schedule.on
 	p.sums = max(p.sums, c.schedule.extent())
 	for _, l := range c.schedule.launches() {
+		if c.row != nil {
+			c.row.launches = append(c.row.launches, l)
+			continue
+		}
 		c.then(p, func(r *Run) error { return l(r.work(p)) })
 		if c.segments != nil && c.segment >= c.segments.kept {
 			c.again[c.segment] = append(c.again[c.segment], l)
@@ -281,7 +290,7 @@ func (c *compiler) step(i int) {
 	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
 		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
 	}
-	if s.Kind == model.StepLookup {
+	if s.Kind == model.StepLookup && c.row == nil {
 		c.keys(p, i, &x, launches)
 	}
 }
@@ -289,6 +298,9 @@ func (c *compiler) step(i int) {
 // looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
 // more to it: a tensor that only has to have rows in a table is no step then.
 func (c *compiler) looksUp(i int, x *kernels.Step) bool {
+	if c.row != nil { // nothing is counted
+		return true
+	}
 	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
 	_, plus, isTensor := keyTensor(c.g, i)
 	if isTensor {
@@ -311,7 +323,7 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		}
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
+	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
 		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
 	}
 	switch {
@@ -372,7 +384,7 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
-		if !byLaunch(l, x.N) {
+		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
 			continue
@@ -431,6 +443,9 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	var y kernels.Integers
 	var pieces ints.Ints
 	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.machines) {
+		if c.row != nil {
+			device.Check(errRoom)
+		}
 		pieces = c.weights[b]
 	} else {
 		y = c.source(p, b)
