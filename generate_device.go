@@ -3,6 +3,7 @@ package provemodel
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
@@ -40,8 +41,10 @@ func (w *onProcessor) close() {}
 
 // onDevice is a writer on a GPU, with the rows of keys and values. When the GPU fails, the processor goes on from the beginning.
 type onDevice struct {
+	mu      sync.Mutex // of set and close: a text that is given up is closed while a row is computed
 	circuit *forward.RowCircuit
-	rows    *devices.Rows
+	begin   func() (*devices.Rows, error) // with what the prompt left in the caches
+	rows    *devices.Rows                 // nil before the second token: the first one need not wait for it
 	row     []int32
 	given   [][3]int // what set was given
 	again   func(ctx context.Context) (writer, error)
@@ -49,9 +52,16 @@ type onDevice struct {
 }
 
 func (w *onDevice) set(ctx context.Context, token, position, n int) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.given = append(w.given, [3]int{token, position, n})
 	if w.other == nil {
-		w.row, err = w.rows.Next(ctx, w.circuit.Values([]int{position, n}, [][]int32{{int32(token)}, {int32(position)}}))
+		if w.rows == nil {
+			w.rows, err = w.begin()
+		}
+		if err == nil {
+			w.row, err = w.rows.Next(ctx, w.circuit.Values([]int{position, n}, [][]int32{{int32(token)}, {int32(position)}}))
+		}
 		if !errors.Is(err, devices.ErrProcessor) {
 			return err
 		}
@@ -79,7 +89,13 @@ func (w *onDevice) logits() []int32 {
 // pass leaves nothing: the GPU has not kept the rows of all values, and runs the circuit again in less time than they would take to move.
 func (w *onDevice) pass(context.Context, *Pass, Input) error { return nil }
 
-func (w *onDevice) close() { w.rows.Close() }
+func (w *onDevice) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rows != nil {
+		w.rows.Close()
+	}
+}
 
 // write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
 func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (writer, error) {
@@ -132,9 +148,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	if err := set.Kept(wit, warn); err != nil {
 		return nil, err
 	}
-	if w.rows, err = set.Rows(circuit, begun, warn); err != nil {
-		return nil, err
-	}
+	w.begin = func() (*devices.Rows, error) { return set.Rows(circuit, begun, warn) }
 	return w, nil
 }
 

@@ -1,6 +1,7 @@
 package provemodel
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -210,5 +211,38 @@ func TestWriteRecorded(t *testing.T) {
 	writesOn(t, gpuFor(t, d, &recorder{t: t}), long, []int{1, 5, 9}, []int{7, 33, 2, 4, 6})
 	if d.replayed != 3 {
 		t.Errorf("%d recordings of four rows were launched, not 3", d.replayed)
+	}
+}
+
+// A text that is given up leaves the device as it was.
+func TestWriteInterruptedOn(t *testing.T) {
+	_, c := writing(t)
+	prompt := []int{1, 5, 9}
+	want, _, err := c.circuit.Generate(t.Context(), prompt, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := devicetest.NewFaulty(devicetest.Open(t), -1)
+	r := &recorder{t: t}
+	dev := gpuFor(t, on, r)
+	r.log = nil
+	for _, given := range []bool{false, true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		opts := &GenerateOptions{Device: dev, Observer: r}
+		if given {
+			opts.Each = func(int) { cancel() }
+		}
+		got, _, err := c.circuit.Generate(ctx, prompt, opts)
+		cancel()
+		if given && !errors.Is(err, context.Canceled) || !given && (err != nil || !slices.Equal(got.Tokens, want.Tokens)) {
+			t.Errorf("given up %t: %v", given, err)
+		}
+	}
+	if !dev.GPU() || len(r.log) > 0 {
+		t.Errorf("the device is lost; said %q", r.log)
+	}
+	dev.Close()
+	if n := on.Live(); n != 0 {
+		t.Errorf("%d bytes are left", n)
 	}
 }
