@@ -76,7 +76,7 @@ func (b *Builder) weights(dt DType, n int) Value {
 	if lo, _ := dt.Bounds(); lo < 0 {
 		w[n-1] = -w[n-1]
 	}
-	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w})
+	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w, Public: true})
 }
 
 // BitCast reads the bits of integers as those of another type of integers, both of one size
