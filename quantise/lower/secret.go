@@ -25,7 +25,7 @@ import (
 func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	out := make(map[string]Range, len(ranges))
 	for name, r := range ranges {
-		if up := weights.OnGrid; math.Abs(r.Min)+math.Abs(r.Max) < infinity {
+		if up := weights.OnGrid; !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
 			if isInteger(fg, name) {
 				up = wholeOnGrid
 			}
