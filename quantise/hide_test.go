@@ -3,6 +3,7 @@ package quantise
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -394,5 +395,49 @@ func TestPublicConstants(t *testing.T) {
 	}
 	if a, b := fixed(), fixed("half"); a != 1 || b != 0 {
 		t.Errorf("%d fixed tensors where it is secret, %d where it is public", a, b)
+	}
+}
+
+// TestHiddenOperators is TestHiddenWeights for the reader's operator cases, whose initialisers are
+// secret, numbers that other files have as attributes among them.
+func TestHiddenOperators(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join("..", "onnx", "testdata", "operators", "*.onnx"))
+	if len(paths) < 100 {
+		t.Fatalf("only %d cases", len(paths))
+	}
+	// Whole numbers of an initialiser or of a list in an attribute.
+	learned := map[string]bool{"bit_shift_left": true, "bit_shift_right": true, "label_encoder": true, "gather_sliced_indices": true}
+	made := 0
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		t.Run(name, func(t *testing.T) {
+			h := onnxModel(t, name, path, strings.TrimSuffix(path, ".onnx")+".json")
+			values, err := h.graph.RunFloat(h.input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ranges := RangesOf(h.graph, values)
+			m, err := Quantise(h.graph, ranges, Options{Hide: true})
+			if why := fmt.Sprint(err); strings.Contains(why, "thresholds would be part") || learned[name] && strings.Contains(why, "whole numbers, which would be public") {
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			made++
+			o, err := Quantise(otherWeights(h.graph), ranges, Options{Hide: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alike(t, m, o)
+			_, got, want := runHidden(t, m, h.graph, h.input, values)
+			for i := range got {
+				if a := Compare(got[i], want[i]); a.Relative > 0.01 || len(want[i]) >= 8 && a.Cosine < 0.999 {
+					t.Errorf("output %d: error %.4f of the range %.4g, cosine %.6f\n%.4g\n%.4g", i, a.Relative, a.Range, a.Cosine, got[i], want[i])
+				}
+			}
+		})
+	}
+	if made < len(paths)*9/10 {
+		t.Errorf("%d of %d cases", made, len(paths))
 	}
 }
