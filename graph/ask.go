@@ -225,10 +225,10 @@ func (b *Builder) like(x Value, v float64) Value {
 	return b.number("value", v)
 }
 
-// constantLike is like for a tensor; the numbers must be whole if x has integers.
+// constantLike is like for a tensor, of an architecture; the numbers must be whole if x has integers.
 func (b *Builder) constantLike(x Value, what string, shape []int, v []float64) Value {
 	if dt := b.DType(x); !dt.IsFloat() {
-		return b.made(what, &Tensor{Shape: shape, DType: dt, I64: convert[int64](v)})
+		return b.made(what, &Tensor{Shape: shape, DType: dt, I64: convert[int64](v), Public: true})
 	}
-	return b.floats(what, shape, convert[float32](v))
+	return b.made(what, &Tensor{Shape: shape, DType: Float, F32: convert[float32](v), Public: true})
 }

@@ -76,7 +76,7 @@ func (b *Builder) weights(dt DType, n int) Value {
 	if lo, _ := dt.Bounds(); lo < 0 {
 		w[n-1] = -w[n-1]
 	}
-	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w})
+	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w, Public: true})
 }
 
 // BitCast reads the bits of integers as those of another type of integers, both of one size
@@ -208,7 +208,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 			weights = append(weights, weightOfShifted(j, int(s), n, dt, up))
 		}
 	}
-	return b.weighed(b.Cast(bits, dt), b.made("digits", &Tensor{Shape: append(slices.Clone(by.Shape), n), DType: dt, I64: weights}))
+	return b.weighed(b.Cast(bits, dt), b.made("digits", &Tensor{Shape: append(slices.Clone(by.Shape), n), DType: dt, I64: weights, Public: by.Public}))
 }
 
 // weightOfShifted is the weight that bit j of n has in the result, once it is moved by s.

@@ -248,7 +248,8 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	return v
 }
 
-// Constant adds a constant of the model, which must not be changed afterwards. If −∞ is the
+// Constant adds a constant of the model, which must not be changed afterwards. It is a
+// weight unless it says that it is Public, as is what is computed from it. If −∞ is the
 // only number in it that is not finite, it can mask scores; NaN and +∞ are accepted only by
 // operators that have a meaning for them. With an empty name it is named after the current
 // node.
@@ -327,7 +328,7 @@ func (b *Builder) floats(what string, shape []int, v []float32) Value {
 
 // number makes a float constant of shape [].
 func (b *Builder) number(what string, v float64) Value {
-	return b.floats(what, []int{}, []float32{float32(v)})
+	return b.made(what, &Tensor{Shape: []int{}, DType: Float, F32: []float32{float32(v)}, Public: true})
 }
 
 // emit adds a node and returns its value; with constant operands alone, it
@@ -418,15 +419,19 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 	if Size(t.shape) == 0 { // whose other dimensions may be of any size
 		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
-	operands := make([]operand, len(in))
+	operands, public := make([]operand, len(in)), true
 	for i, v := range in {
-		operands[i] = constOperand(v.value)
+		operands[i], public = constOperand(v.value), public && v.value.Public
 	}
 	out, err := op.eval(operands, t.shape)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	return b.computed(op.Kind(), out, t.dtype)
+	made := b.computed(op.Kind(), out, t.dtype)
+	if made.v != nil && made.v.tensor != nil {
+		made.v.tensor.Public = public
+	}
+	return made
 }
 
 // Number makes a float constant of shape [].
@@ -439,7 +444,7 @@ func (b *Builder) Number(v float64) Value {
 
 // Integers makes a constant of type int64, of shape [] or [len(v)].
 func (b *Builder) Integers(shape []int, v []int64) Value {
-	t := &Tensor{Shape: shape, DType: Int64, I64: v}
+	t := &Tensor{Shape: shape, DType: Int64, I64: v, Public: true}
 	if err := t.check(); err != nil {
 		return b.Failf("%v", err)
 	}
@@ -458,7 +463,7 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 	if !b.spend(n) {
 		return b.Failf("the constant of shape %v that it makes is too large", shape)
 	}
-	t := &Tensor{Shape: shape, DType: value.DType}
+	t := &Tensor{Shape: shape, DType: value.DType, Public: value.Public}
 	if value.I64 != nil {
 		t.I64 = make([]int64, n)
 		for i := range t.I64 {
@@ -485,7 +490,7 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	}
 	n := int(max(count, 0))
 	b.spend(n)
-	t := &Tensor{Shape: []int{n}, DType: dt.computed()}
+	t := &Tensor{Shape: []int{n}, DType: dt.computed(), Public: true}
 	if dt.IsFloat() {
 		t.F32 = make([]float32, n)
 		for i := range t.F32 {

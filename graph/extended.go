@@ -245,7 +245,7 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 				fin[i] = x
 			}
 		}
-		p := parts{fin: b.floats("finite", t.Shape, fin)}
+		p := parts{fin: b.made("finite", &Tensor{Shape: t.Shape, DType: Float, F32: fin, Public: t.Public})}
 		for c, to := range []*Value{&p.nan, &p.pos, &p.neg} {
 			is, some := make([]int64, len(t.F32)), false
 			for i, x := range t.F32 {

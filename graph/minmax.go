@@ -214,7 +214,7 @@ func (b *Builder) place(x Value, least bool) Value {
 			before[i*n+j] = 1
 		}
 	}
-	mask := b.made("before", &Tensor{Shape: []int{n, n}, DType: Int64, I64: before})
+	mask := b.made("before", &Tensor{Shape: []int{n, n}, DType: Int64, I64: before, Public: true})
 	greater, equal := b.Cast(b.Test(IsPositive, diff), Int64), b.Cast(b.Test(IsZero, diff), Int64)
 	return b.Reduce(Sum, b.Add(greater, b.Mul(equal, mask)), []int{r}, true) // (…, i, 1)
 }

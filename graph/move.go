@@ -133,7 +133,7 @@ func (b *Builder) InType(x Value) Value {
 		}
 		lo, _ := to.Bounds()
 		size := int64(1) << to.Bits()
-		return b.made("InType", &Tensor{Shape: t.Shape, DType: to, I64: apply(t.I64, func(v int64) int64 {
+		return b.made("InType", &Tensor{Shape: t.Shape, DType: to, Public: t.Public, I64: apply(t.I64, func(v int64) int64 {
 			return ((v-lo)%size+size)%size + lo
 		})})
 	case to.Bits() <= wrapped:

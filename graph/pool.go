@@ -96,7 +96,7 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 		}
 		v = next
 	}
-	return b.Mul(y, b.floats("correction", append([]int{1, 1}, out...), convert[float32](v)))
+	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: convert[float32](v), Public: true}))
 }
 
 // pooled is the shape rule of pooling.

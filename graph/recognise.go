@@ -405,7 +405,7 @@ func additive(c *Tensor) (mask, rest *Tensor) {
 		} else {
 			mask.I64[i] = 1
 			if y != 0 && rest == nil {
-				rest = &Tensor{Shape: c.Shape, DType: Float, F32: make([]float32, c.Len())}
+				rest = &Tensor{Shape: c.Shape, DType: Float, F32: make([]float32, c.Len()), Public: c.Public}
 			}
 			if rest != nil {
 				rest.F32[i] = float32(y)

@@ -61,7 +61,7 @@ func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 		for i := range v {
 			v[i] = float32(f.at(t.At(i)))
 		}
-		return b.floats("Cast", t.Shape, v)
+		return b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: v, Public: t.Public})
 	}
 	x = b.Clip(x, -f.most, f.most)
 	size := b.Apply(Abs, x)
@@ -107,7 +107,7 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 		return b.toSmall(x, to, saturate) // which says why not
 	case !small && b.Tensor(x) != nil: // a constant of another type
 		t := x.v.tensor
-		return b.masking(b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: t.F32}), p)
+		return b.masking(b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: t.F32, Public: t.Public}), p)
 	case !small:
 		return x
 	}

@@ -14,6 +14,10 @@ type Tensor struct {
 	F32    []float32 // may be a read-only view of the model file
 	I64    []int64
 	Stored *Stored
+	// Public says that the numbers are part of the architecture: that whoever knows what
+	// operators the model has may know them. A circuit that hides weights hides those of
+	// all other constants.
+	Public bool
 }
 
 // Len returns the number of elements.
@@ -104,7 +108,7 @@ func (t *Tensor) bounded() *Tensor {
 			v[at] = leastFloat
 		}
 	}
-	return &Tensor{Shape: t.Shape, DType: t.DType, F32: v}
+	return &Tensor{Shape: t.Shape, DType: t.DType, F32: v, Public: t.Public}
 }
 
 // FirstNonFinite returns the index of the first NaN or infinity, or −1.
@@ -122,11 +126,11 @@ func FirstNonFinite(v []float32) int {
 func (t *Tensor) cast(dt DType) (*Tensor, error) {
 	if dt.IsFloat() {
 		if t.I64 == nil {
-			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32, Stored: t.Stored}, nil
+			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32, Stored: t.Stored, Public: t.Public}, nil
 		}
-		return &Tensor{Shape: t.Shape, DType: Float, F32: convert[float32](t.I64)}, nil
+		return &Tensor{Shape: t.Shape, DType: Float, F32: convert[float32](t.I64), Public: t.Public}, nil
 	}
-	out := &Tensor{Shape: t.Shape, DType: dt, I64: make([]int64, t.Len())}
+	out := &Tensor{Shape: t.Shape, DType: dt, I64: make([]int64, t.Len()), Public: t.Public}
 	lo, hi := dt.Bounds()
 	for i := range out.I64 {
 		if dt == Bool {

@@ -96,7 +96,7 @@ func (o *op) attend(a attention) graph.Value {
 }
 
 func lowest() *graph.Tensor {
-	return &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{float32(math.Inf(-1))}}
+	return &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{float32(math.Inf(-1))}, Public: true}
 }
 
 // seen returns the mask that says which keys each query attends to.
@@ -131,7 +131,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 		copy(index, upTo(0, n))
 		return o.Gather(mask, len(shape)-1, index)
 	}
-	out := &graph.Tensor{Shape: append(append([]int{}, shape[:len(shape)-1]...), keys), DType: t.DType}
+	out := &graph.Tensor{Shape: append(append([]int{}, shape[:len(shape)-1]...), keys), DType: t.DType, Public: t.Public}
 	for i := 0; i < t.Len(); i += n {
 		for j := range keys {
 			switch {
@@ -272,7 +272,7 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 		}
 	}
 	whole := func(shape []int, v []int64) graph.Value {
-		return o.Table(&graph.Tensor{Shape: shape, DType: graph.Int64, I64: v})
+		return o.Table(&graph.Tensor{Shape: shape, DType: graph.Int64, I64: v, Public: true})
 	}
 	a.allow = append(a.allow, o.Compare(graph.Less, whole([]int{k[2]}, places), n))
 	far := o.Sub(whole([]int{q[2], k[2]}, after), n)
@@ -321,7 +321,7 @@ func lowerTrilu(o *op) {
 		return
 	}
 	seen := o.seen(keep, rows, columns, 0)
-	zero := &graph.Tensor{Shape: []int{}, DType: o.DType(x)}
+	zero := &graph.Tensor{Shape: []int{}, DType: o.DType(x), Public: true}
 	if zero.DType.IsFloat() {
 		zero.F32 = []float32{0}
 	} else {

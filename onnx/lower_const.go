@@ -18,6 +18,7 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	if err != nil {
 		o.failf("attribute %s: %v", name, err)
 	}
+	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
 	return t
 }
 
@@ -39,7 +40,7 @@ func lowerConstant(o *op) {
 		o.result(0, o.Constant("", o.tensorAttr("value")))
 	case o.attrs["value_float"] != nil:
 		v := []float32{o.attr("value_float", onnxpb.AttributeProto_FLOAT).GetF()}
-		o.result(0, o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: v}))
+		o.result(0, o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: v, Public: true}))
 	case o.attrs["value_int"] != nil:
 		o.result(0, o.Integers([]int{}, []int64{o.intAttr("value_int", 0)}))
 	case o.attrs["value_ints"] != nil:
@@ -47,7 +48,7 @@ func lowerConstant(o *op) {
 		o.result(0, o.Integers([]int{len(v)}, v))
 	case o.attrs["value_floats"] != nil:
 		v := append([]float32{}, o.attr("value_floats", onnxpb.AttributeProto_FLOATS).Floats...)
-		o.result(0, o.Constant("", &graph.Tensor{Shape: []int{len(v)}, DType: graph.Float, F32: v}))
+		o.result(0, o.Constant("", &graph.Tensor{Shape: []int{len(v)}, DType: graph.Float, F32: v, Public: len(v) == 1}))
 	default:
 		o.failf("has no value that can be read")
 	}
@@ -57,7 +58,7 @@ func lowerConstantOfShape(o *op) {
 	o.arity(1, 1)
 	value := o.tensorAttr("value")
 	if value == nil {
-		value = &graph.Tensor{DType: graph.Float, F32: []float32{0}}
+		value = &graph.Tensor{DType: graph.Float, F32: []float32{0}, Public: true}
 	}
 	o.result(0, o.Fill(o.toShape(0, "the shape"), value))
 }

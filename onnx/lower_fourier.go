@@ -94,7 +94,7 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 	o.room(4, points, f.length)
 	m, results, resultParts := f.matrix(points, parts, weights)
 	x = o.Reshape(x, append(slices.Clone(in[:n-2]), points*parts))
-	y := o.MatMul(x, o.Table(&graph.Tensor{Shape: []int{points * parts, results * resultParts}, DType: graph.Float, F32: m}))
+	y := o.MatMul(x, o.Table(&graph.Tensor{Shape: []int{points * parts, results * resultParts}, DType: graph.Float, F32: m, Public: weights == nil}))
 	return o.Reshape(y, append(slices.Clone(in[:n-2]), results, resultParts))
 }
 

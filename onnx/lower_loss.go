@@ -53,7 +53,7 @@ func (o *op) loss(x graph.Value) graph.Value {
 					keep[i] = 1
 				}
 			}
-			hot = o.Mul(hot, o.Table(&graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep}))
+			hot = o.Mul(hot, o.Table(&graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep, Public: true}))
 		}
 		counts = true
 	}

@@ -171,7 +171,7 @@ func (r *recurrent) biases(d int) (w, u graph.Value) {
 // initial is the state to begin with, input i or zeros.
 func (r *recurrent) initial(i, d int) graph.Value {
 	if !r.has(i) {
-		zero := &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{0}}
+		zero := &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{0}, Public: true}
 		return r.Fill([]int{r.batch, r.hidden}, zero)
 	}
 	v := r.in(i)

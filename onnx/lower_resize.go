@@ -304,7 +304,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 		o.failf("interpolation of type %v", o.DType(x))
 	}
 	perm := toLast(len(o.shape(x)), axis)
-	matrix := o.Table(&graph.Tensor{Shape: []int{n, len(rows)}, DType: graph.Float, F32: w})
+	matrix := o.Table(&graph.Tensor{Shape: []int{n, len(rows)}, DType: graph.Float, F32: w, Public: true})
 	return o.Transpose(o.MatMul(o.Transpose(x, perm), matrix), perm)
 }
 

@@ -36,7 +36,7 @@ func lowerCumSum(o *op) {
 		}
 	}
 	perm := toLast(len(o.shape(x)), axis)
-	triangle := o.Table(&graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w})
+	triangle := o.Table(&graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w, Public: true})
 	o.result(0, o.Transpose(o.MatMul(o.Transpose(x, perm), triangle), perm))
 }
 

@@ -103,7 +103,7 @@ func (n *net) biases(a attention) graph.Value {
 			v[t*a.heads+h] = float32(a.bias(h, t))
 		}
 	}
-	rows := n.table("biases", []int{n.tokens, a.heads}, v)
+	rows := n.table("biases", []int{n.tokens, a.heads}, v, true)
 	return n.Reshape(n.Transpose(rows, []int{1, 0}), []int{a.groups, a.heads / a.groups, 1, n.tokens})
 }
 

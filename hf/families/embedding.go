@@ -44,7 +44,7 @@ func (n *net) positionsFrom(name string, rows, width, first int) graph.Value {
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[first*width:][:n.tokens*width])
+	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[first*width:][:n.tokens*width], false)
 }
 
 // output makes x, of shape [tokens, width], an output with a leading axis of 1.

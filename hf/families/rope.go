@@ -237,5 +237,5 @@ func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
 		}
 	}
 	shape := []int{n.tokens, 1, dim}
-	return n.table(r.name+"/cos"+suffix, shape, cos), n.table(r.name+"/sin"+suffix, slices.Clone(shape), sin)
+	return n.table(r.name+"/cos"+suffix, shape, cos, true), n.table(r.name+"/sin"+suffix, slices.Clone(shape), sin, true)
 }

@@ -130,12 +130,12 @@ func (n *net) absolute(name string, shape []int, change ...func([]float32)) grap
 	return v
 }
 
-// table makes a constant.
-func (n *net) table(name string, shape []int, v []float32) graph.Value {
+// table makes a constant: of weights, or a public one.
+func (n *net) table(name string, shape []int, v []float32, public bool) graph.Value {
 	if c, ok := n.consts[name]; ok {
 		return c
 	}
-	c := n.Constant(name, &graph.Tensor{Shape: shape, DType: graph.Float, F32: v})
+	c := n.Constant(name, &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public})
 	n.consts[name] = c
 	return c
 }

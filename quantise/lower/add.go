@@ -79,7 +79,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		return
 	}
 	t, part := l.whole(name)
-	c, same := uniform(t)
+	c, same := l.uniform(t)
 	if same {
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
@@ -91,14 +91,12 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 			l.setAffine(v, x, xs, c)
 		}
 	}
-	values := t.Float64s()
+	values := l.numbersOf(t)
 	if rng, ok := l.softenMask(v, values, x.rng); ok {
 		v.rng = rng
 	}
-	for i := range values {
-		values[i] *= cs
-	}
-	most := magnitudeOf(values)
+	values = values.times(cs)
+	most := values.most()
 	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)
 	v.acc = l.plusConstant(e, name, t.Shape, values, part)
@@ -114,9 +112,9 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 
 // refine scales e up, if it is too coarse to take in constants with the
 // precision that the sum v will have.
-func (l *lowering) refine(v *value, e *fixed.Int, values []float64, most float64, rng Range) *fixed.Int {
-	exact := true
-	for _, c := range values {
+func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
+	exact := values.secret == nil
+	for _, c := range values.shown {
 		if c *= fixed.Pow2(e.Frac); c != math.Trunc(c) {
 			exact = false
 			break
@@ -143,21 +141,17 @@ const infinity = 1e29
 
 // plusConstant adds constants, which broadcast to e's shape, at e's scale: or, if part
 // is not nil, those of them that begin them and have that shape.
-func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values []float64, part []int) *fixed.Int {
-	lo, hi, same := values[0], values[0], true
-	for _, c := range values {
-		lo, hi, same = math.Min(lo, c), math.Max(hi, c), same && c == values[0]
-	}
-	if same {
+func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values numbers, part []int) *fixed.Int {
+	if one, same := values.same(); same {
 		c := &fixed.Int{Shape: e.Shape, Frac: e.Frac}
-		c.Acc.Const = int64(math.Round(lo * fixed.Pow2(e.Frac)))
+		c.Acc.Const = int64(math.Round(one * fixed.Pow2(e.Frac)))
 		c.Min, c.Max = c.Acc.Const, c.Acc.Const
 		return e.Plus(c)
 	}
-	if magnitudeOf(values) >= infinity {
+	if values.most() >= infinity {
 		fixed.Refuse("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
 	}
-	id := l.Constant(name, shape, values, e.Frac)
+	id := l.constantOf(name, shape, values, e.Frac)
 	if part != nil {
 		id, shape = l.begun(id, part), part
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
-	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 func init() {
@@ -101,10 +100,10 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	if t := l.fg.Consts[name]; t != nil {
 		w := weighting{
-			name: name, t: &weights.Constant{Tensor: t}, shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
+			name: name, t: l.constant(t), shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
 		}
 		if len(n.Inputs) > 2 {
-			w.biasName, w.bias = n.Inputs[2], l.fg.Consts[n.Inputs[2]].Float64s()
+			w.biasName, w.bias = n.Inputs[2], l.numbersOf(l.fg.Consts[n.Inputs[2]])
 			w.biasShape, w.biasView = channels, fixed.LabelView(channelLabels, out)
 		}
 		l.weighted(v, x, w)
@@ -118,9 +117,9 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	e := l.Product(out, ida, colLabels, idb, labels, count)
 	if len(n.Inputs) > 2 {
-		values := l.fg.Consts[n.Inputs[2]].Float64s()
-		e = l.align([]term{{v, e}}, magnitudeOf(values), v)
-		id := l.Constant(n.Inputs[2], channels, values, e.Frac)
+		values := l.numbersOf(l.fg.Consts[n.Inputs[2]])
+		e = l.align([]term{{v, e}}, values.most(), v)
+		id := l.constantOf(n.Inputs[2], channels, values, e.Frac)
 		e = e.Plus(l.View(id, fixed.LabelView(channelLabels, out), out))
 	}
 	v.acc = e
@@ -146,9 +145,9 @@ func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
 		labels[i] = i
 	}
 	l.weighted(v, x, weighting{
-		name: n.Inputs[1], t: &weights.Constant{Tensor: scale}, shape: []int{v.shape[1]}, labels: []int{1},
+		name: n.Inputs[1], t: l.constant(scale), shape: []int{v.shape[1]}, labels: []int{1},
 		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: fixed.LabelView([]int{1}, v.shape),
+		biasName: n.Inputs[2], bias: l.numbersOf(shift), biasShape: []int{v.shape[1]}, biasView: fixed.LabelView([]int{1}, v.shape),
 	})
 }

@@ -20,7 +20,7 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 	}
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
-		if c, same := uniform(t); same && slices.Equal(b.shape, v.shape) {
+		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
 			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
 			return
 		}
@@ -52,30 +52,38 @@ func (l *lowering) fewDivisors(v, b *value) bool {
 
 // constantValue makes a constant an operand like a computed one.
 func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
-	values := t.Float64s()
-	r := Ranges(map[string][]float64{name: values})[name]
+	values := l.numbersOf(t)
+	r := Ranges(map[string][]float64{name: values.shown})[name]
 	frac := 0
 	if r.Abs() > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
 	}
-	id := l.Constant(name, t.Shape, values, frac)
+	id := l.constantOf(name, t.Shape, values, frac)
 	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
 }
 
 func (l *lowering) divByConstant(v, a *value, name string) {
 	t, part := l.whole(name)
-	inverse := make([]float32, t.Len())
-	for i := range inverse {
-		if t.At(i) == 0 {
+	of, hidden := t, l.secrets[t]
+	if hidden != nil {
+		of = hidden.real
+	}
+	inverse := &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: make([]float32, t.Len())}
+	for i := range inverse.F32 {
+		if of.At(i) == 0 {
 			fixed.Refuse("division by the constant 0")
 		}
-		inverse[i] = float32(1 / t.At(i))
+		inverse.F32[i] = float32(1 / of.At(i))
 	}
-	if _, same := uniform(t); same {
+	if _, same := l.uniform(t); same {
 		l.mulScalar(v, a, 1/t.At(0))
 		return
 	}
-	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse}, part)
+	name = "1/" + name
+	if hidden != nil {
+		inverse = l.standIn(name, inverse, magnitudeOf(inverse.Float64s()))
+	}
+	l.mulConstant(v, a, name, inverse, part)
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be

@@ -86,7 +86,7 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 		if x := l.values[name]; x != nil {
 			is = l.tensor(x)
 		} else {
-			is = l.Constant(name, v.shape, l.fg.Consts[name].Float64s(), 0)
+			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
 		code := l.View(is, nil, v.shape).Times(map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}[class])
 		code.Frac = e.Frac
@@ -103,12 +103,12 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 // constantOutput is the tensor, of a name, of a constant that is an output.
 func (l *lowering) constantOutput(of, name string) model.TensorID {
 	t := l.fg.Consts[of]
-	values := t.Float64s()
+	values := l.numbersOf(t)
 	frac := 0
-	if top := magnitudeOf(values); top > 0 {
+	if top := values.most(); top > 0 {
 		frac = min(fixed.FloorLog2(fixed.Pow2(24)/top), 24)
 	}
-	return l.Constant(name, t.Shape, values, frac)
+	return l.constantOf(name, t.Shape, values, frac)
 }
 
 // usefulReach is a magnitude beyond which nothing that reads an extended input tells its

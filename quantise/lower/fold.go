@@ -87,20 +87,24 @@ func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 		return x
 	}
 	plain := *w.t
-	w.t = &weights.Constant{Tensor: plain.Tensor, By: c.mul, Factors: l.fg.Consts[c.mul].Float64s(), Stride: stride}
+	factors := l.constant(l.fg.Consts[c.mul])
+	w.t = &weights.Constant{
+		Tensor: plain.Tensor, By: c.mul, Factors: factors.Float64s(), Stride: stride, Secret: plain.Secret || factors.Secret,
+	}
 	if c.add == "" {
 		return c.of
 	}
-	sums := weights.ChannelSums(&plain, l.fg.Consts[c.add].Float64s(), w.channels, stride)
-	if len(w.bias) == 0 {
-		w.biasName, w.bias, w.biasShape = c.add, sums, []int{len(sums)}
+	add := l.constant(l.fg.Consts[c.add])
+	sums := numbers{shown: weights.ChannelSums(&plain, add.Float64s(), w.channels, stride)}
+	if plain.Secret || add.Secret {
+		real := sums.shown
+		sums = standing(len(real), magnitudeOf(real), func() []float64 { return real })
+	}
+	if len(w.bias.shown) == 0 {
+		w.biasName, w.bias, w.biasShape = c.add, sums, []int{len(sums.shown)}
 	} else {
-		shape, _ := graph.Broadcast(w.biasShape, []int{len(sums)}) // they do: both broadcast to the product's
-		bias := make([]float64, model.Size(shape))
-		for i := range bias {
-			bias[i] = w.bias[broadcastIndex(i, shape, w.biasShape)] + sums[i%len(sums)]
-		}
-		w.bias, w.biasShape = bias, shape
+		shape, _ := graph.Broadcast(w.biasShape, []int{len(sums.shown)}) // they do: both broadcast to the product's
+		w.bias, w.biasShape = w.bias.plus(sums, w.biasShape, shape), shape
 	}
 	w.biasView = fixed.BroadcastView(w.biasShape, w.out)
 	return c.of

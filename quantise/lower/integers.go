@@ -162,11 +162,8 @@ func (l *lowering) integerArithmetic(n *graph.Node, op graph.Arithmetic, v *valu
 // plusIntegers is e plus or minus a constant.
 func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.Int {
 	t, part := l.whole(name)
-	values := t.Float64s()
-	for i := range values {
-		values[i] *= float64(sign)
-	}
-	if most := magnitudeOf(values); most >= model.Bound-1 {
+	values := numbers{shown: t.Float64s()}.times(float64(sign))
+	if most := values.most(); most >= model.Bound-1 {
 		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 	}
 	return l.plusConstant(e, name, t.Shape, values, part)
@@ -222,7 +219,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
 		return
 	}
-	if c, same := uniform(t); same {
+	if c, same := l.uniform(t); same {
 		if most >= 2 {
 			l.tensor(x) // which others may read
 		}

@@ -140,6 +140,10 @@ type length struct {
 // free has a dimension of that length be free; nil: none is.
 func (l *lowering) free(f *length) {
 	if l.length = f; f != nil {
+		l.wholes = map[string]*graph.Tensor{}
+		for name, t := range f.whole {
+			l.wholes[name] = l.shown(name, t)
+		}
 		l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
 	}
 }
@@ -198,8 +202,8 @@ func (l *lowering) open(name string, axis int) bool {
 // lowering, nil if it is the same.
 func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 	t = l.fg.Consts[name]
-	if l.length != nil && l.length.whole[name] != nil {
-		return l.length.whole[name], t.Shape
+	if whole := l.wholes[name]; whole != nil {
+		return whole, t.Shape
 	}
 	return t, nil
 }

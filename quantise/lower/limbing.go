@@ -63,7 +63,7 @@ func (l *lowering) limbingOf(v *value, id model.TensorID, w weighting, stats *we
 		l: l, v: v, stats: stats, bits: p.Bits, valueFrac: t.Frac,
 		highs: weights.OperandBounds{Lo: highMin, Hi: highMax, Count: w.count},
 		lows:  weights.OperandBounds{Hi: fixed.Pow2(p.Bits) - 1, Count: w.count},
-		extra: float64((magnitudeOf(w.bias) + l.upcoming(v)) * fixed.Pow2(t.Frac-p.Bits)),
+		extra: float64((w.bias.most() + l.upcoming(v)) * fixed.Pow2(t.Frac-p.Bits)),
 	}
 	want := l.opts.Formats[v.name].Weights
 	if want > PartWeights {
@@ -167,8 +167,8 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		rest := l.finePart(v, w, p, frac, fine)
 		e = e.Plus(rest.Times(1 << (e.Frac - rest.Frac)))
 	}
-	if len(w.bias) > 0 {
-		e = e.Plus(l.View(l.Constant(w.biasName, w.biasShape, w.bias, e.Frac), w.biasView, w.out))
+	if len(w.bias.shown) > 0 {
+		e = e.Plus(l.View(l.constantOf(w.biasName, w.biasShape, w.bias, e.Frac), w.biasView, w.out))
 	}
 	v.acc = e
 	return true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -15,13 +16,15 @@ import (
 // lowering is one pass over a float graph.
 type lowering struct {
 	*fixed.Builder
-	fg     *graph.Graph
+	fg     *graph.Graph // with stand-ins for secret constants
+	real   *graph.Graph // without
 	ranges map[string]Range
 	opts   Options
 	given  Formats // of opts, of which integers have none
 	memory *Memory
-	length *length // nil if none is free
-	uses   uses    // of the graph's values
+	length *length                  // nil if none is free
+	wholes map[string]*graph.Tensor // constants for the bound of a free length
+	uses   uses                     // of the graph's values
 
 	values map[string]*value
 	node   *graph.Node // being lowered
@@ -37,6 +40,8 @@ type lowering struct {
 	powers        map[string]bool                    // values that logarithms of powers alone read
 	asked         map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 	classes       map[model.TensorID]classes         // of extended inputs
+	secrets       map[*graph.Tensor]*secret          // by what stands in their place
+	read          atomic.Pointer[secret]             // one that the node being lowered has read
 
 	underprecise []string // values with a format for weights of which half the channels have few bits for all that
 	maxBits      int      // activation bits that leave the weights enough of the bound
@@ -89,11 +94,13 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 	given := opts.Formats
 	opts.Formats = given.ofFloats(fg)
 	l := &lowering{
-		Builder: fixed.NewBuilder(fg.Name, &memory.columns), fg: fg, ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
+		secrets: map[*graph.Tensor]*secret{},
 	}
+	l.fg, l.real = l.hidden(fg), fg
 	l.OwnTables = len(given) > 0
 	return l
 }
@@ -102,7 +109,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	opts := l.opts
 	opts.Formats = l.given
-	next := newLowering(l.fg, l.ranges, opts, l.memory)
+	next := newLowering(l.real, l.ranges, opts, l.memory)
 	next.Plan, next.Batch = p, l.Batch
 	next.free(l.length.nextPass())
 	return next
@@ -189,6 +196,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		}
 	}
 	err = fixed.Try(func() {
+		l.hideable(n)
 		switch s := l.chains[n.Output]; {
 		case s == nil:
 			operatorOf(n.Op).lower(l, n, v)
@@ -198,6 +206,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		case n.Output == s.last:
 			l.scaledInput(v, s)
 		}
+		l.revealed()
 	})
 	return err == nil, err
 }

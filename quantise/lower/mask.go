@@ -69,9 +69,9 @@ type band struct {
 // they do not set the scale: 10 below the least score, e^−10 of its weight. It
 // returns the range that the masked scores v should have; below it they are
 // clamped, which says nothing.
-func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, bool) {
-	c := l.consumer(v)
-	if c == nil {
+func (l *lowering) softenMask(v *value, numbers numbers, scores Range) (Range, bool) {
+	c, values := l.consumer(v), numbers.shown
+	if c == nil || numbers.secret != nil {
 		return Range{}, false
 	}
 	if _, ok := c.Op.(graph.Softmax); !ok {

@@ -6,7 +6,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
-	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 func init() {
@@ -58,11 +57,8 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		v.acc = l.align(append(sum, term{x, e}), 0, v)
 		return
 	}
-	values := c.Float64s()
-	for i := range values {
-		values[i] *= beta
-	}
-	v.acc = l.plusConstant(l.align(sum, magnitudeOf(values), v), cName, c.Shape, values, nil)
+	values := l.numbersOf(c).times(beta)
+	v.acc = l.plusConstant(l.align(sum, values.most(), v), cName, c.Shape, values, nil)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
@@ -108,8 +104,8 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		}
 		if bias != "" {
 			c := l.fg.Consts[bias]
-			values := c.Float64s()
-			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, magnitudeOf(values), v), bias, c.Shape, values, nil)
+			values := l.numbersOf(c)
+			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, values.most(), v), bias, c.Shape, values, nil)
 		}
 		return
 	}
@@ -129,12 +125,12 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: &weights.Constant{Tensor: t}, shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
 	if bias != "" {
 		c := l.fg.Consts[bias]
-		w.biasName, w.bias, w.biasShape, w.biasView = bias, c.Float64s(), c.Shape, fixed.BroadcastView(c.Shape, v.shape)
+		w.biasName, w.bias, w.biasShape, w.biasView = bias, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)
 	}
 	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
 }

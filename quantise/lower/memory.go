@@ -12,7 +12,8 @@ type Memory struct {
 	weights weights.Store
 	columns fixed.ColumnCache
 	bands   map[*graph.Tensor]band // of masks
-	texts   *texts                 // of the graph that is quantised
+	largest map[*graph.Tensor]float64
+	texts   *texts // of the graph that is quantised
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).

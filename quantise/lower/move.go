@@ -119,7 +119,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 			continue
 		}
 		constants = append(constants, part{name, w})
-		most = math.Max(most, magnitudeOf(l.fg.Consts[name].Float64s()))
+		most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 	}
 	e := l.align(terms, most, v)
 	// Entries come from one part each.
@@ -132,7 +132,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	}
 	for _, c := range constants {
 		t := l.fg.Consts[c.name]
-		id := l.Constant(c.name, t.Shape, t.Float64s(), e.Frac)
+		id := l.constantOf(c.name, t.Shape, l.numbersOf(t), e.Frac)
 		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: c.view})
 		widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
-	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 // lowerMul lowers Mul: by a constant as a change of scale or a product with
@@ -31,9 +30,9 @@ func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 
 // mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
-	c, same := uniform(t)
+	c, same := l.uniform(t)
 	// A mask is one number; of several, and of whole ones, labels are made of.
-	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+	if most := l.numbersOf(t).most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
 		fixed.Refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {
@@ -49,7 +48,7 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 	}
 	labels, kept := fixed.BroadcastLabels(shape, v.shape)
 	w := weighting{
-		name: name, t: &weights.Constant{Tensor: t}, shape: kept, labels: labels, channels: t.Len(), inner: 1, count: 1,
+		name: name, t: l.constant(t), shape: kept, labels: labels, channels: t.Len(), inner: 1, count: 1,
 		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.Squeezed(id, v.shape) },
 	}
 	if part != nil {

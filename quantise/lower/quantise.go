@@ -25,6 +25,9 @@ func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memor
 	if err != nil {
 		return nil, err
 	}
+	if opts.Hide {
+		ranges = onGrid(fg, ranges)
+	}
 	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
 		m, err := quantiseLength(fg, ranges, opts, memory, symbol)
 		if err != nil {

@@ -99,7 +99,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 				ends = append(ends, x)
 			}
 		}
-		e = l.refine(v, e, ends, magnitudeOf(ends), v.rng)
+		e = l.refine(v, e, numbers{shown: ends}, magnitudeOf(ends), v.rng)
 	}
 	// Bounds that the argument's scale cannot express need a table.
 	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit > 0 && limit*fixed.Pow2(e.Frac) < 32 {

@@ -35,7 +35,7 @@ func (l *lowering) scaling(in graph.Input) *scaling {
 	}
 	for {
 		node := l.uses.only(s.last)
-		if node == nil || !s.extend(l.fg, node) {
+		if node == nil || !s.extend(l, node) {
 			break
 		}
 		s.last = node.Output
@@ -53,7 +53,8 @@ func (l *lowering) scaling(in graph.Input) *scaling {
 }
 
 // extend adds a node to the end of the chain, if it can be part of it.
-func (s *scaling) extend(fg *graph.Graph, n *graph.Node) bool {
+func (s *scaling) extend(l *lowering, n *graph.Node) bool {
+	fg := l.fg
 	op, ok := n.Op.(graph.Arithmetic)
 	if !ok || !slices.Equal(fg.Shapes[n.Output], fg.Shapes[s.last]) {
 		return false
@@ -64,7 +65,7 @@ func (s *scaling) extend(fg *graph.Graph, n *graph.Node) bool {
 		other = n.Inputs[0]
 	}
 	t := fg.Consts[other]
-	if t == nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
+	if t == nil || l.secrets[t] != nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
 		return false
 	}
 	c := t.Float64s()
@@ -123,6 +124,6 @@ func (l *lowering) scaledInput(v *value, s *scaling) {
 		name: s.last + ", scales", t: &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}, shape: scales.Shape, labels: []int{last},
 		channels: len(s.mul), inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: s.last + ", shifts", bias: s.add, biasShape: scales.Shape, biasView: fixed.LabelView([]int{last}, v.shape),
+		biasName: s.last + ", shifts", bias: numbers{shown: s.add}, biasShape: scales.Shape, biasView: fixed.LabelView([]int{last}, v.shape),
 	})
 }

@@ -19,7 +19,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	if x == nil || slope == nil {
 		fixed.Refuse("only a computed input with a constant slope is supported")
 	}
-	if c, same := uniform(slope); same {
+	if c, same := l.uniform(slope); same {
 		l.apply(v, x, n.Op.Kind(), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
 	}
@@ -51,7 +51,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		name   string
 		t      *graph.Tensor
 		mask   []float64
-		values []float64
+		values numbers
 	}
 	var constants []branch
 	rng := v.rng
@@ -65,7 +65,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		}
 		x := l.values[name]
 		if x == nil {
-			constants = append(constants, branch{name, l.fg.Consts[name], m, l.fg.Consts[name].Float64s()})
+			constants = append(constants, branch{name, l.fg.Consts[name], m, l.numbersOf(l.fg.Consts[name])})
 			continue
 		}
 		labels, kept := fixed.BroadcastLabels(cond.Shape, v.shape)
@@ -82,17 +82,20 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		if r, ok := l.softenMask(v, b.values, terms[0].v.rng); ok {
 			rng = r
 		}
-		most = math.Max(most, magnitudeOf(b.values))
+		most = math.Max(most, b.values.most())
 	}
 	v.rng = rng
 	e := l.align(terms, most, v)
 	for _, b := range constants {
 		// mask·constant over the shape that both broadcast to.
 		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
-		values := make([]float64, model.Size(shape))
-		for i := range values {
-			values[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * b.values[broadcastIndex(i, shape, b.t.Shape)]
-		}
+		values := b.values.made(model.Size(shape), 1, func(from []float64) []float64 {
+			out := make([]float64, model.Size(shape))
+			for i := range out {
+				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[broadcastIndex(i, shape, b.t.Shape)]
+			}
+			return out
+		})
 		e = l.refine(v, e, values, most, rng)
 		e = l.plusConstant(e, b.name, shape, values, nil)
 	}

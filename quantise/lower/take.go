@@ -68,7 +68,7 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 // value's own format asks for. Whole numbers stay what they are.
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
-	w := &weights.Constant{Tensor: t}
+	w := l.constant(t)
 	most := l.memory.weights.Largest(name, w)
 	frac := 0
 	if most > 0 {

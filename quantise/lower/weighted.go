@@ -32,7 +32,7 @@ type weighting struct {
 	operand func(id model.TensorID) (model.TensorID, []int)
 	// bias is added; its entries are wired to the output by biasView.
 	biasName  string
-	bias      []float64
+	bias      numbers
 	biasShape []int
 	biasView  *model.View
 }
@@ -54,11 +54,11 @@ const (
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
 	stats := l.statsOf(w)
-	most, bias := stats.Most, magnitudeOf(w.bias)
+	most, bias := stats.Most, w.bias.most()
 	id := l.tensor(x)
 	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
 		// As floats would have it, the sum is the bias.
-		bid := l.Constant(w.biasName, w.biasShape, w.bias, fixed.FloorLog2(fixed.Pow2(24)/bias))
+		bid := l.constantOf(w.biasName, w.biasShape, w.bias, fixed.FloorLog2(fixed.Pow2(24)/bias))
 		v.acc = l.View(bid, w.biasView, w.out)
 		return
 	}
@@ -125,8 +125,8 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	wid := w.fixed(l, frac)
 	other, labels := w.operand(id)
 	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
-	if len(w.bias) > 0 {
-		bid := l.Constant(w.biasName, w.biasShape, w.bias, e.Frac)
+	if len(w.bias.shown) > 0 {
+		bid := l.constantOf(w.biasName, w.biasShape, w.bias, e.Frac)
 		e = e.Plus(l.View(bid, w.biasView, w.out))
 	}
 	v.acc = e
@@ -248,7 +248,7 @@ func (l *lowering) upcoming(v *value) float64 {
 	}
 	for _, in := range c.Inputs {
 		if t := l.fg.Consts[in]; t != nil {
-			m := magnitudeOf(t.Float64s())
+			m := l.numbersOf(t).most()
 			if m > 1e3*v.rng.Abs() {
 				return 0 // a mask
 			}
@@ -282,8 +282,11 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 	return id
 }
 
-// uniform returns the value that all entries of a constant have.
-func uniform(t *graph.Tensor) (float64, bool) {
+// uniform returns the value that all entries of a constant have; false if it is secret.
+func (l *lowering) uniform(t *graph.Tensor) (float64, bool) {
+	if l.secrets[t] != nil {
+		return 0, false
+	}
 	x := t.At(0)
 	for i := 1; i < t.Len(); i++ {
 		if t.At(i) != x {

@@ -13,7 +13,10 @@ import (
 // thousands of them for each matrix, and passes ask the same of them again and again: so
 // answers are kept.
 type Channels struct {
-	list      []channelStats
+	list []channelStats
+	// shown is what a circuit may tell of secret weights: of each statistic the greatest
+	// of all channels, rounded up to the grid. Nil if they are not secret.
+	shown     *channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
 	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
 	scaled    map[weightScale]*Scaled
@@ -40,13 +43,37 @@ type rounding struct {
 	Whole     bool    // all exponents are 0
 }
 
-func newChannels(list []channelStats) *Channels {
+func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list, scaled: map[weightScale]*Scaled{}}
+	squares := 0.0
 	for i := range list {
 		c.Most = math.Max(c.Most, list[i].max)
 		c.Sum = math.Max(c.Sum, list[i].pos+list[i].neg)
+		squares = math.Max(squares, list[i].squares)
+	}
+	if secret {
+		c.Most, c.Sum = OnGrid(c.Most), OnGrid(c.Sum)
+		norm := OnGrid(math.Sqrt(squares))
+		c.shown = &channelStats{pos: c.Sum, neg: c.Sum, max: c.Most, squares: float64(norm * norm)}
 	}
 	return c
+}
+
+// gridBits are the binary digits of numbers on the grid.
+const gridBits = 7
+
+// OnGrid returns the least number of the grid that is not below x ≥ 0: 0, or the greatest
+// number of 7 binary digits below a power of two. (Powers of two themselves would take a
+// bit more than the values below them.)
+func OnGrid(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	y := fixed.Pow2(fixed.FloorLog2(x)+1) * (1 - fixed.Pow2(-gridBits))
+	if y < x {
+		y *= 2
+	}
+	return y
 }
 
 // MedianOf is the median of the channels' largest weights, of those that are not 0. There
@@ -60,7 +87,9 @@ func (c *Channels) MedianOf() float64 {
 			}
 		}
 		slices.Sort(list)
-		c.median = list[len(list)/2]
+		if c.median = list[len(list)/2]; c.shown != nil {
+			c.median = OnGrid(c.median)
+		}
 	}
 	return c.median
 }
@@ -76,7 +105,10 @@ func (s weightScale) exponent(c *channelStats) int {
 // Reach is the greatest reach of a channel.
 func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
 	r, ok := s.reaches[x]
-	if !ok {
+	if shown := s.of.shown; !ok && shown != nil {
+		r.down, r.up = shown.reachOfSum(s.frac, s.exponent(shown), x)
+		s.reaches[x] = r
+	} else if !ok {
 		var mu sync.Mutex
 		parallel.For(len(s.of.list), 1<<9, func(lo, hi int) {
 			var part twoReaches
@@ -97,8 +129,20 @@ func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
 // Bound is the larger of the two.
 func (s *Scaled) Bound(x OperandBounds) float64 { return math.Max(s.Reach(x)) }
 
+// reachOfSum is reach where pos and neg are both a bound of pos + neg.
+func (c channelStats) reachOfSum(frac, exponent int, x OperandBounds) (down, up float64) {
+	most := math.Max(0, math.Max(-x.Lo, x.Hi))
+	c.neg = 0
+	x.Lo, x.Hi = 0, most
+	_, up = c.reach(frac, exponent, x)
+	return up, up
+}
+
 // ReachOfAll is reach for the greatest sums of all channels.
 func (s *Scaled) ReachOfAll(x OperandBounds) (down, up float64) {
+	if s.of.shown != nil {
+		return s.Reach(x)
+	}
 	r, ok := s.all[x]
 	if !ok {
 		r.down, r.up = reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x)
@@ -117,6 +161,10 @@ func (s *Scaled) Rounded() *rounding {
 			r.Exponents[i], r.Whole = e, r.Whole && e == 0
 			r.Size = math.Max(r.Size, float64(c.max*fixed.Pow2(s.frac))+fixed.Pow2(e))
 			r.Most = max(r.Most, RoundedTo(c.max, s.frac, e))
+		}
+		if c := s.of.shown; c != nil {
+			e := s.exponent(c)
+			r.Size, r.Whole = float64(c.max*fixed.Pow2(s.frac))+fixed.Pow2(e), e == 0
 		}
 		s.rounding = r
 	}

@@ -23,7 +23,7 @@ func TestChannels(t *testing.T) {
 			list[i].add(row)
 		}
 	}
-	c := newChannels(list)
+	c := newChannels(list, false)
 	var largest []float64
 	var most, sum float64
 	for _, s := range list {

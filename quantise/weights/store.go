@@ -16,6 +16,7 @@ type statsKey struct {
 	name, by string
 	channels int
 	inner    int
+	secret   bool
 }
 
 // Store remembers the statistics of weights between passes, and the values
@@ -108,7 +109,7 @@ func (w *Store) forget(but []fixed.FixedTensor) {
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod count.
 func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
-	key := statsKey{name, t.By, count, inner}
+	key := statsKey{name, t.By, count, inner, t.Secret}
 	if s, ok := w.stats[key]; ok {
 		return s
 	}
@@ -142,12 +143,19 @@ func (w *Store) keep(key statsKey, list []channelStats) *Channels {
 	if w.stats == nil {
 		w.stats = map[statsKey]*Channels{}
 	}
-	w.stats[key] = newChannels(list)
+	w.stats[key] = newChannels(list, key.secret)
 	return w.stats[key]
 }
 
-// Largest returns the largest magnitude of a constant.
+// Largest returns the largest magnitude of a constant, on the grid if it is secret.
 func (w *Store) Largest(name string, t *Constant) float64 {
+	if t.Secret {
+		return OnGrid(w.largest(name, t))
+	}
+	return w.largest(name, t)
+}
+
+func (w *Store) largest(name string, t *Constant) float64 {
 	if most, ok := w.greatest[name]; ok {
 		return most
 	}
@@ -181,7 +189,7 @@ func largestOf(v []float32) float32 {
 // OfAll returns the statistics of a constant by which values are multiplied entry by entry:
 // those of one channel with the greatest and the least of its numbers.
 func (w *Store) OfAll(name string, t *Constant) *Channels {
-	key := statsKey{name: name, by: t.By}
+	key := statsKey{name: name, by: t.By, secret: t.Secret}
 	if s, ok := w.stats[key]; ok {
 		return s
 	}

@@ -46,6 +46,7 @@ type Constant struct {
 	By      string // the factors' constant, or what else tells weights of one name apart
 	Factors []float64
 	Stride  int
+	Secret  bool // whether only what is on a grid may be known of it (Secret of Channels)
 }
 
 // Same reports whether both are the same numbers.

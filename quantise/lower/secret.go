@@ -1,0 +1,268 @@
+package lower
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// With Options.Hide a circuit must not tell what the weights are. Nothing that decides on it
+// sees them: a lowering has stand-ins for secret constants, whose numbers follow from the
+// shape and from the largest magnitude, rounded up to the grid of powers of two
+// (weights.OnGrid). The weights themselves are read where statistics of them are made, which
+// are on the grid as well, and where fixed tensors are filled, when the circuit is done.
+//
+// An operator that reads the numbers of a stand-in, without knowing that it is one, would
+// have made a circuit for other numbers. It is refused.
+
+// onGrid returns ranges whose bounds are on the grid: of whole numbers on one of whole numbers.
+// Those of values that are not finite stay, and are refused.
+func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
+	out := make(map[string]Range, len(ranges))
+	for name, r := range ranges {
+		if up := weights.OnGrid; !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
+			if isInteger(fg, name) {
+				up = wholeOnGrid
+			}
+			r = Range{Min: -outwards(-r.Min, up), Max: outwards(r.Max, up), Least: -outwards(-r.Least, up)}.plusZero()
+		}
+		out[name] = r
+	}
+	return out
+}
+
+// outwards is the least number of a grid of both signs that is not below x, whose positive
+// numbers up rounds up to. Its negative numbers are powers of two.
+func outwards(x float64, up func(float64) float64) float64 {
+	if x > 0 {
+		return up(x)
+	} else if x == 0 {
+		return 0
+	}
+	return -fixed.Pow2(fixed.FloorLog2(-x))
+}
+
+// wholeOnGrid is the least number 2^n − 1 that is not below x > 0, or the greatest of 16 binary
+// digits below 2^n if that has more: what a Range holds.
+func wholeOnGrid(x float64) float64 {
+	n := fixed.FloorLog2(x) + 1
+	y := fixed.Pow2(n) - fixed.Pow2(max(n-16, 0))
+	if y < x {
+		y = fixed.Pow2(n+1) - fixed.Pow2(max(n-15, 0))
+	}
+	return y
+}
+
+// secret is what a stand-in stands for.
+type secret struct {
+	name string
+	real *graph.Tensor
+	most float64 // on the grid
+}
+
+// hides reports whether a constant is secret. Lists of indices, masks, and single whole
+// numbers are part of the architecture.
+func (o *Options) hides(name string, t *graph.Tensor) bool {
+	return o.Hide && !t.Public && t.DType.IsFloat() && t.Len() > 0 && !slices.Contains(o.Public, name)
+}
+
+// hidden returns fg with stand-ins in place of secret constants, which it remembers.
+func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
+	if !l.opts.Hide {
+		return fg
+	}
+	out := *fg
+	out.Consts = make(map[string]*graph.Tensor, len(fg.Consts))
+	for name, t := range fg.Consts {
+		out.Consts[name] = l.shown(name, t)
+	}
+	return &out
+}
+
+// shown is a constant, or the stand-in of a secret one.
+func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
+	if !l.opts.hides(name, t) {
+		return t
+	}
+	return l.standIn(name, t, l.memory.largestOf(t))
+}
+
+// standIn makes the stand-in of a tensor of that largest magnitude.
+func (l *lowering) standIn(name string, t *graph.Tensor, most float64) *graph.Tensor {
+	s := &secret{name, t, weights.OnGrid(most)}
+	numbers := graph.NewStored(t.Len(), func(dst []float32, from int) {
+		l.read.Store(s)
+		for i := range dst {
+			dst[i] = float32(pretended(from+i, s.most))
+		}
+	})
+	out := &graph.Tensor{Shape: t.Shape, DType: t.DType, Stored: numbers}
+	l.secrets[out] = s
+	return out
+}
+
+// pretended is entry i of a stand-in: no formula gives all of them, and no two are the same.
+func pretended(i int, most float64) float64 {
+	x := most
+	if i > 0 {
+		x /= 1 + 1/float64(i+1)
+	}
+	if i&1 == 1 || i&5 == 4 {
+		x = -x
+	}
+	return x
+}
+
+// largestOf is the largest magnitude of a constant's numbers.
+func (m *Memory) largestOf(t *graph.Tensor) float64 {
+	if most, ok := m.largest[t]; ok {
+		return most
+	}
+	if m.largest == nil {
+		m.largest = map[*graph.Tensor]float64{}
+	}
+	var store weights.Store
+	m.largest[t] = store.Largest("", &weights.Constant{Tensor: t})
+	return m.largest[t]
+}
+
+// constant are the weights that a constant has, for statistics and fixed tensors.
+func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
+	if s := l.secrets[t]; s != nil {
+		return &weights.Constant{Tensor: s.real, Secret: true}
+	}
+	return &weights.Constant{Tensor: t}
+}
+
+// revealed refuses a node that has read a stand-in's numbers: they would decide on the circuit.
+func (l *lowering) revealed() {
+	if s := l.read.Swap(nil); s != nil {
+		fixed.Refuse("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
+	}
+}
+
+// hideable refuses nodes whose own numbers, or whole numbers that they read, are learned:
+// those would be part of the circuit.
+func (l *lowering) hideable(n *graph.Node) {
+	if !l.opts.Hide {
+		return
+	}
+	switch n.Op.(type) {
+	case graph.Forest, graph.Exceeds:
+		fixed.Refuse("its thresholds would be part of the circuit, which is public, and not of what is hidden")
+	}
+	for _, name := range n.Inputs {
+		if t := l.fg.Consts[name]; t != nil && !t.DType.IsFloat() && t.DType != graph.Bool && t.Len() > 1 && !t.Public && !slices.Contains(l.opts.Public, name) {
+			fixed.Refuse("its constant %s has whole numbers, which would be public: they are not hidden", graph.Quote(name))
+		}
+	}
+}
+
+// numbers are those of a constant, or made of some: what is known of them when the circuit is
+// made, and what fixed tensors get.
+type numbers struct {
+	shown []float64
+	// secret returns the numbers that a fixed tensor gets; nil if that are those shown.
+	secret func() []float64
+}
+
+// numbersOf are the numbers of a constant of the lowering.
+func (l *lowering) numbersOf(t *graph.Tensor) numbers {
+	s := l.secrets[t]
+	if s == nil {
+		return numbers{shown: t.Float64s()}
+	}
+	return standing(t.Len(), s.most, s.real.Float64s)
+}
+
+// standing are n secret numbers whose magnitudes are at most that.
+func standing(n int, most float64, secret func() []float64) numbers {
+	x := numbers{shown: make([]float64, n), secret: secret}
+	for i := range x.shown {
+		x.shown[i] = pretended(i, weights.OnGrid(most))
+	}
+	return x
+}
+
+// times are the numbers times a factor.
+func (x numbers) times(c float64) numbers {
+	return x.made(len(x.shown), math.Abs(c), func(from []float64) []float64 {
+		out := make([]float64, len(from))
+		for i, y := range from {
+			out[i] = y * c
+		}
+		return out
+	})
+}
+
+// plus are numbers of a shape plus those of its last axis, in a shape that both broadcast to.
+func (x numbers) plus(y numbers, shape, out []int) numbers {
+	add := func(x, y []float64) []float64 {
+		sum := make([]float64, model.Size(out))
+		for i := range sum {
+			sum[i] = x[broadcastIndex(i, out, shape)] + y[i%len(y)]
+		}
+		return sum
+	}
+	if x.secret == nil && y.secret == nil {
+		return numbers{shown: add(x.shown, y.shown)}
+	}
+	return standing(model.Size(out), x.most()+y.most(), func() []float64 { return add(x.held(), y.held()) })
+}
+
+// held are the numbers that a fixed tensor gets.
+func (x numbers) held() []float64 {
+	if x.secret == nil {
+		return x.shown
+	}
+	return x.secret()
+}
+
+// made are n numbers made of x, none with more than so many times x's largest magnitude.
+func (x numbers) made(n int, times float64, f func(from []float64) []float64) numbers {
+	if x.secret == nil {
+		return numbers{shown: f(x.shown)}
+	}
+	secret := x.secret
+	return standing(n, x.most()*times, func() []float64 { return f(secret()) })
+}
+
+// same returns the number that all are; false if they are secret.
+func (x numbers) same() (float64, bool) {
+	if x.secret != nil {
+		return 0, false
+	}
+	for _, y := range x.shown {
+		if y != x.shown[0] {
+			return 0, false
+		}
+	}
+	return x.shown[0], true
+}
+
+// most is the largest magnitude.
+func (x numbers) most() float64 { return magnitudeOf(x.shown) }
+
+// constantOf adds a fixed tensor, or one by formula, of the numbers, rounded to frac. The range
+// of a secret one is that of its magnitude.
+func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) model.TensorID {
+	if x.secret == nil {
+		return l.Constant(name, shape, x.shown, frac)
+	}
+	scale := fixed.Pow2(frac)
+	top := math.Round(x.most() * scale)
+	if top >= model.Bound-1 {
+		fixed.Refuse("constant %q: %g is too large beside the values it meets", name, x.most())
+	}
+	values := sync.OnceValue(x.secret)
+	return l.Fixed(name, shape, frac, -int64(top), int64(top), func(dst []int32, from int) {
+		for i, y := range values()[from:][:len(dst)] {
+			dst[i] = int32(math.Round(y * scale))
+		}
+	})
+}
