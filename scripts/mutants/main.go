@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/golden"
@@ -57,7 +56,7 @@ func main() {
 		}
 		say = j.hold
 	}
-	err := run(*folder, *count, *changed, *seed, j == nil, say)
+	err := run(*folder, *count, *changed, *seed, say)
 	if j != nil && err == nil {
 		err = j.end()
 	}
@@ -79,16 +78,11 @@ func printed() func(*line) error {
 	}
 }
 
-// run says a line for each key that is built by hand, each mutant and each altered file. Without
-// reveals cases are left out that state the greatest entries of an output in its place: the third
-// verifier does not read them.
-func run(folder string, count, changed int, seed uint64, reveals bool, say func(*line) error) error {
+// run says a line for each key that is built by hand, each mutant and each altered file.
+func run(folder string, count, changed int, seed uint64, say func(*line) error) error {
 	all, err := golden.ReadAll(folder)
 	if err != nil {
 		return err
-	}
-	if !reveals {
-		all = slices.DeleteFunc(all, func(c *golden.Case) bool { return len(c.Instance.Reveals) > 0 })
 	}
 	var cases []*golden.Case
 	for _, c := range all {

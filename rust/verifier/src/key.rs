@@ -80,7 +80,7 @@ impl<'a> Key<'a> {
         }
         let sizes = vec![1; key.graph.free.len()];
         key.graph.check_template()?;
-        key.graph.at(&sizes, 0)?;
+        key.graph.at(&sizes, &[], 0)?;
         validate::check(&key.graph)?;
         key.digest = digest(file);
         Ok(key)

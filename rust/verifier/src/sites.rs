@@ -123,6 +123,13 @@ impl<'v, 's> Fork<'v, 's> {
                 self.shared.cost.node(0)?;
                 formulas::value(t, &self.at(point))
             }
+            Kind::Input if t.marks.is_some() => {
+                let Some(marks) = t.marks else { return Ok(ZERO) };
+                let indexes = &self.shared.elements[&marks.at];
+                self.shared.cost.marks(indexes.len() as u64, shape.last().copied().unwrap_or(1))?;
+                self.shared.cost.node(0)?;
+                marks.value(shape, indexes, &self.at(point))
+            }
             Kind::Input | Kind::Empty => {
                 self.shared.cost.public(shape)?;
                 self.shared.cost.node(0)?;

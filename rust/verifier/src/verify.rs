@@ -10,14 +10,16 @@ use crate::layout::{Claim, Combined, Table, Where};
 use crate::lookups;
 use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
+use crate::reveal::Revealed;
 use crate::shape::{shape_variables, size};
 use crate::sites::{Fork, Shared};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
-use crate::text::{self, Rule, Written};
+use crate::text::{self, Model, Rule, Written};
 use crate::validate;
 use crate::values::{elements, entries};
 use crate::whir;
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
@@ -48,7 +50,7 @@ pub struct Policy<'p> {
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
     /// As the key has it.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// At the proof's sizes.
     pub shape: Vec<u64>,
     /// Row-major. An integer x stands for x·2^(−unit).
@@ -72,10 +74,14 @@ impl Tensor<'_> {
             v if v < self.codes.low => f64::NEG_INFINITY,
             v if v == self.codes.high + 1 => f64::INFINITY,
             v if v > self.codes.high => f64::NAN,
-            // Exact: units are at most 1000, so that the power of two is a normal number.
-            _ => v as f64 * f64::from_bits(((1023 - unit as i64) as u64) << 52),
+            v => scaled(v, unit),
         }
     }
+}
+
+/// v·2^(−unit). It is exact: units are at most 1000, so that the power of two is a normal number.
+fn scaled(v: i64, unit: i32) -> f64 {
+    v as f64 * f64::from_bits(((1023 - unit as i64) as u64) << 52)
 }
 
 /// How many look-ups of a table hit rows that the key marks as saturated: those of values beyond the range that the table
@@ -92,6 +98,22 @@ pub struct Saturation<'a> {
     pub of: u64,
 }
 
+/// An output that is indexes: those of the greatest entries of an output of the model's, in every row along its last axis, of
+/// equal ones the first first.
+#[derive(Clone, Debug)]
+pub struct Greatest<'a> {
+    /// Its place among the outputs.
+    pub output: usize,
+    /// The name of the model's output.
+    pub of: Cow<'a, str>,
+    /// How many there are of a row, in order; none if there is the greatest alone, without an axis for it.
+    pub top: Option<u32>,
+    /// The least and the greatest number that the comparisons take the model's output to have.
+    pub range: [f64; 2],
+    /// Whether the proof shows that there are no others. If not, that rests on who issued the key.
+    pub proved: bool,
+}
+
 /// What a valid proof states: the committed model maps the inputs to the outputs.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
@@ -99,8 +121,10 @@ pub struct Verdict<'a> {
     pub commitment: [u8; 32],
     /// What the model was run on.
     pub inputs: Vec<Tensor<'a>>,
-    /// What it gives.
+    /// What it gives; of those that `greatest` names, where their greatest entries are.
     pub outputs: Vec<Tensor<'a>>,
+    /// Outputs that are indexes of the greatest entries of an output of the model's.
+    pub greatest: Vec<Greatest<'a>>,
     /// That of the weakest challenge.
     pub strength: Strength,
     /// An element for each table with rows that the key marks as saturated.
@@ -111,8 +135,9 @@ pub struct Verdict<'a> {
 
 impl Verdict<'_> {
     /// The SHA-256 of the model's commitment and of the statement: of the inputs and then of the outputs their number, and
-    /// of each the number of its axes, their lengths, and its integers. Numbers and integers have 4 bytes, lengths 8, all
-    /// little-endian.
+    /// of each the number of its axes, their lengths, and its integers. If some outputs are indexes of greatest entries, then
+    /// their number follows, and for each its place among the outputs and how many there are of a row, 0 for the greatest
+    /// alone. Numbers and integers have 4 bytes, lengths 8, all little-endian.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new_with_prefix(self.commitment);
         for tensors in [&self.inputs, &self.outputs] {
@@ -126,6 +151,13 @@ impl Verdict<'_> {
                     bytes.chunks_exact_mut(4).zip(part).for_each(|(four, v)| four.copy_from_slice(&v.to_le_bytes()));
                     hash.update(bytes);
                 }
+            }
+        }
+        if !self.greatest.is_empty() {
+            hash.update((self.greatest.len() as u32).to_le_bytes());
+            for g in &self.greatest {
+                hash.update((g.output as u32).to_le_bytes());
+                hash.update(g.top.unwrap_or(0).to_le_bytes());
             }
         }
         hash.finalize().into()
@@ -153,7 +185,7 @@ impl<'a> Key<'a> {
         require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
         let (own, asked) = (header.hash, self.security.hash);
         require!(own == asked, "the proof says that it is hashed with {own}, and its key asks for {asked}");
-        self.graph.at(&header.sizes, header.chunk_entries as u64)?;
+        self.graph.at(&header.sizes, &header.reveals, header.chunk_entries as u64)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
         let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
@@ -184,7 +216,7 @@ impl<'a> Verification<'_, 'a> {
     fn run(&self, reader: &mut Reader, policy: &Policy) -> Result<Verdict<'a>> {
         let (g, key) = (&self.key.graph, self.key);
         let security = &key.security;
-        let public = reader.public(g.inputs.len() + g.outputs.len())?;
+        let public = reader.public(g.given().len() + g.outputs.len())?;
         let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars)?;
         let mut rounds = Rounds::new(security);
         if !table.trees.is_empty() {
@@ -197,12 +229,15 @@ impl<'a> Verification<'_, 'a> {
         }
         let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
         let grind = soundness::lookup_grind(security, &trees.iter().map(|t| t.fractions).collect::<Vec<_>>())?;
-        let inputs = self.values("inputs", &g.inputs, &public.inputs)?;
+        let inputs = self.values("inputs", g.given(), &public.inputs)?;
         let outputs = self.values("outputs", &g.outputs, &public.outputs)?;
-        let by_tensor: BTreeMap<u32, &[i32]> = g.inputs.iter().copied().zip(inputs.iter().map(|v| &v[..])).collect();
+        self.check_reveals(&outputs)?;
+        let follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.reveal.output as usize])).collect();
+        let given = g.given().iter().copied().zip(inputs.iter().map(|v| &v[..]));
+        let by_tensor: BTreeMap<u32, &[i32]> = given.chain(follow.iter().map(|(id, v)| (*id, &v[..]))).collect();
         self.check_statement(&by_tensor, &inputs)?;
         let written = self.written(policy, &inputs, &outputs)?;
-        let input_elements: BTreeMap<u32, Vec<u32>> = g.inputs.iter().copied().zip(inputs.iter().map(|v| elements(v))).collect();
+        let input_elements: BTreeMap<u32, Vec<u32>> = by_tensor.iter().map(|(&id, v)| (id, elements(v))).collect();
         let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
 
         let mut main = self.start(&input_elements, &output_elements);
@@ -239,8 +274,9 @@ impl<'a> Verification<'_, 'a> {
         self.open(&mut stream, &table, &claims, &mut rounds).and_then(|()| stream.end()).map_err(|e| e.within("opening"))?;
         Ok(Verdict {
             commitment: key.digest,
-            inputs: self.tensors(&g.inputs, inputs),
+            inputs: self.tensors(g.given(), inputs),
             outputs: self.tensors(&g.outputs, outputs),
+            greatest: self.greatest(),
             strength: rounds.strength,
             saturated: self.saturated(&claims),
             written,
@@ -256,6 +292,15 @@ impl<'a> Verification<'_, 'a> {
             ids.iter().zip(packed).enumerate().map(one).collect()
         };
         read().map_err(|e: crate::Error| e.within(what).of(Kind::Proof))
+    }
+
+    /// The indexes that are stated of a row are different.
+    fn check_reveals(&self, outputs: &Values) -> Result<()> {
+        for r in &self.key.graph.revealed {
+            let at = r.reveal.output as usize;
+            r.check(&outputs[at]).map_err(|e| e.within(format_args!("outputs: tensor {at}")).of(Kind::Proof))?;
+        }
+        Ok(())
     }
 
     /// Indexes are those of entries that are there; where the second input of a language model is the positions of its
@@ -279,8 +324,12 @@ impl<'a> Verification<'_, 'a> {
     fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Option<Written>> {
         let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(None) };
         let g = &self.key.graph;
-        let frac = g.tensors[g.outputs[0] as usize].frac;
-        text::written(text, policy.rule, &inputs[0], &inputs[1], &outputs[0], frac).map(Some)
+        let model = match (g.revealed.is_empty(), policy.rule) {
+            (true, rule) => Model::Logits(&outputs[0], rule, g.tensors[g.outputs[0] as usize].frac),
+            (false, None) => Model::Greatest(&outputs[0]),
+            (false, Some(_)) => return fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
+        };
+        text::written(text, &inputs[0], &inputs[1], model).map(Some)
     }
 
     /// The transcript up to the statement.
@@ -289,7 +338,7 @@ impl<'a> Verification<'_, 'a> {
         let mut t = Transcript::new(suite);
         t.absorb_bytes(PROTOCOL);
         t.absorb_bytes(self.frame);
-        let inputs: Vec<&Vec<u32>> = self.key.graph.inputs.iter().map(|id| &inputs[id]).collect();
+        let inputs: Vec<&Vec<u32>> = self.key.graph.given().iter().map(|id| &inputs[id]).collect();
         for tensors in [inputs, outputs.iter().collect()] {
             t.absorb_integer(tensors.len() as u64);
             for values in tensors {
@@ -363,9 +412,20 @@ impl<'a> Verification<'_, 'a> {
             let t = &self.key.graph.tensors[id as usize];
             let units = if t.fracs.is_empty() { vec![t.frac] } else { t.fracs.clone() };
             let (low, high) = t.finite();
-            Tensor { name: t.name, shape: t.shape.now.clone(), integers, units, codes: Codes { low, high } }
+            Tensor { name: t.name.clone(), shape: t.shape.now.clone(), integers, units, codes: Codes { low, high } }
         };
         ids.iter().zip(values).map(tensor).collect()
+    }
+
+    fn greatest(&self) -> Vec<Greatest<'a>> {
+        let g = &self.key.graph;
+        let one = |r: &Revealed| {
+            let of = &g.tensors[r.of as usize];
+            let range = [r.range.0, r.range.1].map(|v| scaled(v, of.frac));
+            let (output, top) = (r.reveal.output as usize, Some(r.reveal.top).filter(|&top| top > 0));
+            Greatest { output, of: of.name.clone(), top, range, proved: r.proved }
+        };
+        g.revealed.iter().map(one).collect()
     }
 
     fn saturated(&self, claims: &[Claim]) -> Vec<Saturation<'a>> {
