@@ -90,15 +90,16 @@ func TestMasked(t *testing.T) {
 					}
 				}
 			}
-			key, err := os.ReadFile(filepath.Join(folder, keyFile))
+			made, err := ReadMasked(maskedFolder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			file, err := os.ReadFile(filepath.Join(folder, proofFile))
-			if err != nil {
-				t.Fatal(err)
+			i := slices.IndexFunc(made, func(c *Case) bool { return c.Name == "masked "+m.name })
+			if i < 0 {
+				t.Fatal("there is none")
 			}
-			k, err := proof.DecodeKey(key)
+			file := made[i].Want.Proof
+			k, err := proof.DecodeKey(made[i].Want.Key)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,6 +41,7 @@ type line struct {
 
 func main() {
 	folder := flag.String("golden", "testdata/golden", "the golden cases")
+	masked := flag.String("masked", "testdata/masked", "the masked proofs")
 	count := flag.Int("count", 100, "number of keys, beside those built by hand")
 	changed := flag.Int("altered", 0, "number of golden files that are altered")
 	seed := flag.Uint64("seed", 1, "the same one makes the same files")
@@ -56,7 +57,7 @@ func main() {
 		}
 		say = j.hold
 	}
-	err := run(*folder, *count, *changed, *seed, say)
+	err := run(*folder, *masked, *count, *changed, *seed, say)
 	if j != nil && err == nil {
 		err = j.end()
 	}
@@ -79,7 +80,7 @@ func printed() func(*line) error {
 }
 
 // run says a line for each key that is built by hand, each mutant and each altered file.
-func run(folder string, count, changed int, seed uint64, say func(*line) error) error {
+func run(folder, masked string, count, changed int, seed uint64, say func(*line) error) error {
 	all, err := golden.ReadAll(folder)
 	if err != nil {
 		return err
@@ -109,7 +110,11 @@ func run(folder string, count, changed int, seed uint64, say func(*line) error) 
 			return err
 		}
 	}
-	files, err := parsed(all)
+	hidden, err := golden.ReadMasked(masked)
+	if err != nil {
+		return err
+	}
+	files, err := parsed(append(all, hidden...))
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,11 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	}
 	what = "proving it"
 	var out bytes.Buffer
-	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, prover.Options{}); err != nil {
+	opts := prover.Options{}
+	if rng != nil && rng.IntN(4) == 0 {
+		opts.Hiding = &prover.Hiding{TailLog: 2 + rng.IntN(3)} // with masks that are drawn anew each time
+	}
+	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, opts); err != nil {
 		return nil
 	}
 	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}

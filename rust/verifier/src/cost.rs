@@ -57,6 +57,11 @@ impl Cost {
         g.given().iter().chain(&g.outputs).try_for_each(|&id| self.work(size(g.shape(id))))
     }
 
+    /// The stack of pads of a masked proof, of so many elements, and so many unused ends.
+    pub fn pads(&mut self, elements: usize, ends: usize) -> Result<()> {
+        self.work((elements + ends) as u64 * CLAIM_BLOCK)
+    }
+
     pub fn fork(&mut self) -> Result<()> {
         self.work(FORK)
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Kind, Result, fail, require};
 use crate::hash::Suite;
 use crate::key::{check_version, sha256};
 use crate::reveal::{MOST_REVEALS, MOST_TOP, Reveal};
-use crate::soundness::Level;
+use crate::soundness::{Level, MOST_TAIL_LOG};
 use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number, reserved};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -27,6 +27,7 @@ pub struct Header {
     pub levels: Vec<Level>,
     pub hash: Suite,
     pub reveals: Vec<Reveal>,
+    pub tail_log: u32, // of a masked proof, else 0
 }
 
 /// The packed values of the public tensors.
@@ -186,7 +187,7 @@ static HEADER: [Field; 13] = [
     messages("levels"),
     number("hash"),
     reserved("trees"),
-    reserved("tail_log"),
+    number("tail_log"),
     reserved("hidden_inputs"),
     reserved("hidden_outputs"),
     messages("reveals"),
@@ -209,6 +210,7 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
             5 => h.row_vars = value.number(wire::count)?,
             6 => value.push(d, &mut h.levels, level)?,
             7 => h.hash = Suite::read(&value)?,
+            9 => h.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
             _ => value.push(d, &mut h.reveals, reveal)?,
         }
     }

@@ -1,13 +1,15 @@
 //! A proof against a key: everything in its order (docs/proof-format.md, "The order of messages").
 
-use crate::cost;
+use crate::cost::{self, Cost};
 use crate::error::{Kind, Result, fail, require};
 use crate::field::{K, ZERO};
+use crate::forms::{Masked, Plain, Tape};
 use crate::graph::{self, Graph, StepKind};
 use crate::hash::{Suite, Transcript};
 use crate::key::{Key, Text};
-use crate::layout::{Claim, Combined, Table, Where};
+use crate::layout::{Claim, Combined, Table, TailLogs, Where};
 use crate::lookups;
+use crate::pads::{self, Pads};
 use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
 use crate::reveal::Revealed;
@@ -127,8 +129,11 @@ pub struct Verdict<'a> {
     pub greatest: Vec<Greatest<'a>>,
     /// That of the weakest challenge.
     pub strength: Strength,
-    /// An element for each table with rows that the key marks as saturated.
+    /// An element for each table with rows that the key marks as saturated; none of a masked proof.
     pub saturated: Vec<Saturation<'a>>,
+    /// Whether the proof shows nothing of the values inside of the model but what follows from inputs, outputs and what is
+    /// known of the weights.
+    pub masked: bool,
     /// The text that the model wrote, if the key is one for that.
     pub written: Option<Written>,
 }
@@ -203,6 +208,19 @@ impl core::fmt::Display for Hex<'_> {
     }
 }
 
+/// What all forks of a proof run on.
+struct Run<'v, 'r> {
+    trees: &'r [lookups::Tree<'v>], // by chunk
+    grind: u32,
+    outputs: &'r [Vec<u32>],
+}
+
+/// What forks have come to: their claims, and of each the tape and the values of its claims.
+struct Forks<T: Tape> {
+    claims: Vec<Claim>,
+    each: Vec<(T, Vec<T::Value>)>,
+}
+
 struct Verification<'k, 'a> {
     key: &'k Key<'a>,
     header: &'k Header,
@@ -217,16 +235,14 @@ impl<'a> Verification<'_, 'a> {
         let (g, key) = (&self.key.graph, self.key);
         let security = &key.security;
         let public = reader.public(g.given().len() + g.outputs.len())?;
-        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars)?;
-        let mut rounds = Rounds::new(security);
-        if !table.trees.is_empty() {
-            soundness::check_levels(security, &self.header.levels, table.rows)?;
-            rounds.opening(&self.header.levels)?;
-            let own = self.header.levels[0].row_vars;
-            require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
-        } else {
-            require!(self.header.levels.is_empty(), "parameters for an opening, but nothing is committed");
+        let tail_logs = TailLogs { proof: self.header.tail_log, key: key.trees.first().map_or(0, |t| t.tail_log) };
+        let masked = tail_logs.proof > 0 || tail_logs.key > 0;
+        if masked {
+            tail_logs.check()?;
         }
+        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars, masked)?;
+        let mut rounds = Rounds::new(security);
+        self.check_levels(&table, &mut rounds, masked)?;
         let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
         let grind = soundness::lookup_grind(security, &trees.iter().map(|t| t.fractions).collect::<Vec<_>>())?;
         let inputs = self.values("inputs", g.given(), &public.inputs)?;
@@ -252,35 +268,79 @@ impl<'a> Verification<'_, 'a> {
         main = stream.transcript;
 
         let mut shared = Shared::new(g, &table, &by_tensor, &input_elements, rounds);
-        let ends: Vec<_> = table.ends().collect();
-        shared.cost.statement(g, ends.len())?;
-        let (mut claims, mut forks) = (Vec::new(), Vec::new());
-        for (chunk, tree) in trees.iter().enumerate() {
-            let stream = Stream::new(security.hash, main.fork(chunk as u64), reader, Due::Chunk(chunk))?;
-            let mut fork = Fork::new(format!("chunk {chunk}"), stream, &mut shared)?;
-            self.chunk(&mut fork, chunk, tree, grind).and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
-            claims.append(&mut fork.claims);
-            forks.push(fork.stream.transcript.end());
-        }
-        let stream = Stream::new(security.hash, main.fork(g.chunks as u64), reader, Due::Outputs)?;
-        let mut fork = Fork::new("outputs".to_string(), stream, &mut shared)?;
-        self.outputs(&mut fork, &output_elements).and_then(|()| fork.stream.end()).map_err(|e| e.within("outputs"))?;
-        claims.append(&mut fork.claims);
-        forks.push(fork.stream.transcript.end());
-        main.join(&forks);
-
-        let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
-        let mut rounds = shared.rounds;
-        self.open(&mut stream, &table, &claims, &mut rounds).and_then(|()| stream.end()).map_err(|e| e.within("opening"))?;
+        shared.cost.statement(g, table.ends().count())?;
+        let run = Run { trees: &trees, grind, outputs: &output_elements };
+        let opened = |e: crate::Error| e.within("opening");
+        let (strength, saturated) = if masked {
+            let forks = self.forks::<Masked>(reader, &mut main, &mut shared, &run)?;
+            let Shared { mut rounds, mut cost, .. } = shared;
+            let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
+            self.open_masked(&mut stream, &mut table, &forks, &tail_logs, &mut rounds, &mut cost).map_err(opened)?;
+            stream.end().map_err(opened)?;
+            (rounds.strength, Vec::new())
+        } else {
+            let forks = self.forks::<Plain>(reader, &mut main, &mut shared, &run)?;
+            let mut rounds = shared.rounds;
+            let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
+            self.open(&mut stream, &table, &forks, &mut rounds).map_err(opened)?;
+            stream.end().map_err(opened)?;
+            (rounds.strength, self.saturated(&forks))
+        };
         Ok(Verdict {
             commitment: key.digest,
             inputs: self.tensors(g.given(), inputs),
             outputs: self.tensors(&g.outputs, outputs),
             greatest: self.greatest(),
-            strength: rounds.strength,
-            saturated: self.saturated(&claims),
+            strength,
+            saturated,
+            masked,
             written,
         })
+    }
+
+    /// The levels of the opening fit what is committed. Of a masked proof how many rows there are is not known yet.
+    fn check_levels(&self, table: &Table, rounds: &mut Rounds, masked: bool) -> Result<()> {
+        let (security, levels) = (&self.key.security, &self.header.levels);
+        if table.trees.is_empty() {
+            require!(levels.is_empty(), "parameters for an opening, but nothing is committed");
+            return Ok(());
+        }
+        if masked {
+            soundness::check_hiding(levels, self.header.tail_log)?;
+        }
+        soundness::check_levels(security, levels, Some(table.rows).filter(|_| !masked), self.header.tail_log)?;
+        rounds.opening(levels, self.header.tail_log)?;
+        let own = levels[0].row_vars;
+        require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
+        Ok(())
+    }
+
+    /// Verifies all forks.
+    fn forks<'v, T: Tape>(
+        &self,
+        reader: &mut Reader,
+        main: &mut Transcript,
+        shared: &mut Shared<'v>,
+        run: &Run<'v, '_>,
+    ) -> Result<Forks<T>> {
+        let (suite, chunks) = (self.key.security.hash, run.trees.len());
+        let (mut forks, mut ends) = (Forks { claims: Vec::new(), each: Vec::new() }, Vec::new());
+        for index in 0..=chunks {
+            let due = if index < chunks { Due::Chunk(index) } else { Due::Outputs };
+            let name = if index < chunks { format!("chunk {index}") } else { "outputs".to_string() };
+            let stream = Stream::new(suite, main.fork(index as u64), reader, due)?;
+            let mut fork = Fork::<T>::new(name, stream, shared)?;
+            let done = match run.trees.get(index) {
+                Some(tree) => self.chunk(&mut fork, index, tree, run.grind),
+                None => self.outputs(&mut fork, run.outputs),
+            };
+            done.and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
+            forks.claims.append(&mut fork.claims);
+            ends.push(fork.stream.transcript.end());
+            forks.each.push((fork.tape, fork.values));
+        }
+        main.join(&ends);
+        Ok(forks)
     }
 
     fn values(&self, what: &str, ids: &[u32], packed: &[&[u8]]) -> Result<Values> {
@@ -353,7 +413,7 @@ impl<'a> Verification<'_, 'a> {
         t
     }
 
-    fn chunk<'v>(&self, fork: &mut Fork<'v, '_>, chunk: usize, tree: &lookups::Tree<'v>, grind: u32) -> Result<()> {
+    fn chunk<'v, T: Tape>(&self, fork: &mut Fork<'v, '_, T>, chunk: usize, tree: &lookups::Tree<'v>, grind: u32) -> Result<()> {
         if tree.fractions > 0 {
             lookups::check(fork, tree, grind)?;
         }
@@ -368,15 +428,15 @@ impl<'a> Verification<'_, 'a> {
                 let value = fork.accumulator(&s.accumulator, &s.shape.now, at)?;
                 let out = match s.out {
                     Some(out) => fork.evaluate(out, at)?,
-                    None => ZERO,
+                    None => T::known(ZERO),
                 };
-                require!(value == out, "{}: equation does not hold", s.name);
+                require!(fork.tape.equal(value, out), "{}: equation does not hold", s.name);
             }
         }
         fork.run_batches()
     }
 
-    fn outputs(&self, fork: &mut Fork, values: &[Vec<u32>]) -> Result<()> {
+    fn outputs<T: Tape>(&self, fork: &mut Fork<T>, values: &[Vec<u32>]) -> Result<()> {
         let g = fork.shared.graph;
         let ids = || g.outputs.iter().copied().zip(values).enumerate().filter(|&(_, (id, _))| g.kind(id) != graph::Kind::Empty);
         let most = ids().map(|(_, (id, _))| shape_variables(g.shape(id))).max().unwrap_or(0);
@@ -388,23 +448,54 @@ impl<'a> Verification<'_, 'a> {
             let at = last(&point, shape_variables(shape));
             let value = fork.evaluate(id, at)?;
             fork.shared.cost.public(shape)?;
-            require!(value == evaluate(values, shape, &fork.at(at)), "output {i} is not the model's");
+            let stated = T::known(evaluate(values, shape, &fork.at(at)));
+            require!(fork.tape.equal(value, stated), "output {i} is not the model's");
         }
         fork.run_batches()
     }
 
-    fn open(&self, stream: &mut Stream, table: &Table, claims: &[Claim], rounds: &mut Rounds) -> Result<()> {
+    fn open(&self, stream: &mut Stream, table: &Table, forks: &Forks<Plain>, rounds: &mut Rounds) -> Result<()> {
         if table.trees.is_empty() {
             return Ok(());
         }
-        let ends: Vec<_> = table.ends().collect();
-        let most = ends.iter().map(|&(_, _, bits)| bits).max().unwrap_or(0);
+        let (tau, zeta) = self.joined(stream, table, forks.claims.len(), rounds)?;
+        let values = forks.each.iter().rev().flat_map(|(_, values)| values.iter().rev());
+        let value = values.fold(ZERO, |value, &c| value * zeta + c);
+        let combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
+        whir::check(stream, &self.key.security, &self.header.levels, 0, table, &combined)
+    }
+
+    /// The challenges that join so many claims, and unused ends.
+    fn joined(&self, stream: &mut Stream, table: &Table, claims: usize, rounds: &mut Rounds) -> Result<(Vec<K>, K)> {
+        let most = table.ends().map(|(_, _, bits)| bits).max().unwrap_or(0);
         rounds.point("unused ends of rows", most as u64)?;
-        rounds.point("join of claims", (claims.len() + ends.len()).max(1) as u64 - 1)?;
-        let tau: Vec<K> = stream.transcript.challenges(most);
-        let zeta = stream.transcript.challenge();
-        let combined = Combined::new(&self.key.graph, table, claims, zeta, tau);
-        whir::check(stream, &self.key.security, &self.header.levels, table, &combined)
+        rounds.point("join of claims", (claims + table.ends().count()).max(1) as u64 - 1)?;
+        Ok((stream.transcript.challenges(most), stream.transcript.challenge()))
+    }
+
+    fn open_masked(
+        &self,
+        stream: &mut Stream,
+        table: &mut Table,
+        forks: &Forks<Masked>,
+        tail_logs: &TailLogs,
+        rounds: &mut Rounds,
+        cost: &mut Cost,
+    ) -> Result<()> {
+        let (security, levels) = (&self.key.security, &self.header.levels);
+        let tapes = || forks.each.iter().map(|(tape, _)| tape);
+        let pads = Pads::new(tapes());
+        let ends = table.ends().count();
+        let first = table.add_masks(security.hash, pads::LIMBS * pads.elements as u64, levels[0].queries, tail_logs)?;
+        soundness::check_levels(security, levels, Some(table.rows), tail_logs.proof)?;
+        cost.pads(pads.elements, table.ends().count() - ends)?;
+        let last = pads.read(stream, rounds)?;
+        let (tau, zeta) = self.joined(stream, table, forks.claims.len() + pads.joined(tapes(), &last), rounds)?;
+        let claims: Vec<_> = forks.each.iter().map(|(tape, values)| (tape, &values[..])).collect();
+        let (value, coefficients) = pads.join(&claims, table.ends().count(), &last, zeta);
+        let mut combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
+        combined.add_pads(first, coefficients);
+        whir::check(stream, security, levels, tail_logs.proof, table, &combined)
     }
 
     fn tensors(&self, ids: &[u32], values: Values) -> Vec<Tensor<'a>> {
@@ -428,12 +519,13 @@ impl<'a> Verification<'_, 'a> {
         g.revealed.iter().map(one).collect()
     }
 
-    fn saturated(&self, claims: &[Claim]) -> Vec<Saturation<'a>> {
+    fn saturated(&self, forks: &Forks<Plain>) -> Vec<Saturation<'a>> {
         let g: &Graph<'a> = &self.key.graph;
+        let values = || forks.claims.iter().zip(forks.each.iter().flat_map(|(_, values)| values));
         let mut list = Vec::new();
         for (i, t) in g.tables.iter().enumerate().filter(|(_, t)| !t.saturated.is_empty()) {
             let own = |tensor: u32| g.multiplicities.iter().any(|m| m.tensor == tensor && m.table == i as u32);
-            let counts = claims.iter().filter(|c| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|c| c.value.0[0] as u64);
+            let counts = values().filter(|(c, _)| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|(_, value)| value.0[0] as u64);
             let mut found = Saturation { table: t.name, steps: Vec::new(), count: counts.sum(), of: 0 };
             for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup && s.table == Some(i as u32)) {
                 found.of += size(&s.shape.now);
