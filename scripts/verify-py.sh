@@ -39,8 +39,8 @@ same() {
 	echo "verify-py: $1: $(tail -n 1 "$work/py")"
 }
 
-for golden in testdata/golden/*/; do
-	same "golden $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
+for golden in testdata/golden/*/ testdata/masked/*/; do
+	same "$(basename "$(dirname "$golden")") $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
 done
 if [ -n "$folder" ] && [ -d "$folder" ]; then
 	for model in "$folder"/*/; do
@@ -52,4 +52,5 @@ elif [ -n "$folder" ]; then
 	echo "verify-py: models SKIPPED, there is no folder $folder"
 fi
 scripts/verify-altered.py --count "$altered" testdata/golden
+scripts/verify-altered.py --count $((altered / 2)) testdata/masked
 scripts/verify-mutants.py --count "$keys"

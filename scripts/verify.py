@@ -99,7 +99,7 @@ def report(verifier, size, seconds):
         prompt, tokens, ended = verifier.text
         print(f"prompt      {len(prompt)} tokens: {' '.join(map(str, prompt))}")
         print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
-    for line in saturated(verifier):
+    for line in ["not stated: the proof is masked"] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")

@@ -52,6 +52,7 @@ type Key struct {
 type Tree struct {
 	Root    []byte `field:"1"`
 	RowVars uint32 `field:"2"`
+	TailLog uint32 `field:"4"`
 }
 
 type Text struct {
@@ -212,6 +213,7 @@ type Header struct {
 	RowVars      uint32    `field:"5"`
 	Levels       []*Level  `field:"6"`
 	Hash         Enum      `field:"7"`
+	TailLog      uint32    `field:"9"`
 	Reveals      []*Reveal `field:"12"`
 }
 

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/golden"
@@ -42,6 +41,7 @@ type line struct {
 
 func main() {
 	folder := flag.String("golden", "testdata/golden", "the golden cases")
+	masked := flag.String("masked", "testdata/masked", "the masked proofs")
 	count := flag.Int("count", 100, "number of keys, beside those built by hand")
 	changed := flag.Int("altered", 0, "number of golden files that are altered")
 	seed := flag.Uint64("seed", 1, "the same one makes the same files")
@@ -57,7 +57,7 @@ func main() {
 		}
 		say = j.hold
 	}
-	err := run(*folder, *count, *changed, *seed, j == nil, say)
+	err := run(*folder, *masked, *count, *changed, *seed, say)
 	if j != nil && err == nil {
 		err = j.end()
 	}
@@ -79,16 +79,11 @@ func printed() func(*line) error {
 	}
 }
 
-// run says a line for each key that is built by hand, each mutant and each altered file. Without
-// reveals cases are left out that state the greatest entries of an output in its place: the third
-// verifier does not read them.
-func run(folder string, count, changed int, seed uint64, reveals bool, say func(*line) error) error {
+// run says a line for each key that is built by hand, each mutant and each altered file.
+func run(folder, masked string, count, changed int, seed uint64, say func(*line) error) error {
 	all, err := golden.ReadAll(folder)
 	if err != nil {
 		return err
-	}
-	if !reveals {
-		all = slices.DeleteFunc(all, func(c *golden.Case) bool { return len(c.Instance.Reveals) > 0 })
 	}
 	var cases []*golden.Case
 	for _, c := range all {
@@ -115,7 +110,11 @@ func run(folder string, count, changed int, seed uint64, reveals bool, say func(
 			return err
 		}
 	}
-	files, err := parsed(all)
+	hidden, err := golden.ReadMasked(masked)
+	if err != nil {
+		return err
+	}
+	files, err := parsed(append(all, hidden...))
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,10 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	if err != nil {
 		return nil
 	}
+	what = "what it reveals"
+	if wit, in, err = revealed(key.Circuit, in, wit, rng); err != nil {
+		return nil
+	}
 	defer wit.Close()
 	what = "committing to it"
 	own, tree, err := prover.Commit(context.Background(), key.Circuit, w, key.Security, prover.Options{})
@@ -56,10 +60,36 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	}
 	what = "proving it"
 	var out bytes.Buffer
-	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, prover.Options{}); err != nil {
+	opts := prover.Options{}
+	if rng != nil && rng.IntN(4) == 0 {
+		opts.Hiding = &prover.Hiding{TailLog: 2 + rng.IntN(3)} // with masks that are drawn anew each time
+	}
+	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, opts); err != nil {
 		return nil
 	}
 	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}
+}
+
+// revealed has some runs state the greatest entries of outputs, where that can be proved; none without a generator.
+func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *rand.Rand) (*forward.Witness, model.Instance, error) {
+	if rng == nil {
+		return wit, in, nil
+	}
+	of := in
+	for i := range t.Graph.Outputs {
+		if r := (model.Reveal{Output: i, Top: rng.IntN(4)}); rng.IntN(3) == 0 {
+			of.Reveals = append(of.Reveals, r)
+		}
+	}
+	if len(of.Reveals) == 0 {
+		return wit, in, nil
+	}
+	g, err := t.At(of)
+	if err != nil || size(g) > most {
+		return wit, in, nil
+	}
+	wit, err = forward.Reveal(context.Background(), nil, wit, g)
+	return wit, of, err
 }
 
 // instance is that of the case, if the template is of as many sizes and unless others are drawn;

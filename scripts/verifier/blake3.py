@@ -96,6 +96,7 @@ def _key(use):
 
 
 COLUMN, GROUPS, NODE, PUBLIC_COLUMN = _key("column"), _key("groups"), _key("node"), _key("public column")
+SALTED_LEAF = _key("salted leaf")
 DRAW, MOVE, FORK, JOIN, WORK = (_key(f"transcript, {use}") for use in ("draw", "move", "fork", "join", "work"))
 ELEMENTS, DIGESTS, NUMBERS, BYTES, NONCE, ENDS = range(1, 7)  # types of items
 
@@ -218,9 +219,18 @@ class Suite:
     @staticmethod
     def hash_leaf(groups):
         """The digest of a leaf of one or more groups of limbs."""
-        parts = [group[at:at + Suite.GROUP] for group in groups for at in range(0, len(group), Suite.GROUP)]
-        digests = [keyed_hash(COLUMN, _bytes(part)) for part in parts]
+        digests = Suite._digests(groups)
         return digests[0] if len(digests) == 1 else keyed_hash(GROUPS, b"".join(map(_bytes, digests)))
+
+    @staticmethod
+    def hash_salted(salt, groups):
+        """The digest of a leaf with a salt."""
+        return keyed_hash(SALTED_LEAF, b"".join(map(_bytes, [salt, *Suite._digests(groups)])))
+
+    @staticmethod
+    def _digests(groups):
+        parts = [group[at:at + Suite.GROUP] for group in groups for at in range(0, len(group), Suite.GROUP)]
+        return [keyed_hash(COLUMN, _bytes(part)) for part in parts]
 
     @staticmethod
     def compress(left, right):

@@ -9,6 +9,7 @@ from . import circuit, graph
 from .errors import require
 from .protobuf import decode
 from .schema import FIXED, Graph, Key, Security
+from .soundness import TAIL_LOGS
 from .suites import SUITES
 
 MAGIC = b"PM.key\r\n"
@@ -29,6 +30,7 @@ class VerifyingKey:
     security: Security
     root: tuple  # digest of the fixed tensors' tree, None without any
     row_vars: int  # log2 of the length of its rows, 0 without any
+    tail_log: int = 0  # tails of a 2^tail_log-th of them, 0 without any
     text: object = None  # what tokens mean, None for other models
 
 
@@ -46,17 +48,18 @@ def read(data):
     require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
     fixed = any(t.kind == FIXED for t in key.graph.tensors)
     require(len(key.trees) == fixed, "the key's trees do not go with its fixed tensors")
-    root, row_vars = None, 0
+    root, row_vars, tail_log = None, 0, 0
     for tree in key.trees:
-        root, row_vars = _digest(tree.root, SUITES[security.hash]), tree.row_vars
+        root, row_vars, tail_log = _digest(tree.root, SUITES[security.hash]), tree.row_vars, tree.tail_log
         require(0 < row_vars <= MOST_ROW_VARS, "the length of the key's rows")
+        require(tail_log == 0 or tail_log in TAIL_LOGS, "the length of the tails of the key's rows")
     if key.source is not None:
         _check_source(key.source)
     require(len(key.texts) <= 1, "the key has several texts")
     for text in key.texts:
         _check_text(text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
-    return VerifyingKey(commitment, key.graph, security, root, row_vars, key.texts[0] if key.texts else None)
+    return VerifyingKey(commitment, key.graph, security, root, row_vars, tail_log, key.texts[0] if key.texts else None)
 
 
 def _digest(data, suite):

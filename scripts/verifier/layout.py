@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field
 
 from .errors import require
-from .field import ONE, P, lift, mul, scale, total
+from .field import ONE, P, lift, mul, scale, sub, total
 from .multilinear import eq, eq_index, eq_table, split, variables
 from .schema import FIXED
 
 MOST_ROWS = 1 << 16
+MASKS = 8  # table rows
+PIECE = 10  # log2 of elements whose weights are found by one table
 HALF = lift((P + 1) // 2)
+UNITS = tuple(tuple(int(i == j) for i in range(4)) for j in range(4))  # 1, i, u, iu
 
 
 @dataclass
@@ -44,11 +47,19 @@ class Tree:
     root: tuple = None  # a digest
     shift: int = 0  # s: 2^s rows make a table row
     first_row: int = 0  # in the table
+    tails: list = field(default_factory=list)  # the length of the tails of each group, if there are any
+    auxiliary: int = 0  # rows of the auxiliary row, the last group
+    stacked: int = 0  # groups of stacks, if there are masks behind them
 
     @property
     def slots(self):
-        first, count = self.groups[-1]
+        first, count = self.table_groups[-1]
         return first + count
+
+    @property
+    def table_groups(self):
+        """Those that are in the table."""
+        return self.groups[:-1] if self.auxiliary else self.groups
 
     @property
     def depth(self):
@@ -93,13 +104,15 @@ def stack_of(circuit, tensors):
 class Table:
     """The table of an opening, made of the rows of all trees."""
 
-    def __init__(self, circuit, suite, key_row_vars, row_vars):
+    def __init__(self, circuit, suite, key_row_vars, row_vars, pads=None):
         self.trees = []
         fixed = [i for i, t in enumerate(circuit.tensors) if t.kind == FIXED]
         if fixed:
             self.trees.append(Tree("fixed", key_row_vars, [stack_of(circuit, fixed)]))
         stacks = [stack_of(circuit, tensors) for tensors in circuit.witness if tensors]
-        require(bool(stacks) == bool(row_vars), "the length of the witness's rows")
+        if pads is not None:
+            stacks.append(Stack({}, pads.values))
+        require(stacks or row_vars == 0, "the length of the witness's rows")
         if stacks:
             self.trees.append(Tree("witness", row_vars, stacks))
         self.row_vars = max((tree.row_vars for tree in self.trees), default=0)
@@ -107,7 +120,7 @@ class Table:
         for tree in self.trees:
             tree.shift = self.row_vars - tree.row_vars
             tree.first_row = self.size
-            _place(tree, suite.GROUP if tree.name == "fixed" else suite.WITNESS_GROUP)
+            _place(tree, suite.GROUP if tree.name == "fixed" else suite.WITNESS_GROUP, pads is not None)
             self.size += -(-tree.slots >> tree.shift)
 
     @property
@@ -115,8 +128,21 @@ class Table:
         """Of the number of a row."""
         return variables(self.size) if self.size else 0
 
+    def add_tails(self, queries, tail_log, key_tail_log):
+        """Sets the lengths of tails, of a 2^tail_log-th of the witness's rows at most."""
+        require(key_tail_log == 0 or tail_log <= key_tail_log, "the tails of a proof are shorter than those of its key")
+        for tree in self.trees:
+            log = tail_log if tree.name == "witness" else key_tail_log
+            if log == 0:
+                continue
+            longest = 1 << max(0, tree.row_vars - log)
+            require(queries <= longest, "rows are too short to hide them at so many positions")
+            tree.tails = [longest] * len(tree.groups)
+            if tree.name == "witness":
+                tree.tails[:tree.stacked] = [queries] * tree.stacked
 
-def _place(tree, most):
+
+def _place(tree, most, masked):
     """The slots and groups of a tree's stacks, groups of so many rows at most."""
     end = 0
     for stack in tree.stacks:
@@ -124,6 +150,13 @@ def _place(tree, most):
         stack.first_slot = end = -(-end >> tree.shift) << tree.shift
         tree.groups += [(end + r, min(most, rows - r)) for r in range(0, rows, most)]
         end += rows
+    if masked and tree.name == "witness":
+        tree.stacked, tree.auxiliary = len(tree.groups), 1 << tree.shift
+        require(tree.auxiliary <= most, "the witness's rows are too short for the auxiliary row")
+        rows = MASKS << tree.shift
+        first = -(-(tree.first_row + -(-end >> tree.shift)) // MASKS) * MASKS - tree.first_row << tree.shift
+        tree.groups += [(first + r, min(most, rows - r)) for r in range(0, rows, most)]
+        tree.groups.append((0, tree.auxiliary))
     require(sum(count for _, count in tree.groups) <= MOST_ROWS, f"the {tree.name} tree has too many rows")
 
 
@@ -158,9 +191,14 @@ class Weights:
         self.home = {t: (tree, stack) for tree in table.trees for stack in tree.stacks for t in stack.parts}
         self.claims = []
         self.ends = []
+        self.pads = []
 
     def add_claim(self, coefficient, claim):
         self.claims.append((coefficient, claim))
+
+    def add_pads(self, weights):
+        """The weights of the elements of the stack of pads, the last of the witness's."""
+        self.pads = weights
 
     def add_end(self, coefficient, tree, start, point):
         self.ends.append((coefficient, tree, start, point))
@@ -169,6 +207,10 @@ class Weights:
         """Its extension at a point of the table's variables."""
         places = {tree.name: _Places(tree, self.table, point) for tree in self.table.trees}
         terms = [mul(c, places[tree.name].block(start, p)) for c, tree, start, p in self.ends]
+        if self.pads:
+            tree = self.table.trees[-1]
+            start = tree.stacks[-1].first_slot << tree.row_vars
+            terms.append(places[tree.name].elements(start, self.pads))
         for coefficient, claim in self.claims:
             tree, stack = self.home[claim.tensor]
             if claim.rows:
@@ -209,6 +251,22 @@ class _Places:
         """The weight of a sum of rows: 2^bits times that of halves, block by block."""
         start = (stack.first_slot << tree.row_vars) + stack.parts[claim.tensor][0].offset
         return total(scale(self.block(start + first, (HALF,) * bits), 1 << bits) for first, bits in claim.rows)
+
+    def elements(self, start, weights):
+        """Σ of the weights of elements of K, on their four limbs u·(1, i, u, iu)."""
+        a, b = self.point[self.bits - 2:]
+        limbs = total(mul(unit, mul(x, y)) for unit, (x, y) in zip(UNITS, ((sub(ONE, a), sub(ONE, b)), (sub(ONE, a), b),
+                                                                       (a, sub(ONE, b)), (a, b))))
+        bits = self.bits - 2  # of the number of an element in a row of the table
+        low = min(bits, PIECE)
+        table, pieces = eq_table(self.point[bits - low:bits], 1 << low), {}
+        for at, weight in enumerate(weights, start >> 2):
+            pieces.setdefault(at >> low, []).append(mul(weight, table[at & (1 << low) - 1]))
+        terms = []
+        for piece, values in pieces.items():
+            row, place = divmod(piece, 1 << bits - low)
+            terms.append(mul(total(values), mul(self.rows[self.first_row + row], eq_index(self.point[:bits - low], place))))
+        return mul(limbs, total(terms))
 
     def block(self, start, p):
         """The weight of a block of 2^len(p) values from this value of the slots on."""

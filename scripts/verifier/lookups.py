@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from . import soundness
 from .circuit import Multiplicity
 from .errors import require
-from .field import ONE, P, ZERO, add, horner, lift, mul, scale, sub, total
+from .field import ONE, P, ZERO, lift
+from .forms import add, horner, mul, scale, sub, total
 from .graph import table_rows
 from .layout import Part, aligned, part_point, parts_of
 from .multilinear import eq, eq_index, index_value, last, shape_variables, split, variables, weighted_prefix
@@ -52,11 +53,17 @@ def fractional_sum(fork, depth):
     stream, transcript = fork.stream, fork.transcript
     if depth == 0:
         n, d = stream.element(), stream.element()
-        require(n == ZERO and d != ZERO, f"{fork.name}: the look-ups do not add up")
+        stream.equal(n, ZERO, f"{fork.name}: the look-ups do not add up")
+        _not_zero(fork, d)
         return (), n, d
     n0, n1, d0, d1 = stream.elements(4)
-    require(add(mul(n0, d1), mul(n1, d0)) == ZERO and mul(d0, d1) != ZERO,
-            f"{fork.name}: the look-ups do not add up")
+    numerator, denominator = add(mul(n0, d1), mul(n1, d0)), mul(d0, d1)
+    stream.equal(numerator, ZERO, f"{fork.name}: the look-ups do not add up")
+    if fork.tape is not None:
+        sent = stream.element()
+        stream.equal(sent, denominator, f"{fork.name}: the look-ups' denominator")
+        denominator = sent
+    _not_zero(fork, denominator)
     point = (transcript.challenge("mu of layer 1"),)
     n, d = _between(n0, n1, point[0]), _between(d0, d1, point[0])
     for layer in range(2, depth + 1):
@@ -70,11 +77,19 @@ def fractional_sum(fork, depth):
             reached.append(x)
         n0, n1, d0, d1 = stream.elements(4)
         crossed = add(mul(n0, d1), mul(n1, d0))
-        require(add(crossed, mul(lam, mul(d0, d1))) == claim, f"{fork.name}: layer {layer} of the look-ups fails")
+        stream.equal(add(crossed, mul(lam, mul(d0, d1))), claim, f"{fork.name}: layer {layer} of the look-ups fails")
         mu = transcript.challenge(f"mu of layer {layer}")
         point = (mu, *reached)
         n, d = _between(n0, n1, mu), _between(d0, d1, mu)
     return point, n, d
+
+
+def _not_zero(fork, d):
+    """A denominator; its inverse is sent where it is not known."""
+    if fork.tape is None:
+        require(d != ZERO, f"{fork.name}: the look-ups do not add up")
+    else:
+        fork.stream.equal(mul(d, fork.stream.element()), ONE, f"{fork.name}: the look-ups' denominator")
 
 
 def _between(a, b, r):
@@ -117,15 +132,15 @@ class _Leaves:
             count, column = self._table(block.owner, last(self.point, block.part.variables))
             counts.append(mul(place, count))
             columns.append(mul(place, column))
-        require(sub(total(places[:steps]), total(counts)) == num, f"{self.fork.name}: the look-ups' numerators fail")
+        self.fork.stream.equal(num, sub(total(places[:steps]), total(counts)), f"{self.fork.name}: the look-ups' numerators fail")
         heads = [mul(place, self._head(block.owner)) for place, block in zip(places, self.tree.blocks)]
         # Fractions beyond the last block are 0/1.
         rest = sub(ONE, total(places))
-        left = sub(sub(add(total(heads), rest), total(columns)), den)
+        reached = sub(add(total(heads), rest), total(columns))
         if self.tree.split:
-            self._check_split(left)
+            self._check_split(sub(reached, den))
         else:
-            require(left == ZERO, f"{self.fork.name}: the look-ups' denominators fail")
+            self.fork.stream.equal(den, reached, f"{self.fork.name}: the look-ups' denominators fail")
 
     def _place(self, block):
         return eq_index(self.point[:len(self.point) - block.part.variables], block.position)
@@ -177,7 +192,7 @@ class _Leaves:
                 column = mul(column, sub(ONE, r))
             axes = split(last(tuple(reached), count), step.shape)
             terms.append(mul(column, total(self._entries(block, axes) for block in blocks)))
-        require(total(terms) == claim, f"{self.fork.name}: the sum over look-ups in several blocks fails")
+        self.fork.stream.equal(total(terms), claim, f"{self.fork.name}: the sum over look-ups in several blocks fails")
 
     def _entries(self, block, axes):
         """What a block adds to E, the weights of a step's entries."""

@@ -8,6 +8,7 @@ from .transcript import Transcript
 
 LEAF = 0x6C656166  # "leaf"
 GROUPS = 0x67727073  # "grps"
+SALTED = 0x73616C74  # "salt"
 
 
 def _sponge(limbs, length, tag):
@@ -55,15 +56,21 @@ class Poseidon2:
         return _sponge([limb for digest in digests for limb in digest], len(digests), GROUPS)
 
     @staticmethod
+    def hash_salted(salt, groups):
+        digests = [salt] + [_message(group) for group in groups]
+        return _sponge([limb for digest in digests for limb in digest], len(digests), SALTED)
+
+    @staticmethod
     def compress(left, right):
         out = permute(left + right)
         return tuple((a + b) % P for a, b in zip(out, left))
 
 
-def check_opening(stream, root, depth, positions, leaves, name):
-    """Leaves, as lists of groups, at increasing positions of a tree; missing
+def check_opening(stream, root, depth, positions, leaves, name, salts=None):
+    """Leaves, as lists of groups, at increasing positions of a tree, with a salt each if there are any; missing
     siblings are hints."""
-    known = [(p, stream.suite.hash_leaf(leaf)) for p, leaf in zip(positions, leaves)]
+    digests = map(stream.suite.hash_leaf, leaves) if salts is None else map(stream.suite.hash_salted, salts, leaves)
+    known = list(zip(positions, digests))
     for _ in range(depth):
         parents, i = [], 0
         while i < len(known):

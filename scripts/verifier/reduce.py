@@ -5,7 +5,8 @@ from collections import namedtuple
 
 from . import formulas
 from .errors import require
-from .field import ONE, ZERO, add, horner, lift, mul, scale, sub, total
+from .field import ONE, ZERO, lift
+from .forms import add, horner, mul, scale, sub, total
 from .layout import parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
 from .schema import FIXED, FORMULA, INPUT, WITNESS
@@ -35,15 +36,27 @@ class ViewSum:
         """The eq factor of A*·B* in the last claim."""
         return ONE
 
-    def bind(self, fork, point, a, b):
-        value, start, parts = self.factor, 0, dict(self.parts)
-        for wiring, out in self.wirings:
+    def _ends(self, point):
+        """Of each wiring the point by source axis."""
+        start = 0
+        for wiring, _ in self.wirings:
             end = start + shape_variables(wiring.in_shape)
-            x = split(point[start:end], wiring.in_shape)
-            value = mul(value, wiring.value(out, x))
-            parts.update(zip(wiring.inn, x))
+            yield split(point[start:end], wiring.in_shape)
             start = end
-        require(value == b, f"{fork.name}: a wiring has another value at the end of its sum")
+
+    def wired(self, point):
+        """B at the end of the sum."""
+        value = self.factor
+        for (wiring, out), x in zip(self.wirings, self._ends(point)):
+            value = mul(value, wiring.value(out, x))
+        return value
+
+    def bind(self, fork, point, a, b):
+        if fork.tape is None:
+            require(self.wired(point) == b, f"{fork.name}: a wiring has another value at the end of its sum")
+        parts = dict(self.parts)
+        for (wiring, _), x in zip(self.wirings, self._ends(point)):
+            parts.update(zip(wiring.inn, x))
         fork.bind(self.source, join(parts[axis] for axis in range(len(self.shape))), a)
 
 
@@ -84,6 +97,7 @@ class Fork:
         self.marks = marks  # identifier of marks: what they are of
         self.stream = stream
         self.transcript = stream.transcript
+        self.tape = stream.tape  # None unless the proof is masked
         self.name = self.transcript.name
         self.rounds = rounds
         self.known = {}  # (tensor, point): value
@@ -111,7 +125,8 @@ class Fork:
         committed = self.circuit.tensors[tensor].kind in (FIXED, WITNESS)
         if committed and (tensor, point) not in self.known:
             self._claim(tensor, point, value)
-        require(self.evaluate(tensor, point) == value, f"{self.name}: a sum ends in another value of a tensor")
+        else:
+            self.stream.equal(self.evaluate(tensor, point), value, f"{self.name}: a sum ends in another value of a tensor")
 
     def _claim(self, tensor, point, value):
         self.known[tensor, point] = value
@@ -120,8 +135,9 @@ class Fork:
 
     def count(self, tensor, rows):
         """How often saturated rows, (first row, bits) of aligned blocks, are looked up."""
-        number = self.stream.limb()
-        self.claims.append(Claim(tensor, (), lift(number), rows))
+        number = self.stream.limb() if self.tape is None else 0  # which is not known
+        value = lift(number) if self.tape is None else self.stream.element()
+        self.claims.append(Claim(tensor, (), value, rows))
         self.budget.charge("values", 1)
         self.budget.charge("blocks of claims", len(rows))
         return number
@@ -235,10 +251,14 @@ class Fork:
         self._close(sums, weights, tuple(point), claim, name)
 
     def _close(self, sums, weights, point, claim, name):
-        ends = [(self.stream.element(), self.stream.element()) for _ in sums]
+        ends = []
+        for s in sums:
+            a, at = self.stream.element(), last(point, s.variables)
+            wired = self.tape is not None and isinstance(s, ViewSum)
+            ends.append((a, s.wired(at) if wired else self.stream.element()))
         terms = []
         for s, w, (a, b) in zip(sums, weights, ends):
-            terms.append(mul(mul(w, s.weight(last(point, s.variables))), mul(a, b)))
-        require(total(terms) == claim, f"{self.name}: {name} of sums fails")
+            terms.append(mul(mul(a, b), mul(w, s.weight(last(point, s.variables)))))
+        self.stream.equal(total(terms), claim, f"{self.name}: {name} of sums fails")
         for s, (a, b) in zip(sums, ends):
             s.bind(self, last(point, s.variables), a, b)

@@ -61,16 +61,16 @@ def derive(graph, reveals):
     graph = copy.copy(graph)
     graph.tensors, graph.tables, graph.steps = list(graph.tensors), list(graph.tables), list(graph.steps)
     graph.inputs, graph.outputs = list(graph.inputs), list(graph.outputs)
-    made, last = [], -1
+    made, last, ranges = [], -1, Ranges(graph)
     for reveal in reveals:
         require(last < reveal.output < len(graph.outputs), "what is revealed: an output that there is not, or not in order")
         require((reveal.top > 0) == (reveal.kind > 0) and reveal.top <= MOST_TOP, "what is revealed: another number of indexes")
         last = reveal.output
-        made.append(_one(graph, reveal))
+        made.append(_one(graph, reveal, ranges))
     return graph, made
 
 
-def _one(graph, reveal):
+def _one(graph, reveal, ranges):
     source = graph.outputs[reveal.output]
     t = graph.tensors[source]
     require(t.kind != EMPTY and t.shape, "what is revealed: an output without an axis")
@@ -79,7 +79,7 @@ def _one(graph, reveal):
     require(reveal.top <= axis, "what is revealed: more indexes than entries")
     r = Revealed(reveal.output, axis, max(reveal.top, 1))
     require(size(lead) * r.row <= MOST_WIRED, "what is revealed: too many rows")
-    reached = _reach(graph, source, 0)
+    reached = ranges.of(source, 0)
     least, most = reached or (t.min, t.max)
     r.of, r.range, r.proved = t, (least, most), reached is not None
     width = most - least
@@ -165,36 +165,47 @@ def _range(graph, bits):
     return _new(graph, bits - LOW_BITS), LOW_BITS
 
 
-def _reach(graph, identifier, depth):
-    """The interval that look-ups, public values and formulas keep a tensor's entries to, None if they do not."""
-    t = graph.tensors[identifier]
-    if t.kind in (INPUT, FORMULA):
-        return t.min, t.max
-    if t.kind == VIRTUAL and depth < MOST_DEPTH:
-        return _reach_of_sum(graph, t, depth)
-    if t.kind == WITNESS:
+class Ranges:
+    """The intervals that look-ups, public values and formulas keep tensors to. Each sum is walked once for a depth."""
+
+    def __init__(self, graph):
+        self.graph, self.sums, self.lookups = graph, {}, {}
         for step in graph.steps:
-            if step.kind == LOOKUP and step.remainder == identifier + 1:
-                return 0, (1 << step.shift) - 1
-            if step.kind == LOOKUP and step.out == identifier + 1 and graph.tables[step.table - 1].kind == PIECEWISE:
-                return _values(graph.tables[step.table - 1])
-    return None
+            for result in (step.remainder, step.out):
+                if step.kind == LOOKUP and result:
+                    self.lookups.setdefault(result - 1, step)
 
+    def of(self, identifier, depth):
+        """The interval of a tensor's entries, None if nothing keeps them to one."""
+        t = self.graph.tensors[identifier]
+        if t.kind in (INPUT, FORMULA):
+            return t.min, t.max
+        if t.kind == VIRTUAL and depth < MOST_DEPTH:
+            if (identifier, depth) not in self.sums:
+                self.sums[identifier, depth] = self._of_sum(t, depth)
+            return self.sums[identifier, depth]
+        step = self.lookups.get(identifier) if t.kind == WITNESS else None
+        if step is None:
+            return None
+        if step.remainder == identifier + 1:
+            return 0, (1 << step.shift) - 1
+        table = self.graph.tables[step.table - 1]
+        return _values(table) if table.kind == PIECEWISE else None
 
-def _reach_of_sum(graph, t, depth):
-    least = most = 0
-    for term in t.definition:
-        found = None if term.view is not None and any(g.sums for g in term.view.groups) else _reach(graph, term.source, depth + 1)
-        if found is None:
-            return None
-        low, high = found
-        if term.view is not None:
-            low, high = min(low, term.view.fill), max(high, term.view.fill)
-        ends = sorted((term.coefficient * low, term.coefficient * high))
-        least, most = least + ends[0], most + ends[1]
-        if least <= -BOUND or most >= BOUND:
-            return None
-    return least, most
+    def _of_sum(self, t, depth):
+        least = most = 0
+        for term in t.definition:
+            found = None if term.view is not None and any(g.sums for g in term.view.groups) else self.of(term.source, depth + 1)
+            if found is None:
+                return None
+            low, high = found
+            if term.view is not None:
+                low, high = min(low, term.view.fill), max(high, term.view.fill)
+            ends = sorted((term.coefficient * low, term.coefficient * high))
+            least, most = least + ends[0], most + ends[1]
+            if least <= -BOUND or most >= BOUND:
+                return None
+        return least, most
 
 
 def _values(table):

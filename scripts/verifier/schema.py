@@ -178,8 +178,9 @@ class Text:
 class Tree:
     root: bytes = pb.binary(1)
     row_vars: int = pb.uint32(2)
+    tail_log: int = pb.uint32(4)
 
-    later = {3: "size", 4: "tail_log", 5: "kind", 6: "subject", 7: "spans"}
+    later = {3: "size", 5: "kind", 6: "subject", 7: "spans"}
 
 
 @dataclass
@@ -223,9 +224,10 @@ class Header:
     row_vars: int = pb.uint32(5)
     levels: list = pb.messages(6, Level)
     hash: int = pb.enum(7, 2)
+    tail_log: int = pb.uint32(9)
     reveals: list = pb.messages(12, Reveal)
 
-    later = {8: "trees", 9: "tail_log", 10: "hidden_inputs", 11: "hidden_outputs", 13: "texts"}
+    later = {8: "trees", 10: "hidden_inputs", 11: "hidden_outputs", 13: "texts"}
 
 
 @dataclass

@@ -21,6 +21,9 @@ MOST_QUERIES = 4096
 MOST_SAMPLES = 16
 MULTIPLICITIES = range(3, 65)
 MOST_ROW_VARIABLES = 14  # of the last level
+TAIL_LOGS = range(2, 7)  # of tails
+LEAST_HIDING_FOLD = 4  # variables of level 1 of a masked proof
+PAD_VALUES = 8  # of a round
 
 
 def log2_down(n):
@@ -135,10 +138,12 @@ def bad_challenges(level):
     return -(-a // (48 * one**3))
 
 
-def query_bits(level):
-    """−t·log2(1 − δ), 1 − δ being (1 + ρ)/2 or √ρ·(1 + 1/m)."""
+def query_bits(level, tail_log=0):
+    """−t·log2(1 − δ), 1 − δ being (1 + ρ)/2 or √ρ·(1 + 1/m); with tails (1 − ρ₀)/2 + ρ, ρ = (1 + 2^−tail_log)·ρ₀."""
     b, m = level.log_blowup, level.multiplicity
-    if m:
+    if tail_log:
+        each = (b + tail_log + 1 << UNIT) - log2_up((1 << b + tail_log) + (1 << tail_log) + 2)
+    elif m:
         each = (b << UNIT - 1) - (log2_up(m + 1) - log2_down(m))
     else:
         each = (b + 1 << UNIT) - log2_up((1 << b) + 1)
@@ -151,12 +156,15 @@ def sample_bits(level):
     return level.out_of_domain * each + (1 << UNIT) - 2 * log2_up(list_size(level))
 
 
-def check_levels(levels, security, table):
+def check_levels(levels, security, table, tail_log=0):
     """Refuses levels that do not fit each other, the table of the opening, or
     the security's limits. Their bits are held against the target as the
     challenges come."""
     require(bool(levels) == bool(table.trees), "the levels do not go with what is committed")
     rows = table.row_vars
+    if tail_log:
+        require(len(levels) >= 2 and levels[1].fold_vars >= LEAST_HIDING_FOLD, "a masked opening of too few levels or folds")
+        require(2 * PAD_VALUES * levels[0].fold_vars <= 1 << levels[0].row_vars, "rows are too short for the pads of an opening")
     for i, level in enumerate(levels):
         name = f"level {i} of the opening"
         if i == 0:
@@ -164,7 +172,7 @@ def check_levels(levels, security, table):
                     and level.log_blowup == LOG_BLOWUP and level.multiplicity == 0)
         else:
             fits = 0 < level.fold_vars and level.fold_vars + level.row_vars == rows and level.log_blowup > 0
-        rows = level.row_vars
+        rows = level.row_vars + (1 if tail_log and i == 0 else 0)
         require(fits and level.row_vars + level.log_blowup <= MOST_DOMAIN_BITS, f"{name} does not fit")
         require(0 < level.queries <= MOST_QUERIES, f"{name}: {level.queries} queries")
         require(max(level.query_grind, level.fold_grind) <= security.grind_bits, f"{name}: too much work")

@@ -127,7 +127,7 @@ def codes(tensor):
 
 
 def saturated(verifier):
-    """For every table whose saturation an accepted proof states: the nodes that look up in it, how many look-ups hit
+    """For every table whose saturation an accepted proof, which is not masked, states: the nodes that look up in it, how many look-ups hit
     rows where values are clamped at most, and of how many."""
     uses = {}  # by table: look-ups by node
     for step in (step for chunk in verifier.circuit.steps for step in chunk if step.kind == LOOKUP):

@@ -2,6 +2,7 @@
 
 from .errors import require
 from .field import P
+from .forms import sub
 
 
 class Stream:
@@ -14,6 +15,7 @@ class Stream:
         self.name = name
         self.position = 0
         self.words = tuple(suite.words(data, name))
+        self.tape = None  # of a masked fork
 
     def _take(self, count):
         start, self.position = self.position, self.position + count
@@ -37,10 +39,10 @@ class Stream:
         return value[0]
 
     def element(self):
-        """An element of K, sent."""
+        """An element of K, sent; a form if it is sent less a pad."""
         value = self.hints(4)
         self.transcript.absorb_all(value)
-        return value
+        return value if self.tape is None else self.tape.receive(value)
 
     def elements(self, count):
         return [self.element() for _ in range(count)]
@@ -50,6 +52,13 @@ class Stream:
         value = self.digest_hint()
         self.transcript.absorb_digests([value])
         return value
+
+    def equal(self, a, b, reason):
+        """Refuses the proof unless two values are equal; of forms, that is left to the opening."""
+        if self.tape is None:
+            require(a == b, reason)
+        else:
+            self.tape.equations.append(sub(a, b))
 
     def end(self):
         require(self.position == len(self.words), f"{self.name}: too long")

@@ -6,10 +6,12 @@ from . import lookups, packed, soundness
 from .circuit import check_ids, wired
 from .cost import Budget
 from .errors import require
-from .field import ONE, P, ZERO, add, mul
+from .field import P, ZERO, mul, total
+from .forms import Tape
 from .graph import MOST_NESTED
 from .layout import Table, Weights, unused_ends
 from .multilinear import evaluate_integers, last, shape_variables
+from .pads import Pads, powers_of
 from .schema import EMPTY, EXACT
 from .schema import ZERO as ZERO_STEP
 from .reduce import Fork
@@ -42,8 +44,12 @@ class Verifier:
         self.circuit = proof.circuit
         self.rounds = Rounds(vk.security.target_bits)
         self.budget = Budget()
-        self.table = Table(self.circuit, self.suite, vk.row_vars, proof.header.row_vars)
-        soundness.check_levels(proof.header.levels, vk.security, self.table)
+        self.tail_log = proof.header.tail_log  # of a masked proof, else 0
+        require(self.tail_log in (0, *soundness.TAIL_LOGS), "the length of the tails of rows")
+        require(self.tail_log or vk.tail_log == 0, "a proof that is not masked under a key whose rows have tails")
+        self.committed = self.tail_log > 0 or any(self.circuit.witness)
+        if not self.tail_log:
+            self._lay_out()
         self.lookups = [lookups.Tree(self.circuit, chunk) for chunk in range(len(self.circuit.steps))]
         most = max(tree.fractions for tree in self.lookups)
         self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
@@ -51,6 +57,13 @@ class Verifier:
         self.outputs = self._public("outputs", self.circuit.graph.outputs, proof.public.outputs)
         for revealed in proof.revealed:
             revealed.check(self.outputs[revealed.output])
+
+    def _lay_out(self, pads=None):
+        levels = self.proof.header.levels
+        self.table = Table(self.circuit, self.suite, self.vk.row_vars, self.proof.header.row_vars, pads)
+        soundness.check_levels(levels, self.vk.security, self.table, self.tail_log)
+        if pads is not None:
+            self.table.add_tails(levels[0].queries, self.tail_log, self.vk.tail_log)
 
     def _public(self, what, identifiers, messages):
         require(len(messages) == len(identifiers), f"another number of {what}")
@@ -101,7 +114,7 @@ class Verifier:
                           for i, table in enumerate(self.circuit.tables) if table.saturated}
         forks.append(self._outputs(main))
         main.join([fork.transcript for fork in forks])
-        self._opening(main, [claim for fork in forks for claim in fork.claims])
+        self._opening(main, forks)
 
     def _start(self):
         main = self.suite.transcript("main", self.trace)
@@ -117,8 +130,7 @@ class Verifier:
                 else:
                     main.absorb_all(limbs)
         stream = Stream(self.proof.commitments, self.suite, main, "commitments")
-        for tree in self.table.trees:
-            tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
+        self.roots = {"fixed": self.vk.root, "witness": stream.digest() if self.committed else None}
         stream.end()
         return main
 
@@ -127,7 +139,9 @@ class Verifier:
         for revealed in self.proof.revealed:
             public |= revealed.entries(self.outputs[revealed.output])
             marks[revealed.marks] = revealed
-        return Fork(self.circuit, public, marks, Stream(data, self.suite, main.fork(index, name), name), self.rounds, self.budget)
+        stream = Stream(data, self.suite, main.fork(index, name), name)
+        stream.tape = Tape() if self.tail_log else None
+        return Fork(self.circuit, public, marks, stream, self.rounds, self.budget)
 
     def _chunk(self, main, chunk):
         fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")
@@ -149,7 +163,7 @@ class Verifier:
             point = last(tau, shape_variables(s.shape))
             value = fork.accumulator(s.accumulator, s.shape, point)
             out = fork.evaluate(s.out - 1, point) if s.kind == EXACT else ZERO
-            require(value == out, f"{fork.name}: an exact or zero step fails")
+            fork.stream.equal(value, out, f"{fork.name}: an exact or zero step fails")
 
     def _outputs(self, main):
         fork = self._fork(main, len(self.circuit.steps), self.proof.io, "outputs")
@@ -160,35 +174,46 @@ class Verifier:
         point = tuple(fork.transcript.challenges([f"coordinate {j}" for j in range(most)]))
         for shape, t, entries in outputs:
             at = last(point, shape_variables(shape))
-            require(fork.evaluate(t, at) == evaluate_integers(entries, shape, at), "an output is not the model's")
+            fork.stream.equal(fork.evaluate(t, at), evaluate_integers(entries, shape, at), "an output is not the model's")
         fork.run_batches()
         fork.stream.end()
         return fork
 
-    def _opening(self, main, claims):
+    def _opening(self, main, forks):
         stream = Stream(self.proof.opening, self.suite, main, "opening")
+        pads = None
+        if self.tail_log:
+            pads = Pads([fork.tape for fork in forks])
+            self._lay_out(pads)
+            pads.read(stream, self.rounds)
         if self.table.trees:
+            for tree in self.table.trees:
+                tree.root = self.roots[tree.name]
             weights = Weights(self.circuit, self.table)
-            value = self._join(main, claims, weights)
-            opening = Opening(self.proof.header.levels, self.table, stream, self.rounds)
+            value = self._join(main, [fork.claims for fork in forks], pads, weights)
+            opening = Opening(self.proof.header.levels, self.table, stream, self.rounds, self.tail_log)
             opening.check(value, weights.at, self.vk.security)
         stream.end()
 
-    def _join(self, main, claims, weights):
-        """The value of all claims and unused ends, with their weights."""
+    def _join(self, main, claims, pads, weights):
+        """The value of all claims, of each fork, and unused ends, with their weights; of a masked proof that of its equations
+        too."""
         ends = [(tree, *end) for tree in self.table.trees if tree.name == "witness" for end in unused_ends(tree)]
         most = max((bits for _, _, bits in ends), default=0)
         if ends:
             self.rounds.error("unused ends", most)
         tau = tuple(main.challenges([f"tau {j} of unused ends" for j in range(most)]))
-        self.rounds.error("join of claims", len(claims) + len(ends) - 1)
-        zeta = main.challenge("zeta")
-        value, power = ZERO, ONE
-        for claim in claims:
-            weights.add_claim(power, claim)
-            value = add(value, mul(power, claim.value))
-            power = mul(power, zeta)
+        joined = sum(map(len, claims)) + len(ends) + (pads.joined() if pads else 0)
+        self.rounds.error("join of claims", joined - 1)
+        powers = powers_of(main.challenge("zeta"))
+        own = [[(claim.value, next(powers)) for claim in of_fork] for of_fork in claims]
+        for of_fork, values in zip(claims, own):
+            for claim, (_, power) in zip(of_fork, values):
+                weights.add_claim(power, claim)
         for tree, start, bits in ends:
-            weights.add_end(power, tree, start, last(tau, bits))
-            power = mul(power, zeta)
+            weights.add_end(next(powers), tree, start, last(tau, bits))
+        if pads is None:
+            return total(mul(power, value) for values in own for value, power in values)
+        value, of_pads = pads.join(own, powers)
+        weights.add_pads(of_pads)
         return value

@@ -27,8 +27,9 @@ class Functional:
 class Opening:
     """Checks Σ Table·Q = claim. weight(point) is Q's extension."""
 
-    def __init__(self, levels, table, stream, rounds):
+    def __init__(self, levels, table, stream, rounds, tail_log=0):
         self.levels = levels
+        self.tail_log = tail_log  # of a masked proof, else 0
         self.table = table
         self.stream = stream
         self.transcript = stream.transcript
@@ -42,6 +43,8 @@ class Opening:
         for i, level in enumerate(self.levels):
             name = f"opening {i}"
             claim = self._fold(name, level, claim)
+            if i == 0 and self.tail_log:
+                claim = self._round(claim, f"{name}: auxiliary row", level)
             final = i == len(self.levels) - 1
             if final:
                 row = self.stream.elements(1 << level.row_vars)
@@ -71,6 +74,11 @@ class Opening:
             for slot, rows in tree.groups:
                 t.absorb_integer(slot)
                 t.absorb_integer(rows)
+        if self.tail_log:
+            t.absorb_integer(self.tail_log)
+            for tree in self.table.trees:
+                for n in (*(tree.tails or [0] * len(tree.groups)), int(tree.auxiliary > 0)):
+                    t.absorb_integer(n)
         t.absorb_all(claim)
 
     def _round(self, claim, name, level=None):
@@ -101,7 +109,8 @@ class Opening:
 
     def _positions(self, name, level):
         self.transcript.check_work(level.query_grind, self.stream, f"{name}: work before the queries")
-        self.rounds.record(f"{name}: {level.queries} queries", soundness.query_bits(level), level.query_grind)
+        tail_log = min(self.tail_log, self.levels[1].fold_vars - 1) if self.tail_log and level is self.levels[0] else 0
+        self.rounds.record(f"{name}: {level.queries} queries", soundness.query_bits(level, tail_log), level.query_grind)
         bits = level.row_vars + level.log_blowup
         return sorted(set(self.transcript.indexes(level.queries, bits, f"{name}: positions")))
 
@@ -110,21 +119,34 @@ class Opening:
         level = self.levels[i]
         depth = level.row_vars + level.log_blowup
         if i > 0:
-            return self._elements(name, root, depth, positions, 1 << level.fold_vars)
-        weights = eq_table(self.folded, self.table.size)
-        values = [self._tree_values(name, tree, weights, positions, depth) for tree in self.table.trees]
+            return self._elements(name, root, depth, positions, self._leaf_rows(i))
+        weights, own = eq_table(self.folded, self.table.size), ZERO  # of table rows and of the auxiliary one
+        if self.tail_log:
+            own = self.point[-1]
+            weights = [mul(w, sub(ONE, own)) for w in weights]
+        values = [self._tree_values(name, tree, weights, own, positions, depth) for tree in self.table.trees]
         return [total(terms) for terms in zip(*values)]
 
-    def _tree_values(self, name, tree, weights, positions, bits):
+    def _leaf_rows(self, i):
+        """How many elements of K a leaf of a later level has."""
+        rows = 1 << self.levels[i].fold_vars
+        if i > 1 or not self.tail_log:
+            return rows
+        return rows // 2 + max(1, rows // 2 >> self.tail_log)  # others are behind the tail, and zero
+
+    def _tree_values(self, name, tree, weights, own, positions, bits):
         """What a tree adds to the folded row at the positions."""
         at = sorted({position >> tree.shift for position in positions})
         leaves = [[self.stream.hints(rows) for _, rows in tree.groups] for _ in at]
-        check_opening(self.stream, tree.root, tree.depth, at, leaves, f"{name}, {tree.name} tree")
+        salts = [self.stream.digest_hint() for _ in at] if tree.tails else None
+        check_opening(self.stream, tree.root, tree.depth, at, leaves, f"{name}, {tree.name} tree", salts)
         # Σ_R w_R·limb of the slots u with the same l = u mod 2^s, for each leaf and l.
         count = 1 << tree.shift
-        slots = [slot for first, rows in tree.groups for slot in range(first, first + rows)]
+        slots = [slot for first, rows in tree.table_groups for slot in range(first, first + rows)]
+        of_row = [weights[tree.first_row + (slot >> tree.shift)] for slot in slots] + [own] * tree.auxiliary
+        slots += range(tree.auxiliary)
         order = [[j for j, slot in enumerate(slots) if slot % count == low] for low in range(count)]
-        row_weights = [list(zip(*(weights[tree.first_row + (slots[j] >> tree.shift)] for j in js))) for js in order]
+        row_weights = [list(zip(*(of_row[j] for j in js))) for js in order]
         sums = {}
         for position, groups in zip(at, leaves):
             leaf = [limb for group in groups for limb in group]
@@ -145,7 +167,7 @@ class Opening:
     def _elements(self, name, root, depth, positions, rows):
         leaves = [self.stream.hints(4 * rows) for _ in positions]
         check_opening(self.stream, root, depth, positions, [[leaf] for leaf in leaves], name)
-        weights = eq_table(self.folded, rows)
+        weights = eq_table(self.folded, rows)  # of the first rows
         return [_fold_leaf(weights, leaf) for leaf in leaves]
 
     def _check_row(self, name, i, root, row, positions):
@@ -157,7 +179,7 @@ class Opening:
             require(self._columns(name, i, root, positions) == values, f"{name}: the last row is not what the queries give")
             return
         # The first element of a leaf is the one with which it folds to the value.
-        weights = eq_table(self.folded, 1 << level.fold_vars)
+        weights = eq_table(self.folded, self._leaf_rows(i))
         require(weights[0] != ZERO, f"{name}: the last row cannot be what the queries give")
         unit = inverse(weights[0])
         tails = [self.stream.hints(4 * len(weights) - 4) for _ in positions]
@@ -174,16 +196,38 @@ class Opening:
         for z, value in zip(points, [v for _, v in samples] + values):
             power = mul(power, xi)
             claim = add(claim, mul(power, value))
-            self.functionals.append((len(self.point), Functional(power, basis(z, level.row_vars))))
+            variables = level.row_vars + (1 if self.tail_log and i == 1 else 0)
+            self.functionals.append((len(self.point), Functional(power, basis(z, variables))))
         return claim
 
     def _finish(self, row, claim, weight):
         for j in range(self.levels[-1].row_vars):
             claim = self._round(claim, f"last sumcheck {j}")
         point = tuple(self.point)
-        terms = [weight(point)] + [f.at(point[bound:]) for bound, f in self.functionals]
+        terms = [self._weight(point, weight)] + [f.at(point[bound:]) for bound, f in self.functionals]
         value = evaluate_elements(row, last(point, self.levels[-1].row_vars))
         require(mul(value, total(terms)) == claim, "the opening's last claim fails")
+
+
+    def _weight(self, point, weight):
+        """Q at the point of all rounds; in a masked proof with the pads of level 0's rounds, and zero on tails."""
+        if not self.tail_log:
+            return weight(point)
+        k = self.levels[0].fold_vars
+        rows, bound, top, inner = point[:k], point[k], point[k + 1], point[k + 2:]
+        pads, later = [], ONE
+        for r in reversed(rows):
+            pads[:0] = [mul(later, sub(ONE, add(r, r))), mul(later, sub(mul(r, r), r))]
+            later = mul(later, r)
+        units = [tuple(int(i == j) for i in range(4)) for j in range(4)]  # of an element of K
+        functional = [mul(w, unit) for w in pads for unit in units]
+        low = (len(functional) - 1).bit_length()
+        cut = len(inner) - low
+        of_pads = total(map(mul, functional, eq_table(inner[cut:], len(functional))))
+        for x in inner[:cut]:
+            of_pads = mul(of_pads, sub(ONE, x))
+        value = sub(mul(weight((*rows, *inner)), sub(ONE, bound)), mul(bound, of_pads))
+        return mul(value, sub(ONE, top))
 
 
 def _fold_leaf(weights, leaf):

@@ -82,18 +82,19 @@ func (g *Graph) reveal(list []Reveal) error {
 	}
 	g.Inputs, g.Outputs, g.Tables = slices.Clone(g.Inputs), slices.Clone(g.Outputs), slices.Clone(g.Tables)
 	g.Stated = len(g.Inputs)
+	known := g.newIntervals()
 	for i, r := range list {
 		if r.Output < 0 || r.Output >= len(g.Outputs) || i > 0 && r.Output <= list[i-1].Output {
 			return fmt.Errorf("%w: output %d of %d, or not in order", ErrReveal, r.Output, len(g.Outputs))
 		}
-		if err := g.revealOne(r); err != nil {
+		if err := g.revealOne(r, known); err != nil {
 			return fmt.Errorf("%s of output %q: %w: %w", r, g.Tensors[g.Outputs[r.Output]].Name, ErrReveal, err)
 		}
 	}
 	return nil
 }
 
-func (g *Graph) revealOne(r Reveal) error {
+func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	z := g.Outputs[r.Output]
 	t := g.Tensors[z] // a copy: tensors are added
 	if t.Kind == Empty || len(t.Shape) == 0 {
@@ -110,7 +111,7 @@ func (g *Graph) revealOne(r Reveal) error {
 	if rows := Size(lead); rows > maxFlat/row {
 		return fmt.Errorf("%d rows of %d entries are more than %d, filled up to a power of two", rows, d, maxFlat)
 	}
-	least, most, proved := g.reach(z, 0)
+	least, most, proved := known.of(g, z, 0)
 	w := most - least
 	n := bits.Len64(uint64(w))
 	if r.Top > 1 { // the others are lifted above all
@@ -255,47 +256,84 @@ func (g *Graph) compare(shape []int, terms []Linear, table TableID, shift int) {
 	}
 }
 
-// maxReach bounds how deep reach looks.
+// maxReach bounds how deep intervals look.
 const maxReach = 16
 
-// reach returns an interval of a tensor's entries: that of what look-ups, public values and formulas keep it
+// intervals finds those that tensors' entries lie in. It walks a sum of sums once for each depth that it is met at:
+// otherwise a key of a few hundred bytes could have each sum name the one before often, and a walk that never ends.
+type intervals struct {
+	lookups []int32 // by tensor: 1 + the step, of the first look-up with it as a result
+	sums    map[deepSum]interval
+}
+
+type deepSum struct {
+	id    TensorID
+	depth int
+}
+
+type interval struct {
+	least, most int64
+	proved      bool
+}
+
+func (g *Graph) newIntervals() *intervals {
+	r := &intervals{lookups: make([]int32, len(g.Tensors)), sums: map[deepSum]interval{}}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind != StepLookup {
+			continue
+		}
+		for _, id := range []TensorID{s.Lo, s.Out} {
+			if id != None && r.lookups[id] == 0 {
+				r.lookups[id] = int32(i) + 1
+			}
+		}
+	}
+	return r
+}
+
+// of returns an interval of a tensor's entries: that of what look-ups, public values and formulas keep it
 // to (proved), or the one that it is declared to have.
-func (g *Graph) reach(id TensorID, depth int) (least, most int64, proved bool) {
+func (r *intervals) of(g *Graph, id TensorID, depth int) (least, most int64, proved bool) {
 	t := &g.Tensors[id]
 	switch {
 	case t.Kind == Input || t.Kind == ByFormula:
 		return t.Min, t.Max, true
 	case t.Kind == Virtual && depth < maxReach:
-		if least, most, ok := g.reachOfSum(t, depth); ok {
-			return least, most, true
+		at := deepSum{id, depth}
+		found, ok := r.sums[at]
+		if !ok {
+			found.least, found.most, found.proved = r.ofSum(g, t, depth)
+			r.sums[at] = found
+		}
+		if found.proved {
+			return found.least, found.most, true
 		}
 	case t.Kind == Witness:
-		for i := range g.Steps {
-			s := &g.Steps[i]
-			if s.Kind != StepLookup || s.Out != id && s.Lo != id {
-				continue
-			}
-			if s.Lo == id {
-				return 0, 1<<s.Shift - 1, true // looked up by itself, as every remainder is
-			}
-			if table := &g.Tables[s.Table]; table.Kind == TablePiecewise {
-				least, most = table.reach()
-				return least, most, true
-			}
+		if r.lookups[id] == 0 {
+			break
+		}
+		s := &g.Steps[r.lookups[id]-1]
+		if s.Lo == id {
+			return 0, 1<<s.Shift - 1, true // looked up by itself, as every remainder is
+		}
+		if table := &g.Tables[s.Table]; table.Kind == TablePiecewise {
+			least, most = table.reach()
+			return least, most, true
 		}
 	}
 	return t.Min, t.Max, false
 }
 
-// reachOfSum is reach for a virtual tensor without sums in its views. An entry that is wired to nothing is
+// ofSum is of for a virtual tensor without sums in its views. An entry that is wired to nothing is
 // the view's fill value.
-func (g *Graph) reachOfSum(t *Tensor, depth int) (least, most int64, proved bool) {
+func (r *intervals) ofSum(g *Graph, t *Tensor, depth int) (least, most int64, proved bool) {
 	for i := range t.Def {
 		l := &t.Def[i]
 		if l.View != nil && l.View.Sums() {
 			return 0, 0, false
 		}
-		lo, hi, ok := g.reach(l.Src, depth+1)
+		lo, hi, ok := r.of(g, l.Src, depth+1)
 		if !ok {
 			return 0, 0, false
 		}

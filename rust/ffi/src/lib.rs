@@ -47,7 +47,7 @@ impl Outcome {
 
     fn of(verdict: &Verdict) -> Outcome {
         let public = |t: &Tensor| Public {
-            name: text(t.name),
+            name: text(&t.name),
             shape: t.shape.clone(),
             integers: t.integers.clone(),
             reals: (0..t.integers.len()).map(|i| t.real(i)).collect(),

@@ -54,7 +54,12 @@ impl Cost {
     /// The statement, and so many unused ends.
     pub fn statement(&mut self, g: &Graph, ends: usize) -> Result<()> {
         self.work(ends as u64 * CLAIM_BLOCK)?;
-        g.inputs.iter().chain(&g.outputs).try_for_each(|&id| self.work(size(g.shape(id))))
+        g.given().iter().chain(&g.outputs).try_for_each(|&id| self.work(size(g.shape(id))))
+    }
+
+    /// The stack of pads of a masked proof, of so many elements, and so many unused ends.
+    pub fn pads(&mut self, elements: usize, ends: usize) -> Result<()> {
+        self.work((elements + ends) as u64 * CLAIM_BLOCK)
     }
 
     pub fn fork(&mut self) -> Result<()> {
@@ -83,6 +88,11 @@ impl Cost {
 
     pub fn public(&mut self, shape: &[u64]) -> Result<()> {
         self.work(size(shape) / PUBLIC_IN_UNIT)
+    }
+
+    /// Marks of an axis of so many entries, of so many indexes.
+    pub fn marks(&mut self, indexes: u64, axis: u64) -> Result<()> {
+        self.work(indexes * (shape_variables(&[axis]) as u64 + 1) * FORMULA_BIT)
     }
 
     pub fn formula(&mut self, shape: &[u64]) -> Result<()> {
@@ -119,7 +129,7 @@ impl Cost {
 /// Refuses circuits that are too large to lay out, before anything is laid out or read from a proof.
 pub fn check_sizes(g: &Graph) -> Result<()> {
     let mut public = 0u64;
-    for &id in g.inputs.iter().chain(&g.outputs) {
+    for &id in g.given().iter().chain(&g.outputs) {
         public = public.saturating_add(size(g.shape(id)));
         require!(public <= MOST_PUBLIC, "inputs and outputs of more than {MOST_PUBLIC} entries");
     }

@@ -2,7 +2,9 @@
 //! prover/proof/schema/key.proto).
 
 use crate::error::{Result, require};
+use crate::reveal::{Marks, Revealed};
 use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +66,7 @@ pub struct Shape {
 
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub shape: Shape,
     pub kind: Kind,
     pub frac: i32,
@@ -74,7 +76,8 @@ pub struct Tensor<'a> {
     pub numbers: Numbers,
     pub definition: Vec<Linear>,
     pub formula: Option<Formula>,
-    pub chunk: usize, // of a witness tensor
+    pub chunk: usize,         // of a witness tensor
+    pub marks: Option<Marks>, // of an input that follows from what is stated
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -203,6 +206,15 @@ pub struct Multiplicity {
     pub chunk: usize,
 }
 
+/// How many of a circuit's lists are the key's own.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Own {
+    pub tensors: usize,
+    pub tables: usize,
+    pub steps: usize,
+    pub inputs: usize,
+}
+
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
     pub name: &'a str,
@@ -212,7 +224,9 @@ pub struct Graph<'a> {
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
     pub free: Vec<Free<'a>>,
-    // Those of the present layout (module template); their tensors stand behind the key's.
+    // Those of the present proof (modules reveal and template), whose tensors, tables and steps stand behind the key's.
+    pub own: Own,
+    pub revealed: Vec<Revealed>,
     pub multiplicities: Vec<Multiplicity>,
     pub chunks: usize,
 }
@@ -282,6 +296,8 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         inputs: Vec::new(),
         outputs: Vec::new(),
         free: Vec::new(),
+        own: Own::default(),
+        revealed: Vec::new(),
         multiplicities: Vec::new(),
         chunks: 0,
     };
@@ -298,6 +314,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
             _ => value.push(d, &mut g.free, free)?,
         }
     }
+    g.own = Own { tensors: g.tensors.len(), tables: g.tables.len(), steps: g.steps.len(), inputs: g.inputs.len() };
     Ok(g)
 }
 
@@ -334,7 +351,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
     let mut fields = d.open(body, &TENSOR)?;
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => t.name = value.text()?,
+            1 => t.name = Cow::Borrowed(value.text()?),
             2 => t.shape.now = value.numbers(wire::dimension)?,
             3 => t.kind = Kind::read(&value)?,
             4 => t.frac = value.number(wire::exponent)?,
@@ -354,7 +371,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
 impl<'a> Tensor<'a> {
     pub fn new(kind: Kind) -> Tensor<'a> {
         Tensor {
-            name: "",
+            name: Cow::Borrowed(""),
             shape: Shape::default(),
             kind,
             frac: 0,
@@ -365,6 +382,7 @@ impl<'a> Tensor<'a> {
             definition: Vec::new(),
             formula: None,
             chunk: 0,
+            marks: None,
         }
     }
 
@@ -578,8 +596,7 @@ static TABLE: [Field; 8] = [
 ];
 
 fn table<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Table<'a>> {
-    let mut t =
-        Table { name: "", kind: TableKind::Range, bits: 0, min: 0, pieces: Vec::new(), values: None, saturated: Vec::new(), drop: 0 };
+    let mut t = Table::new("");
     let mut fields = d.open(body, &TABLE)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -598,6 +615,12 @@ fn table<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Table<'a>> {
         }
     }
     Ok(t)
+}
+
+impl<'a> Table<'a> {
+    pub fn new(name: &'a str) -> Table<'a> {
+        Table { name, kind: TableKind::Range, bits: 0, min: 0, pieces: Vec::new(), values: None, saturated: Vec::new(), drop: 0 }
+    }
 }
 
 static PIECE: [Field; 3] = [number("end"), number("slope"), number("offset")];

@@ -3,7 +3,7 @@
 use crate::error::{Kind, Result, fail, require};
 use crate::graph::{self, Graph};
 use crate::hash::{Digest, Suite};
-use crate::soundness::{MOST_DOMAIN_BITS, Security};
+use crate::soundness::{LEAST_TAIL_LOG, MOST_DOMAIN_BITS, MOST_TAIL_LOG, Security};
 use crate::validate;
 use crate::wire::{self, Decoder, Field, UNKNOWN, bytes, message, messages, number, reserved};
 use alloc::vec;
@@ -36,11 +36,13 @@ pub struct Key<'a> {
     pub(crate) digest: [u8; 32],
 }
 
-/// A commitment to fixed tensors: the root of a tree, and log2 of the length of the rows under it.
+/// A commitment to fixed tensors: the root of a tree, and log2 of the length of the rows under it and their tails.
 #[derive(Clone, Debug)]
 pub struct Commitment {
     pub root: Digest,
     pub row_vars: u32,
+    /// 0, or j if rows have tails of a 2^j-th of their length.
+    pub tail_log: u32,
 }
 
 /// What tokens of a language model mean.
@@ -80,7 +82,7 @@ impl<'a> Key<'a> {
         }
         let sizes = vec![1; key.graph.free.len()];
         key.graph.check_template()?;
-        key.graph.at(&sizes, 0)?;
+        key.graph.at(&sizes, &[], 0)?;
         validate::check(&key.graph)?;
         key.digest = digest(file);
         Ok(key)
@@ -110,6 +112,8 @@ impl<'a> Key<'a> {
         for (i, tree) in self.trees.iter().enumerate() {
             let rows = 0 < tree.row_vars && tree.row_vars <= MOST_DOMAIN_BITS;
             require!(rows, "tree {i}: rows of 2^{} values", tree.row_vars);
+            let tails = tree.tail_log == 0 || tree.tail_log >= LEAST_TAIL_LOG;
+            require!(tails, "tree {i}: tails of a 2^{}-th of a row", tree.tail_log);
         }
         require!(self.texts.len() <= 1, "{} texts: this program reads keys of models with one", self.texts.len());
         if let Some(text) = self.text() {
@@ -186,19 +190,20 @@ fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<(Key<'a>, Option<Source
 }
 
 static TREE: [Field; 7] =
-    [bytes("root"), number("row_vars"), reserved("size"), reserved("tail_log"), reserved("kind"), reserved("subject"), reserved("spans")];
+    [bytes("root"), number("row_vars"), reserved("size"), number("tail_log"), reserved("kind"), reserved("subject"), reserved("spans")];
 
 fn read_tree(d: &mut Decoder, body: &[u8]) -> Result<Commitment> {
-    let (mut root, mut row_vars) = (None, 0);
+    let (mut root, mut row_vars, mut tail_log) = (None, 0, 0);
     let mut fields = d.open(body, &TREE)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => root = Some(read_root(value.bytes())?),
-            _ => row_vars = value.number(wire::count)?,
+            2 => row_vars = value.number(wire::count)?,
+            _ => tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
         }
     }
     let root = root.map_or_else(|| read_root(&[]), Ok)?;
-    Ok(Commitment { root, row_vars })
+    Ok(Commitment { root, row_vars, tail_log })
 }
 
 fn read_root(bytes: &[u8]) -> Result<Digest> {

@@ -1,17 +1,19 @@
 //! Stacks, trees and the table of an opening (docs/proof-format.md, "Trees").
 
-use crate::error::{Result, require};
+use crate::error::{Result, fail, require};
 use crate::field::{K, ONE, P, ZERO};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
 use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
 use crate::shape::{Block, BySize, aligned, cut, variables};
-use crate::soundness::{LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS};
+use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
 const MOST_ROWS: u64 = 1 << MOST_FOLD_VARS;
+const MASKS: u64 = 8; // rows of the table
+const PIECE: usize = 10; // log2 of the elements whose weights are found by one table
 
 /// Some rows of a tree that are hashed together.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,8 @@ pub struct Tree {
     pub root: Digest,
     pub shift: u32,          // 2^shift slots make a row of the table
     pub first_row: u64,      // of the table
+    pub tails: Vec<u64>,     // of a masked proof: their lengths, by group
+    pub auxiliary: u64,      // rows of the auxiliary row, which are the last group and in no slot
     ends: Vec<(u64, usize)>, // unused ends of rows: the first value, counted over slots, and the variables of each block
 }
 
@@ -36,19 +40,24 @@ impl Tree {
         (self.row_vars + LOG_BLOWUP) as usize
     }
 
-    /// The slots up to the last row.
-    fn slots(&self) -> u64 {
-        self.groups.last().map_or(0, |g| g.slot + g.rows)
+    /// The groups whose rows are in the table.
+    pub fn table_groups(&self) -> &[Group] {
+        &self.groups[..self.groups.len() - (self.auxiliary > 0) as usize]
     }
 
-    /// Lays the tensors of a stack out, which begins with a row of the table.
-    fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
-        let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
-        let (mut order, values) = BySize::new(cuts.iter().flatten().map(|b| b.bits));
-        let rows = values.div_ceil(1 << self.row_vars);
-        let total = rows + self.groups.iter().map(|g| g.rows).sum::<u64>();
-        require!(total <= MOST_ROWS, "too many rows are committed");
-        let slot = self.slots().next_multiple_of(1 << self.shift);
+    /// The slots up to the last row.
+    fn slots(&self) -> u64 {
+        self.table_groups().last().map_or(0, |g| g.slot + g.rows)
+    }
+
+    /// The rows of all groups.
+    fn rows(&self) -> u64 {
+        self.groups.iter().map(|g| g.rows).sum()
+    }
+
+    /// Adds groups of rows from a slot on.
+    fn put(&mut self, suite: Suite, slot: u64, rows: u64) -> Result<()> {
+        require!(rows + self.rows() <= MOST_ROWS, "too many rows are committed");
         let most = suite.group_rows(self.fixed);
         let mut first = 0;
         while first < rows {
@@ -56,10 +65,26 @@ impl Tree {
             self.groups.push(Group { slot: slot + first, rows: count });
             first += count;
         }
+        Ok(())
+    }
+
+    /// The first slot of a stack of so many values, which begins with a row of the table.
+    fn add_stack(&mut self, suite: Suite, values: u64) -> Result<u64> {
+        let rows = values.div_ceil(1 << self.row_vars);
+        let slot = self.slots().next_multiple_of(1 << self.shift);
+        self.put(suite, slot, rows)?;
         let start = slot << self.row_vars;
         if !self.fixed {
             self.ends.extend(aligned(values, rows << self.row_vars).into_iter().map(|(at, bits)| (start + at, bits)));
         }
+        Ok(slot)
+    }
+
+    /// Lays the tensors of a stack out, which begins with a row of the table.
+    fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
+        let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
+        let (mut order, values) = BySize::new(cuts.iter().flatten().map(|b| b.bits));
+        let start = self.add_stack(suite, values)? << self.row_vars;
         let lay = |(&id, mut blocks): (&u32, Vec<Block>)| {
             for b in &mut blocks {
                 b.offset = start + order.next(b.bits);
@@ -86,8 +111,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// From the row lengths of the fixed tensors and of the witness, as log2.
-    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: u32, witness_row_vars: u32) -> Result<Table> {
+    /// From the row lengths of the fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: u32, witness_row_vars: u32, masked: bool) -> Result<Table> {
         let mut fixed = Vec::new();
         let mut witness = vec![Vec::new(); g.chunks];
         for (id, t) in g.tensors.iter().enumerate() {
@@ -99,7 +124,7 @@ impl Table {
         }
         witness.retain(|stack| !stack.is_empty());
         for (what, there, row_vars) in
-            [("fixed tensors", !fixed.is_empty(), fixed_row_vars), ("witness", !witness.is_empty(), witness_row_vars)]
+            [("fixed tensors", !fixed.is_empty(), fixed_row_vars), ("witness", masked || !witness.is_empty(), witness_row_vars)]
         {
             let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (there || row_vars == 0);
             require!(fits, "{what}: rows of 2^{row_vars} values");
@@ -107,7 +132,7 @@ impl Table {
         let row_vars = fixed_row_vars.max(witness_row_vars);
         let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
         for (is_fixed, own, stacks) in [(true, fixed_row_vars, vec![fixed]), (false, witness_row_vars, witness)] {
-            if stacks.iter().all(|stack| stack.is_empty()) {
+            if stacks.iter().all(|stack| stack.is_empty()) && (is_fixed || !masked) {
                 continue;
             }
             let mut tree = Tree {
@@ -117,6 +142,8 @@ impl Table {
                 root: [0; 8],
                 shift: row_vars - own,
                 first_row: table.rows,
+                tails: Vec::new(),
+                auxiliary: 0,
                 ends: Vec::new(),
             };
             for tensors in &stacks {
@@ -130,6 +157,41 @@ impl Table {
         Ok(table)
     }
 
+    /// Adds what a masked proof commits to besides: a stack of so many values of pads, masks and the auxiliary row; and sets
+    /// the lengths of tails, for so many queries. Returns the first value of the pads, counted over slots.
+    pub fn add_masks(&mut self, suite: Suite, pads: u64, queries: u32, tail_logs: &TailLogs) -> Result<u64> {
+        let row_vars = self.row_vars;
+        let Some(witness) = self.trees.last_mut() else { return fail!("no witness") };
+        let slot = witness.add_stack(suite, pads)?;
+        let stacked = witness.groups.len();
+        let shift = witness.shift;
+        let end = witness.first_row + witness.slots().div_ceil(1 << shift);
+        let masks = (end.next_multiple_of(MASKS) - witness.first_row) << shift;
+        witness.put(suite, masks, MASKS << shift)?;
+        self.rows = witness.first_row + witness.slots().div_ceil(1 << shift);
+        require!(
+            1 << shift <= suite.group_rows(false),
+            "rows of 2^{} values beside ones of 2^{row_vars}: too short to hide",
+            witness.row_vars
+        );
+        witness.put(suite, 0, 1 << shift)?;
+        witness.auxiliary = 1 << shift;
+        for tree in &mut self.trees {
+            let log = if tree.fixed { tail_logs.key } else { tail_logs.proof };
+            if log == 0 {
+                continue;
+            }
+            let longest = 1 << tree.row_vars.saturating_sub(log);
+            let own = tree.row_vars;
+            require!(queries as u64 <= longest, "rows of 2^{own} values are too short to hide them at {queries} positions");
+            tree.tails = vec![longest; tree.groups.len()];
+            if !tree.fixed {
+                tree.tails[..stacked].fill(queries as u64);
+            }
+        }
+        Ok(slot << self.trees.last().map_or(0, |t| t.row_vars))
+    }
+
     /// The blocks of the unused ends of the witness's rows: tree, first value, variables.
     pub fn ends(&self) -> impl Iterator<Item = (usize, u64, usize)> {
         let of_tree = |(i, t): (usize, &'_ Tree)| t.ends.iter().map(move |&(at, bits)| (i, at, bits)).collect::<Vec<_>>();
@@ -137,11 +199,27 @@ impl Table {
     }
 }
 
-/// A claim on a committed tensor: its value at a point, or, of multiplicities, the sum of rows in aligned blocks (first
-/// row, bits).
+/// How long tails are in a masked proof: at most a 2^j-th of rows. The key's is 0 if its rows have none.
+pub struct TailLogs {
+    pub proof: u32,
+    pub key: u32,
+}
+
+impl TailLogs {
+    /// Those of a masked proof, of a key whose rows have tails or not.
+    pub fn check(&self) -> Result<()> {
+        require!((LEAST_TAIL_LOG..=MOST_TAIL_LOG).contains(&self.proof), "tails of a 2^{}-th of a row", self.proof);
+        let fits = self.key == 0 || self.proof <= self.key;
+        let (own, of_key) = (self.proof, self.key);
+        require!(fits, "a proof with tails of a 2^{own}-th under a key with longer ones, of a 2^{of_key}-th");
+        Ok(())
+    }
+}
+
+/// What a claim is on: a committed tensor at a point, or, of multiplicities, the sum of rows in aligned blocks (first row,
+/// bits).
 pub struct Claim {
     pub tensor: u32,
-    pub value: K,
     pub at: Where,
 }
 
@@ -177,6 +255,27 @@ impl Places<'_> {
         }
     }
 
+    /// Σ of the weights of elements of K: on the four values of each its coefficient times 1, i, u, iu.
+    fn elements(&self, start: u64, coefficients: &[K]) -> K {
+        let bits = self.bits - 2; // of the number of an element in a row of the table
+        let (above, inside) = self.point.split_at(bits);
+        let units = [0, 1, 2, 3].map(|k| core::array::from_fn(|i| (i == k) as u32)).map(K);
+        let unit: K = units.iter().zip(eq_table(inside, 4)).map(|(&a, b)| a * b).sum();
+        let low = bits.min(PIECE);
+        let table = eq_table(&above[bits - low..], 1 << low);
+        let (mut sum, mut rest, mut at) = (ZERO, coefficients, start / 4);
+        while !rest.is_empty() {
+            let from = at as usize & (table.len() - 1);
+            let (own, after) = rest.split_at(rest.len().min(table.len() - from));
+            let inner: K = own.iter().zip(&table[from..]).map(|(&a, &b)| a * b).sum();
+            let piece = at >> low;
+            let row = self.rows[(self.first_row + (piece >> (bits - low))) as usize];
+            sum += row * eq_index(&above[..bits - low], piece & ((1 << (bits - low)) - 1)) * inner;
+            (rest, at) = (after, at + own.len() as u64);
+        }
+        unit * sum
+    }
+
     /// The part of a block's weight that does not depend on its place.
     fn inside(&self, point: &[K]) -> K {
         let n = point.len().min(self.bits);
@@ -209,15 +308,18 @@ pub struct Combined<'c> {
     claims: &'c [Claim],
     zeta: K,
     tau: Vec<K>, // of the unused ends
+    pub value: K,
+    pads: (u64, Vec<K>), // of a masked proof: the first value, and the coefficients of the elements
 }
 
 impl<'c> Combined<'c> {
-    pub fn new(g: &'c Graph<'c>, table: &'c Table, claims: &'c [Claim], zeta: K, tau: Vec<K>) -> Combined<'c> {
-        Combined { g, table, claims, zeta, tau }
+    pub fn new(g: &'c Graph<'c>, table: &'c Table, claims: &'c [Claim], zeta: K, tau: Vec<K>, value: K) -> Combined<'c> {
+        Combined { g, table, claims, zeta, tau, value, pads: (0, Vec::new()) }
     }
 
-    pub fn value(&self) -> K {
-        self.claims.iter().rev().fold(ZERO, |value, c| value * self.zeta + c.value)
+    /// Adds the coefficients of elements of K, each in four values from this one of the witness's slots on.
+    pub fn add_pads(&mut self, first: u64, coefficients: Vec<K>) {
+        self.pads = (first, coefficients);
     }
 
     /// Q's extension at a point of the table's variables.
@@ -273,6 +375,9 @@ impl<'c> Combined<'c> {
             let point = last(&self.tau, bits);
             sum += power * places[tree].block(at, point, places[tree].inside(point));
             power *= self.zeta;
+        }
+        if let (Some(place), false) = (places.last(), self.pads.1.is_empty()) {
+            sum += place.elements(self.pads.0, &self.pads.1);
         }
         sum
     }

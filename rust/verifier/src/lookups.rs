@@ -2,7 +2,8 @@
 //! docs/protocol.md, "Look-ups").
 
 use crate::error::{Result, require};
-use crate::field::{self, K, ONE, ZERO, horner};
+use crate::field::{self, K, ONE, ZERO};
+use crate::forms::Tape;
 use crate::graph::{Graph, Multiplicity, Step, StepKind, Table};
 use crate::layout::inside;
 use crate::poly::{Prefixes, eq, index_value, last, split, weighted_prefix};
@@ -42,49 +43,93 @@ impl<'g> Tree<'g> {
     }
 }
 
-fn between(a: K, b: K, r: K) -> K {
-    a + r * (b - a)
+/// Numerators and denominators of the two halves of a layer.
+#[derive(Clone, Copy)]
+struct Halves<V> {
+    n: [V; 2],
+    d: [V; 2],
+}
+
+impl<V: Copy> Halves<V> {
+    fn read<T: Tape<Value = V>>(fork: &mut Fork<T>) -> Result<Halves<V>> {
+        let [n0, n1, d0, d1] = fork.elements()?;
+        Ok(Halves { n: [n0, n1], d: [d0, d1] })
+    }
+
+    /// The numerator and the denominator of their sum.
+    fn sum<T: Tape<Value = V>>(&self, tape: &mut T) -> (V, V) {
+        let crossed = [tape.product(self.n[0], self.d[1]), tape.product(self.n[1], self.d[0])];
+        (tape.add(crossed[0], crossed[1]), tape.product(self.d[0], self.d[1]))
+    }
+
+    fn at<T: Tape<Value = V>>(&self, tape: &mut T, r: K) -> (V, V) {
+        let mut between = |[a, b]: [V; 2]| {
+            let rise = tape.sub(b, a);
+            let rise = tape.times(rise, r);
+            tape.add(a, rise)
+        };
+        (between(self.n), between(self.d))
+    }
+}
+
+/// A denominator is not zero: its inverse is sent if it is not known.
+fn not_zero<T: Tape>(fork: &mut Fork<T>, d: T::Value) -> Result<()> {
+    if T::MASKED {
+        let inverse = fork.element()?;
+        let one = fork.tape.product(d, inverse);
+        fork.tape.equal(one, T::known(ONE));
+        return Ok(());
+    }
+    require!(!fork.tape.equal(d, T::known(ZERO)), "logup: a denominator is zero");
+    Ok(())
 }
 
 /// GKR for a tree of 2^depth fractions that add up to 0: the point of the leaves, and their numerators' and denominators'
 /// values there.
-fn fractional_sum(fork: &mut Fork, depth: usize) -> Result<(Vec<K>, K, K)> {
-    let stream = &mut fork.stream;
-    let adds_up = |stream: &[K; 4]| {
-        let [n0, n1, d0, d1] = *stream;
-        require!(n0 * d1 + n1 * d0 == ZERO, "logup: the fractions do not add up to zero");
-        require!(d0 * d1 != ZERO, "logup: a denominator is zero");
-        Ok(())
-    };
+fn fractional_sum<T: Tape>(fork: &mut Fork<T>, depth: usize) -> Result<(Vec<K>, T::Value, T::Value)> {
+    const ADDS_UP: &str = "logup: the fractions do not add up to zero";
     if depth == 0 {
-        let [n, d] = stream.elements()?;
-        adds_up(&[n, ZERO, d, ONE])?;
+        let [n, d] = fork.elements()?;
+        require!(fork.tape.equal(n, T::known(ZERO)), "{ADDS_UP}");
+        not_zero(fork, d)?;
         return Ok((Vec::new(), n, d));
     }
-    let [n0, n1, d0, d1] = stream.elements()?;
-    adds_up(&[n0, n1, d0, d1])?;
-    let mu = stream.transcript.challenge();
+    let halves = Halves::read(fork)?;
+    let (numerator, mut denominator) = halves.sum(&mut fork.tape);
+    require!(fork.tape.equal(numerator, T::known(ZERO)), "{ADDS_UP}");
+    if T::MASKED {
+        let sent = fork.element()?;
+        fork.tape.equal(sent, denominator);
+        denominator = sent;
+    }
+    not_zero(fork, denominator)?;
+    let mu = fork.stream.transcript.challenge();
     let mut point = vec![mu];
-    let (mut n, mut d) = (between(n0, n1, mu), between(d0, d1, mu));
+    let (mut n, mut d) = halves.at(&mut fork.tape, mu);
     for _ in 2..=depth {
-        let lambda = stream.transcript.challenge();
-        let mut claim = n + lambda * d;
+        let lambda = fork.stream.transcript.challenge();
+        let weighted = fork.tape.times(d, lambda);
+        let mut claim = fork.tape.add(n, weighted);
         let mut reached = Vec::with_capacity(depth);
         reached.push(ZERO);
         for &r in &point {
-            let [q1, q2] = stream.elements()?;
-            let q0 = claim - r * (q1 + q2);
-            let x = stream.transcript.challenge();
-            claim = horner(&[q0, q1, q2], x);
+            let [q1, q2] = fork.elements()?;
+            let both = fork.tape.add(q1, q2);
+            let rest = fork.tape.times(both, r);
+            let q0 = fork.tape.sub(claim, rest);
+            let x = fork.stream.transcript.challenge();
+            claim = fork.tape.horner(&[q0, q1, q2], x);
             reached.push(x);
         }
-        let [n0, n1, d0, d1] = stream.elements()?;
-        let same = n0 * d1 + n1 * d0 + lambda * (d0 * d1) == claim;
-        require!(same, "logup: a layer does not follow from the one below");
-        let mu = stream.transcript.challenge();
+        let halves = Halves::read(fork)?;
+        let (crossed, denominator) = halves.sum(&mut fork.tape);
+        let weighted = fork.tape.times(denominator, lambda);
+        let sum = fork.tape.add(crossed, weighted);
+        require!(fork.tape.equal(sum, claim), "logup: a layer does not follow from the one below");
+        let mu = fork.stream.transcript.challenge();
         reached[0] = mu;
         point = reached;
-        (n, d) = (between(n0, n1, mu), between(d0, d1, mu));
+        (n, d) = halves.at(&mut fork.tape, mu);
     }
     Ok((point, n, d))
 }
@@ -100,7 +145,7 @@ struct Leaves<'p> {
 }
 
 /// All look-ups of a chunk, after so much work.
-pub fn check<'g>(fork: &mut Fork<'g, '_>, tree: &Tree<'g>, grind: u32) -> Result<()> {
+pub fn check<'g, T: Tape>(fork: &mut Fork<'g, '_, T>, tree: &Tree<'g>, grind: u32) -> Result<()> {
     let depth = tree.depth;
     fork.shared.cost.rounds(depth * (depth + 1) / 2 + 1)?;
     fork.stream.check_work(grind)?;
@@ -116,9 +161,10 @@ pub fn check<'g>(fork: &mut Fork<'g, '_>, tree: &Tree<'g>, grind: u32) -> Result
 }
 
 impl Leaves<'_> {
-    fn check<'g>(&self, fork: &mut Fork<'g, '_>, tree: &Tree<'g>, num: K, den: K) -> Result<()> {
+    fn check<'g, T: Tape>(&self, fork: &mut Fork<'g, '_, T>, tree: &Tree<'g>, num: T::Value, den: T::Value) -> Result<()> {
         // Fractions beyond the last block are 0/1.
-        let (mut ones, mut counts, mut heads, mut columns, mut places) = (ZERO, ZERO, ZERO, ZERO, ZERO);
+        let (mut ones, mut heads, mut places) = (ZERO, ZERO, ZERO);
+        let (mut counts, mut columns) = (T::known(ZERO), T::known(ZERO));
         for (step, blocks) in &tree.steps {
             fork.shared.cost.blocks(blocks.len())?;
             let own: K = blocks.iter().map(|b| self.place(b)).sum();
@@ -126,7 +172,9 @@ impl Leaves<'_> {
             places += own;
             heads += own * self.head(step.table.unwrap_or(0));
             if let [block] = &blocks[..] {
-                columns += own * self.step(fork, step, last(self.ids, block.bits))?;
+                let column = self.step(fork, step, last(self.ids, block.bits))?;
+                let column = fork.tape.times(column, own);
+                columns = fork.tape.add(columns, column);
             }
         }
         for (m, block) in &tree.tables {
@@ -134,45 +182,48 @@ impl Leaves<'_> {
             let (count, column) = self.table(fork, m, block)?;
             places += own;
             heads += own * self.head(m.table);
-            counts += own * count;
-            columns += own * column;
+            let (count, column) = (fork.tape.times(count, own), fork.tape.times(column, own));
+            counts = fork.tape.add(counts, count);
+            columns = fork.tape.add(columns, column);
         }
-        require!(ones - counts == num, "look-ups: numerators do not match the multiplicities");
-        let left = heads + (ONE - places) - columns - den;
+        let numerators = fork.tape.sub(T::known(ones), counts);
+        require!(fork.tape.equal(num, numerators), "look-ups: numerators do not match the multiplicities");
+        let denominators = fork.tape.sub(T::known(heads + (ONE - places)), columns);
         let cut: Vec<_> = tree.steps.iter().filter(|(_, blocks)| blocks.len() > 1).collect();
         if cut.is_empty() {
-            require!(left == ZERO, "look-ups: denominators do not match the columns");
+            require!(fork.tape.equal(den, denominators), "look-ups: denominators do not match the columns");
             return Ok(());
         }
         // The sum over the steps in several blocks: its claim is Σ E·(key + β·out).
         let most = cut.iter().map(|(s, _)| shape_variables(&s.shape.now)).max().unwrap_or(0);
         fork.shared.cost.rounds(most)?;
-        let (mut claim, mut reached) = (left, Vec::with_capacity(most));
+        let (mut claim, mut reached) = (fork.tape.sub(denominators, den), Vec::with_capacity(most));
         fork.shared.rounds.point(format_args!("{}: steps in blocks", fork.name), 2)?;
         for _ in 0..most {
-            let [q0, q2] = fork.stream.elements()?;
-            let q1 = claim - (q0 + q0 + q2);
+            let [q0, q2] = fork.elements()?;
+            let rest = [q0, q2].into_iter().fold(q0, |sum, q| fork.tape.add(sum, q));
+            let q1 = fork.tape.sub(claim, rest);
             let r = fork.stream.transcript.challenge();
             reached.push(r);
-            claim = horner(&[q0, q1, q2], r);
+            claim = fork.tape.horner(&[q0, q1, q2], r);
         }
         let ids = fork.point(&reached);
-        let (mut total, mut low) = (ZERO, Vec::new());
+        let (mut total, mut low) = (T::known(ZERO), Vec::new());
         for (step, blocks) in cut {
             let shape = &step.shape.now;
             let count = shape_variables(shape);
-            let mut column = self.step(fork, step, last(&ids, count))?;
-            for &r in &reached[..most - count] {
-                column *= ONE - r;
-            }
+            let column = self.step(fork, step, last(&ids, count))?;
+            let late = reached[..most - count].iter().fold(ONE, |value, &r| value * (ONE - r));
             let axes = split(last(&reached, count), shape);
             let mut entries = |b: &Block| {
                 let weight = self.place(b) * inside(b, &axes, &mut low);
                 weight * eq(&low, last(self.point, b.bits))
             };
-            total += column * blocks.iter().map(&mut entries).sum::<K>();
+            let term = fork.tape.times(column, late * blocks.iter().map(&mut entries).sum::<K>());
+            total = fork.tape.add(total, term);
         }
-        require!(total == claim, "look-ups: denominators do not match the columns of steps in several blocks");
+        let same = fork.tape.equal(total, claim);
+        require!(same, "look-ups: denominators do not match the columns of steps in several blocks");
         Ok(())
     }
 
@@ -187,35 +238,39 @@ impl Leaves<'_> {
     }
 
     /// key + β·out at a point.
-    fn step<'g>(&self, fork: &mut Fork<'g, '_>, s: &'g Step<'g>, point: &[u32]) -> Result<K> {
+    fn step<'g, T: Tape>(&self, fork: &mut Fork<'g, '_, T>, s: &'g Step<'g>, point: &[u32]) -> Result<T::Value> {
         let mut key = fork.accumulator(&s.accumulator, &s.shape.now, point)?;
         if let Some(low) = s.remainder {
-            key -= fork.evaluate(low, point)?;
+            let low = fork.evaluate(low, point)?;
+            key = fork.tape.sub(key, low);
         }
-        // 2^31 is 1, so that this divides by 2^shift.
-        key = key.times(field::reduce(1 << (31 - s.shift)));
-        match s.out {
-            Some(out) => Ok(key + self.beta * fork.evaluate(out, point)?),
-            None => Ok(key),
+        if s.shift > 0 {
+            // 2^31 is 1, so that this divides by 2^shift.
+            key = fork.tape.scale(key, 1 << (31 - s.shift));
         }
+        let Some(out) = s.out else { return Ok(key) };
+        let out = fork.evaluate(out, point)?;
+        let out = fork.tape.times(out, self.beta);
+        Ok(fork.tape.add(key, out))
     }
 
     /// The count and key + β·value of a table at a point.
-    fn table(&self, fork: &mut Fork, m: &Multiplicity, block: &Block) -> Result<(K, K)> {
+    fn table<T: Tape>(&self, fork: &mut Fork<T>, m: &Multiplicity, block: &Block) -> Result<(T::Value, T::Value)> {
         let t = &fork.shared.graph.tables[m.table as usize];
         fork.shared.cost.table(t.pieces.len(), t.bits - t.drop)?;
         let (ids, point) = (last(self.ids, block.bits), last(self.point, block.bits));
         let count = fork.evaluate(m.tensor, ids)?;
         let value = match t.values {
             Some(values) => fork.evaluate(values, ids)?,
-            None => value(t, point),
+            None => T::known(value(t, point)),
         };
         if !t.saturated.is_empty() {
             let rows = t.saturated.iter().flat_map(|&(first, end)| aligned(first as u64, end as u64)).collect();
             fork.count(m.tensor, rows)?;
         }
         let key = K::base(field::lift(t.min)) + index_value(point);
-        Ok((count, key + self.beta * value))
+        let value = fork.tape.times(value, self.beta);
+        Ok((count, fork.tape.add(T::known(key), value)))
     }
 }
 

@@ -196,7 +196,8 @@ pub fn weighted_prefix(point: &[K], count: u64) -> (K, K) {
     (below, weighted)
 }
 
-fn prefix(point: &[K], count: u64) -> K {
+/// Σ eq(point, i) over the indexes below `count`.
+pub fn prefix(point: &[K], count: u64) -> K {
     let n = point.len();
     if count >> n != 0 {
         return ONE;

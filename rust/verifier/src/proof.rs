@@ -3,7 +3,8 @@
 use crate::error::{Error, Kind, Result, fail, require};
 use crate::hash::Suite;
 use crate::key::{check_version, sha256};
-use crate::soundness::Level;
+use crate::reveal::{MOST_REVEALS, MOST_TOP, Reveal};
+use crate::soundness::{Level, MOST_TAIL_LOG};
 use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number, reserved};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -25,6 +26,8 @@ pub struct Header {
     pub row_vars: u32,
     pub levels: Vec<Level>,
     pub hash: Suite,
+    pub reveals: Vec<Reveal>,
+    pub tail_log: u32, // of a masked proof, else 0
 }
 
 /// The packed values of the public tensors.
@@ -77,7 +80,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the header, which is also returned as it is in the file.
     pub fn open(file: &'a [u8]) -> Result<(Reader<'a>, Header, &'a [u8])> {
-        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + 2, last: &[] };
+        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + MOST_REVEALS + 2, last: &[] };
         reader
             .open_header()
             .map(|header| (header, reader.last))
@@ -89,7 +92,14 @@ impl<'a> Reader<'a> {
         let Some(rest) = self.file.strip_prefix(MAGIC) else { return fail!("not a prove-model proof") };
         self.rest = rest;
         match self.frame("the header", MOST_HEADER_BYTES)? {
-            Frame::Header(header) => Ok(header),
+            Frame::Header(header) => {
+                let (levels, reveals) = (header.levels.len(), header.reveals.len());
+                require!(
+                    levels <= MOST_LEVELS && reveals <= MOST_REVEALS,
+                    "the header: too many messages: {levels} levels and {reveals} reveals, at most {MOST_LEVELS} and {MOST_REVEALS}"
+                );
+                Ok(header)
+            }
             _ => fail!("no header"),
         }
     }
@@ -177,10 +187,10 @@ static HEADER: [Field; 13] = [
     messages("levels"),
     number("hash"),
     reserved("trees"),
-    reserved("tail_log"),
+    number("tail_log"),
     reserved("hidden_inputs"),
     reserved("hidden_outputs"),
-    reserved("reveals"),
+    messages("reveals"),
     reserved("texts"),
 ];
 
@@ -199,12 +209,31 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
             4 => h.chunk_entries = value.number(wire::size)?,
             5 => h.row_vars = value.number(wire::count)?,
             6 => value.push(d, &mut h.levels, level)?,
-            _ => h.hash = Suite::read(&value)?,
+            7 => h.hash = Suite::read(&value)?,
+            9 => h.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
+            _ => value.push(d, &mut h.reveals, reveal)?,
         }
     }
     check_version(version).map_err(|e| e.at(".version"))?;
     require!(named, ".key: a SHA-256 of 0 bytes");
     Ok(h)
+}
+
+static REVEAL: [Field; 4] = [number("kind"), number("output"), number("top"), reserved("index")];
+
+fn reveal(d: &mut Decoder, body: &[u8]) -> Result<Reveal> {
+    let (mut kind, mut r) = (0, Reveal::default());
+    each(d.open(body, &REVEAL)?, |field, value| {
+        match field {
+            1 => kind = value.number(wire::enumeration(2))? as u32,
+            2 => r.output = value.number(wire::count)?,
+            _ => r.top = value.number(wire::count)?,
+        }
+        Ok(())
+    })?;
+    let fits = (kind == 0) == (r.top == 0) && r.top <= MOST_TOP;
+    require!(fits, ".top: the {} greatest, of a kind that has {kind} to {}", r.top, kind * MOST_TOP);
+    Ok(r)
 }
 
 static LEVEL: [Field; 8] = [

@@ -3,7 +3,8 @@
 
 use crate::cost::Cost;
 use crate::error::{Result, require};
-use crate::field::{K, ONE, ZERO, horner};
+use crate::field::{K, ONE, ZERO};
+use crate::forms::Tape;
 use crate::formulas;
 use crate::graph::{Accumulator, Graph, Kind, Linear, Product, View};
 use crate::layout::{Claim, Table, Where};
@@ -45,19 +46,21 @@ impl<'v> Shared<'v> {
 }
 
 /// One fork of the transcript with its stream.
-pub struct Fork<'v, 's> {
+pub struct Fork<'v, 's, T: Tape> {
     pub name: String,
     pub stream: Stream,
     pub shared: &'s mut Shared<'v>,
+    pub tape: T,
     pub claims: Vec<Claim>,
+    pub values: Vec<T::Value>, // of the claims
     challenges: Vec<K>,
-    known: BTreeMap<Box<[u32]>, K>, // by tensor and point, one behind the other
-    queue: Vec<Sum<'v>>,
+    known: BTreeMap<Box<[u32]>, T::Value>, // by tensor and point, one behind the other
+    queue: Vec<Sum<'v, T::Value>>,
 }
 
 /// A sum that waits for a batch: eq(…)·A·B over some variables.
-struct Sum<'v> {
-    value: K,
+struct Sum<'v, V> {
+    value: V,
     variables: usize,
     kind: SumKind<'v>,
 }
@@ -69,7 +72,7 @@ enum SumKind<'v> {
     Product { product: &'v Product, shape: &'v [u64], out: Point, order: Vec<u32>, eq_variables: usize },
 }
 
-impl Sum<'_> {
+impl<V> Sum<'_, V> {
     fn eq_variables(&self) -> usize {
         match self.kind {
             SumKind::View { .. } => 0,
@@ -78,10 +81,20 @@ impl Sum<'_> {
     }
 }
 
-impl<'v, 's> Fork<'v, 's> {
-    pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's>> {
+impl<'v, 's, T: Tape> Fork<'v, 's, T> {
+    pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's, T>> {
         shared.cost.fork()?;
-        Ok(Fork { name, stream, shared, claims: Vec::new(), challenges: Vec::new(), known: BTreeMap::new(), queue: Vec::new() })
+        Ok(Fork {
+            name,
+            stream,
+            shared,
+            tape: T::default(),
+            claims: Vec::new(),
+            values: Vec::new(),
+            challenges: Vec::new(),
+            known: BTreeMap::new(),
+            queue: Vec::new(),
+        })
     }
 
     /// The point of some challenges.
@@ -89,6 +102,16 @@ impl<'v, 's> Fork<'v, 's> {
         let first = self.challenges.len() as u32;
         self.challenges.extend_from_slice(challenges);
         (first..self.challenges.len() as u32).collect()
+    }
+
+    /// An element of K, sent.
+    pub fn element(&mut self) -> Result<T::Value> {
+        let sent = self.stream.element()?;
+        Ok(self.tape.receive(sent))
+    }
+
+    pub fn elements<const N: usize>(&mut self) -> Result<[T::Value; N]> {
+        Ok(self.stream.elements()?.map(|sent| self.tape.receive(sent)))
     }
 
     pub fn at(&self, point: &[u32]) -> Vec<K> {
@@ -99,7 +122,7 @@ impl<'v, 's> Fork<'v, 's> {
 
     /// The value of a tensor at a point. Tensors by which virtual ones are defined come before them, and only so many are
     /// upon each other.
-    pub fn evaluate(&mut self, tensor: u32, point: &[u32]) -> Result<K> {
+    pub fn evaluate(&mut self, tensor: u32, point: &[u32]) -> Result<T::Value> {
         let key = key(tensor, point);
         if let Some(&value) = self.known.get(&key) {
             return Ok(value);
@@ -109,7 +132,7 @@ impl<'v, 's> Fork<'v, 's> {
         let shape = &t.shape.now;
         let value = match t.kind {
             Kind::Fixed | Kind::Witness => {
-                let value = self.stream.element()?;
+                let value = self.element()?;
                 self.shared.cost.node(0)?;
                 self.claim(tensor, point, value)?;
                 value
@@ -121,22 +144,30 @@ impl<'v, 's> Fork<'v, 's> {
             Kind::Formula => {
                 self.shared.cost.formula(shape)?;
                 self.shared.cost.node(0)?;
-                formulas::value(t, &self.at(point))
+                T::known(formulas::value(t, &self.at(point)))
+            }
+            Kind::Input if t.marks.is_some() => {
+                let Some(marks) = t.marks else { return Ok(T::known(ZERO)) };
+                let indexes = &self.shared.elements[&marks.at];
+                self.shared.cost.marks(indexes.len() as u64, shape.last().copied().unwrap_or(1))?;
+                self.shared.cost.node(0)?;
+                T::known(marks.value(shape, indexes, &self.at(point)))
             }
             Kind::Input | Kind::Empty => {
                 self.shared.cost.public(shape)?;
                 self.shared.cost.node(0)?;
-                evaluate(&self.shared.elements[&tensor], shape, &self.at(point))
+                T::known(evaluate(&self.shared.elements[&tensor], shape, &self.at(point)))
             }
         };
         self.known.insert(key, value);
         Ok(value)
     }
 
-    fn claim(&mut self, tensor: u32, point: &[u32], value: K) -> Result<()> {
+    fn claim(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
         self.shared.cost.claim(self.shared.table.located[tensor as usize].blocks.len() as u64)?;
         let at = Where::Point(self.at(point));
-        self.claims.push(Claim { tensor, value, at });
+        self.claims.push(Claim { tensor, at });
+        self.values.push(value);
         Ok(())
     }
 
@@ -144,26 +175,28 @@ impl<'v, 's> Fork<'v, 's> {
     pub fn count(&mut self, tensor: u32, rows: Vec<(u64, usize)>) -> Result<()> {
         self.shared.cost.node(0)?;
         self.shared.cost.claim(rows.len() as u64)?;
-        let value = K::base(self.stream.limb()?);
-        self.claims.push(Claim { tensor, value, at: Where::Rows(rows) });
+        let value = if T::MASKED { self.element()? } else { T::known(K::base(self.stream.limb()?)) };
+        self.claims.push(Claim { tensor, at: Where::Rows(rows) });
+        self.values.push(value);
         Ok(())
     }
 
-    fn linear(&mut self, terms: &'v [Linear], shape: &'v [u64], point: &[u32]) -> Result<K> {
-        let mut sum = ZERO;
+    fn linear(&mut self, terms: &'v [Linear], shape: &'v [u64], point: &[u32]) -> Result<T::Value> {
+        let mut sum = T::known(ZERO);
         for l in terms {
             let value = match &l.view {
                 None => self.evaluate(l.source, point)?,
                 Some(view) => self.view(l, view, shape, point)?,
             };
-            sum += value.scale(l.coefficient);
+            let term = self.tape.scale(value, l.coefficient);
+            sum = self.tape.add(sum, term);
         }
         Ok(sum)
     }
 
     /// The value of a view at a point. If its wiring does more than rename variables, that of the source's part is sent, and
     /// a sum of the next batch reduces it to a value of the source.
-    fn view(&mut self, l: &'v Linear, view: &'v View, shape: &'v [u64], point: &[u32]) -> Result<K> {
+    fn view(&mut self, l: &'v Linear, view: &'v View, shape: &'v [u64], point: &[u32]) -> Result<T::Value> {
         let shared = &mut *self.shared;
         let w = Wiring::new(shared.graph, l, view, shape);
         let address = l as *const Linear as usize;
@@ -176,38 +209,42 @@ impl<'v, 's> Fork<'v, 's> {
         let empty = shared.empty[&address];
         let at = if w.single.is_empty() && !w.has_fill() { Vec::new() } else { self.at(point) };
         let factor = if w.single.is_empty() { ONE } else { w.factor(&at, inputs) };
-        let filled = if w.has_fill() { w.filled(&at, factor, inputs) } else { ZERO };
+        let filled = T::known(if w.has_fill() { w.filled(&at, factor, inputs) } else { ZERO });
         if empty {
             return Ok(filled);
         }
         if w.summed.is_empty() {
             let value = self.evaluate(l.source, &w.bound(point).concat())?;
-            return Ok(filled + factor * value);
+            let value = self.tape.times(value, factor);
+            return Ok(self.tape.add(filled, value));
         }
-        let value = self.stream.element()?;
+        let value = self.element()?;
         self.shared.cost.node(0)?;
         let variables = w.kept().map(|a| variables(w.source[a as usize])).sum();
         let kind = SumKind::View { wiring: w, source: l.source, out: point.to_vec(), factor };
         self.queue.push(Sum { value, variables, kind });
-        Ok(filled + value)
+        Ok(self.tape.add(filled, value))
     }
 
     /// The value of an accumulator over an index space at a point.
-    pub fn accumulator(&mut self, a: &'v Accumulator, shape: &'v [u64], point: &[u32]) -> Result<K> {
+    pub fn accumulator(&mut self, a: &'v Accumulator, shape: &'v [u64], point: &[u32]) -> Result<T::Value> {
         let mut sum = ZERO;
         if a.constant != 0 {
             sum = mask(split(&self.at(point), shape), shape).scale(a.constant);
         }
-        sum += self.linear(&a.linear, shape, point)?;
+        let linear = self.linear(&a.linear, shape, point)?;
+        let mut sum = self.tape.add(T::known(sum), linear);
         for p in &a.products {
-            sum += self.product(p, shape, point)?.scale(p.coefficient);
+            let value = self.product(p, shape, point)?;
+            let term = self.tape.scale(value, p.coefficient);
+            sum = self.tape.add(sum, term);
         }
         self.shared.cost.node(a.linear.len() + a.products.len())?;
         Ok(sum)
     }
 
-    fn product(&mut self, p: &'v Product, shape: &'v [u64], point: &[u32]) -> Result<K> {
-        let value = self.stream.element()?;
+    fn product(&mut self, p: &'v Product, shape: &'v [u64], point: &[u32]) -> Result<T::Value> {
+        let value = self.element()?;
         self.shared.cost.node(0)?;
         let g = self.shared.graph;
         let mut order: Vec<u32> = p.labels_a.iter().copied().filter(|l| p.labels_b.contains(l)).collect();
@@ -216,7 +253,7 @@ impl<'v, 's> Fork<'v, 's> {
         let eq_variables = order.iter().filter(|&&l| (l as usize) < shape.len()).map(|&l| dimensions(l)).sum();
         let variables = order.iter().map(|&l| dimensions(l)).sum();
         let absent = |axis: u32| !p.labels_a.contains(&axis) && !p.labels_b.contains(&axis);
-        let mut times = value;
+        let mut times = ONE;
         if (0..shape.len() as u32).any(absent) {
             let at = self.at(point);
             let parts = split(&at, shape);
@@ -226,7 +263,7 @@ impl<'v, 's> Fork<'v, 's> {
         }
         let kind = SumKind::Product { product: p, shape, out: point.to_vec(), order, eq_variables };
         self.queue.push(Sum { value, variables, kind });
-        Ok(times)
+        Ok(if times == ONE { value } else { self.tape.times(value, times) })
     }
 
     // Sums
@@ -248,36 +285,47 @@ impl<'v, 's> Fork<'v, 's> {
         let mut powers = Vec::with_capacity(sums.len());
         let mut power = ONE;
         // Sums by their variables: when they join.
-        let mut joining = alloc::vec![ZERO; rounds + 1];
+        let mut joining = alloc::vec![T::known(ZERO); rounds + 1];
         let mut cubic = alloc::vec![false; rounds + 1];
         for s in &sums {
-            joining[s.variables] += power * s.value;
+            let term = self.tape.times(s.value, power);
+            joining[s.variables] = self.tape.add(joining[s.variables], term);
             (s.variables - s.eq_variables() + 1..=s.variables).for_each(|left| cubic[left] = true);
             powers.push(power);
             power *= gamma;
         }
-        let (mut claim, mut point) = (ZERO, Vec::with_capacity(rounds));
+        let (mut claim, mut point) = (T::known(ZERO), Vec::with_capacity(rounds));
         for left in (1..=rounds).rev() {
-            claim += joining[left];
-            let [c0, c2] = self.stream.elements()?;
-            let c3 = if cubic[left] { self.stream.element()? } else { ZERO };
-            let c1 = claim - (c0 + c0 + c2 + c3);
+            claim = self.tape.add(claim, joining[left]);
+            let [c0, c2] = self.elements()?;
+            let c3 = if cubic[left] { self.element()? } else { T::known(ZERO) };
+            let rest = [c0, c2, c3].into_iter().fold(c0, |sum, c| self.tape.add(sum, c));
+            let c1 = self.tape.sub(claim, rest);
             self.shared.rounds.point(format_args!("{}: sums", self.name), if cubic[left] { 3 } else { 2 })?;
             let r = self.stream.transcript.challenge();
             point.push(r);
-            claim = horner(&[c0, c1, c2, c3], r);
+            claim = self.tape.horner(&[c0, c1, c2, c3], r);
         }
-        claim += joining[0];
+        claim = self.tape.add(claim, joining[0]);
         let kept = self.point(&point);
         let mut ends = Vec::with_capacity(sums.len());
-        let mut total = ZERO;
+        let mut total = T::known(ZERO);
         for (s, &power) in sums.iter().zip(&powers) {
-            let [a, b] = self.stream.elements()?;
-            let weight = self.eq_factor(s, &kept[rounds - s.variables..]);
-            total += power * weight * (a * b);
+            let at = &kept[rounds - s.variables..];
+            let a = self.element()?;
+            let b = match &s.kind {
+                SumKind::View { wiring, out, factor, .. } if T::MASKED => {
+                    T::known(wiring.weight(&self.at(out), &self.at(at), *factor, self.shared.inputs))
+                }
+                _ => self.element()?,
+            };
+            let weight = self.eq_factor(s, at);
+            let product = self.tape.product(a, b);
+            let term = self.tape.times(product, power * weight);
+            total = self.tape.add(total, term);
             ends.push((a, b));
         }
-        require!(total == claim, "sumcheck: the final evaluations do not give the running claim");
+        require!(self.tape.equal(total, claim), "sumcheck: the final evaluations do not give the running claim");
         for (s, (a, b)) in sums.into_iter().zip(ends) {
             self.bind_sum(s, &kept, a, b)?;
         }
@@ -285,7 +333,7 @@ impl<'v, 's> Fork<'v, 's> {
     }
 
     /// eq of a product's batch axes, at the end of its sum.
-    fn eq_factor(&self, s: &Sum, kept: &[u32]) -> K {
+    fn eq_factor(&self, s: &Sum<T::Value>, kept: &[u32]) -> K {
         let SumKind::Product { shape, out, order, eq_variables, .. } = &s.kind else { return ONE };
         if *eq_variables == 0 {
             return ONE;
@@ -296,12 +344,17 @@ impl<'v, 's> Fork<'v, 's> {
     }
 
     /// What a sum came to at its end binds tensors.
-    fn bind_sum(&mut self, s: Sum<'v>, kept: &[u32], a: K, b: K) -> Result<()> {
+    fn bind_sum(&mut self, s: Sum<'v, T::Value>, kept: &[u32], a: T::Value, b: T::Value) -> Result<()> {
         let kept = &kept[kept.len() - s.variables..];
         match s.kind {
             SumKind::View { wiring, source, out, factor } => {
-                let value = wiring.weight(&self.at(&out), &self.at(kept), factor, self.shared.inputs);
-                require!(value == b, "wiring of {:?}: wrong weights", self.shared.graph.tensors[source as usize].name);
+                let known = || T::known(wiring.weight(&self.at(&out), &self.at(kept), factor, self.shared.inputs));
+                let value = if T::MASKED { b } else { known() };
+                require!(
+                    T::MASKED || self.tape.equal(value, b),
+                    "wiring of {:?}: wrong weights",
+                    self.shared.graph.tensors[source as usize].name
+                );
                 let (mut bound, mut rest) = (wiring.bound(&out), kept);
                 for axis in wiring.kept() {
                     let (own, after) = rest.split_at(variables(wiring.source[axis as usize]));
@@ -330,7 +383,7 @@ impl<'v, 's> Fork<'v, 's> {
     }
 
     /// A sum ended in this value of a tensor.
-    fn bind(&mut self, tensor: u32, point: &[u32], value: K) -> Result<()> {
+    fn bind(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
         if matches!(self.shared.graph.kind(tensor), Kind::Fixed | Kind::Witness) {
             if let Entry::Vacant(unknown) = self.known.entry(key(tensor, point)) {
                 unknown.insert(value);
@@ -338,11 +391,8 @@ impl<'v, 's> Fork<'v, 's> {
                 return self.claim(tensor, point, value);
             }
         }
-        require!(
-            self.evaluate(tensor, point)? == value,
-            "tensor {:?}: evaluations disagree",
-            self.shared.graph.tensors[tensor as usize].name
-        );
+        let known = self.evaluate(tensor, point)?;
+        require!(self.tape.equal(known, value), "tensor {:?}: evaluations disagree", self.shared.graph.tensors[tensor as usize].name);
         Ok(())
     }
 }

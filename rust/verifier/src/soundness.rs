@@ -22,6 +22,12 @@ const MOST_MULTIPLICITY: u32 = 64;
 const MOST_CLEAR_VARS: u32 = 14;
 const MOST_TARGET: u32 = 120;
 const MOST_GRIND: u32 = 24;
+/// Tails are of a 2^j-th of a row, for these j.
+pub const LEAST_TAIL_LOG: u32 = 2;
+pub const MOST_TAIL_LOG: u32 = 6;
+const LEAST_HIDING_FOLD: u32 = 4; // variables of level 1 of a masked opening
+/// The values of the pads of a round.
+pub const PAD_VALUES: u32 = 8;
 
 /// What every proof for a key has to reach.
 #[derive(Clone, Debug)]
@@ -102,9 +108,16 @@ impl Level {
         3 * self.list_size() + self.bad_challenges()
     }
 
-    fn query_bits(&self) -> i64 {
+    /// `tail_log` is that of the code, 0 without tails.
+    fn query_bits(&self, tail_log: u32) -> i64 {
         let (b, m) = (self.log_blowup, self.multiplicity as u128);
-        let each = if m == 0 { whole(b + 1) - log2_up((1 << b) + 1) } else { whole(b) / 2 - log2_up(m + 1) + log2_down(m) };
+        let each = if tail_log > 0 {
+            whole(b + tail_log + 1) - log2_up((1 << (b + tail_log)) + (1 << tail_log) + 2)
+        } else if m == 0 {
+            whole(b + 1) - log2_up((1 << b) + 1)
+        } else {
+            whole(b) / 2 - log2_up(m + 1) + log2_down(m)
+        };
         self.queries as i64 * each
     }
 
@@ -242,7 +255,7 @@ impl Rounds {
     }
 
     /// All challenges of an opening.
-    pub fn opening(&mut self, levels: &[Level]) -> Result<()> {
+    pub fn opening(&mut self, levels: &[Level], tail_log: u32) -> Result<()> {
         let mut before: Option<&Level> = None;
         for (i, l) in levels.iter().enumerate() {
             if l.out_of_domain > 0 {
@@ -255,7 +268,12 @@ impl Rounds {
             if l.fold_vars > 0 {
                 self.record(format_args!("soundness: opening {i}: fold"), over_field(l.fold_error()), l.fold_grind)?;
             }
-            self.record(format_args!("soundness: opening {i}: {} queries", l.queries), l.query_bits(), l.query_grind)?;
+            let mut code = 0;
+            if i == 0 && tail_log > 0 {
+                self.record("soundness: opening 0: auxiliary row", over_field(l.fold_error()), l.fold_grind)?;
+                code = tail_log.min(levels[1].fold_vars - 1);
+            }
+            self.record(format_args!("soundness: opening {i}: {} queries", l.queries), l.query_bits(code), l.query_grind)?;
             before = Some(l);
         }
         if before.is_some_and(|l| l.row_vars > 0) {
@@ -275,16 +293,37 @@ pub fn lookup_grind(security: &Security, fractions: &[u64]) -> Result<u32> {
     Ok(bits)
 }
 
+/// Refuses levels of a masked opening that do not hide.
+pub fn check_hiding(levels: &[Level], tail_log: u32) -> Result<()> {
+    const LEAST: u32 = LEAST_HIDING_FOLD;
+    let tails = (LEAST_TAIL_LOG..=MOST_TAIL_LOG).contains(&tail_log);
+    require!(tails, "soundness: tails of a 2^{tail_log}-th of a row, want 2^{LEAST_TAIL_LOG} to 2^{MOST_TAIL_LOG}");
+    let [first, second, ..] = levels else { return fail!("soundness: a hiding opening of {} levels, which needs two", levels.len()) };
+    let folds = second.fold_vars;
+    require!(folds >= LEAST, "soundness: level 1 of a hiding opening folds {folds} variables, want at least {LEAST}");
+    let room = first.row_vars <= MOST_DOMAIN_BITS && 2 * PAD_VALUES as u64 * first.fold_vars as u64 <= 1 << first.row_vars;
+    let (rounds, row) = (first.fold_vars, first.row_vars);
+    require!(room, "soundness: the pads of {rounds} rounds and as many values again do not fit into a row of 2^{row} values");
+    Ok(())
+}
+
 /// Refuses levels that do not fit each other, the table of the opening, which has so many rows, or the security's limits.
-pub fn check_levels(security: &Security, levels: &[Level], rows: u64) -> Result<()> {
+/// Without a number of rows that of level 0 may be any.
+pub fn check_levels(security: &Security, levels: &[Level], rows: Option<u64>, tail_log: u32) -> Result<()> {
     let count = levels.len();
     require!(0 < count && count <= MOST_LEVELS, "soundness: {count} levels");
     let mode = if security.johnson { "johnson" } else { "unique" };
     let mut before: Option<&Level> = None;
     for (i, l) in levels.iter().enumerate() {
         let fits = match before {
-            None => rows > 0 && l.fold_vars as usize == crate::shape::variables(rows) && l.log_blowup == LOG_BLOWUP && l.multiplicity == 0,
-            Some(before) => l.fold_vars > 0 && l.log_blowup > 0 && l.fold_vars as u64 + l.row_vars as u64 == before.row_vars as u64,
+            None => {
+                let folds = rows.is_none_or(|rows| rows > 0 && l.fold_vars as usize == crate::shape::variables(rows));
+                folds && l.log_blowup == LOG_BLOWUP && l.multiplicity == 0
+            }
+            Some(before) => {
+                let folded = before.row_vars as u64 + (i == 1 && tail_log > 0) as u64;
+                l.fold_vars > 0 && l.log_blowup > 0 && l.fold_vars as u64 + l.row_vars as u64 == folded
+            }
         };
         let small = l.fold_vars <= MOST_FOLD_VARS
             && l.row_vars <= MOST_DOMAIN_BITS

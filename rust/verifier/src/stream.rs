@@ -51,6 +51,23 @@ impl Stream {
         Ok(core::array::from_fn(|i| words[i]))
     }
 
+    /// So many digests behind so many words that have not been read yet.
+    pub fn digests_ahead(&self, behind: usize, count: usize) -> Result<Vec<Digest>> {
+        let from = self.at + behind;
+        let Some(words) = self.words.get(from..from + 8 * count) else {
+            return fail!("proof is truncated: {} digests wanted at byte {}", count, 4 * from as u64);
+        };
+        if let Some(i) = self.suite.wrong_word(words) {
+            return not_below(from + i);
+        }
+        Ok(words.chunks_exact(8).map(|w| core::array::from_fn(|i| w[i])).collect())
+    }
+
+    /// Words that were read ahead.
+    pub fn skip(&mut self, count: usize) -> Result<()> {
+        self.take(count).map(drop)
+    }
+
     fn sent<const N: usize>(&mut self) -> Result<[u32; N]> {
         let limbs = self.hints(N)?;
         let limbs = core::array::from_fn(|i| limbs[i]);

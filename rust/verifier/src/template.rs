@@ -4,6 +4,7 @@
 use crate::error::{Result, fail, require};
 use crate::graph::{Graph, Group, Kind, Linear, Map, Multiplicity, Scaled, Shape, Step, StepKind, Tensor};
 use crate::names;
+use crate::reveal::Reveal;
 use crate::validate::MOST_TABLE_BITS;
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
@@ -106,13 +107,14 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Makes the graph the circuit of a proof: puts the sizes in and lays it out. The template has been checked.
-    pub fn at(&mut self, sizes: &[u32], chunk_entries: u64) -> Result<()> {
+    /// Makes the graph the circuit of a proof: puts the sizes in, adds what shows which entries are the greatest, and lays it
+    /// out. The template has been checked.
+    pub fn at(&mut self, sizes: &[u32], reveals: &[Reveal], chunk_entries: u64) -> Result<()> {
         require!(sizes.len() == self.free.len(), "{} sizes for {} free dimensions", sizes.len(), self.free.len());
         for (&n, d) in sizes.iter().zip(&self.free) {
             require!(0 < n && n <= d.bound, "size {n} of {} is not in [1, {}]", d.name, d.bound);
         }
-        self.tensors.truncate(self.tensors.len() - self.multiplicities.len());
+        self.unreveal();
         self.multiplicities.clear();
         for t in &mut self.tensors {
             t.chunk = 0;
@@ -128,6 +130,7 @@ impl<'a> Graph<'a> {
                 s.dimension.put(sizes);
             }
         }
+        self.reveal(reveals)?;
         self.lay_out(chunk_entries)
     }
 
@@ -185,7 +188,7 @@ impl<'a> Graph<'a> {
             let (length, _) = self.length(&mut known, l.source, g.source[0] as usize);
             for (k, &at) in inputs[&g.ids].iter().enumerate() {
                 if at as u64 >= length {
-                    let name = self.tensors[g.ids as usize].name;
+                    let name = &self.tensors[g.ids as usize].name;
                     return fail!("entry {k} of input {name:?} is {at}, an index of an axis of {length}");
                 }
             }

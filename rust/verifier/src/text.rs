@@ -18,14 +18,25 @@ pub struct Written {
 /// Which token follows from logits (in units of 2^−frac, at a place of the text), if it is not the greatest.
 pub type Rule<'r> = &'r dyn Fn(&[i32], i32, usize) -> usize;
 
+/// What a proof states that the tokens follow from: the logits at each position with the rule, if there is one, in units of
+/// 2^−frac; or the indexes of the greatest at each position, the greatest first.
+pub enum Model<'m> {
+    Logits(&'m [i32], Option<Rule<'m>>, i32),
+    Greatest(&'m [i32]),
+}
+
 fn greatest(logits: &[i32]) -> usize {
     (1..logits.len()).fold(0, |at, i| if logits[i] > logits[at] { i } else { at })
 }
 
-/// Checks tokens against logits, which are those at each position.
-pub fn written(text: &Text, rule: Option<Rule>, ids: &[i32], positions: &[i32], logits: &[i32], frac: i32) -> Result<Written> {
+/// Checks tokens against what they follow from.
+pub fn written(text: &Text, ids: &[i32], positions: &[i32], model: Model) -> Result<Written> {
     let n = positions.len();
-    require!(n > 0 && logits.len() % n == 0, "{} logits at {n} positions", logits.len());
+    let (entries, what) = match model {
+        Model::Logits(logits, ..) => (logits, "logits"),
+        Model::Greatest(indexes) => (indexes, "tokens"),
+    };
+    require!(n > 0 && entries.len() % n == 0, "{} {what} at {n} positions", entries.len());
     let from = positions[0] as i64 + 1;
     let count = 1 + positions.windows(2).take_while(|pair| pair[1] == pair[0] + 1).count();
     let stays = positions[count - 1];
@@ -34,14 +45,15 @@ pub fn written(text: &Text, rule: Option<Rule>, ids: &[i32], positions: &[i32], 
     }
     let within = from >= 1 && from + count as i64 <= ids.len() as i64;
     require!(within, "{count} tokens written after {from}, of {} in all", ids.len());
-    let (from, width) = (from as usize, logits.len() / n);
+    let (from, width) = (from as usize, entries.len() / n);
     let tokens = &ids[from..from + count];
     let mut ended = false;
     for (i, &id) in tokens.iter().enumerate() {
-        let row = &logits[i * width..(i + 1) * width];
-        let (chosen, how) = match rule {
-            None => (greatest(row), "the model's"),
-            Some(rule) => (rule(row, frac, from + i), "the one that is drawn"),
+        let row = &entries[i * width..(i + 1) * width];
+        let (chosen, how) = match model {
+            Model::Logits(_, None, _) => (greatest(row), "the model's"),
+            Model::Logits(_, Some(rule), frac) => (rule(row, frac, from + i), "the one that is drawn"),
+            Model::Greatest(_) => (row[0] as usize, "the model's"),
         };
         let same = id as i64 == chosen as i64;
         require!(same, "the text does not follow from the logits: token {i} of the text is {id}, and {how} is {chosen}");
@@ -65,7 +77,7 @@ mod tests {
     fn texts() {
         let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true };
         let logits = [0, 0, 5, 5, 1, 2, 3, 4];
-        let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, None, ids, positions, logits, 0);
+        let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, ids, positions, Model::Logits(logits, None, 0));
         let found = check(&[9, 8, 2, 3, 3], &[1, 2], &logits).unwrap();
         assert_eq!(found, Written { prompt: vec![9, 8], tokens: vec![2, 3], ended: true });
         assert!(!check(&[9, 8, 2], &[1, 1], &logits).unwrap().ended);
@@ -79,7 +91,11 @@ mod tests {
             assert!(check(ids, positions, &logits).is_err(), "{ids:?} {positions:?}");
         }
         assert!(check(&[9, 8, 3, 3], &[1, 2], &[0, 0, 0, 9, 0, 0, 0, 9]).is_err()); // goes on after an end
+        let stated = |indexes: &[i32]| written(&text, &[9, 8, 2, 3], &[1, 2], Model::Greatest(indexes));
+        assert_eq!(stated(&[2, 3]).unwrap().tokens, [2, 3]);
+        assert_eq!(stated(&[2, 0, 3, 1]).unwrap().tokens, [2, 3]); // the greatest of two
+        assert!(stated(&[2, 1]).is_err() && stated(&[2, 3, 3]).is_err());
         let rule: Rule = &|_, _, place| place;
-        assert!(written(&text, Some(rule), &[0, 1, 2], &[0, 1], &[0; 8], 0).is_ok());
+        assert!(written(&text, &[0, 1, 2], &[0, 1], Model::Logits(&[0; 8], Some(rule), 0)).is_ok());
     }
 }

@@ -84,7 +84,7 @@ fn shape(shape: &[u64]) -> Result<()> {
 }
 
 fn tensor(t: &Tensor) -> Result<()> {
-    names::check(t.name)?;
+    names::check(&t.name)?;
     if t.kind == Kind::Empty {
         return empty(t);
     }

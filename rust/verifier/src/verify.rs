@@ -1,23 +1,27 @@
 //! A proof against a key: everything in its order (docs/proof-format.md, "The order of messages").
 
-use crate::cost;
+use crate::cost::{self, Cost};
 use crate::error::{Kind, Result, fail, require};
 use crate::field::{K, ZERO};
+use crate::forms::{Masked, Plain, Tape};
 use crate::graph::{self, Graph, StepKind};
 use crate::hash::{Suite, Transcript};
 use crate::key::{Key, Text};
-use crate::layout::{Claim, Combined, Table, Where};
+use crate::layout::{Claim, Combined, Table, TailLogs, Where};
 use crate::lookups;
+use crate::pads::{self, Pads};
 use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
+use crate::reveal::Revealed;
 use crate::shape::{shape_variables, size};
 use crate::sites::{Fork, Shared};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
-use crate::text::{self, Rule, Written};
+use crate::text::{self, Model, Rule, Written};
 use crate::validate;
 use crate::values::{elements, entries};
 use crate::whir;
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
@@ -48,7 +52,7 @@ pub struct Policy<'p> {
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
     /// As the key has it.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// At the proof's sizes.
     pub shape: Vec<u64>,
     /// Row-major. An integer x stands for x·2^(−unit).
@@ -72,10 +76,14 @@ impl Tensor<'_> {
             v if v < self.codes.low => f64::NEG_INFINITY,
             v if v == self.codes.high + 1 => f64::INFINITY,
             v if v > self.codes.high => f64::NAN,
-            // Exact: units are at most 1000, so that the power of two is a normal number.
-            _ => v as f64 * f64::from_bits(((1023 - unit as i64) as u64) << 52),
+            v => scaled(v, unit),
         }
     }
+}
+
+/// v·2^(−unit). It is exact: units are at most 1000, so that the power of two is a normal number.
+fn scaled(v: i64, unit: i32) -> f64 {
+    v as f64 * f64::from_bits(((1023 - unit as i64) as u64) << 52)
 }
 
 /// How many look-ups of a table hit rows that the key marks as saturated: those of values beyond the range that the table
@@ -92,6 +100,22 @@ pub struct Saturation<'a> {
     pub of: u64,
 }
 
+/// An output that is indexes: those of the greatest entries of an output of the model's, in every row along its last axis, of
+/// equal ones the first first.
+#[derive(Clone, Debug)]
+pub struct Greatest<'a> {
+    /// Its place among the outputs.
+    pub output: usize,
+    /// The name of the model's output.
+    pub of: Cow<'a, str>,
+    /// How many there are of a row, in order; none if there is the greatest alone, without an axis for it.
+    pub top: Option<u32>,
+    /// The least and the greatest number that the comparisons take the model's output to have.
+    pub range: [f64; 2],
+    /// Whether the proof shows that there are no others. If not, that rests on who issued the key.
+    pub proved: bool,
+}
+
 /// What a valid proof states: the committed model maps the inputs to the outputs.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
@@ -99,20 +123,26 @@ pub struct Verdict<'a> {
     pub commitment: [u8; 32],
     /// What the model was run on.
     pub inputs: Vec<Tensor<'a>>,
-    /// What it gives.
+    /// What it gives; of those that `greatest` names, where their greatest entries are.
     pub outputs: Vec<Tensor<'a>>,
+    /// Outputs that are indexes of the greatest entries of an output of the model's.
+    pub greatest: Vec<Greatest<'a>>,
     /// That of the weakest challenge.
     pub strength: Strength,
-    /// An element for each table with rows that the key marks as saturated.
+    /// An element for each table with rows that the key marks as saturated; none of a masked proof.
     pub saturated: Vec<Saturation<'a>>,
+    /// Whether the proof shows nothing of the values inside of the model but what follows from inputs, outputs and what is
+    /// known of the weights.
+    pub masked: bool,
     /// The text that the model wrote, if the key is one for that.
     pub written: Option<Written>,
 }
 
 impl Verdict<'_> {
     /// The SHA-256 of the model's commitment and of the statement: of the inputs and then of the outputs their number, and
-    /// of each the number of its axes, their lengths, and its integers. Numbers and integers have 4 bytes, lengths 8, all
-    /// little-endian.
+    /// of each the number of its axes, their lengths, and its integers. If some outputs are indexes of greatest entries, then
+    /// their number follows, and for each its place among the outputs and how many there are of a row, 0 for the greatest
+    /// alone. Numbers and integers have 4 bytes, lengths 8, all little-endian.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new_with_prefix(self.commitment);
         for tensors in [&self.inputs, &self.outputs] {
@@ -126,6 +156,13 @@ impl Verdict<'_> {
                     bytes.chunks_exact_mut(4).zip(part).for_each(|(four, v)| four.copy_from_slice(&v.to_le_bytes()));
                     hash.update(bytes);
                 }
+            }
+        }
+        if !self.greatest.is_empty() {
+            hash.update((self.greatest.len() as u32).to_le_bytes());
+            for g in &self.greatest {
+                hash.update((g.output as u32).to_le_bytes());
+                hash.update(g.top.unwrap_or(0).to_le_bytes());
             }
         }
         hash.finalize().into()
@@ -153,7 +190,7 @@ impl<'a> Key<'a> {
         require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
         let (own, asked) = (header.hash, self.security.hash);
         require!(own == asked, "the proof says that it is hashed with {own}, and its key asks for {asked}");
-        self.graph.at(&header.sizes, header.chunk_entries as u64)?;
+        self.graph.at(&header.sizes, &header.reveals, header.chunk_entries as u64)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
         let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
@@ -171,6 +208,19 @@ impl core::fmt::Display for Hex<'_> {
     }
 }
 
+/// What all forks of a proof run on.
+struct Run<'v, 'r> {
+    trees: &'r [lookups::Tree<'v>], // by chunk
+    grind: u32,
+    outputs: &'r [Vec<u32>],
+}
+
+/// What forks have come to: their claims, and of each the tape and the values of its claims.
+struct Forks<T: Tape> {
+    claims: Vec<Claim>,
+    each: Vec<(T, Vec<T::Value>)>,
+}
+
 struct Verification<'k, 'a> {
     key: &'k Key<'a>,
     header: &'k Header,
@@ -184,25 +234,26 @@ impl<'a> Verification<'_, 'a> {
     fn run(&self, reader: &mut Reader, policy: &Policy) -> Result<Verdict<'a>> {
         let (g, key) = (&self.key.graph, self.key);
         let security = &key.security;
-        let public = reader.public(g.inputs.len() + g.outputs.len())?;
-        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars)?;
-        let mut rounds = Rounds::new(security);
-        if !table.trees.is_empty() {
-            soundness::check_levels(security, &self.header.levels, table.rows)?;
-            rounds.opening(&self.header.levels)?;
-            let own = self.header.levels[0].row_vars;
-            require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
-        } else {
-            require!(self.header.levels.is_empty(), "parameters for an opening, but nothing is committed");
+        let public = reader.public(g.given().len() + g.outputs.len())?;
+        let tail_logs = TailLogs { proof: self.header.tail_log, key: key.trees.first().map_or(0, |t| t.tail_log) };
+        let masked = tail_logs.proof > 0 || tail_logs.key > 0;
+        if masked {
+            tail_logs.check()?;
         }
+        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars, masked)?;
+        let mut rounds = Rounds::new(security);
+        self.check_levels(&table, &mut rounds, masked)?;
         let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
         let grind = soundness::lookup_grind(security, &trees.iter().map(|t| t.fractions).collect::<Vec<_>>())?;
-        let inputs = self.values("inputs", &g.inputs, &public.inputs)?;
+        let inputs = self.values("inputs", g.given(), &public.inputs)?;
         let outputs = self.values("outputs", &g.outputs, &public.outputs)?;
-        let by_tensor: BTreeMap<u32, &[i32]> = g.inputs.iter().copied().zip(inputs.iter().map(|v| &v[..])).collect();
+        self.check_reveals(&outputs)?;
+        let follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.reveal.output as usize])).collect();
+        let given = g.given().iter().copied().zip(inputs.iter().map(|v| &v[..]));
+        let by_tensor: BTreeMap<u32, &[i32]> = given.chain(follow.iter().map(|(id, v)| (*id, &v[..]))).collect();
         self.check_statement(&by_tensor, &inputs)?;
         let written = self.written(policy, &inputs, &outputs)?;
-        let input_elements: BTreeMap<u32, Vec<u32>> = g.inputs.iter().copied().zip(inputs.iter().map(|v| elements(v))).collect();
+        let input_elements: BTreeMap<u32, Vec<u32>> = by_tensor.iter().map(|(&id, v)| (id, elements(v))).collect();
         let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
 
         let mut main = self.start(&input_elements, &output_elements);
@@ -217,34 +268,79 @@ impl<'a> Verification<'_, 'a> {
         main = stream.transcript;
 
         let mut shared = Shared::new(g, &table, &by_tensor, &input_elements, rounds);
-        let ends: Vec<_> = table.ends().collect();
-        shared.cost.statement(g, ends.len())?;
-        let (mut claims, mut forks) = (Vec::new(), Vec::new());
-        for (chunk, tree) in trees.iter().enumerate() {
-            let stream = Stream::new(security.hash, main.fork(chunk as u64), reader, Due::Chunk(chunk))?;
-            let mut fork = Fork::new(format!("chunk {chunk}"), stream, &mut shared)?;
-            self.chunk(&mut fork, chunk, tree, grind).and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
-            claims.append(&mut fork.claims);
-            forks.push(fork.stream.transcript.end());
-        }
-        let stream = Stream::new(security.hash, main.fork(g.chunks as u64), reader, Due::Outputs)?;
-        let mut fork = Fork::new("outputs".to_string(), stream, &mut shared)?;
-        self.outputs(&mut fork, &output_elements).and_then(|()| fork.stream.end()).map_err(|e| e.within("outputs"))?;
-        claims.append(&mut fork.claims);
-        forks.push(fork.stream.transcript.end());
-        main.join(&forks);
-
-        let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
-        let mut rounds = shared.rounds;
-        self.open(&mut stream, &table, &claims, &mut rounds).and_then(|()| stream.end()).map_err(|e| e.within("opening"))?;
+        shared.cost.statement(g, table.ends().count())?;
+        let run = Run { trees: &trees, grind, outputs: &output_elements };
+        let opened = |e: crate::Error| e.within("opening");
+        let (strength, saturated) = if masked {
+            let forks = self.forks::<Masked>(reader, &mut main, &mut shared, &run)?;
+            let Shared { mut rounds, mut cost, .. } = shared;
+            let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
+            self.open_masked(&mut stream, &mut table, &forks, &tail_logs, &mut rounds, &mut cost).map_err(opened)?;
+            stream.end().map_err(opened)?;
+            (rounds.strength, Vec::new())
+        } else {
+            let forks = self.forks::<Plain>(reader, &mut main, &mut shared, &run)?;
+            let mut rounds = shared.rounds;
+            let mut stream = Stream::new(security.hash, main, reader, Due::Opening)?;
+            self.open(&mut stream, &table, &forks, &mut rounds).map_err(opened)?;
+            stream.end().map_err(opened)?;
+            (rounds.strength, self.saturated(&forks))
+        };
         Ok(Verdict {
             commitment: key.digest,
-            inputs: self.tensors(&g.inputs, inputs),
+            inputs: self.tensors(g.given(), inputs),
             outputs: self.tensors(&g.outputs, outputs),
-            strength: rounds.strength,
-            saturated: self.saturated(&claims),
+            greatest: self.greatest(),
+            strength,
+            saturated,
+            masked,
             written,
         })
+    }
+
+    /// The levels of the opening fit what is committed. Of a masked proof how many rows there are is not known yet.
+    fn check_levels(&self, table: &Table, rounds: &mut Rounds, masked: bool) -> Result<()> {
+        let (security, levels) = (&self.key.security, &self.header.levels);
+        if table.trees.is_empty() {
+            require!(levels.is_empty(), "parameters for an opening, but nothing is committed");
+            return Ok(());
+        }
+        if masked {
+            soundness::check_hiding(levels, self.header.tail_log)?;
+        }
+        soundness::check_levels(security, levels, Some(table.rows).filter(|_| !masked), self.header.tail_log)?;
+        rounds.opening(levels, self.header.tail_log)?;
+        let own = levels[0].row_vars;
+        require!(own == table.row_vars, "parameters for rows of 2^{own} values, not 2^{}", table.row_vars);
+        Ok(())
+    }
+
+    /// Verifies all forks.
+    fn forks<'v, T: Tape>(
+        &self,
+        reader: &mut Reader,
+        main: &mut Transcript,
+        shared: &mut Shared<'v>,
+        run: &Run<'v, '_>,
+    ) -> Result<Forks<T>> {
+        let (suite, chunks) = (self.key.security.hash, run.trees.len());
+        let (mut forks, mut ends) = (Forks { claims: Vec::new(), each: Vec::new() }, Vec::new());
+        for index in 0..=chunks {
+            let due = if index < chunks { Due::Chunk(index) } else { Due::Outputs };
+            let name = if index < chunks { format!("chunk {index}") } else { "outputs".to_string() };
+            let stream = Stream::new(suite, main.fork(index as u64), reader, due)?;
+            let mut fork = Fork::<T>::new(name, stream, shared)?;
+            let done = match run.trees.get(index) {
+                Some(tree) => self.chunk(&mut fork, index, tree, run.grind),
+                None => self.outputs(&mut fork, run.outputs),
+            };
+            done.and_then(|()| fork.stream.end()).map_err(|e| e.within(&fork.name))?;
+            forks.claims.append(&mut fork.claims);
+            ends.push(fork.stream.transcript.end());
+            forks.each.push((fork.tape, fork.values));
+        }
+        main.join(&ends);
+        Ok(forks)
     }
 
     fn values(&self, what: &str, ids: &[u32], packed: &[&[u8]]) -> Result<Values> {
@@ -256,6 +352,15 @@ impl<'a> Verification<'_, 'a> {
             ids.iter().zip(packed).enumerate().map(one).collect()
         };
         read().map_err(|e: crate::Error| e.within(what).of(Kind::Proof))
+    }
+
+    /// The indexes that are stated of a row are different.
+    fn check_reveals(&self, outputs: &Values) -> Result<()> {
+        for r in &self.key.graph.revealed {
+            let at = r.reveal.output as usize;
+            r.check(&outputs[at]).map_err(|e| e.within(format_args!("outputs: tensor {at}")).of(Kind::Proof))?;
+        }
+        Ok(())
     }
 
     /// Indexes are those of entries that are there; where the second input of a language model is the positions of its
@@ -279,8 +384,12 @@ impl<'a> Verification<'_, 'a> {
     fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Option<Written>> {
         let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(None) };
         let g = &self.key.graph;
-        let frac = g.tensors[g.outputs[0] as usize].frac;
-        text::written(text, policy.rule, &inputs[0], &inputs[1], &outputs[0], frac).map(Some)
+        let model = match (g.revealed.is_empty(), policy.rule) {
+            (true, rule) => Model::Logits(&outputs[0], rule, g.tensors[g.outputs[0] as usize].frac),
+            (false, None) => Model::Greatest(&outputs[0]),
+            (false, Some(_)) => return fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
+        };
+        text::written(text, &inputs[0], &inputs[1], model).map(Some)
     }
 
     /// The transcript up to the statement.
@@ -289,7 +398,7 @@ impl<'a> Verification<'_, 'a> {
         let mut t = Transcript::new(suite);
         t.absorb_bytes(PROTOCOL);
         t.absorb_bytes(self.frame);
-        let inputs: Vec<&Vec<u32>> = self.key.graph.inputs.iter().map(|id| &inputs[id]).collect();
+        let inputs: Vec<&Vec<u32>> = self.key.graph.given().iter().map(|id| &inputs[id]).collect();
         for tensors in [inputs, outputs.iter().collect()] {
             t.absorb_integer(tensors.len() as u64);
             for values in tensors {
@@ -304,7 +413,7 @@ impl<'a> Verification<'_, 'a> {
         t
     }
 
-    fn chunk<'v>(&self, fork: &mut Fork<'v, '_>, chunk: usize, tree: &lookups::Tree<'v>, grind: u32) -> Result<()> {
+    fn chunk<'v, T: Tape>(&self, fork: &mut Fork<'v, '_, T>, chunk: usize, tree: &lookups::Tree<'v>, grind: u32) -> Result<()> {
         if tree.fractions > 0 {
             lookups::check(fork, tree, grind)?;
         }
@@ -319,15 +428,15 @@ impl<'a> Verification<'_, 'a> {
                 let value = fork.accumulator(&s.accumulator, &s.shape.now, at)?;
                 let out = match s.out {
                     Some(out) => fork.evaluate(out, at)?,
-                    None => ZERO,
+                    None => T::known(ZERO),
                 };
-                require!(value == out, "{}: equation does not hold", s.name);
+                require!(fork.tape.equal(value, out), "{}: equation does not hold", s.name);
             }
         }
         fork.run_batches()
     }
 
-    fn outputs(&self, fork: &mut Fork, values: &[Vec<u32>]) -> Result<()> {
+    fn outputs<T: Tape>(&self, fork: &mut Fork<T>, values: &[Vec<u32>]) -> Result<()> {
         let g = fork.shared.graph;
         let ids = || g.outputs.iter().copied().zip(values).enumerate().filter(|&(_, (id, _))| g.kind(id) != graph::Kind::Empty);
         let most = ids().map(|(_, (id, _))| shape_variables(g.shape(id))).max().unwrap_or(0);
@@ -339,23 +448,54 @@ impl<'a> Verification<'_, 'a> {
             let at = last(&point, shape_variables(shape));
             let value = fork.evaluate(id, at)?;
             fork.shared.cost.public(shape)?;
-            require!(value == evaluate(values, shape, &fork.at(at)), "output {i} is not the model's");
+            let stated = T::known(evaluate(values, shape, &fork.at(at)));
+            require!(fork.tape.equal(value, stated), "output {i} is not the model's");
         }
         fork.run_batches()
     }
 
-    fn open(&self, stream: &mut Stream, table: &Table, claims: &[Claim], rounds: &mut Rounds) -> Result<()> {
+    fn open(&self, stream: &mut Stream, table: &Table, forks: &Forks<Plain>, rounds: &mut Rounds) -> Result<()> {
         if table.trees.is_empty() {
             return Ok(());
         }
-        let ends: Vec<_> = table.ends().collect();
-        let most = ends.iter().map(|&(_, _, bits)| bits).max().unwrap_or(0);
+        let (tau, zeta) = self.joined(stream, table, forks.claims.len(), rounds)?;
+        let values = forks.each.iter().rev().flat_map(|(_, values)| values.iter().rev());
+        let value = values.fold(ZERO, |value, &c| value * zeta + c);
+        let combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
+        whir::check(stream, &self.key.security, &self.header.levels, 0, table, &combined)
+    }
+
+    /// The challenges that join so many claims, and unused ends.
+    fn joined(&self, stream: &mut Stream, table: &Table, claims: usize, rounds: &mut Rounds) -> Result<(Vec<K>, K)> {
+        let most = table.ends().map(|(_, _, bits)| bits).max().unwrap_or(0);
         rounds.point("unused ends of rows", most as u64)?;
-        rounds.point("join of claims", (claims.len() + ends.len()).max(1) as u64 - 1)?;
-        let tau: Vec<K> = stream.transcript.challenges(most);
-        let zeta = stream.transcript.challenge();
-        let combined = Combined::new(&self.key.graph, table, claims, zeta, tau);
-        whir::check(stream, &self.key.security, &self.header.levels, table, &combined)
+        rounds.point("join of claims", (claims + table.ends().count()).max(1) as u64 - 1)?;
+        Ok((stream.transcript.challenges(most), stream.transcript.challenge()))
+    }
+
+    fn open_masked(
+        &self,
+        stream: &mut Stream,
+        table: &mut Table,
+        forks: &Forks<Masked>,
+        tail_logs: &TailLogs,
+        rounds: &mut Rounds,
+        cost: &mut Cost,
+    ) -> Result<()> {
+        let (security, levels) = (&self.key.security, &self.header.levels);
+        let tapes = || forks.each.iter().map(|(tape, _)| tape);
+        let pads = Pads::new(tapes());
+        let ends = table.ends().count();
+        let first = table.add_masks(security.hash, pads::LIMBS * pads.elements as u64, levels[0].queries, tail_logs)?;
+        soundness::check_levels(security, levels, Some(table.rows), tail_logs.proof)?;
+        cost.pads(pads.elements, table.ends().count() - ends)?;
+        let last = pads.read(stream, rounds)?;
+        let (tau, zeta) = self.joined(stream, table, forks.claims.len() + pads.joined(tapes(), &last), rounds)?;
+        let claims: Vec<_> = forks.each.iter().map(|(tape, values)| (tape, &values[..])).collect();
+        let (value, coefficients) = pads.join(&claims, table.ends().count(), &last, zeta);
+        let mut combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
+        combined.add_pads(first, coefficients);
+        whir::check(stream, security, levels, tail_logs.proof, table, &combined)
     }
 
     fn tensors(&self, ids: &[u32], values: Values) -> Vec<Tensor<'a>> {
@@ -363,17 +503,29 @@ impl<'a> Verification<'_, 'a> {
             let t = &self.key.graph.tensors[id as usize];
             let units = if t.fracs.is_empty() { vec![t.frac] } else { t.fracs.clone() };
             let (low, high) = t.finite();
-            Tensor { name: t.name, shape: t.shape.now.clone(), integers, units, codes: Codes { low, high } }
+            Tensor { name: t.name.clone(), shape: t.shape.now.clone(), integers, units, codes: Codes { low, high } }
         };
         ids.iter().zip(values).map(tensor).collect()
     }
 
-    fn saturated(&self, claims: &[Claim]) -> Vec<Saturation<'a>> {
+    fn greatest(&self) -> Vec<Greatest<'a>> {
+        let g = &self.key.graph;
+        let one = |r: &Revealed| {
+            let of = &g.tensors[r.of as usize];
+            let range = [r.range.0, r.range.1].map(|v| scaled(v, of.frac));
+            let (output, top) = (r.reveal.output as usize, Some(r.reveal.top).filter(|&top| top > 0));
+            Greatest { output, of: of.name.clone(), top, range, proved: r.proved }
+        };
+        g.revealed.iter().map(one).collect()
+    }
+
+    fn saturated(&self, forks: &Forks<Plain>) -> Vec<Saturation<'a>> {
         let g: &Graph<'a> = &self.key.graph;
+        let values = || forks.claims.iter().zip(forks.each.iter().flat_map(|(_, values)| values));
         let mut list = Vec::new();
         for (i, t) in g.tables.iter().enumerate().filter(|(_, t)| !t.saturated.is_empty()) {
             let own = |tensor: u32| g.multiplicities.iter().any(|m| m.tensor == tensor && m.table == i as u32);
-            let counts = claims.iter().filter(|c| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|c| c.value.0[0] as u64);
+            let counts = values().filter(|(c, _)| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|(_, value)| value.0[0] as u64);
             let mut found = Saturation { table: t.name, steps: Vec::new(), count: counts.sum(), of: 0 };
             for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup && s.table == Some(i as u32)) {
                 found.of += size(&s.shape.now);

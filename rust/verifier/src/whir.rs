@@ -23,18 +23,27 @@ struct Opening<'o> {
     stream: &'o mut Stream,
     suite: Suite,
     table: &'o Table,
+    tail_log: u32, // of a masked proof, else 0
+    rounds: usize, // of level 0
+    level: usize,
     point: Vec<K>,
     constraints: Vec<Constraint>,
 }
 
 /// Checks Σ Table(x)·Q(x) = value.
-pub fn check(stream: &mut Stream, security: &Security, levels: &[Level], table: &Table, claims: &Combined) -> Result<()> {
-    let mut opening = Opening { stream, suite: security.hash, table, point: Vec::new(), constraints: Vec::new() };
-    opening.announce(security, levels, claims.value());
-    let mut claim = claims.value();
+pub fn check(stream: &mut Stream, security: &Security, levels: &[Level], tail_log: u32, table: &Table, claims: &Combined) -> Result<()> {
+    let rounds = levels.first().map_or(0, |l| l.fold_vars as usize);
+    let (point, constraints) = (Vec::new(), Vec::new());
+    let mut opening = Opening { stream, suite: security.hash, table, tail_log, rounds, level: 0, point, constraints };
+    opening.announce(security, levels, claims.value);
+    let mut claim = claims.value;
     let mut root = None; // of the level's tree; level 0 has the first trees
     for (i, level) in levels.iter().enumerate() {
+        opening.level = i;
         claim = opening.fold(level, claim)?;
+        if i == 0 && tail_log > 0 {
+            claim = opening.round(claim, level.fold_grind)?; // which binds the auxiliary row
+        }
         let Some(next) = levels.get(i + 1) else {
             let row = opening.stream.many(1 << level.row_vars)?;
             let positions = opening.positions(level)?;
@@ -71,6 +80,13 @@ impl Opening<'_> {
                 t.absorb_integer(group.rows);
             }
         }
+        if self.tail_log > 0 {
+            t.absorb_integer(self.tail_log as u64);
+            for tree in &self.table.trees {
+                (0..tree.groups.len()).for_each(|i| t.absorb_integer(tree.tails.get(i).copied().unwrap_or(0)));
+                t.absorb_integer((tree.auxiliary > 0) as u64);
+            }
+        }
         t.absorb(&value.0);
     }
 
@@ -95,6 +111,17 @@ impl Opening<'_> {
         last(&self.point, level.fold_vars as usize)
     }
 
+    /// The weights of the elements of a leaf of a later level. Elements of level 1 that are behind the tail of a masked opening
+    /// are in no leaf, and zero.
+    fn leaf_weights(&self, level: &Level) -> Vec<K> {
+        let mut rows = 1 << level.fold_vars;
+        if self.tail_log > 0 && self.level == 1 {
+            let values = rows / 2;
+            rows = values + (values >> self.tail_log).max(1);
+        }
+        eq_table(self.folded(level), rows)
+    }
+
     /// The positions of the level's queries, increasing.
     fn positions(&mut self, level: &Level) -> Result<Vec<u64>> {
         self.stream.check_work(level.query_grind)?;
@@ -107,14 +134,19 @@ impl Opening<'_> {
     /// The folded row's code values at the positions, from opened leaves.
     fn columns(&mut self, level: &Level, root: Option<&Digest>, positions: &[u64]) -> Result<Vec<K>> {
         let Some(root) = root else {
-            let weights = eq_table(self.folded(level), self.table.rows);
+            let mut weights = eq_table(&self.point[..self.rounds], self.table.rows);
+            let mut own = ZERO; // of the auxiliary row
+            if self.tail_log > 0 {
+                own = self.point[self.rounds];
+                weights.iter_mut().for_each(|w| *w *= ONE - own);
+            }
             let mut values = vec![ZERO; positions.len()];
             for tree in &self.table.trees {
-                self.tree_values(tree, &weights, level.domain_bits(), positions, &mut values)?;
+                self.tree_values(tree, &weights, own, level.domain_bits(), positions, &mut values)?;
             }
             return Ok(values);
         };
-        let weights = eq_table(self.folded(level), 1 << level.fold_vars);
+        let weights = self.leaf_weights(level);
         let mut values = Vec::with_capacity(positions.len());
         let mut leaves = Vec::with_capacity(positions.len());
         let groups = self.groups(weights.len());
@@ -140,19 +172,21 @@ impl Opening<'_> {
     }
 
     /// Adds what a tree gives to the folded row at the positions.
-    fn tree_values(&mut self, tree: &Tree, weights: &[K], bits: usize, positions: &[u64], values: &mut [K]) -> Result<()> {
+    fn tree_values(&mut self, tree: &Tree, weights: &[K], own: K, bits: usize, positions: &[u64], values: &mut [K]) -> Result<()> {
         // By the lowest bits of slots, which are l: the places in a leaf, and the weights of the table's rows.
         let count = 1 << tree.shift;
         let mut order = vec![Rows::default(); count];
-        let slots = tree.groups.iter().flat_map(|g| g.slot..g.slot + g.rows);
-        for (place, slot) in slots.enumerate() {
+        let slots = tree.table_groups().iter().flat_map(|g| g.slot..g.slot + g.rows);
+        let in_table = slots.map(|slot| (slot, weights[(tree.first_row + (slot >> tree.shift)) as usize]));
+        for (place, (slot, weight)) in in_table.chain((0..tree.auxiliary).map(|row| (row, own))).enumerate() {
             let rows = &mut order[slot as usize % count];
             rows.places.push(place);
-            rows.weights.push(weights[(tree.first_row + (slot >> tree.shift)) as usize]);
+            rows.weights.push(weight);
         }
         let groups: Vec<usize> = tree.groups.iter().map(|g| g.rows as usize).collect();
         let rows = groups.iter().sum();
         let domain = Domain::new(bits);
+        let salts = self.salts(tree, rows, positions)?;
         let mut leaves: Vec<(u64, Digest)> = Vec::with_capacity(positions.len());
         let mut sums = vec![ZERO; count];
         let mut room = Vec::with_capacity(count);
@@ -163,11 +197,26 @@ impl Opening<'_> {
                 for (sum, own) in sums.iter_mut().zip(&order) {
                     *sum = own.dot(leaf);
                 }
-                leaves.push((at, self.suite.hash_leaf(leaf, &groups)));
+                let digest = match salts.get(leaves.len()) {
+                    Some(salt) => self.suite.hash_salted(salt, leaf, &groups),
+                    None => self.suite.hash_leaf(leaf, &groups),
+                };
+                leaves.push((at, digest));
             }
             *value += slot_sum(&sums, tree.shift, domain.point(position), &mut room);
         }
+        self.stream.skip(8 * salts.len())?;
         merkle::check(self.stream, self.suite, &tree.root, tree.depth(), leaves)
+    }
+
+    /// The salts of a tree's leaves at the positions, which come behind the leaves, of so many limbs.
+    fn salts(&self, tree: &Tree, rows: usize, positions: &[u64]) -> Result<Vec<Digest>> {
+        if tree.tails.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut at: Vec<u64> = positions.iter().map(|position| position >> tree.shift).collect();
+        at.dedup();
+        self.stream.digests_ahead(rows * at.len(), at.len())
     }
 
     /// The queries of the last level against the row sent in the clear.
@@ -182,7 +231,7 @@ impl Opening<'_> {
             return Ok(());
         };
         // The first element of a leaf is the one with which it folds to the value.
-        let weights = eq_table(self.folded(level), 1 << level.fold_vars);
+        let weights = self.leaf_weights(level);
         require!(weights[0] != ZERO, "whir: the last row is not what was committed to");
         let unit = weights[0].inverse();
         let groups = self.groups(weights.len());
@@ -211,11 +260,34 @@ impl Opening<'_> {
         claim
     }
 
+    /// Q at the point of all rounds: in a masked proof with the pads of level 0's rounds, and zero on tails.
+    fn weight(&self, claims: &Combined) -> K {
+        if self.tail_log == 0 {
+            return claims.weight(&self.point);
+        }
+        let (rows, rest) = self.point.split_at(self.rounds);
+        let (bound, top, inner) = (rest[0], rest[1], &rest[2..]);
+        // The coefficients of the pads of each round, in what is claimed after all.
+        let (mut pads, mut later) = (Vec::new(), ONE);
+        for &r in rows.iter().rev() {
+            pads.push(later * (r * r - r));
+            pads.push(later * (ONE - (r + r)));
+            later *= r;
+        }
+        let units = [0, 1, 2, 3].map(|k| K(core::array::from_fn(|i| (i == k) as u32)));
+        let values: Vec<K> = pads.iter().rev().flat_map(|&w| units.map(|unit| w * unit)).collect();
+        let low = crate::shape::variables(values.len() as u64);
+        let (above, inside) = inner.split_at(inner.len() - low);
+        let table = eq_table(inside, values.len() as u64);
+        let of_pads: K = above.iter().fold(values.iter().zip(&table).map(|(&a, &b)| a * b).sum(), |value, &x| value * (ONE - x));
+        (ONE - top) * ((ONE - bound) * claims.weight(&[rows, inner].concat()) - bound * of_pads)
+    }
+
     fn finish(&mut self, level: &Level, row: &[K], mut claim: K, claims: &Combined) -> Result<()> {
         for _ in 0..level.row_vars {
             claim = self.round(claim, 0)?;
         }
-        let mut sum = claims.weight(&self.point);
+        let mut sum = self.weight(claims);
         for c in &self.constraints {
             sum += functional(c.coefficient, c.z, &self.point[c.bound..]);
         }

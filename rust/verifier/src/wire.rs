@@ -206,6 +206,11 @@ pub fn integer(v: u64) -> Result<i64> {
     Ok(signed(v))
 }
 
+/// A number up to `most`.
+pub fn at_most(most: u32) -> impl Fn(u64) -> Result<u32> {
+    move |v| below(bits32(v)? as u64, most as u64 + 1).map(|v| v as u32)
+}
+
 pub fn any64(v: u64) -> Result<u64> {
     Ok(v)
 }

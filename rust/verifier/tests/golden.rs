@@ -1,22 +1,16 @@
-//! Golden proofs of testdata/golden hold, and not with anything changed. Those that state the greatest entries of an
-//! output in its place are refused by the name of the field, which this crate does not read.
+//! Golden proofs of testdata/golden and testdata/masked hold, and not with anything changed.
 
 use prove_model_verifier::{Policy, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn golden() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden");
+fn cases(folder: &str, least: usize) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder);
     let mut list: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     list.retain(|path| path.join("run.proof").exists());
     list.sort();
-    assert!(list.len() > 20);
+    assert!(list.len() >= least);
     list
-}
-
-/// Whether the case's proof states the greatest entries of an output in its place.
-fn reveals(folder: &Path) -> bool {
-    ["digits_argmax", "digits_top"].iter().any(|name| folder.ends_with(name))
 }
 
 fn files(folder: &Path) -> (Vec<u8>, Vec<u8>) {
@@ -25,12 +19,62 @@ fn files(folder: &Path) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn golden_proofs_hold() {
-    for folder in golden() {
-        let (key, proof) = files(&folder);
-        match verify(&key, &proof, &Policy { min_bits: 100, ..Policy::default() }) {
-            Ok(verdict) => assert!(!verdict.outputs.is_empty() && !reveals(&folder)),
-            Err(reason) if reveals(&folder) => assert!(reason.to_string().contains("Frame.header.reveals"), "{reason}"),
-            Err(reason) => panic!("{}: {reason}", folder.display()),
+    for (of, least) in [("golden", 20), ("masked", 10)] {
+        for folder in cases(of, least) {
+            let (key, proof) = files(&folder);
+            match verify(&key, &proof, &Policy { min_bits: 100, ..Policy::default() }) {
+                Ok(verdict) => assert!(!verdict.outputs.is_empty() && verdict.masked == (of == "masked")),
+                Err(reason) => panic!("{}: {reason}", folder.display()),
+            }
         }
     }
+}
+
+/// A masked proof states what the plain one of the same run does, but for how many values were saturated.
+#[test]
+fn masked_proofs_state_the_same() {
+    for masked in cases("masked", 10) {
+        let plain = masked.parent().unwrap().join("../golden").join(masked.file_name().unwrap());
+        let [(key, proof), (_, hidden)] = [files(&plain), files(&masked)];
+        let masked_key = fs::read(masked.join("key.vk")).unwrap();
+        let [plain, masked] = [(&key, &proof), (&masked_key, &hidden)].map(|(key, proof)| verify(key, proof, &Policy::default()).unwrap());
+        let integers = |list: &[prove_model_verifier::Tensor]| list.iter().map(|t| t.integers.clone()).collect::<Vec<_>>();
+        assert_eq!(integers(&plain.inputs), integers(&masked.inputs));
+        assert_eq!(integers(&plain.outputs), integers(&masked.outputs));
+        assert!(masked.saturated.is_empty());
+    }
+}
+
+/// Every word of a masked proof counts.
+#[test]
+fn masked_proofs_do_not_hold_altered() {
+    let folder = cases("masked", 10).into_iter().find(|folder| folder.ends_with("function")).unwrap();
+    let (key, proof) = files(&folder);
+    for at in (0..proof.len()).step_by(proof.len() / 60) {
+        let mut altered = proof.clone();
+        altered[at] ^= 1 << (at % 8);
+        let policy = Policy { skip_checksum: true, ..Policy::default() };
+        let end = proof.len() - 32; // of what the proof says
+        assert_eq!(verify(&key, &altered, &policy).is_ok(), at >= end, "byte {at} of {}", proof.len());
+    }
+}
+
+/// What is stated of the digits: where the greatest of ten numbers are. It is what the numbers say, and part of the digest.
+#[test]
+fn greatest_entries_are_stated() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden");
+    let [plain, argmax, top] = ["digits", "digits_argmax", "digits_top"].map(|name| files(&folder.join(name)));
+    let [plain, mut argmax, top] = [&plain, &argmax, &top].map(|(key, proof)| verify(key, proof, &Policy::default()).unwrap());
+    let logits = &plain.outputs[0];
+    assert!(plain.greatest.is_empty());
+    let mut order: Vec<i32> = (0..logits.integers.len() as i32).collect();
+    order.sort_by_key(|&i| -logits.integers[i as usize]);
+    assert_eq!((&argmax.outputs[0].integers[..], argmax.greatest[0].top), (&order[..1], None));
+    assert_eq!(argmax.outputs[0].name, format!("argmax of {}", logits.name));
+    let stated = &top.greatest[0];
+    assert_eq!((&top.outputs[0].integers[..], stated.output, stated.top), (&order[..3], 0, Some(3)));
+    assert!(stated.range[0] < stated.range[1] && stated.of == logits.name);
+    let digest = argmax.digest();
+    argmax.greatest.clear();
+    assert_ne!(argmax.digest(), digest);
 }

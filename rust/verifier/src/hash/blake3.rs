@@ -16,6 +16,7 @@ pub static COLUMN: Use = Use(hex("94723c83b3f107c3cad047792d9d4830742dbc38de4e8c
 pub static GROUPS: Use = Use(hex("797e8881779a2b5c4e54b717bbe6dce8fa6e5aec7211c20f4a37e5c5577887d6"));
 pub static NODE: Use = Use(hex("b13e035b51b896e5477b15eb1cb64e9cecca880ab527c2d6f1bea0ee5c12f2a6"));
 pub static PUBLIC_COLUMN: Use = Use(hex("67243a26acfa2266fe2cb2b9253da39b8bde2c5824abb9618690af50cb95b35b"));
+pub static SALTED_LEAF: Use = Use(hex("07c732f068bbbb3dafc96e1e86fd678a8bc76f72127afc1be2f263d0d299c09f"));
 pub static DRAW: Use = Use(hex("de732a2873de7b54ee99fbfed40764ad3f9e5b721aee24e3298c973e7c0a9f47"));
 pub static MOVE: Use = Use(hex("a5ad9446ae7561ea0cf1908fd24173b3bc8c9f34c48118aa997dd6f572605e3e"));
 pub static FORK: Use = Use(hex("b7714f51d4f15dc5b1ed649a957022de438f19a289203c1821e86fd270565313"));
@@ -68,13 +69,26 @@ pub fn leaf(limbs: &[u32], groups: &[usize]) -> Digest {
         return hash(&COLUMN, limbs);
     }
     let mut digests = Vec::with_capacity(8 * groups.len());
+    columns(&mut digests, limbs, groups);
+    hash(&GROUPS, &digests)
+}
+
+/// The digest of a leaf with a salt.
+pub fn salted(salt: &Digest, limbs: &[u32], groups: &[usize]) -> Digest {
+    let mut digests = Vec::with_capacity(8 * (groups.len() + 1));
+    digests.extend_from_slice(salt);
+    columns(&mut digests, limbs, groups);
+    hash(&SALTED_LEAF, &digests)
+}
+
+/// Adds the digests of all groups.
+fn columns(digests: &mut Vec<u32>, limbs: &[u32], groups: &[usize]) {
     let mut rest = limbs;
     for &rows in groups {
         let (group, after) = rest.split_at(rows);
         digests.extend_from_slice(&hash(&COLUMN, group));
         rest = after;
     }
-    hash(&GROUPS, &digests)
 }
 
 pub fn node(left: &Digest, right: &Digest) -> Digest {
@@ -253,6 +267,7 @@ mod tests {
             (&GROUPS, "groups"),
             (&NODE, "node"),
             (&PUBLIC_COLUMN, "public column"),
+            (&SALTED_LEAF, "salted leaf"),
             (&DRAW, "transcript, draw"),
             (&MOVE, "transcript, move"),
             (&FORK, "transcript, fork"),

@@ -76,6 +76,14 @@ impl Suite {
         }
     }
 
+    /// The same of a leaf with a salt.
+    pub fn hash_salted(self, salt: &Digest, limbs: &[u32], groups: &[usize]) -> Digest {
+        match self {
+            Suite::Poseidon2 => poseidon2::salted(salt, limbs, groups),
+            Suite::Blake3 => blake3::salted(salt, limbs, groups),
+        }
+    }
+
     /// The node over two.
     pub fn node(self, left: &Digest, right: &Digest) -> Digest {
         match self {

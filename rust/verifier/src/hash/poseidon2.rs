@@ -11,6 +11,7 @@ const PARTIAL: usize = 14;
 
 const LEAF: u32 = 0x6c65_6166; // "leaf"
 const GROUPS: u32 = 0x6772_7073; // "grps"
+const SALTED: u32 = 0x7361_6c74; // "salt"
 
 type State = [u32; WIDTH];
 
@@ -190,6 +191,19 @@ pub fn leaf(limbs: &[u32], groups: &[usize]) -> Digest {
     }
     let mut state = [0; WIDTH];
     (state[RATE], state[RATE + 1]) = (groups.len() as u32, GROUPS);
+    messages(state, limbs, groups)
+}
+
+/// The digest of a leaf with a salt.
+pub fn salted(salt: &Digest, limbs: &[u32], groups: &[usize]) -> Digest {
+    let mut state = [0; WIDTH];
+    (state[RATE], state[RATE + 1]) = (groups.len() as u32 + 1, SALTED);
+    absorb_all(&mut state, salt);
+    messages(state, limbs, groups)
+}
+
+/// What a state comes to with the digests of all groups.
+fn messages(mut state: [u32; WIDTH], limbs: &[u32], groups: &[usize]) -> Digest {
     let mut rest = limbs;
     for &rows in groups {
         let (group, after) = rest.split_at(rows);
