@@ -162,6 +162,7 @@ func TestDrawnFormats(t *testing.T) {
 		if err := runsAtEnds(m, rng); err != nil {
 			t.Fatalf("%s: %v", o.name, err)
 		}
+		arguments(t, m) // a certificate makes its blocks again
 	})
 	if made < refused {
 		t.Errorf("%d circuits, and %d refused", made, refused)

@@ -57,6 +57,60 @@ func arguments(t interface {
 	return list
 }
 
+// Blocks are made again in every mode, also where the whole model, of which the block is a small
+// part, decides how: in a small one a large table of a range costs more than two limbs.
+func TestReplayInEveryMode(t *testing.T) {
+	for name, layer := range map[string]func(n *networks.Network, x graph.Value) graph.Value{
+		"Softmax": func(n *networks.Network, x graph.Value) graph.Value { return n.Softmax(x, 1) },
+		"norm": func(n *networks.Network, x graph.Value) graph.Value {
+			return n.Norm(graph.Norm{Axes: []int{1}, Epsilon: 1e-6}, x)
+		},
+		"LayerNorm": func(n *networks.Network, x graph.Value) graph.Value {
+			return n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, x)
+		},
+		"imprecise": func(n *networks.Network, x graph.Value) graph.Value { // so that tables are as large as they may be
+			x = n.Apply(graph.Tanh, n.Softmax(n.In[0], 1))
+			for range 2 {
+				x = n.Sub(x, n.Reduce(graph.Mean, x, []int{1}, true))
+			}
+			return x
+		},
+		"power": func(n *networks.Network, x graph.Value) graph.Value {
+			return n.LogPower(graph.LogPower{Epsilon: 1e-9}, x)
+		},
+	} {
+		for _, mode := range []string{"auto", "w8a8", "exact"} {
+			for _, width := range []int{3, 40} {
+				const rows = 3
+				n := networks.New([]int{rows, width})
+				g := n.WithOutput(t, layer(&n, n.Apply(graph.Tanh, n.In[0])))
+				x := make([]float64, rows*width)
+				rng := rand.New(rand.NewPCG(1, 2))
+				for i := range x {
+					x[i] = rng.NormFloat64()
+				}
+				values, err := g.RunFloat([][]float64{x})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := Quantise(g, Ranges(values), Options{Mode: mode})
+				if err != nil {
+					t.Fatal(name, mode, err)
+				}
+				c := fixed.NewColumns(columns(m))
+				for i := range m.Blocks {
+					if _, _, err := m.Blocks[i].Replay(m.Graph, 1, c); err != nil {
+						t.Errorf("%s of rows of %d, %s: %v", name, width, mode, err)
+					}
+				}
+				if len(m.Blocks) == 0 {
+					t.Errorf("%s: no block", name)
+				}
+			}
+		}
+	}
+}
+
 // checkBounds checks that the bounds of a model follow from its circuit and the sums of
 // its weights, and that they hold in a run.
 func checkBounds(t interface {

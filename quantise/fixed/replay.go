@@ -46,7 +46,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	}
 	l := NewBuilder("", &columns.made)
 	l.Plan, l.Batch = Plan{TableBits: b.TableBits, Bits: b.ActBits}, batch
-	l.replay = &replayContext{tables: g.Tables[:b.Tables], columns: columns}
+	l.replay = &replayContext{tables: g.Tables[:b.Tables], columns: columns, of: g, from: b.Steps}
 	l.Circuit.Tensors, l.Circuit.Tables = slices.Clone(g.Tensors[:b.Tensors]), slices.Clone(g.Tables[:b.Tables])
 	a = &static.Argument{Given: map[model.TensorID]static.Interval{}, Results: map[model.TensorID]static.Interval{}, RowSums: map[model.TensorID]int64{}}
 	of := &l.Circuit.Tensors[b.Of]
@@ -232,6 +232,21 @@ type replayContext struct {
 	tables  []model.Table
 	columns *Columns
 	used    []model.TensorID
+	of      *model.Graph
+	from    int // the block's first step
+}
+
+// oneRange reports whether that step of the block is a look-up in a range table of so many bits.
+func (p *replayContext) oneRange(step, bits int) bool {
+	if step += p.from; step >= len(p.of.Steps) {
+		return false
+	}
+	s := &p.of.Steps[step]
+	if s.Kind != model.StepLookup || s.Table < 0 || int(s.Table) >= len(p.of.Tables) {
+		return false
+	}
+	t := &p.of.Tables[s.Table]
+	return t.Kind == model.TableRange && t.Bits == bits && s.Shift == 0
 }
 
 // named says whether a table without a column has that name.

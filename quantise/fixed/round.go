@@ -284,7 +284,7 @@ func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
 // when the model's range table is smaller and a larger one does not pay.
 func (b *Builder) InRange(e *Int, bits int) {
 	k := b.Plan.Shift()
-	if bits <= k || b.paysRest(restTable{bits: bits}, e.Shape) {
+	if bits <= k || b.oneRange(bits, e.Shape) {
 		b.look(e, 0, model.None, b.RangeTable(bits), model.None)
 		return
 	}
@@ -294,6 +294,16 @@ func (b *Builder) InRange(e *Int, bits int) {
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<k-1)
 	b.look(e, k, lo, b.RangeTable(bits-k), model.None)
 	b.look(b.View(lo, nil, e.Shape), 0, model.None, b.RangeTable(k), model.None)
+}
+
+// oneRange reports whether a table of so many bits, more than usual, costs less than two limbs. That
+// goes by the uses that it has in the whole model, so that a Replay, which knows a part of it, has
+// what the circuit has there: both force the range.
+func (b *Builder) oneRange(bits int, shape []int) bool {
+	if b.replay != nil {
+		return bits <= MostRest && b.replay.oneRange(len(b.Circuit.Steps), bits)
+	}
+	return b.paysRest(restTable{bits: bits}, shape)
 }
 
 // FormatBits is the most bits that a value has, sign excluded.
