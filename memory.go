@@ -240,8 +240,9 @@ func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Pl
 	e.Commit, e.Prove = e.Commit/cores, e.Prove/cores
 	// What is made while a run goes on, and dropped: accumulators and virtual tensors.
 	run := 24 * widest
-	// The collector lets what it has become twice as much. Arenas have what follows the
-	// commitment, whose columns are dropped and not yet collected then.
+	// The collector lets its memory grow to twice what is in use: hence 2·values. What
+	// follows the commitment is in arenas. It comes on top of the commitment's columns, which
+	// are dropped by then but may not be collected yet.
 	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16

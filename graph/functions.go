@@ -164,7 +164,8 @@ func jumping(round func(float64) float64) map[*Function]*Function {
 	return all
 }
 
-// Single returns the function of float32 of which f is the one of another type, or f.
+// Single returns the function on float32 that f stands for: f rounds its operand to a narrower type
+// first if it was made for one. Any other function is returned as it is.
 func (f *Function) Single() *Function {
 	for _, all := range jumpsIn {
 		for single, other := range all {

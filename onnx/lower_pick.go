@@ -120,7 +120,7 @@ func lowerGatherND(o *op) {
 	st := stridesOf(in)
 	rows := graph.Size(t.Shape[:len(t.Shape)-1])
 	each := graph.Size(in[batch+last:])
-	perBatch := rows / graph.Size(in[:batch])
+	perBatch := rows / max(graph.Size(in[:batch]), 1)
 	o.room(rows, each)
 	var index []int
 	for r := range rows {

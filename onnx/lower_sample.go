@@ -155,6 +155,9 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Val
 	in := o.shape(x)
 	n, c, dims := in[0], in[1], in[2:]
 	q := o.shape(places[0])[1]
+	if graph.Size(in) == 0 {
+		o.failf("reads computed places of an input of shape %v, without elements", in)
+	}
 	if n*q > maxSampled/graph.Size(dims) {
 		o.failf("reads %d computed places of %d entries each: that is more than %d weights", n*q, graph.Size(dims), maxSampled)
 	}

@@ -27,22 +27,12 @@ func (o *op) failf(format string, args ...any) {
 	panic(nodeFailure{})
 }
 
-// lacksElements says whether an operand has no elements.
-func (o *op) lacksElements() bool {
-	return slices.ContainsFunc(o.proto.Input, func(name string) bool {
-		v := o.values[name]
-		return o.Valid(v) && slices.Contains(o.Shape(v), 0)
-	})
-}
-
 // lower builds what the node computes. It reports false if that failed.
 func (o *op) lower() (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			if _, is := r.(nodeFailure); !is && !o.lacksElements() {
+			if _, is := r.(nodeFailure); !is {
 				panic(r)
-			} else if !is { // which few operators foresee
-				o.Failf("an operand without elements is not supported here")
 			}
 			ok = false
 		}

@@ -58,10 +58,6 @@ func RangeIn(g *graph.Graph, name string, values []float64) Range {
 	return lower.RangeIn(g, name, values)
 }
 
-// NewRange returns the range of some values: not a number if one is none, which Quantise
-// refuses.
-func NewRange(values []float64) Range { return lower.NewRange(values) }
-
 // RangeOf is the inverse of Range.Codes. It refuses codes that no rounded range has.
 func RangeOf(codes [3]uint32) (Range, error) { return lower.RangeOf(codes) }
 

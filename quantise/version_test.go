@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // TestRangeOfNone: what has no values, or none that are finite, has the range of 0 alone.
@@ -20,7 +21,7 @@ func TestRangeOfNone(t *testing.T) {
 		if r := RangesOf(g, infinite, infinite)[name]; r != (Range{}) {
 			t.Errorf("%s: %v", name, r)
 		}
-		if r := RangeIn(g, name, infinite[name]).Union(NewRange([]float64{2, 3})).Rounded(); r != (Range{Min: 2, Max: 3, Least: 2}) {
+		if r := RangeIn(g, name, infinite[name]).Union(lower.NewRange([]float64{2, 3})).Rounded(); r != (Range{Min: 2, Max: 3, Least: 2}) {
 			t.Errorf("%s and others: %v", name, r)
 		}
 		if r := RangeIn(g, name, infinite[name]).Rounded(); r != (Range{}) {

@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newBenchLLM() *cobra.Command {
@@ -35,11 +36,8 @@ and verify the logits after a text of random tokens. Phases are printed.
 			if err != nil {
 				return err
 			}
-			if o.Shape = bench.Shapes[shape]; o.Shape == nil {
-				return fmt.Errorf("--shape %q: want one of %s", shape, strings.Join(bench.ShapeNames(), ", "))
-			}
-			if o.Layers < 0 || o.Layers > o.Shape.Layers {
-				return fmt.Errorf("--layers %d: %s has %d; want 1 to that, or 0 for all", o.Layers, shape, o.Shape.Layers)
+			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
+				return err
 			}
 			if o.Runs < 1 || len(o.Tokens) == 0 {
 				return fmt.Errorf("--runs %d of %d numbers of tokens: want at least one of each", o.Runs, len(o.Tokens))
@@ -68,11 +66,28 @@ and verify the logits after a text of random tokens. Phases are printed.
 		},
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
-	cmd.Flags().StringVar(&shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
-	cmd.Flags().IntVar(&o.Layers, "layers", 0, "`number` of layers (default: all that the shape has)")
+	addShapeFlags(cmd.Flags(), &shape, &o.Layers)
 	cmd.Flags().IntSliceVar(&o.Tokens, "tokens", []int{1, 16, 128, 512}, "`numbers` of tokens")
 	cmd.Flags().IntVar(&o.Runs, "runs", 1, "`number` of proofs for each number of tokens")
 	cmd.Flags().BoolVar(&noFloat, "no-float", false, "do not run the float model: no error is printed")
 	cmd.Flags().IntVar(&o.Float, "float-tokens", 0, "most tokens, a `number`, after which the float model is run for the error, on the processor (default: any)")
 	return cmd
+}
+
+// addShapeFlags adds the flags that name a shape, and how many layers of it a model has.
+func addShapeFlags(flags *pflag.FlagSet, shape *string, layers *int) {
+	flags.StringVar(shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
+	flags.IntVar(layers, "layers", 0, "`number` of layers (default: all that the shape has)")
+}
+
+// shapeOf returns the shape of that name, which must have as many layers.
+func shapeOf(name string, layers int) (*bench.Shape, error) {
+	shape := bench.Shapes[name]
+	if shape == nil {
+		return nil, fmt.Errorf("--shape %q: want one of %s", name, strings.Join(bench.ShapeNames(), ", "))
+	}
+	if layers < 0 || layers > shape.Layers {
+		return nil, fmt.Errorf("--layers %d: %s has %d; want 1 to that, or 0 for all", layers, name, shape.Layers)
+	}
+	return shape, nil
 }

@@ -29,11 +29,8 @@ prompt takes; the other tokens are averaged.
 			if err != nil {
 				return err
 			}
-			if o.Shape = bench.Shapes[shape]; o.Shape == nil {
-				return fmt.Errorf("--shape %q: want one of %s", shape, strings.Join(bench.ShapeNames(), ", "))
-			}
-			if o.Layers < 0 || o.Layers > o.Shape.Layers {
-				return fmt.Errorf("--layers %d: %s has %d; want 1 to that, or 0 for all", o.Layers, shape, o.Shape.Layers)
+			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
+				return err
 			}
 			if o.Prompt < 1 || o.Tokens < 1 || o.Prompt+o.Tokens > o.Shape.Context() {
 				return fmt.Errorf("--prompt %d and --tokens %d: want at least one token of each, and %d together at most", o.Prompt, o.Tokens, o.Shape.Context())
@@ -52,8 +49,7 @@ prompt takes; the other tokens are averaged.
 		},
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "chunk-budget-gb", "gpu", "gpu-threshold", "devices", "threads", "seed", "cache-dir", "quiet", "json")
-	cmd.Flags().StringVar(&shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
-	cmd.Flags().IntVar(&o.Layers, "layers", 0, "`number` of layers (default: all that the shape has)")
+	addShapeFlags(cmd.Flags(), &shape, &o.Layers)
 	cmd.Flags().IntVar(&o.Prompt, "prompt", 32, "`number` of tokens of the prompt")
 	cmd.Flags().IntVar(&o.Tokens, "tokens", 64, "`number` of tokens to write")
 	cmd.Flags().IntVar(&o.Runs, "runs", 2, "`number` of texts; the first one includes what is set up once")

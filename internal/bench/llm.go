@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -75,15 +73,7 @@ const calibrated = 64
 func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (*LLM, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
-	folder, err := cache.Open(cfg.CacheDir)
-	if err != nil {
-		return nil, err
-	}
-	layers := o.Layers
-	if layers == 0 {
-		layers = o.Shape.Layers
-	}
-	path, err := o.Shape.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
+	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err
 	}

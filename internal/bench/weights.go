@@ -14,8 +14,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/cache"
 )
 
 // drawing is the version of what Draw draws: folders of another one are not taken.
@@ -30,6 +32,20 @@ const (
 
 // shardBytes is the most that a file of weights holds, unless one tensor takes more.
 const shardBytes = 4 << 30
+
+// cached returns the folder of a model with so many of the shape's layers, or all for 0, and
+// their number. The model is drawn unless the cache's folder has it.
+func (s *Shape) cached(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, err error) {
+	folder, err := cache.Open(cfg.CacheDir)
+	if err != nil {
+		return "", 0, err
+	}
+	if layers == 0 {
+		layers = s.Layers
+	}
+	path, err = s.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
+	return path, layers, err
+}
 
 // Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a
 // folder of its own in dir, unless it is there, and returns the folder. The numbers depend

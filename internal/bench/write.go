@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/machine/cache"
 )
 
 // Writing is the measurement of how fast a quantised language model with random weights writes a text. Seconds.
@@ -52,15 +50,7 @@ type WritingOptions struct {
 func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (*Writing, error) {
 	local := *cfg
 	local.NoCache = true
-	folder, err := cache.Open(cfg.CacheDir)
-	if err != nil {
-		return nil, err
-	}
-	layers := o.Layers
-	if layers == 0 {
-		layers = o.Shape.Layers
-	}
-	path, err := o.Shape.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
+	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err
 	}

@@ -273,8 +273,8 @@ func (s *Streams) drain() {
 	}
 }
 
-// abandon drops what a queue has yet to do, but for what is to be freed: a device on which two waits fail, one after the
-// other, does nothing any more.
+// abandon drops the pending operations of a queue, except for frees. It stands for a lost device: after two waits in a
+// row have failed, nothing runs there any more.
 func (s *Streams) abandon() {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()

@@ -170,7 +170,7 @@ func (p Pool) Alloc(ctx Context, n int, s Stream) (uint64, error) {
 	return uint64(d), err
 }
 
-// Free frees what Alloc returned, once what is in the stream before it is done.
+// Free frees memory that Alloc returned, after all earlier work in the stream has ended.
 func Free(ctx Context, addr uint64, s Stream) error {
 	return result("cuMemFreeAsync", C.libcuda_free(ctx.c, C.CUdeviceptr(addr), s.c))
 }

@@ -45,10 +45,7 @@ func Inputs(r *verifier.Result) []Tensor {
 	return tensors(r.Circuit, r.Circuit.Given(), r.Inputs, math.MaxInt)
 }
 
-// Outputs returns what the proof says that the model gives.
-func Outputs(r *verifier.Result) []Tensor { return FirstOutputs(r, math.MaxInt) }
-
-// FirstOutputs is Outputs with the first n values of each alone.
+// FirstOutputs returns what the proof says that the model gives: the first n values of each output.
 func FirstOutputs(r *verifier.Result, n int) []Tensor {
 	return tensors(r.Circuit, r.Circuit.Outputs, r.Outputs, n)
 }

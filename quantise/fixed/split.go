@@ -91,9 +91,9 @@ type Split struct {
 // gives the low limb at once; where such a table has too few uses two look-ups do, of the
 // low limb and of the remainder.
 //
-// The clamp to the given bits is that of the high limb: beyond it, the low limb
-// is what it would be without. Of what is clamped that counts as saturated which f, the
-// function that is made of the value, is not flat beyond.
+// The high limb alone is clamped to the given bits; the low limb of a clamped entry is that of
+// the entry itself. f is the function that is made of the value: a clamped entry counts as
+// saturated unless f is flat there.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
 	one := shift > 0 && b.paysRest(restTable{shift + k, shift}, e.Shape)

@@ -175,7 +175,8 @@ func (l *lowering) scored(v *value) bool {
 	return c != nil && HasMany(l.fg) && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
 }
 
-// mostLowered is the most bits of exponentials of which those of lowered scores are 0.
+// mostLowered is the most bits that exponentials may have so that the exponential of a lowered
+// score is 0.
 const mostLowered = 16
 
 // lowers reports whether the masked ones of scores x are lowered for a Softmax: keys are no

@@ -233,8 +233,8 @@ func allBuilt() []built {
 	return append(list, picks()...)
 }
 
-// picks are keys of which an input says which entry of an axis is the output, of tensors that are
-// longer than a text is, and runs that pick what is there and what is not.
+// picks are keys with an input that is an index: it says which entry of an axis is the output. The
+// axis is longer than the text, so that runs pick entries within the text and beyond it.
 func picks() (list []built) {
 	const length = 3 // of the text; the axis has 8
 	pick := func(terms func(x, y uint32) []*schema.Linear) *schema.Graph {

@@ -141,8 +141,8 @@ func cause(reason string) string {
 	return details.ReplaceAllString(reason, "…")
 }
 
-// length says that a message has another length than is due. The command knows what is due before it looks at what is
-// in a message, and the judge when it has come to the end of it: by then something else in the message may be wrong.
+// length matches reasons that are about the length of a message. The command compares lengths before it reads a message, the judge
+// after: so the judge may name another mistake in the same message first.
 var length = regexp.MustCompile(`^(commitments|chunk …|io|opening|the public values|the end): (a stream of … bytes, … are due|frame of … bytes is over the limit of …)`)
 
 // same says whether two reasons name the same cause.

@@ -1,5 +1,5 @@
-// Package verdict is what a page asks of the verifier and what it is told, without anything of
-// JavaScript: web/wasm converts between the two.
+// Package verdict has the requests and answers of the verifier in a web page as Go types. It does
+// not depend on JavaScript; web/wasm converts between the two.
 package verdict
 
 import (

@@ -144,7 +144,7 @@ const (
 	recordsName, filesName, keysName   = prefix + "-proofs", prefix + "-files", prefix + "-keys"
 )
 
-// create makes what is not there, and changes what has other options.
+// create makes the streams, buckets and stores that do not exist yet, and updates those whose options differ.
 func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 	replicas := max(opts.Replicas, 1)
 	stream := func(name, subject string) (jetstream.Stream, error) {

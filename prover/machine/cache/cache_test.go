@@ -5,9 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,19 +143,6 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%s and %s have one ID", name, other)
 		}
 		seen[x] = name
-	}
-	h := NewHasher()
-	if err := h.AddReader("a", iotest.OneByteReader(strings.NewReader("a"))); err != nil {
-		t.Fatal(err)
-	}
-	if h.ID() != id("a") {
-		t.Error("AddReader and Add differ")
-	}
-	if err := h.AddReader("a", iotest.ErrReader(os.ErrInvalid)); err == nil {
-		t.Error("a read error is lost")
-	}
-	if h.ID() != id("a") {
-		t.Error("a part that failed was added")
 	}
 }
 

@@ -25,28 +25,13 @@ func NewHasher() *Hasher {
 	return h
 }
 
-// Add adds a part.
-func (h *Hasher) Add(name string, data []byte) {
-	h.add(name, sha256.Sum256(data))
-}
-
-// AddReader adds a part that is read from r to its end. On an error the part
-// is not added.
-func (h *Hasher) AddReader(name string, r io.Reader) error {
-	s := sha256.New()
-	if _, err := io.Copy(s, r); err != nil {
-		return err
-	}
-	h.add(name, [sha256.Size]byte(s.Sum(nil)))
-	return nil
-}
-
-// add hashes the length of the name, the name and the digest of the data,
+// Add adds a part. It hashes the length of the name, the name and the digest of the data,
 // which no other part shares.
-func (h *Hasher) add(name string, data [sha256.Size]byte) {
+func (h *Hasher) Add(name string, data []byte) {
 	h.sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(name))))
 	io.WriteString(h.sum, name)
-	h.sum.Write(data[:])
+	digest := sha256.Sum256(data)
+	h.sum.Write(digest[:])
 }
 
 // ID returns the ID of the parts so far.

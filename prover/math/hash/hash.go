@@ -1,6 +1,6 @@
-// Package hash is the seam to hash suites: what commitments and transcripts are hashed with. A suite hashes the columns of
-// groups of rows, the digests of several groups, nodes of trees, columns of public tensors, turns messages into challenges and
-// says what work is. Packages poseidon2 and blake3 are the two that there are; docs/proof-format.md, "Hash suites", has both.
+// Package hash is the interface to hash suites, with which commitments and transcripts are hashed. A suite hashes columns of
+// groups of rows, the digests of several groups, nodes of trees, and columns of public tensors. It turns messages into challenges,
+// and defines the proof of work. There are two, from packages poseidon2 and blake3 (docs/proof-format.md, "Hash suites").
 package hash
 
 import (

@@ -117,9 +117,9 @@ func (w rowWeights) withAuxiliary(r field.QM31) rowWeights {
 	return rowWeights{w.table, r}
 }
 
-// padWeights returns the coefficients in the claim after rounds at these challenges of the
-// pads of what was sent, two a round: if c is the claim and z, t are what is sent, of which only z −
-// pad and t − pad are known, the next one is z + r·(c − 2z − t) + r²·t.
+// padWeights returns the coefficients of the pads in the claim after rounds at these challenges.
+// In each round the prover sends z − pad and t − pad in place of z and t. From the claim c, the
+// next claim is z + r·(c − 2z − t) + r²·t, so the pads enter it with these weights, two a round.
 func padWeights(point []field.QM31) []field.QM31 {
 	w := make([]field.QM31, 2*len(point))
 	for i, r := range point {

@@ -233,8 +233,9 @@ func (s *statement) place(t *Term) (row uint64, longs int, offset uint64) {
 	return s.rowOffsets[t.Tree] + t.Offset>>rowVars, max(0, len(t.Point)-rowVars), t.Offset & (1<<rowVars - 1)
 }
 
-// treeColumns returns the coordinates of a point of a table row in a tree's order:
-// those of the part's number, then those of the value's in the part.
+// treeColumns returns the coordinates of a point of a table row in a tree's order. A table row
+// consists of several rows of the tree: the coordinates that number them come first, then those of
+// the value within its row.
 func (s *statement) treeColumns(tree int, point []field.QM31) []field.QM31 {
 	cut := len(point) - s.shift(tree)
 	own := slices.Clone(point[cut:])

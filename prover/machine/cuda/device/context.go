@@ -306,8 +306,8 @@ func (m *Context) Drop(c Closer) {
 	delete(m.closers, c)
 }
 
-// Cached returns what is kept here beside the tensors from proof to proof: what first returned when it was
-// first asked for.
+// Cached returns the value that is kept on the device from proof to proof beside the tensors. The first call makes it with
+// first; it is closed with the context.
 func (m *Context) Cached(first func() Closer) Closer {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,10 +9,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Rows of an opening that are longer than the passes over them like are cut into shorter ones, which they are behind each
-// other: weights of claims on a row, pieces of rows and places of a table take less memory then, and are made in less time. Nothing
-// but the tables' first variables, of which more number rows, and columns of codewords know of it: those of a row's parts are
-// added up.
+// A row of an opening that is too long for the passes is treated as several shorter rows, one after the other. Then the weights of
+// claims on a row, pieces of rows and places of a table take less memory and time. Only two things notice: more of a table's
+// variables number rows, and a column of a codeword is the sum of the columns of a row's parts.
 
 // Shorten returns an opening whose rows of 2^(m+by) values are cut into 2^by of 2^m, m at most `most` (device.Context.ShortRow). All trees must have rows of
 // the table's length, and there must be one machine; else it returns the opening as it is, and 0. Trees keep the number of their

@@ -334,8 +334,8 @@ func (s *transfers) end(give bool) {
 	}
 }
 
-// Wait has what is enqueued on the machine's own queue from now on done after what a group reads
-// has come.
+// Wait makes the machine's own queue wait until the tensors that a group reads have arrived:
+// whatever is enqueued from now on runs after that.
 func (a *arrivals) Wait(c *backend.Commitment, group int) {
 	if a.waited(c, group) {
 		device.Check(kernels.After(a.b.Dev, a.up))

@@ -152,11 +152,10 @@ func quiesce(d kernels.Device) error {
 	return err
 }
 
-// behind has what is enqueued on dev from now on done after what another machine has been
-// told to do.
+// behind makes dev's queue wait for the work that is enqueued on another machine now.
 func behind(dev kernels.Device, other *run.Stream) { checkSource(other, kernels.After(dev, other.Dev)) }
 
-// bring copies what another machine has, behind whose queue dev's is, to memory of dev.
+// bring copies memory of another machine to dev, whose queue already waits for that machine (behind).
 func bring(dev kernels.Device, dst kernels.Ptr, other *run.Stream, src kernels.Ptr, bytes int) {
 	checkSource(other, kernels.CopyFrom(dev, dst, other.Dev, src, bytes))
 }

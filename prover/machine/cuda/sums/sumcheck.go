@@ -30,9 +30,9 @@ type batch struct {
 	order  []int // instances by descending number of variables
 	rounds int
 	device *kernels.SumcheckBatch // the instances, in order
-	// pending are the challenges that the tables have not been bound to yet;
-	// ahead are the sums of two rounds of which one is over, and grids those of several that
-	// are not all over. Either is nil.
+	// pending are the challenges that the tables have not been bound to yet. A pass may
+	// compute the sums of several rounds at once: ahead are those of a pass of two rounds
+	// whose second is still to come, grids those of a longer pass. One of them is nil.
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
 	grids   []kernels.Grid
