@@ -312,19 +312,24 @@ func (s *Stream) LeaveSegments() {
 }
 
 // SegmentsOf divides groups of a commitment by the segments that make their values again, and
-// returns nil if they are kept.
+// returns nil if they are kept. Groups that are no tensors' are in a segment of their own.
 func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
 	if s.Run == nil || s.Run.segments == nil || s.Run.part(s.Context) == nil {
 		return nil
 	}
 	var all [][]int
-	last := -1
+	const none = -1
+	last := none - 1
 	for _, i := range groups {
-		t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
-		if t.Kind != model.Witness {
-			return nil
+		k := none
+		if c.Parts[i].Kind == backend.Tensors {
+			t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+			if t.Kind != model.Witness {
+				return nil
+			}
+			k = s.Run.segments.Of[t.Chunk]
 		}
-		if k := s.Run.segments.Of[t.Chunk]; k != last {
+		if k != last {
 			all, last = append(all, nil), k
 		}
 		all[len(all)-1] = append(all[len(all)-1], i)
