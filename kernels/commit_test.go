@@ -141,15 +141,24 @@ func hashColumns(t *testing.T, suite hash.Suite) {
 	}
 }
 
-func TestAbsorbDigests(t *testing.T) { eachSuite(t, absorbDigests) }
+func TestAbsorbDigests(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite hash.Suite) {
+		for _, salted := range []bool{false, true} {
+			absorbDigests(t, suite, salted)
+		}
+	})
+}
 
-func absorbDigests(t *testing.T, suite hash.Suite) {
+func absorbDigests(t *testing.T, suite hash.Suite, salted bool) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, c := range []struct{ columns, groups int }{
 		{1, 2}, {300, 3}, {257, 5}, {3, 32}, {3, 33}, {2, 64}, {2, 65}, {2, 96}, {2, 97}, {1, 130}, {1, 257},
 	} {
 		h := suite.NewLeaves(c.columns, c.groups)
+		if salted {
+			h = suite.NewSaltedLeaves(c.columns, c.groups-1)
+		}
 		out := alloc[hash.Digest](t, d, c.columns)
 		state := alloc[uint8](t, d, kernels.DigestState(suite, c.groups)*c.columns)
 		for g := range c.groups {
@@ -159,18 +168,18 @@ func absorbDigests(t *testing.T, suite hash.Suite) {
 			if g == c.groups-1 {
 				out = p // in place
 			}
-			must(t, kernels.AbsorbDigests(d, suite, out, state, p, c.columns, g, c.groups))
+			must(t, kernels.AbsorbDigests(d, suite, out, state, p, c.columns, g, c.groups, salted))
 		}
 		want := h.Sum()
 		for i, g := range download[hash.Digest](t, d, out, c.columns) {
 			if g != want[i] {
-				t.Fatalf("%+v: column %d: %v, want %v", c, i, g, want[i])
+				t.Fatalf("%+v, salted %v: column %d: %v, want %v", c, salted, i, g, want[i])
 			}
 		}
-		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, c.groups, c.groups) == nil {
+		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, c.groups, c.groups, salted) == nil {
 			t.Error("a group too many")
 		}
-		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, 0, 1) == nil {
+		if kernels.AbsorbDigests(d, suite, out, state, out, c.columns, 0, 1, salted) == nil {
 			t.Error("a single group")
 		}
 	}

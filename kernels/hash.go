@@ -65,10 +65,11 @@ func DigestState(suite hash.Suite, groups int) int {
 
 // AbsorbDigests absorbs the digests of a group of rows, one for each of `columns`
 // columns, into the columns' leaves (hash.Leaves),
-// which are of `groups` groups, two at least, and have absorbed `absorbed`. The last
+// which are of `groups` groups, two at least, and have absorbed `absorbed`; or of one
+// less and a salt, which is the first group (hash.Suite.NewSaltedLeaves). The last
 // call writes the leaves, over the digests if they are the same. state holds
 // DigestState bytes a column between calls.
-func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int) error {
+func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int, salted bool) error {
 	k := poseidon2Kernel("absorb_digests")
 	if suite == hash.Blake3 {
 		k = blake3Kernel("blake3_digests")
@@ -80,10 +81,14 @@ func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, colum
 		return fmt.Errorf("%w: %s of group %d of %d", ErrSize, k.Name, absorbed, groups)
 	}
 	args := []uint64{uint64(leaves), uint64(state), uint64(digests), uint64(columns), uint64(absorbed), uint64(groups)}
-	if suite == hash.Blake3 {
-		args = keyed(&blake3.KeyGroups, args...)
+	key, salt := &blake3.KeyGroups, uint64(0)
+	if salted {
+		key, salt = &blake3.KeySaltedLeaf, 1
 	}
-	return launchFor(d, k, columns, args...)
+	if suite == hash.Blake3 {
+		return launchFor(d, k, columns, keyed(key, args...)...)
+	}
+	return launchFor(d, k, columns, append(args, salt)...)
 }
 
 // TreeDigests is the number of digests of a tree over 2^depth leaves.

@@ -36,11 +36,11 @@ DEVICE void b3_g(u32 &a, u32 &b, u32 &c, u32 &d, u32 x, u32 y)
     b = __funnelshift_r(b ^ c, b ^ c, 7);
 }
 
-// b3_compress replaces a chaining value by that after a block of 16 words. All indexes are known when it is compiled, so that
-// state and message are in registers and permuting the message moves nothing.
-DEVICE void b3_compress(u32 *cv, const u32 *block, u32 counter, u32 length, u32 flags)
+// b3_rounds sets v to what the seven rounds make of a chaining value and a block of 16 words. All indexes are known when it is
+// compiled, so that state and message are in registers and permuting the message moves nothing.
+DEVICE void b3_rounds(u32 (&v)[16], const u32 *cv, const u32 *block, u32 counter, u32 length, u32 flags)
 {
-    u32 m[16], v[16];
+    u32 m[16];
 #pragma unroll
     for (int i = 0; i < 16; i++) m[i] = block[i];
 #pragma unroll
@@ -61,6 +61,21 @@ DEVICE void b3_compress(u32 *cv, const u32 *block, u32 counter, u32 length, u32 
 #pragma unroll
         for (int i = 0; i < 16; i++) m[i] = next[i];
     }
+}
+
+// b3_compress replaces a chaining value by that after a block.
+DEVICE void b3_compress(u32 *cv, const u32 *block, u32 counter, u32 length, u32 flags)
+{
+    u32 v[16];
+    b3_rounds(v, cv, block, counter, length, flags);
 #pragma unroll
     for (int i = 0; i < 8; i++) cv[i] = v[i] ^ v[i + 8];
+}
+
+// b3_output sets out to block `counter` of the extended output for a message of one block, in a key's chaining value.
+DEVICE void b3_output(u32 (&out)[16], const u32 *cv, const u32 *block, u32 counter, u32 length)
+{
+    b3_rounds(out, cv, block, counter, length, B3_KEYED | B3_CHUNK_START | B3_CHUNK_END | B3_ROOT);
+#pragma unroll
+    for (int i = 0; i < 8; i++) out[i] ^= out[i + 8], out[i + 8] ^= cv[i];
 }

@@ -61,8 +61,8 @@ KERNEL __launch_bounds__(256) hash_columns(u32 *digests, u32 *state, const u32 *
 // the group sponge of each column, which is that of `groups` groups and has absorbed
 // `absorbed`. Between calls the capacities are kept, word 8 + i of column c at
 // state[i columns + c]: a digest overwrites all of the rate. With the
-// last group the leaves are written; they may overwrite the digests.
-KERNEL __launch_bounds__(256) absorb_digests(u32 *leaves, u32 *state, const u32 *digests, u64 columns, u64 absorbed, u64 groups)
+// last group the leaves are written; they may overwrite the digests. `salted` says that the first group are salts.
+KERNEL __launch_bounds__(256) absorb_digests(u32 *leaves, u32 *state, const u32 *digests, u64 columns, u64 absorbed, u64 groups, u64 salted)
 {
     u64 c = thread_index();
     if (c >= columns) return;
@@ -72,7 +72,7 @@ KERNEL __launch_bounds__(256) absorb_digests(u32 *leaves, u32 *state, const u32 
 #pragma unroll
         for (int i = 8; i < 16; i++) w[i] = 0;
         w[8] = (u32)groups;
-        w[9] = 0x67727073u;  // "grps"
+        w[9] = salted ? 0x73616c74u : 0x67727073u;  // "salt", "grps"
     } else {
 #pragma unroll
         for (int i = 8; i < 16; i++) w[i] = state[(i - 8) * columns + c];

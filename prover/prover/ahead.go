@@ -20,7 +20,7 @@ type ahead struct {
 func (r *run) ahead() *ahead {
 	a := &ahead{}
 	if p, ok := r.backend.(backend.Preparer); ok && r.plan.Params != nil {
-		a.prepare = func(beside int64) { p.Prepare(r.ctx, r.plan.Opening(), beside) }
+		a.prepare = func(beside int64) { p.Prepare(r.ctx, r.opening(), beside) }
 	}
 	return a
 }

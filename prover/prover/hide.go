@@ -57,13 +57,6 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	if tails > 0 && h.Reserve == nil {
 		return nil, errors.New("a key whose tree has tails has a budget of positions, and nothing counts them")
 	}
-	if l := opts.Pool; l != nil {
-		for i := range l.Machines {
-			if !l.Machines[i].Host {
-				return nil, errors.New("hiding proofs are made on the processor alone: ask for no GPU")
-			}
-		}
-	}
 	if opts.Together != nil {
 		return nil, errors.New("hiding proofs are made by one process: their masks are secret")
 	}
@@ -115,16 +108,23 @@ func (r *run) readBack(main *transcript.Sponge, results []forked, public reduce.
 	return nil
 }
 
-// joinHidden proves that products of pads are products, and joins all claims and equations. It gives the opening the
-// secrets of the witness's tree.
-func (r *run) joinHidden(w *transcript.Writer, o *backend.Opening) (terms whir.Terms, value field.QM31) {
+// opening returns what the opening is of, with the secrets of trees that hide.
+func (r *run) opening() backend.Opening {
+	o := r.plan.Opening()
 	for i := range o.Commitments {
-		if !r.plan.Trees[i].Fixed {
+		switch {
+		case r.hiding == nil:
+		case !r.plan.Trees[i].Fixed:
 			o.Commitments[i].Secrets = r.hiding.secrets
-		} else if w := r.opts.Hiding.Weights; w != nil {
-			o.Commitments[i].Secrets = &backend.Secrets{Key: *w}
+		case r.opts.Hiding.Weights != nil:
+			o.Commitments[i].Secrets = &backend.Secrets{Key: *r.opts.Hiding.Weights}
 		}
 	}
+	return o
+}
+
+// joinHidden proves that products of pads are products, and joins all claims and equations.
+func (r *run) joinHidden(w *transcript.Writer) (terms whir.Terms, value field.QM31) {
 	before, from := w.Clone(), len(w.Bytes())
 	r.plan.Pads.Prove(w, r.hiding.secrets.Pads)
 	ends := r.plan.Pads.Verify(transcript.NewReader(before, w.Bytes()[from:]))

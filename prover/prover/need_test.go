@@ -103,6 +103,7 @@ func TestNeed(t *testing.T) {
 	graphs["wide, in pieces"] = graphs["wide"]
 	graphs["wide, within a budget"] = graphs["wide"]
 	graphs["wide, blake3"] = graphs["wide"]
+	graphs["wide, hiding"] = graphs["wide"]
 	graphs["layers, again"] = layered(6, 20, 24, true)
 	for _, name := range slices.Sorted(maps.Keys(graphs)) {
 		b := graphs[name]
@@ -116,6 +117,13 @@ func TestNeed(t *testing.T) {
 		p, err := plan.New(&b.g, sec.Config())
 		if err != nil {
 			t.Fatal(err)
+		}
+		var hiding *Hiding
+		if strings.HasSuffix(name, "hiding") {
+			hiding = &Hiding{TailLog: 3}
+			if p, err = plan.NewHiding(&b.g, sec.Config(), hiding.TailLog, p.Choice.FixedRowVars, 0); err != nil {
+				t.Fatal(err)
+			}
 		}
 		on := kernels.Device(dev)
 		if strings.HasSuffix(name, "budget") { // which counts, however much is free
@@ -145,6 +153,7 @@ func TestNeed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		opts.Hiding = hiding
 		if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &bytes.Buffer{}, opts); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ type Options struct {
 	Results Results
 	// Together, if set, shares the sub-transcripts with other processes.
 	Together Together
-	// Hiding, if set, asks Prove for a hiding proof, which is made on the processor.
+	// Hiding, if set, asks Prove for a hiding proof.
 	Hiding *Hiding
 }
 
@@ -357,11 +357,11 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 }
 
 func (r *run) openClaims(w *transcript.Writer) error {
-	o := r.plan.Opening()
+	o := r.opening()
 	var terms whir.Terms
 	var value field.QM31
 	if r.hiding != nil {
-		terms, value = r.joinHidden(w, &o)
+		terms, value = r.joinHidden(w)
 	} else {
 		tau := w.Challenges(r.plan.TailVars())
 		terms, value = r.plan.Combine(r.claims, tau, w.Challenge())

@@ -38,6 +38,10 @@ func Run(t *testing.T, open Open, parts ...string) {
 		{"openings, blake3", func(t *testing.T, open Open) { openings(t, open, hash.Blake3, 0, 2) }},
 		{"other openings, poseidon2", func(t *testing.T, open Open) { openings(t, open, hash.Poseidon2, 2, 4) }},
 		{"other openings, blake3", func(t *testing.T, open Open) { openings(t, open, hash.Blake3, 2, 4) }},
+		{"hiding, poseidon2", func(t *testing.T, open Open) { hiding(t, open, hash.Poseidon2, 0, 2) }},
+		{"hiding, blake3", func(t *testing.T, open Open) { hiding(t, open, hash.Blake3, 0, 2) }},
+		{"other hiding, poseidon2", func(t *testing.T, open Open) { hiding(t, open, hash.Poseidon2, 2, 4) }},
+		{"other hiding, blake3", func(t *testing.T, open Open) { hiding(t, open, hash.Blake3, 2, 4) }},
 		{"cancelled", cancelled},
 	} {
 		if len(parts) == 0 || slices.Contains(parts, test.name) {

@@ -106,6 +106,22 @@ func (s hookedOpening) Leaves(ctx context.Context, n int, positions []uint64) (w
 	return through(s.hook, func() (whir.Leaves, error) { return s.of.Leaves(ctx, n, positions) })
 }
 
+func (s hookedOpening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
+	return through(s.hook, func() ([]hash.Digest, error) { return s.of.Salts(ctx, tree, positions) })
+}
+
+func (s hookedOpening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
+	return through(s.hook, func() ([]field.M31, error) { return s.of.Auxiliary(ctx, n) })
+}
+
+func (s hookedOpening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
+	return through(s.hook, func() (whir.Sums, error) { return s.of.AuxiliaryRound(ctx, u) })
+}
+
+func (s hookedOpening) BindAuxiliary(ctx context.Context, r field.QM31) error {
+	return s.hook(func() error { return s.of.BindAuxiliary(ctx, r) })
+}
+
 func (s hookedOpening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	return through(s.hook, func() (uint64, error) { return s.of.Search(ctx, work) })
 }

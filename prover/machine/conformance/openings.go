@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -29,25 +31,10 @@ type stacks struct {
 // over four, a group each with a gap in between, with rows of the second.
 func newStacks(t *testing.T, rng random, suite hash.Suite, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
-	add := func(bits int, shape ...int) model.TensorID {
-		kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
-		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
-		s.witness.add(kind, rng.integers(model.Size(shape), bits))
-		return model.TensorID(len(s.graph.Tensors) - 1)
-	}
+	add := func(bits int, shape ...int) model.TensorID { return s.add(rng, bits, shape...) }
 	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode, Hash: suite}
 	one := model.NewStack(&s.graph, []model.TensorID{add(8, 12, 33), add(16, 7), add(30, 3, 5, 6), add(8, 64, 16)})
-	several := backend.Commitment{Layout: whir.Layout{Hash: suite, RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
-	var slot uint64
-	for _, ids := range [][]model.TensorID{
-		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)}, {add(16, 21)},
-	} {
-		x := model.NewStack(&s.graph, ids)
-		rows := int((x.Size + 1<<rowVars[1] - 1) >> rowVars[1])
-		several.Groups = append(several.Groups, whir.Group{First: slot, Rows: rows})
-		several.Parts = append(several.Parts, backend.Part{Stack: x})
-		slot += uint64(rows) + 3
-	}
+	several := s.several(suite, rowVars[1], c.LogBlowup, add)
 	o := &s.opening
 	o.Commitments = []backend.Commitment{backend.SingleStack(suite, one, rowVars[0], c.LogBlowup), several}
 	longest := max(rowVars[0], rowVars[1])
@@ -62,6 +49,30 @@ func newStacks(t *testing.T, rng random, suite hash.Suite, mode soundness.Mode, 
 	return s
 }
 
+// add adds a tensor.
+func (s *stacks) add(rng random, bits int, shape ...int) model.TensorID {
+	kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
+	s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
+	s.witness.add(kind, rng.integers(model.Size(shape), bits))
+	return model.TensorID(len(s.graph.Tensors) - 1)
+}
+
+// several returns a tree over four stacks, a group each with a gap in between.
+func (s *stacks) several(suite hash.Suite, rowVars, logBlowup int, add func(bits int, shape ...int) model.TensorID) backend.Commitment {
+	c := backend.Commitment{Layout: whir.Layout{Hash: suite, RowVars: rowVars, LogBlowup: logBlowup}}
+	var slot uint64
+	for _, ids := range [][]model.TensorID{
+		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)}, {add(16, 21)},
+	} {
+		x := model.NewStack(&s.graph, ids)
+		rows := int((x.Size + 1<<rowVars - 1) >> rowVars)
+		c.Groups = append(c.Groups, whir.Group{First: slot, Rows: rows})
+		c.Parts = append(c.Parts, backend.Part{Stack: x})
+		slot += uint64(rows) + 3
+	}
+	return c
+}
+
 // tableRows returns the number of table rows up to a commitment's last.
 func tableRows(c *backend.Commitment, rowVars int) uint64 {
 	return (c.Slots()<<c.RowVars + 1<<rowVars - 1) >> rowVars
@@ -74,10 +85,18 @@ func (s *stacks) claim(rng random) {
 	shared := rng.elements(rowVars)
 	for i := range 24 {
 		tree := i % 2
-		c := &s.opening.Commitments[tree]
-		values := make([]int32, tableRows(c, rowVars)<<rowVars)
-		for k, g := range c.Groups {
-			c.Parts[k].Stack.Fill(&s.graph, s.witness.tensors, uint64(c.Parts[k].First)<<c.RowVars, values[g.First<<c.RowVars:][:g.Rows<<c.RowVars])
+		c := s.opening.Commitments[tree]
+		if c.Auxiliary { // of which nothing is in the table
+			c.Groups, c.Auxiliary = c.Groups[:len(c.Groups)-1], false
+		}
+		values := make([]int32, tableRows(&c, rowVars)<<rowVars)
+		row := 0
+		for _, g := range c.Groups {
+			for i := range g.Rows {
+				slot := g.First + uint64(i)
+				(filled{s, c}).FillRow(row, 0, values[slot<<c.RowVars:][:1<<c.RowVars])
+				row++
+			}
 		}
 		vars := rng.IntN(model.Log2Ceil(len(values)) + 1)
 		for 1<<vars > len(values) {
@@ -141,7 +160,7 @@ func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
 	var srcs []whir.RowSource
 	for _, c := range s.opening.Commitments {
 		src := filled{s, c}
-		layouts, srcs = append(layouts, c.Layout), append(srcs, src)
+		layouts, srcs = append(layouts, c.Layout), append(srcs, whir.RowSource(src))
 		trees = append(trees, must(whir.Commit(background, c.Layout, src))(t))
 	}
 	return trees, whir.NewPasses(s.opening.Params, layouts, srcs, s.opening.RowOffsets)
@@ -158,13 +177,30 @@ func (f filled) Rows() int { return f.c.Rows() }
 
 // FillRow implements whir.RowSource.
 func (f filled) FillRow(i, from int, dst []int32) {
+	left := i
 	for k, g := range f.c.Groups {
-		if i < g.Rows {
-			row := uint64(f.c.Parts[k].First + i)
-			f.c.Parts[k].Stack.Fill(&f.s.graph, f.s.witness.tensors, row<<f.c.RowVars+uint64(from), dst)
-			return
+		if left >= g.Rows {
+			left -= g.Rows
+			continue
 		}
-		i -= g.Rows
+		part := &f.c.Parts[k]
+		at := uint64(part.First+left)<<f.c.RowVars + uint64(from)
+		switch part.Kind {
+		case backend.Tensors:
+			part.Stack.Fill(&f.s.graph, f.s.witness.tensors, at, dst)
+		case backend.Pads:
+			clear(dst)
+			for k := range dst {
+				if e := (at + uint64(k)) / 4; e < uint64(len(f.c.Secrets.Pads)) {
+					dst[k] = int32(f.c.Secrets.Pads[e].Limbs()[(at+uint64(k))%4].Int64())
+				}
+			}
+		case backend.Masks:
+			f.c.Secrets.Key.Ints(prf.Mask, uint64(i), uint64(from), dst)
+		case backend.Auxiliary:
+			f.c.Secrets.Key.Ints(prf.Auxiliary, uint64(i), uint64(from), dst)
+		}
+		return
 	}
 }
 
@@ -178,41 +214,45 @@ func openings(t *testing.T, open Open, suite hash.Suite, from, to int) {
 		if i < from || i >= to {
 			continue
 		}
-		s := newStacks(t, newRandom(uint64(30+i)), suite, c.mode, c.rowVars)
-		b := open(&s.graph, &s.witness)
-		want, passes := s.inMemory(t)
-		trees := must(s.commit(background, b))(t)
-		for k := range trees {
-			if trees[k].Root() != want[k].Root() {
-				t.Fatalf("%+v: another commitment than in memory", c)
-			}
+		newStacks(t, newRandom(uint64(30+i)), suite, c.mode, c.rowVars).open(t, open, fmt.Sprintf("%+v", c), i%2 == 1)
+	}
+}
+
+// open commits to the stacks and opens them, the second time, if twice, what is prepared before.
+func (s *stacks) open(t *testing.T, open Open, c string, twice bool) {
+	b := open(&s.graph, &s.witness)
+	want, passes := s.inMemory(t)
+	trees := must(s.commit(background, b))(t)
+	for k := range trees {
+		if trees[k].Root() != want[k].Root() {
+			t.Fatalf("%s: another commitment than in memory", c)
 		}
-		proof := must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)
-		if !bytes.Equal(proof, must(s.prove(background, want, passes))(t)) {
-			t.Errorf("%+v: another proof than in memory", c)
+	}
+	proof := must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)
+	if !bytes.Equal(proof, must(s.prove(background, want, passes))(t)) {
+		t.Errorf("%s: another proof than in memory", c)
+	}
+	if err := s.verify(trees, proof); err != nil {
+		t.Errorf("%s: %v", c, err)
+	}
+	if p, ok := b.(backend.Preparer); ok && twice { // the same opening, of which some is done beforehand
+		p.Prepare(background, s.opening, 0)
+		if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
+			t.Errorf("%s: another proof of what was prepared", c)
 		}
-		if err := s.verify(trees, proof); err != nil {
-			t.Errorf("%+v: %v", c, err)
+		p.Prepare(background, s.opening, 0) // which Close gives back
+	}
+	// A tree whose layers are known outlives the backend.
+	layers := must(trees[0].Layers(background))(t)
+	b.Close()
+	for l, layer := range must(want[0].Layers(background))(t) {
+		if !slices.Equal(layers[l], layer) {
+			t.Errorf("%s: other digests in layer %d", c, l)
 		}
-		if p, ok := b.(backend.Preparer); ok && i%2 == 1 { // the same opening, of which some is done beforehand
-			p.Prepare(background, s.opening, 0)
-			if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
-				t.Errorf("%+v: another proof of what was prepared", c)
-			}
-			p.Prepare(background, s.opening, 0) // which Close gives back
-		}
-		// A tree whose layers are known outlives the backend.
-		layers := must(trees[0].Layers(background))(t)
-		b.Close()
-		for l, layer := range must(want[0].Layers(background))(t) {
-			if !slices.Equal(layers[l], layer) {
-				t.Errorf("%+v: other digests in layer %d", c, l)
-			}
-		}
-		positions := []uint64{0, 5, 1<<want[0].Nodes().Depth() - 1}
-		if !slices.Equal(must(trees[0].Nodes().Path(background, positions))(t), must(want[0].Nodes().Path(background, positions))(t)) {
-			t.Errorf("%+v: another path than in memory", c)
-		}
+	}
+	positions := []uint64{0, 5, 1<<want[0].Nodes().Depth() - 1}
+	if !slices.Equal(must(trees[0].Nodes().Path(background, positions))(t), must(want[0].Nodes().Path(background, positions))(t)) {
+		t.Errorf("%s: another path than in memory", c)
 	}
 }
 
@@ -221,9 +261,12 @@ func openings(t *testing.T, open Open, suite hash.Suite, from, to int) {
 func Openings(all, blake3 bool) []string {
 	switch {
 	case all:
-		return []string{"openings, poseidon2", "openings, blake3", "other openings, poseidon2", "other openings, blake3"}
+		return []string{
+			"openings, poseidon2", "openings, blake3", "other openings, poseidon2", "other openings, blake3",
+			"hiding, poseidon2", "hiding, blake3", "other hiding, poseidon2", "other hiding, blake3",
+		}
 	case blake3:
-		return []string{"openings, blake3"}
+		return []string{"openings, blake3", "hiding, blake3"}
 	}
-	return []string{"openings, poseidon2"}
+	return []string{"openings, poseidon2", "hiding, poseidon2"}
 }

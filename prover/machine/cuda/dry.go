@@ -219,6 +219,9 @@ func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 	w := dryWriter(0)
 	tau := w.Challenges(p.TailVars())
 	terms, value := p.Combine(claims, tau, w.Challenge())
+	if p.Pads != nil { // whose weights are some others
+		terms = p.Pads.Terms(terms, w.Challenges(p.Pads.Elements()))
+	}
 	return d.shared(func(l *peers.Leader) error {
 		passes, err := l.Opening(ctx, o)
 		if err != nil {

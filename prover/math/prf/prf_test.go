@@ -52,6 +52,27 @@ func TestInstead(t *testing.T) {
 	}
 }
 
+// TestWordInstead: one word in 2^31 is no element; in this row of tails it is that of this index.
+func TestWordInstead(t *testing.T) {
+	const row, index = 89591, 1605
+	k := Derive("test", []byte("secret"))
+	if w := k.stream(Tail, row); w.next()[0]&field.P == field.P {
+		t.Fatal("the first word is no element either")
+	}
+	var got [3]field.M31
+	k.Elements(Tail, row, index-1, got[:])
+	if want := k.instead(Tail, row, index); uint32(got[1]) != want || got[0] == got[1] || got[2] == got[1] {
+		t.Errorf("elements %d, want %d in the middle", got, want)
+	}
+	words := k.stream(Tail, row)
+	for range index / block {
+		words.next()
+	}
+	if w := words.next()[index%block]; w&field.P != field.P {
+		t.Errorf("the word is %#x", w)
+	}
+}
+
 // TestApart: elements of other uses, rows, keys and parts of what a key is derived from are others.
 func TestApart(t *testing.T) {
 	first := func(k Key, use Use, row uint64) [4]field.M31 {

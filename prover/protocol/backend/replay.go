@@ -172,6 +172,22 @@ func (s replayedOpening) Leaves(ctx context.Context, n int, positions []uint64) 
 	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (whir.Leaves, error) { return p.Leaves(ctx, n, positions) })
 }
 
+func (s replayedOpening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
+	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]hash.Digest, error) { return p.Salts(ctx, tree, positions) })
+}
+
+func (s replayedOpening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
+	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]field.M31, error) { return p.Auxiliary(ctx, n) })
+}
+
+func (s replayedOpening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
+	return call(ctx, s.replayed, changes, func(ctx context.Context, p whir.Passes) (whir.Sums, error) { return p.AuxiliaryRound(ctx, u) })
+}
+
+func (s replayedOpening) BindAuxiliary(ctx context.Context, r field.QM31) error {
+	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.BindAuxiliary(ctx, r) })
+}
+
 func (s replayedOpening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (uint64, error) { return p.Search(ctx, work) })
 }

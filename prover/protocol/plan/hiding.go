@@ -238,5 +238,10 @@ func (c *Cuts) CombineMasked(reads []pads.Read, ends *pads.Ends, tau []field.QM3
 	p := c.j.p
 	terms, _ = c.Combine(tau, zeta)
 	value, weights := p.Pads.Join(reads, len(c.j.tails), ends, zeta)
-	return pads.Terms(terms, weights, p.Pads.tree, p.Pads.offset), value
+	return p.Pads.Terms(terms, weights), value
+}
+
+// Terms returns terms with those of the stack's elements behind them, with these weights.
+func (h *Pads) Terms(terms whir.Terms, weights []field.QM31) whir.Terms {
+	return pads.Terms(terms, weights, h.tree, h.offset)
 }

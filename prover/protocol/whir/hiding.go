@@ -1,12 +1,9 @@
 package whir
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -27,53 +24,10 @@ import (
 //     f·Q and of A·(−u), where u has the coefficients as a functional on A. Its row, (1−r)·f + r·A, is
 //     what level 1 commits to, and from there on nothing is hidden.
 
-// HidingPasses are Passes that hiding openings take besides.
-type HidingPasses interface {
-	Passes
-	// Salts returns the salts of a tree's leaves at the positions, or nil if it has none.
-	Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error)
-	// Auxiliary returns the first n values of the auxiliary row.
-	Auxiliary(ctx context.Context, n int) ([]field.M31, error)
-	// AuxiliaryRound comes when all row variables are bound. It returns what the round sends over a
-	// variable that is 0 for f and q and 1 for the auxiliary row and −u, which is zero behind
-	// the values given.
-	AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error)
-	// BindAuxiliary binds that variable to r, and makes f the row with its tail behind it, and q
-	// one with zeros behind it.
-	BindAuxiliary(ctx context.Context, r field.QM31) error
-}
-
-// errNotHiding says that a machine cannot do it.
-var errNotHiding = errors.New("whir: this backend has no passes of hiding openings")
-
-// hidingPasses returns the opener's passes as HidingPasses.
-func (o *opener) hidingPasses() (HidingPasses, error) {
-	p, ok := o.passes.(HidingPasses)
-	if !ok {
-		return nil, errNotHiding
-	}
-	return p, nil
-}
-
-// salts returns the salts of a tree's leaves.
-func (o *opener) salts(tree int, positions []uint64) ([]hash.Digest, error) {
-	if !o.s.layouts[tree].Salted() {
-		return nil, nil
-	}
-	p, err := o.hidingPasses()
-	if err != nil {
-		return nil, err
-	}
-	return p.Salts(o.ctx, tree, positions)
-}
-
 // firstHidden is first for a hiding opening.
 func (o *opener) firstHidden() (rowWeights, error) {
 	l := o.s.params.Levels[0]
-	passes, err := o.hidingPasses()
-	if err != nil {
-		return rowWeights{}, err
-	}
+	passes := o.passes
 	values, err := passes.Auxiliary(o.ctx, soundness.PadLimbs*l.FoldVars)
 	if err != nil {
 		return rowWeights{}, err

@@ -255,9 +255,6 @@ func TestDishonestHiding(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := o.proveOver(context.Background(), plainPasses{o.passes()}); err == nil {
-		t.Error("passes without masks: no error")
-	}
 }
 
 // otherAuxiliary takes a pad that is not the committed one.
@@ -306,9 +303,6 @@ func (o tailless) BindAuxiliary(ctx context.Context, r field.QM31) error {
 	}
 	return err
 }
-
-// plainPasses are passes of which none is for hiding openings.
-type plainPasses struct{ Passes }
 
 // TestCommitTails: a tree with tails and salts has the leaves that openings give, of short rows and of those
 // that are hashed as they are encoded.

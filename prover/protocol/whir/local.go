@@ -23,7 +23,7 @@ type local struct {
 	point  []field.QM31 // the challenges that row variables are bound to so far
 	pair   Pair         // of the others
 	folded []*foldedWords
-	u      []field.QM31 // of the auxiliary row (HidingPasses)
+	u      []field.QM31 // of the auxiliary row's round
 	arena  *arena.Arena
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
-// Salts implements HidingPasses.
+// Salts implements Passes.
 func (l *local) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
 	p := &l.rows.trees[tree]
 	if err := ctx.Err(); err != nil || !p.Salted() {
@@ -24,7 +24,7 @@ func (l *local) Salts(ctx context.Context, tree int, positions []uint64) ([]hash
 	return salts, nil
 }
 
-// Auxiliary implements HidingPasses.
+// Auxiliary implements Passes.
 func (l *local) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (l *local) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	return values[:n], nil
 }
 
-// AuxiliaryRound implements HidingPasses.
+// AuxiliaryRound implements Passes.
 func (l *local) AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error) {
 	if err := ctx.Err(); err != nil {
 		return Sums{}, err
@@ -53,7 +53,7 @@ func (l *local) AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error
 	return s, nil
 }
 
-// BindAuxiliary implements HidingPasses.
+// BindAuxiliary implements Passes.
 func (l *local) BindAuxiliary(ctx context.Context, r field.QM31) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -190,7 +190,7 @@ func (o *opener) openFirst(positions []uint64, weights rowWeights) ([]field.QM31
 		if err != nil {
 			return nil, err
 		}
-		salts, err := o.salts(i, own)
+		salts, err := o.passes.Salts(o.ctx, i, own)
 		if err != nil {
 			return nil, err
 		}

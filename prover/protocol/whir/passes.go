@@ -38,14 +38,26 @@ type Passes interface {
 	At(ctx context.Context, z field.QM31) (field.QM31, error)
 	// Add adds the constraints' weights to q.
 	Add(ctx context.Context, c *Constraints) error
-	// Commit views f as the 2^FoldVars rows of the level, commits to them at its
-	// rate and returns the root.
+	// Commit views f as the 2^FoldVars rows of the level, commits to the first of them (soundness.Params.LeafRows)
+	// at its rate and returns the root.
 	Commit(ctx context.Context, l soundness.Level) (hash.Digest, error)
 	// Leaves opens the n-th row committed to, from 0 on, at the positions,
 	// strictly increasing: it returns the leaves, each with the element of every
 	// row in its order, the limbs of an element next to each other, and the path.
 	// A row is opened once.
 	Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error)
+
+	// Salts returns the salts of a tree's leaves at the positions, or nil if it has none.
+	Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error)
+	// Auxiliary returns the first n values of the auxiliary row, of a hiding opening as is all that follows.
+	Auxiliary(ctx context.Context, n int) ([]field.M31, error)
+	// AuxiliaryRound comes when all row variables are bound. It returns what the round sends over a
+	// variable that is 0 for f and q and 1 for the auxiliary row and −u, which is zero behind
+	// the values given.
+	AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error)
+	// BindAuxiliary binds that variable to r, and makes f the row with its tail behind it, and q
+	// one with zeros behind it.
+	BindAuxiliary(ctx context.Context, r field.QM31) error
 
 	// Search is a transcript.NonceSearch.
 	Search(ctx context.Context, work hash.Work) (uint64, error)

@@ -9,7 +9,10 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -88,6 +91,7 @@ type groupHasher struct {
 	n             int // rows at once
 	parts         int // of their codewords, of which one is there at a time
 	values, words kernels.Ptr
+	tails         kernels.Ptr // of a tree that hides
 	state         kernels.Ptr // of the hashes, 0 until wanted
 }
 
@@ -101,6 +105,9 @@ func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Co
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
 	h.encoder = NewEncoder(a, domain)
 	h.parts = partsOf(c, h.n, b.Context.Piece)
+	if tail := longestTail(c, groups); tail > 0 { // which are other values for each part
+		h.parts, h.tails = 1<<c.LogBlowup, device.NewArray[field.M31](a, h.n*tail)
+	}
 	h.words = h.encoder.words(h.n, bits.TrailingZeros(uint(1<<domain/h.parts)))
 	return h
 }
@@ -150,8 +157,12 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 		device.Check(ctx.Err())
 		n := min(h.n, rows-first)
 		h.packer.rows(h.values, group, first, n)
+		if h.tails != 0 {
+			device.Check(kernels.Elements(h.a, h.tails, &secretsOf(h.c).Key, prf.Tail, uint64(rowsBefore(h.c, group)+first), 0, n, h.c.Groups[group].Tail))
+		}
 		columns := 1 << domain / h.parts
 		for part := range h.parts {
+			h.addTails(group, n, part)
 			if h.parts == 1 {
 				h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
 			} else {
@@ -166,25 +177,51 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 	}
 }
 
-// LeafHasher makes the leaves of columns from the digests of their groups, in order.
-type LeafHasher struct {
-	Mem      *device.Scope
-	Suite    hash.Suite
-	Columns  int
-	Leaves   kernels.Ptr
-	Groups   int // in all
+// addTails adds the tails of n rows of a group to the values that a part of the codewords is made of.
+func (h *groupHasher) addTails(group, n, part int) {
+	if h.tails == 0 {
+		return
+	}
+	blocks := code.NewDomain(h.c.LogBlowup)
+	tau := blocks.Point(uint64(part))
+	if part > 0 { // they are there for the part before
+		tau = tau.Sub(blocks.Point(uint64(part - 1)))
+	}
+	device.Check(kernels.AddTails(h.a, h.values, h.tails, h.c.RowVars, h.c.Groups[group].Tail, n, tau))
+}
+
+// leafHasher makes the leaves of columns from the digests of their groups, in order.
+type leafHasher struct {
+	a        *device.Scope
+	suite    hash.Suite
+	columns  int
+	leaves   kernels.Ptr
+	groups   int // in all, with the salts
+	salted   bool
 	absorbed int
 	state    kernels.Ptr // of the hashes, 0 until wanted
 }
 
+// NewLeafHasher returns one for the leaves of so many columns of a commitment, from one on.
+func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, first, columns int) *leafHasher {
+	l := &leafHasher{a: a, suite: c.Hash, columns: columns, leaves: leaves, groups: len(c.Groups)}
+	if c.Salted() {
+		l.groups, l.salted = l.groups+1, true
+		const each = len(hash.Digest{})
+		device.Check(kernels.Elements(a, leaves, &secretsOf(c).Key, prf.Salt, 0, uint64(each*first), 1, each*columns))
+		l.Absorb(leaves)
+	}
+	return l
+}
+
 // Absorb absorbs the digests of the next group, which may be where the leaves will be, and
 // are there if it is the only one.
-func (l *LeafHasher) Absorb(digests kernels.Ptr) {
-	if l.Groups > 1 {
+func (l *leafHasher) Absorb(digests kernels.Ptr) {
+	if l.groups > 1 {
 		if l.state == 0 {
-			l.state = device.NewArray[uint8](l.Mem, l.Columns*kernels.DigestState(l.Suite, l.Groups))
+			l.state = device.NewArray[uint8](l.a, l.columns*kernels.DigestState(l.suite, l.groups))
 		}
-		device.Check(kernels.AbsorbDigests(l.Mem, l.Suite, l.Leaves, l.state, digests, l.Columns, l.absorbed, l.Groups))
+		device.Check(kernels.AbsorbDigests(l.a, l.suite, l.leaves, l.state, digests, l.columns, l.absorbed, l.groups, l.salted))
 	}
 	l.absorbed++
 }
@@ -196,7 +233,7 @@ func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arriva
 		all[i] = i
 	}
 	h := NewGroupHasher(b, a, come, c, all)
-	l := &LeafHasher{Mem: a, Suite: c.Hash, Columns: 1 << c.LogDomain(), Leaves: leaves, Groups: len(all)}
+	l := NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
 	for _, i := range all {
 		h.Digests(ctx, leaves, i)
 		l.Absorb(leaves)

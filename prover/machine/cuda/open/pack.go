@@ -36,6 +36,11 @@ func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []in
 func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *packer {
 	p := &packer{a: a, C: c, stacks: make([]*deviceStack, len(c.Groups))}
 	for from := 0; from < len(groups); {
+		if i := groups[from]; c.Parts[i].Kind != backend.Tensors {
+			p.stacks[i] = newSecretStack(a, &c, i)
+			from++
+			continue
+		}
 		// Groups behind each other, of one stack.
 		first, to := groups[from], from
 		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
@@ -63,8 +68,7 @@ func newDeviceStack(b *run.Stream, a *device.Scope, s *model.Stack, begin, end u
 	if err != nil {
 		return nil, err
 	}
-	d := kernels.Stack{Offsets: device.NewCopy(a, h.offsets), Blocks: device.NewCopy(a, h.blocks), Axes: device.NewCopy(a, h.axes), Count: len(h.blocks)}
-	return &deviceStack{*h, d}, nil
+	return h.on(a), nil
 }
 
 // hostStack describes a stack to kernels.PackStack.
@@ -72,6 +76,11 @@ type hostStack struct {
 	offsets []uint64
 	blocks  []kernels.StackBlock
 	axes    []kernels.StackAxis
+}
+
+// on puts the description there.
+func (h *hostStack) on(a *device.Scope) *deviceStack {
+	return &deviceStack{*h, kernels.Stack{Offsets: device.NewCopy(a, h.offsets), Blocks: device.NewCopy(a, h.blocks), Axes: device.NewCopy(a, h.axes), Count: len(h.blocks)}}
 }
 
 // newHostStack describes a stack of g's tensors, without blocks that have no entries from
@@ -173,9 +182,7 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 		device.Check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.C.Parts[group].First+first)<<vars, p.stacks[group].device))
 		return
 	}
-	for _, g := range p.C.Groups[:group] {
-		first += g.Rows
-	}
+	first += rowsBefore(&p.C, group)
 	row := make([]int32, 1<<vars)
 	for i := range n {
 		p.host.FillRow(first+i, 0, row)
@@ -188,6 +195,10 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
 	var stacks []*deviceStack
 	for i, part := range c.Parts {
+		if part.Kind != backend.Tensors {
+			stacks = append(stacks, &deviceStack{hostStack: *secretStack(c, i)})
+			continue
+		}
 		if i > 0 && part.Stack == c.Parts[i-1].Stack {
 			stacks = append(stacks, stacks[i-1])
 			continue

@@ -27,6 +27,8 @@ type Rows struct {
 	Code    *encoder
 	weights *weights // of the functional
 	groups  *groupsAhead
+
+	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
 }
 
 // placed is a tree's place in the table, and what there is of it.
@@ -38,6 +40,7 @@ type placed struct {
 	numbers  []uint64 // of its table rows that are here
 	slots    []uint64 // whose rows are here
 	Runs     []rowRun // and where they are among the tree's rows
+	aside    bool     // they are in no table row
 }
 
 // rowRun are n rows of a tree from one on.
@@ -53,8 +56,12 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 // pending. homes are those of every tree's table rows.
 func (r *Rows) Load(o *backend.Opening, homes [][]int, home int) {
 	inPieces := r.Stream.Context.Mode().Rows
-	for i, c := range o.Commitments {
+	for i := range o.Commitments {
+		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
+		if o.Commitments[i].Auxiliary && home == 0 {
+			r.loadAuxiliary(i, o.Commitments[i], t.shift)
+		}
 		var own []uint64
 		for k, n := range c.TableRows(t.shift) {
 			if homes[i][k] == home {
@@ -166,30 +173,54 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 		}
 		longest = max(longest, count)
 	}
-	const multiple = 64
-	longest = (longest + multiple - 1) / multiple * multiple
-	addresses, weights := make([]kernels.Ptr, len(places)*longest), make([]field.QM31, len(places)*longest)
-	constants := make([]field.QM31, len(places))
+	list := newFoldLists(len(places), longest)
 	for k, l := range places {
-		i := k * longest
 		for h, w := range coefs {
 			row := r.At[h*n+l]
 			if row.Width > 1 {
-				constants[k] = constants[k].Add(w.MulM31(field.M31(row.bias())))
+				list.constants[k] = list.constants[k].Add(w.MulM31(field.M31(row.bias())))
 			}
-			for j := range row.Width {
-				addresses[i], weights[i] = row.At.Offset(j, r.Pitch), w
-				if j > 0 {
-					weights[i] = w.MulM31(1 << (8 * j))
-				}
-				i++
-			}
+			list.add(k, row, r.Pitch, w)
 		}
 	}
-	device.Check(kernels.FoldBytes(a, f, kernels.FoldedRows{
-		Rows: device.NewCopy(a, addresses), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, constants),
-		Lists: len(places), N: longest, RowVars: r.RowVars, Add: add,
-	}))
+	rows := list.on(a)
+	rows.RowVars, rows.Add = r.RowVars, add
+	device.Check(kernels.FoldBytes(a, f, rows))
+}
+
+// foldLists are lists of planes of rows with their weights, and a constant for each.
+type foldLists struct {
+	longest            int
+	rows               []kernels.Ptr
+	weights, constants []field.QM31
+	lengths            []int
+}
+
+// newFoldLists returns n empty lists of up to so many planes each.
+func newFoldLists(n, longest int) *foldLists {
+	const multiple = 64 // kernels.FoldedRows
+	longest = (longest + multiple - 1) / multiple * multiple
+	return &foldLists{longest, make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest), make([]field.QM31, n), make([]int, n)}
+}
+
+// add adds the planes of a row to list k.
+func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
+	for j := range row.Width {
+		i := k*f.longest + f.lengths[k]
+		f.rows[i], f.weights[i] = row.At.Offset(j, pitch), weight
+		if j > 0 {
+			f.weights[i] = weight.MulM31(1 << (8 * j))
+		}
+		f.lengths[k]++
+	}
+}
+
+// on puts the lists on a device.
+func (f *foldLists) on(a *device.Scope) kernels.FoldedRows {
+	return kernels.FoldedRows{
+		Rows: device.NewCopy(a, f.rows), Weights: device.NewCopy(a, f.weights), Constants: device.NewCopy(a, f.constants),
+		Lists: len(f.constants), N: f.longest,
+	}
 }
 
 // panelBytes is the most memory that panels of weights take at once.
@@ -210,13 +241,32 @@ func segmentVars(vars, points, piece int) int {
 	return vars
 }
 
-// Columns is described at whir.Passes, for the rows that are here: a value of a codeword is a
+// Columns is described at whir.Passes, for the rows that are here.
+func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
+	all := r.columns(&r.Trees[tree], positions)
+	if x := r.auxiliary; x != nil && x.tree == tree {
+		for k, more := range r.columns(&x.placed, positions) {
+			all[k] = append(all[k], more...)
+		}
+	}
+	return all
+}
+
+// RunsOf returns the runs of a tree's rows that Columns gives.
+func (r *Rows) RunsOf(tree int) []rowRun {
+	runs := r.Trees[tree].Runs
+	if x := r.auxiliary; x != nil && x.tree == tree {
+		runs = append(runs[:len(runs):len(runs)], x.Runs...)
+	}
+	return runs
+}
+
+// columns is Columns for a tree's rows that are in the table, or for the auxiliary row: a value of a codeword is a
 // sum over a row with weights of the position alone. These are products of a weight within a segment, the same
 // in each, and of one of the segment: so panels are short, and rows are read once for all positions.
-func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
+func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	t := &r.Trees[tree]
 	total := len(t.slots)
 	if total == 0 {
 		return make([][]field.M31, len(positions))
@@ -259,6 +309,9 @@ func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 		}))
 		a.Free(p)
 	})
+	if t.C.Salted() {
+		t.addTailProducts(a, sums, positions, segments, r.Stream.Context.Piece)
+	}
 	all := len(positions) * total * segments
 	out := device.NewArray[field.M31](a, all)
 	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, device.NewCopy(a, ones), device.NewCopy(a, constants)))
@@ -303,7 +356,7 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 	numbers := t.slots
-	if t.shift == 0 && t.segments == nil {
+	if t.shift == 0 && t.segments == nil && !t.aside {
 		t.eachPacked(r, numbers, f)
 		return
 	}

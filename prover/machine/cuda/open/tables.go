@@ -102,19 +102,19 @@ func (t *Tables) Add(c *whir.Constraints) {
 	}
 }
 
-// Commit commits to f as the rows of a level.
-func (t *Tables) Commit(suite hash.Suite, l soundness.Level) *FoldedRow {
+// Commit commits to the first so many of the rows of a level that f is.
+func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRow {
 	t.Bound()
 	a := device.NewScope(t.Mem)
 	defer a.Close()
-	n := 4 << l.FoldVars
+	n := limbs * rows
 	values := device.NewArray[uint32](a, n<<l.RowVars)
-	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, 1<<l.FoldVars))
+	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, rows))
 	r := &FoldedRow{a: t.Mem, rows: n, domain: l.LogDomain(), words: t.Code.words(n, l.LogDomain())}
 	t.Code.encode(r.words, values, n, l.RowVars, r.domain)
 	groups := suite.Groups(n)
 	r.Nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
-		h, words := &LeafHasher{Mem: a, Suite: suite, Columns: 1 << r.domain, Leaves: leaves, Groups: len(groups)}, r.words
+		h, words := &leafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
 		for _, n := range groups {
 			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
 			h.Absorb(leaves)

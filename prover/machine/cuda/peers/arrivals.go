@@ -397,6 +397,9 @@ func fixedOf(g *model.Graph, c *backend.Commitment, group int) []model.TensorID 
 // entries, and how many of the tensor's first entries have all of those.
 func eachFixed(g *model.Graph, c *backend.Commitment, group int, f func(id model.TensorID, entries int)) {
 	part := c.Parts[group]
+	if part.Kind != backend.Tensors {
+		return
+	}
 	begin := uint64(part.First) << c.RowVars
 	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
 	for i := range part.Stack.Blocks {

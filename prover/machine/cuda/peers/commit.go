@@ -17,9 +17,6 @@ import (
 // Commit implements backend.Backend. The machines of a team share the groups of rows; the
 // share of one that fails is done again by the others.
 func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
-	if c.Salted() { // whose tails and salts the kernels do not know
-		return nil, errors.New("masked proofs are made on the processor alone")
-	}
 	for {
 		tree, err := b.commit(ctx, c, b.dealGroups(&c))
 		var failed *device.Error
@@ -133,7 +130,7 @@ func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int)
 			behind(b.Dev, other)
 		}
 	}
-	l := &open.LeafHasher{Mem: a, Suite: t.c.Hash, Columns: to - from, Leaves: leaves, Groups: len(t.of)}
+	l := open.NewLeafHasher(a, t.c, leaves, from, to-from)
 	room := device.NewArray[hash.Digest](a, to-from)
 	for i, home := range t.of {
 		digests := kernels.At[hash.Digest](t.digests[i], from)

@@ -37,7 +37,7 @@ func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 		}
 	}()
 	p, err := device.Pass(ctx, func() whir.Passes {
-		return &opening{a: a, suite: o.Params.Config.Hash, rows: b.loadRows(ctx, a, o), search: open.NewSearch(a)}
+		return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o), search: open.NewSearch(a)}
 	})
 	made = err == nil
 	return p, err
@@ -95,7 +95,7 @@ func (b *Leader) unprepare() {
 
 // opening implements whir.Passes.
 type opening struct {
-	suite  hash.Suite
+	o      backend.Opening
 	a      *device.Scope
 	rows   *sharedRows
 	sums   *open.RowSums     // of the first variables, nil once they are bound
@@ -103,6 +103,7 @@ type opening struct {
 	tables *open.Tables      // of the others
 	folded []*open.FoldedRow // nil once opened
 	search open.Search
+	point  []field.QM31 // the challenges that row variables are bound to so far
 }
 
 // Begin implements whir.Passes.
@@ -155,6 +156,9 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	defer device.Catch(&err)
 	device.Check(ctx.Err())
+	if len(o.point) < o.o.Params.Levels[0].FoldVars {
+		o.point = append(o.point, r)
+	}
 	if o.sums != nil {
 		o.sums.Bind(r)
 		o.fold(ctx)
@@ -188,7 +192,9 @@ func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
 
 // Commit implements whir.Passes.
 func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
-	row, err := device.Pass(ctx, func() *open.FoldedRow { return o.tables.Commit(o.suite, l) })
+	row, err := device.Pass(ctx, func() *open.FoldedRow {
+		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.folded)+1))
+	})
 	if err != nil {
 		return hash.Digest{}, err
 	}
@@ -205,6 +211,29 @@ func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.L
 		o.folded[n] = nil
 		return leaves
 	})
+}
+
+// Salts implements whir.Passes.
+func (o *opening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
+	return open.Salts(&o.o.Commitments[tree], positions), ctx.Err()
+}
+
+// Auxiliary implements whir.Passes.
+func (o *opening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
+	return open.Auxiliary(&o.o, n), ctx.Err()
+}
+
+// AuxiliaryRound implements whir.Passes. The tables are one machine's by then, as whose they are is said by row variables.
+func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
+	return device.Pass(ctx, func() whir.Sums { return o.rows.AuxiliaryRound(o.tables, u) })
+}
+
+// BindAuxiliary implements whir.Passes.
+func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) (err error) {
+	defer device.Catch(&err)
+	device.Check(ctx.Err())
+	o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r)
+	return nil
 }
 
 // Search implements whir.Passes.

@@ -306,13 +306,13 @@ func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) 
 		all := append([]*open.Rows{r.Rows}, r.others...)
 		parts := make([][][]field.M31, len(all))
 		r.together(ctx, func() { parts[0] = r.Rows.Columns(tree, positions) }, func(i int, x *open.Rows) { parts[i+1] = x.Columns(tree, positions) })
-		total := r.Trees[tree].C.Rows()
+		total := r.o.Commitments[tree].Rows()
 		values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
 		parallel.For(len(positions), 1, func(from, to int) {
 			for k := from; k < to; k++ {
 				for i, x := range all {
 					at := 0
-					for _, run := range x.Trees[tree].Runs {
+					for _, run := range x.RunsOf(tree) {
 						at += copy(values[k][run.First:run.First+run.N], parts[i][k][at:])
 					}
 				}

@@ -96,12 +96,13 @@ func (b *Leader) dealGroups(c *backend.Commitment) []int {
 		return homes
 	}
 	for i := range c.Groups {
-		first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
-		if first.Kind == model.Witness && b.s.Run != nil {
+		homes[i] = i % (len(b.group.Others) + 1)
+		if c.Parts[i].Kind != backend.Tensors || b.s.Run == nil {
+			continue
+		}
+		if first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]; first.Kind == model.Witness {
 			at := b.s.Run.Homes[min(first.Chunk, len(b.s.Run.Homes)-1)]
 			homes[i] = slices.Index(b.group.Others, at) + 1
-		} else {
-			homes[i] = i % (len(b.group.Others) + 1)
 		}
 	}
 	return homes

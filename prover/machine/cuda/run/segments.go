@@ -47,42 +47,10 @@ func NewSegments(g *model.Graph) *segments {
 	for _, id := range g.Outputs {
 		kept[id] = true
 	}
-	chunks := make([]int64, g.Chunks) // bytes that are written
-	var total, largest int64
-	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] {
-			chunks[t.Chunk] += TensorNeed(t)
-			total += TensorNeed(t)
-		}
-	}
-	for _, n := range chunks {
-		largest = max(largest, n)
-	}
-	across := make([]int64, g.Chunks+1) // bytes written before a chunk and read from it on
-	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] && last[i] > t.Chunk {
-			across[t.Chunk+1] += TensorNeed(t)
-			across[last[i]+1] -= TensorNeed(t)
-		}
-	}
-	for c := range g.Chunks {
-		across[c+1] += across[c]
-	}
 	s := &segments{Of: make([]int, g.Chunks), inner: make([]int, len(g.Tensors))}
-	most := max(total/leastSegments, 2*largest)
+	w := writtenBy(g, kept, last)
 	for from := 0; from < g.Chunks; s.N++ {
-		to, size := from, int64(0)
-		best := -1
-		for to < g.Chunks && (to == from || size+chunks[to] <= most) {
-			size += chunks[to]
-			to++
-			if 2*size >= most && (best < 0 || across[to] <= across[best]) {
-				best = to
-			}
-		}
-		if best >= 0 && to < g.Chunks {
-			to = best
-		}
+		to := w.end(from)
 		for c := from; c < to; c++ {
 			s.Of[c] = s.N
 		}
@@ -98,6 +66,56 @@ func NewSegments(g *model.Graph) *segments {
 		}
 	}
 	return s
+}
+
+// written are the bytes that chunks write, but for what is kept.
+type written struct {
+	chunks []int64
+	across []int64 // what is written before a chunk and read from it on
+	most   int64   // of a segment
+}
+
+// writtenBy returns those of a circuit, in which tensors are read up to these chunks.
+func writtenBy(g *model.Graph, kept []bool, last []int) *written {
+	w := &written{chunks: make([]int64, g.Chunks), across: make([]int64, g.Chunks+1)}
+	var total int64
+	for i := range g.Tensors {
+		t := &g.Tensors[i]
+		if t.Kind != model.Witness || kept[i] {
+			continue
+		}
+		n := TensorNeed(t)
+		w.chunks[t.Chunk] += n
+		total += n
+		if last[i] > t.Chunk {
+			w.across[t.Chunk+1] += n
+			w.across[last[i]+1] -= n
+		}
+	}
+	for c := range g.Chunks {
+		w.across[c+1] += w.across[c]
+		w.most = max(w.most, 2*w.chunks[c])
+	}
+	w.most = max(w.most, total/leastSegments)
+	return w
+}
+
+// end returns where a segment ends that begins with a chunk: of the places at which it is half full at least, at the last
+// of those that least is read beyond.
+func (w *written) end(from int) int {
+	to, size := from, int64(0)
+	best := -1
+	for to < len(w.chunks) && (to == from || size+w.chunks[to] <= w.most) {
+		size += w.chunks[to]
+		to++
+		if 2*size >= w.most && (best < 0 || w.across[to] <= w.across[best]) {
+			best = to
+		}
+	}
+	if best >= 0 && to < len(w.chunks) {
+		return best
+	}
+	return to
 }
 
 // users returns the first and the last chunk with a step that writes a tensor, or reads it, by
@@ -312,19 +330,24 @@ func (s *Stream) LeaveSegments() {
 }
 
 // SegmentsOf divides groups of a commitment by the segments that make their values again, and
-// returns nil if they are kept.
+// returns nil if they are kept. Groups that are no tensors' are in a segment of their own.
 func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
 	if s.Run == nil || s.Run.segments == nil || s.Run.part(s.Context) == nil {
 		return nil
 	}
 	var all [][]int
-	last := -1
+	const none = -1
+	last := none - 1
 	for _, i := range groups {
-		t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
-		if t.Kind != model.Witness {
-			return nil
+		k := none
+		if c.Parts[i].Kind == backend.Tensors {
+			t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+			if t.Kind != model.Witness {
+				return nil
+			}
+			k = s.Run.segments.Of[t.Chunk]
 		}
-		if k := s.Run.segments.Of[t.Chunk]; k != last {
+		if k != last {
 			all, last = append(all, nil), k
 		}
 		all[len(all)-1] = append(all[len(all)-1], i)

@@ -109,12 +109,7 @@ func (w *wiring) simplify(n int) {
 	var others []kernels.OperandGroup
 	for _, g := range w.groups {
 		g.Axes = slices.DeleteFunc(g.Axes, func(a kernels.OperandAxis) bool { return a.Dim == 1 || a.Stride == 0 })
-		least, most := g.Base, g.Base
-		for _, a := range g.Axes {
-			d := int64(a.Stride) * int64(a.Dim-1)
-			least, most = least+min(d, 0), most+max(d, 0)
-		}
-		if g.Table.At != 0 || g.Limit > 0 && (least < 0 || most >= g.Limit) {
+		if !staysInside(g) {
 			others = append(others, g)
 			continue
 		}
@@ -126,12 +121,10 @@ func (w *wiring) simplify(n int) {
 		}
 	}
 	all.Axes = merged(all.Axes)
-	first := len(all.Axes) == 0 && n == 1
-	if a := all.Axes; len(others) == 0 && all.Base == 0 && (first || len(a) == 1 && !a[0].Sum && a[0].Div == 1 && a[0].Stride == 1 && a[0].Dim == n) {
-		w.groups = nil
+	w.groups = nil
+	if len(others) == 0 && isOutput(all, n) {
 		return
 	}
-	w.groups = nil
 	if len(others) == 0 || len(all.Axes) > 0 || all.Base != 0 {
 		w.groups = append(w.groups, all)
 	}
@@ -139,10 +132,41 @@ func (w *wiring) simplify(n int) {
 		g.Axes = merged(g.Axes)
 		w.groups = append(w.groups, g)
 	}
+	w.openLast(n)
+}
+
+// staysInside says whether a group steps over no end of what it is in: it has no list, and its index is within its limit.
+func staysInside(g kernels.OperandGroup) bool {
+	least, most := g.Base, g.Base
+	for _, a := range g.Axes {
+		d := int64(a.Stride) * int64(a.Dim-1)
+		least, most = least+min(d, 0), most+max(d, 0)
+	}
+	return g.Table.At == 0 && (g.Limit <= 0 || least >= 0 && most < g.Limit)
+}
+
+// isOutput says whether the index of a group is that of the output, of n entries, itself.
+func isOutput(g kernels.OperandGroup, n int) bool {
+	if g.Base != 0 {
+		return false
+	}
+	if len(g.Axes) == 0 {
+		return n == 1
+	}
+	a := g.Axes[0]
+	return len(g.Axes) == 1 && !a.Sum && a.Div == 1 && a.Stride == 1 && a.Dim == n
+}
+
+// openLast drops the lengths of axes that no other one is above: what is divided by Div is below them in any case.
+func (w *wiring) openLast(n int) {
 	for i := range w.groups {
 		for j := range w.groups[i].Axes {
 			a := &w.groups[i].Axes[j]
-			if !a.Sum && a.Div*a.Dim == n || a.Sum && a.Div*a.Dim == w.summands {
+			all := n
+			if a.Sum {
+				all = w.summands
+			}
+			if a.Div*a.Dim == all {
 				a.Dim = 0
 			}
 		}

@@ -1,0 +1,273 @@
+package open
+
+import (
+	"math/bits"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/prf"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// What commitments and openings that hide have besides (docs/protocol.md, "Hiding openings"). All that is random follows from a
+// secret key, so it is made on the device whenever it is wanted, and on any: masks and the auxiliary row as tensors that rows are
+// packed from, salts as digests of a group, and tails as elements behind rows, or as planes of bytes.
+
+// secretsOf returns the secrets of a commitment that hides. A plan's has none: they are zeros then.
+func secretsOf(c *backend.Commitment) *backend.Secrets {
+	if c.Secrets == nil {
+		return &backend.Secrets{}
+	}
+	return c.Secrets
+}
+
+// rowsBefore returns the number of rows of a commitment before those of a group.
+func rowsBefore(c *backend.Commitment, group int) int {
+	n := 0
+	for _, g := range c.Groups[:group] {
+		n += g.Rows
+	}
+	return n
+}
+
+// secretStack describes the values of a group that are no tensors', without their address: as one tensor.
+func secretStack(c *backend.Commitment, group int) *hostStack {
+	part := &c.Parts[group]
+	begin := uint64(part.First) << c.RowVars
+	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
+	if part.Kind == backend.Pads {
+		end = min(end, part.Stack.Size)
+	}
+	return &hostStack{
+		offsets: []uint64{begin, end},
+		blocks:  []kernels.StackBlock{{Width: kernels.SizeM31, Run: uint64(bits.Len64(end - begin - 1))}},
+		axes:    make([]kernels.StackAxis, 1),
+	}
+}
+
+// newSecretStack makes these values in memory of a.
+func newSecretStack(a *device.Scope, c *backend.Commitment, group int) *deviceStack {
+	h, s, rows := secretStack(c, group), secretsOf(c), c.Groups[group].Rows
+	random := func(use prf.Use) kernels.Ptr {
+		p := device.NewArray[field.M31](a, rows<<c.RowVars)
+		device.Check(kernels.Elements(a, p, &s.Key, use, uint64(rowsBefore(c, group)), 0, rows, 1<<c.RowVars))
+		return p
+	}
+	at := &h.blocks[0].Values
+	switch c.Parts[group].Kind {
+	case backend.Pads:
+		pads := make([]field.QM31, h.offsets[1]/limbs)
+		copy(pads, s.Pads)
+		*at = device.NewCopy(a, pads[h.offsets[0]/limbs:])
+	case backend.Masks:
+		*at = random(prf.Mask)
+	default:
+		*at = random(prf.Auxiliary)
+	}
+	return h.on(a)
+}
+
+// longestTail returns the length of the longest tail of some groups, 0 if the tree does not hide.
+func longestTail(c *backend.Commitment, groups []int) int {
+	n := 0
+	for _, i := range groups {
+		n = max(n, c.Groups[i].Tail)
+	}
+	return n
+}
+
+// tailRun are n rows of a tree from one on, whose tails have as many elements each. In a list of rows they are from number `at` on.
+type tailRun struct{ row, n, tail, at int }
+
+// tailRuns divides some rows of a commitment, one run behind the other, by the lengths of their tails.
+func tailRuns(c *backend.Commitment, runs []rowRun) []tailRun {
+	var all []tailRun
+	at := 0
+	for _, run := range runs {
+		first := 0
+		for _, g := range c.Groups {
+			from, to := max(run.First, first), min(run.First+run.N, first+g.Rows)
+			first += g.Rows
+			if from >= to {
+				continue
+			}
+			if n := len(all); n > 0 && all[n-1].tail == g.Tail && all[n-1].row+all[n-1].n == from {
+				all[n-1].n += to - from
+			} else {
+				all = append(all, tailRun{from, to - from, g.Tail, at})
+			}
+			at += to - from
+		}
+	}
+	return all
+}
+
+// vars returns log2 of the length that tails are extended to by zeros.
+func (t tailRun) vars() int { return bits.Len(uint(t.tail - 1)) }
+
+// each calls f with the tails of a run's rows on the device, some rows at a time: the first of them, counted from the run's first,
+// and their planes, those of a row behind each other, `pitch` bytes from one to the next.
+func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int)) {
+	pitch := kernels.RowPitch(1 << t.vars())
+	atOnce := max(1, piece/(4*kernels.TailPlanes*pitch))
+	for first := 0; first < t.n; first += atOnce {
+		a, n := device.NewScope(parent), min(atOnce, t.n-first)
+		planes := device.NewArray[int8](a, n*kernels.TailPlanes*pitch)
+		device.Check(kernels.TailRows(a, planes, &secretsOf(c).Key, uint64(t.row+first), n, t.tail, pitch))
+		f(a, first, n, planes, pitch)
+		a.Close()
+	}
+}
+
+// addTailProducts adds to sums what the tails of the tree's rows that are here add to the values of codewords at the positions:
+// t_b(x) times the tail's own value. The sums have `each` targets for a row, of which it goes to the first.
+func (t *placed) addTailProducts(parent *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
+	a := device.NewScope(parent)
+	defer a.Close()
+	points := make([]kernels.PointWeight, len(positions))
+	domain, blocks := code.NewDomain(t.C.LogDomain()), code.NewDomain(t.C.LogBlowup)
+	for k, p := range positions {
+		points[k] = kernels.PointWeight{Coef: field.FromM31(blocks.Point(p >> t.C.RowVars)), Z: domain.Point(p)}
+	}
+	list := device.NewCopy(a, points)
+	panels := (len(positions) + inPanel - 1) / inPanel
+	for _, run := range tailRuns(&t.C, t.Runs) {
+		vars := run.vars()
+		weights, scratch := device.NewArray[int8](a, panels*kernels.PanelBytes(vars)), device.NewArray[uint8](a, kernels.PointScratch(vars, len(points)))
+		device.Check(kernels.PackPoints(a, weights, vars, list, len(points), scratch))
+		run.each(a, &t.C, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
+			rows := make([]kernels.ByteRow, n*kernels.TailPlanes)
+			for i := range rows {
+				row := run.at + first + i/kernels.TailPlanes
+				rows[i] = kernels.ByteRow{Bytes: planes.Offset(i, pitch), Target: uint32(row * each), Shift: uint32(8 * (i % kernels.TailPlanes))}
+			}
+			device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
+				Weights: weights, Rows: device.NewCopy(a, rows), Sums: sums,
+				Panels: uint32(panels), Count: uint32(len(rows)), Targets: uint32(len(t.slots) * each), Pieces: kernels.Pieces(vars),
+			}))
+		})
+		a.Free(weights)
+		a.Free(scratch)
+	}
+}
+
+// foldTails sets dst, of as many elements as a row of the table, to the tail that the table's rows fold to with the weights, and
+// zeros behind it. It is made of the tails of all rows, wherever these are.
+func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weights []field.QM31, piece int) {
+	rowVars := o.Params.RowVars()
+	device.Check(parent.Clear(dst, device.ElementBytes<<rowVars))
+	for i := range o.Commitments {
+		c := tableOf(&o.Commitments[i])
+		if !c.Salted() {
+			continue
+		}
+		shift, slots := rowVars-c.RowVars, c.TableRows(0)
+		for _, run := range tailRuns(&c, []rowRun{{0, c.Rows()}}) {
+			run.each(parent, &c, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
+				// A list for each of the rows that make a row of the table.
+				some := slots[run.row+first : run.row+first+n]
+				list := newFoldLists(1<<shift, kernels.TailPlanes*(len(some)>>shift+2))
+				for k, slot := range some {
+					row := ByteRow{planes.Offset(kernels.TailPlanes*k, pitch), kernels.TailPlanes}
+					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
+				}
+				rows, folded := list.on(a), device.NewArray[field.QM31](a, 1<<(run.vars()+shift))
+				rows.RowVars = run.vars()
+				device.Check(kernels.FoldBytes(a, folded, rows))
+				device.Check(kernels.JoinTails(a, dst, folded, run.vars(), shift))
+			})
+		}
+	}
+}
+
+// tableOf returns what is in the table of a commitment: all but the auxiliary row.
+func tableOf(c *backend.Commitment) backend.Commitment {
+	t := *c
+	if n := len(c.Groups) - 1; c.Auxiliary {
+		t.Groups, t.Parts, t.Auxiliary = c.Groups[:n], c.Parts[:n], false
+	}
+	return t
+}
+
+// auxiliary is the auxiliary row on the device: as rows of its tree, which columns are opened of, and as values and tails.
+type auxiliary struct {
+	placed
+	tree int
+	row  kernels.AuxiliaryRow
+	u    []field.QM31 // of the round
+}
+
+// loadAuxiliary makes the auxiliary row, of a tree of rows that are 2^shift times shorter than the table's.
+func (r *Rows) loadAuxiliary(tree int, c backend.Commitment, shift int) {
+	last := len(c.Groups) - 1
+	before, rows, tail := rowsBefore(&c, last), c.Groups[last].Rows, c.Groups[last].Tail
+	p := newPacker(r.Stream, r.Packed, c, []int{last})
+	x := &auxiliary{placed: placed{packer: p, shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
+	for l := range rows {
+		x.slots = append(x.slots, uint64(l))
+	}
+	x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
+	x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)
+	device.Check(kernels.Elements(r.Packed, x.row.Tails, &secretsOf(&c).Key, prf.Tail, uint64(before), 0, rows, tail))
+	r.auxiliary = x
+}
+
+// AuxiliaryRound is described at whir.Passes. The tables are the row that all rows of the table have been folded to, and the
+// functional.
+func (r *Rows) AuxiliaryRound(t *Tables, u []field.QM31) whir.Sums {
+	t.Bound()
+	r.auxiliary.u = u
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	given := device.NewCopy(a, u)
+	words := device.Results{Dev: a, Box: t.Stream.Mailbox()}.Read(2*kernels.SumWords, func(p kernels.Post) error {
+		return r.auxiliary.row.Round(a, t.F, t.Q, given, len(u), p)
+	})
+	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
+}
+
+// BindAuxiliary is described at whir.Passes. The weights are those with which all rows of the table have been folded.
+func (r *Rows) BindAuxiliary(t *Tables, o *backend.Opening, weights []field.QM31, z field.QM31) {
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	f, q := device.NewArray[field.QM31](t.Mem, 2*t.N), device.NewArray[field.QM31](t.Mem, 2*t.N)
+	foldTails(a, kernels.At[field.QM31](f, t.N), o, weights, r.Stream.Context.Piece)
+	u := r.auxiliary.u
+	device.Check(r.auxiliary.row.Bind(a, f, q, t.F, t.Q, device.NewCopy(a, u), len(u), z))
+	t.Mem.Free(t.F)
+	t.Mem.Free(t.Q)
+	t.F, t.Q, t.N = f, q, 2*t.N
+}
+
+// Salts is described at whir.Passes, for a tree.
+func Salts(c *backend.Commitment, positions []uint64) []hash.Digest {
+	if !c.Salted() {
+		return nil
+	}
+	salts := make([]hash.Digest, len(positions))
+	for i, at := range positions {
+		secretsOf(c).Key.Salts(at, salts[i:i+1])
+	}
+	return salts
+}
+
+// Auxiliary is described at whir.Passes.
+func Auxiliary(o *backend.Opening, n int) []field.M31 {
+	values := make([]field.M31, n)
+	for i := range o.Commitments {
+		c := &o.Commitments[i]
+		if !c.Auxiliary {
+			continue
+		}
+		shift, first := o.Params.RowVars()-c.RowVars, rowsBefore(c, len(c.Groups)-1)
+		for k := range values {
+			row := bits.Reverse64(uint64(k)&(1<<shift-1)) >> (64 - shift)
+			secretsOf(c).Key.Elements(prf.Auxiliary, uint64(first)+row, uint64(k)>>shift, values[k:k+1])
+		}
+	}
+	return values
+}
