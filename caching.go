@@ -125,6 +125,9 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 		return nil
 	}
 	h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
+	if settings.Hide {
+		h.Add("hide", nil)
+	}
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}
@@ -229,7 +232,7 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 
 // circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
 // all sizes.
-func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
+func (m *Model) circuitID(s *proof.Source, free, hides bool) *cache.ID {
 	h := m.hasher("circuit")
 	if h == nil {
 		return nil
@@ -238,6 +241,9 @@ func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 		h.Add("shapes", []byte(signature(m.Inputs())))
 	}
 	h.Add("source", fmt.Appendf(nil, "%#v", *s))
+	if hides {
+		h.Add("hide", nil)
+	}
 	id := h.ID()
 	return &id
 }

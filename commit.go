@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
@@ -53,6 +54,7 @@ type Committed struct {
 	file    []byte
 	tree    *whir.Tree // nil if the model has no weights
 	cached  bool
+	hiding  *hiding // nil unless the key hides weights
 }
 
 // Circuit returns the circuit.
@@ -87,6 +89,16 @@ type CommitOptions struct {
 	Soundness string
 	// Hash is what keys and proofs are hashed with: "blake3", as "" is, or "poseidon2", which takes ten times as long.
 	Hash string
+	// Hide says what the key hides: "weights" (HideWeights), or "" for nothing. All proofs of a key that hides weights together
+	// say nothing of them but what follows from inputs, outputs and what is public of the circuit, and nothing at all of
+	// the values inside of the model. The circuit must be quantised for that (QuantiseOptions.Hide). See docs/hiding.md.
+	Hide string
+	// SecretFile is the file of the secret of a key that hides weights. Where there is none it is made, readable by its owner
+	// alone; else the key is the one that it was made for. Proofs take it, and count in it what they have opened: it must be
+	// kept where it is, and be shown to nobody.
+	SecretFile string
+	// Proofs is for how many proofs a new key that hides weights is good; 0 is 50. More make proofs dearer.
+	Proofs int
 }
 
 // security is what the options ask of proofs.
@@ -123,11 +135,17 @@ func (o *CommitOptions) security() (proof.Security, error) {
 func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, error) {
 	o := orDefault(opts)
 	sec, err := o.security()
+	if err == nil {
+		err = o.checkHiding()
+	}
 	if err != nil {
 		return nil, err
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
+	if o.Hide != "" {
+		return c.commitHiding(ctx, o, sec, w)
+	}
 	dev := orProcessor(o.Device)
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c); known != nil {
@@ -199,6 +217,9 @@ func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, 
 	o := orDefault(opts)
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	if c.hiding != nil {
+		return nil, errors.New("a key that hides weights has no certificate: it would state their sums and ranges")
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()

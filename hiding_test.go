@@ -1,0 +1,192 @@
+package provemodel
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+func withHide() with { return func(e *every) { e.quantise.Hide = true } }
+
+func withHidden(secret string, proofs int) with {
+	return func(e *every) {
+		e.commit.Hide, e.commit.SecretFile, e.commit.Proofs = HideWeights, secret, proofs
+	}
+}
+
+func withShare(n int) with { return func(e *every) { e.prove.Share = n } }
+
+// hidden are settings for a key that hides weights, and the file of its secret.
+func hidden(t *testing.T, proofs int) (settings []with, secret string) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	secret = filepath.Join(t.TempDir(), "digits.vk.secret")
+	return append([]with{withHide(), withHidden(secret, proofs)}, quick...), secret
+}
+
+// began is an observer that remembers the phases that have begun.
+type began struct{ phases []Phase }
+
+func (b *began) Begin(p Phase)     { b.phases = append(b.phases, p) }
+func (b *began) Progress(int, int) {}
+func (b *began) End(error)         {}
+func (b *began) Warn(string)       {}
+
+// TestHiddenWeights: as many proofs of a key that hides weights verify as its budget is for, and no more are begun; and the key is
+// made again from its secret, also from the cache.
+func TestHiddenWeights(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	settings = append(settings, withCache(t.TempDir()))
+	c, in := commit(t, settings...)
+	if c.Key().Source != nil || !c.Key().Hides() || c.Key().Proofs() < 2 {
+		t.Fatalf("a key for %d proofs, made from %v", c.Key().Proofs(), c.Key().Source)
+	}
+	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the secret: %v, %v", info, err)
+	}
+	again, _ := commit(t, settings...)
+	if !again.Cached() || !bytes.Equal(again.KeyFile(), c.KeyFile()) {
+		t.Error("the same secret gives another key, or it is not cached")
+	}
+	if again, _ = commit(t, append(settings, withCache(""))...); again.Cached() || !bytes.Equal(again.KeyFile(), c.KeyFile()) {
+		t.Error("the same secret gives another key")
+	}
+	b, err := c.Budget()
+	if err != nil || b.Left != b.Positions || b.Proofs() != uint64(c.Key().Proofs()) {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	made := 0
+	for ; ; made++ {
+		seen := &began{}
+		p, err := Prove(t.Context(), again, in, proveWith(append(settings, withObserve(seen))...))
+		if errors.Is(err, ErrUsedUp) {
+			if len(seen.phases) > 0 {
+				t.Errorf("a proof beyond the budget was begun: %v", seen.phases)
+			}
+			if want := "more positions, and a proof takes"; !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Masked || s.HiddenFor != c.Key().Proofs() || s.Saturated != nil {
+			t.Errorf("masked %v, hidden for %d proofs, saturated %v", s.Masked, s.HiddenFor, s.Saturated)
+		}
+	}
+	if b, err = c.Budget(); err != nil || made < c.Key().Proofs() || int(b.Positions)/b.Each > made || b.Proofs() != 0 {
+		t.Errorf("%d proofs, %+v, %v", made, b, err)
+	}
+	if read, err := ReadBudget(c.Key(), secret); err != nil || *read != *b {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// TestHiddenEach: several proofs are refused together if there are too many, and count one by one else.
+func TestHiddenEach(t *testing.T) {
+	settings, _ := hidden(t, 2)
+	c, in := commit(t, settings...)
+	b, err := c.Budget()
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]Input, b.Proofs()+2)
+	for i := range many {
+		many[i] = in
+	}
+	if _, err := c.ProveEach(t.Context(), many, nil, proveWith(settings...)); !errors.Is(err, ErrUsedUp) {
+		t.Errorf("%d proofs: %v", len(many), err)
+	}
+	if now, _ := c.Budget(); now.Left != b.Left {
+		t.Errorf("refused proofs took %d positions", b.Left-now.Left)
+	}
+	proofs, err := c.ProveEach(t.Context(), many[:2], nil, proveWith(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := c.Budget(); now.Left >= b.Left || bytes.Equal(proofs[0].File, proofs[1].File) {
+		t.Errorf("two proofs took %d positions", b.Left-now.Left)
+	}
+}
+
+// TestHiddenRefusals: what does not go with a key that hides weights is refused before any work, and so is a secret that is another
+// key's, or whose ledger may be an older copy.
+func TestHiddenRefusals(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	c, in := commit(t, settings...)
+	plain, _ := commit(t, quick...)
+	seen := &began{}
+	settings = append(settings, withObserve(seen))
+	proving := func(more ...with) error {
+		_, err := Prove(t.Context(), c, in, proveWith(append(settings, more...)...))
+		return err
+	}
+	committing := func(of *Committed, more ...with) error {
+		_, err := Commit(t.Context(), of.Circuit(), commitWith(append(settings, more...)...))
+		return err
+	}
+	resume := func(e *every) { e.prove.Resume, e.prove.CacheDir = true, t.TempDir() }
+	_, certified := c.Certify(t.Context(), nil)
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"resume":      {proving(resume), "are not resumed"},
+		"certificate": {certified, "has no certificate"},
+		"check":       {CheckKey(t.Context(), digits+"digits.onnx", c.Key(), nil), "its commitment depends on a secret"},
+		"circuit":     {committing(plain), "quantise with option Hide"},
+		"more":        {committing(c, withHidden(secret, 1000)), "is the secret of a key for"},
+		"security":    {committing(c, withSecurityBits(50)), "is the secret of the key with the commitment"},
+		"share":       {func() error { _, err := Prove(t.Context(), plain, in, proveWith(withShare(1))); return err }(), "of keys that hide weights"},
+		"divided":     {errors.Join(proving(withShare(3)), proving(withShare(3))), "the key is used up"},
+	} {
+		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
+		}
+	}
+	for _, p := range seen.phases {
+		if p != phaseCommitModel {
+			t.Errorf("work was begun: %v", seen.phases)
+		}
+	}
+	file, err := os.ReadFile(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(secret, secret+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := proving(); !errors.Is(err, ErrMovedSecret) {
+		t.Errorf("a secret that was put back: %v", err)
+	}
+}
+
+// TestHiddenKeysDiffer: keys of the same weights with other secrets have nothing in common but what they say of the circuit, and say
+// it alike.
+func TestHiddenKeysDiffer(t *testing.T) {
+	a, _ := hidden(t, 2)
+	b, _ := hidden(t, 2)
+	first, _ := commit(t, a...)
+	second, _ := commit(t, b...)
+	x, y := first.Key(), second.Key()
+	if x.Trees[0].Root == y.Trees[0].Root {
+		t.Error("two secrets give one root")
+	}
+	same := *y
+	same.Trees = []proof.Tree{{Root: x.Trees[0].Root, RowVars: y.Trees[0].RowVars, TailLog: y.Trees[0].TailLog}}
+	if file, err := proof.EncodeKey(&same); err != nil || !bytes.Equal(file, first.KeyFile()) {
+		t.Errorf("keys of the same weights differ beside the root: %v", err)
+	}
+}
