@@ -51,6 +51,27 @@ func (c *Committed) Budget() (*Budget, error) {
 
 // ReadBudget returns the budget of a key by the file of its secret.
 func ReadBudget(key *Key, secretFile string) (*Budget, error) {
+	l, err := ledgerOf(key, secretFile)
+	if err != nil {
+		return nil, err
+	}
+	return l.budget(key)
+}
+
+// CheckSecret returns the error with which Prove would refuse any proof of a key that hides weights, which it tells by the file of the
+// key's secret alone; nil if it would not. share is that of ProveOptions.
+func CheckSecret(key *Key, secretFile string, share int) error {
+	l, err := ledgerOf(key, secretFile)
+	if err == nil {
+		err = l.Claim(share)
+	}
+	if err == nil {
+		err = l.Check(int(key.Security.Config().LeastQueries(key.FixedTree().TailLog)), 1)
+	}
+	return err
+}
+
+func ledgerOf(key *Key, secretFile string) (*counted, error) {
 	l, err := ledger.Open(secretFile)
 	if err != nil {
 		return nil, err
@@ -58,7 +79,7 @@ func ReadBudget(key *Key, secretFile string) (*Budget, error) {
 	if l.Key != key.Digest {
 		return nil, fmt.Errorf("%s is the secret of another key, of commitment %x", secretFile, l.Key)
 	}
-	return (&counted{l}).budget(key)
+	return &counted{l}, nil
 }
 
 // hiding is what proofs of a key that hides weights take besides.
