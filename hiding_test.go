@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/web/verdict"
 )
 
 func withHide() with { return func(e *every) { e.quantise.Hide = true } }
@@ -78,6 +79,10 @@ func TestHiddenWeights(t *testing.T) {
 		s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
 		if err != nil {
 			t.Fatal(err)
+		}
+		web, err := verdict.Of(c.KeyFile(), p.File, &verdict.Options{MinBits: 1}, func(int, int) {})
+		if err != nil || !web.Masked || web.HiddenFor != s.HiddenFor {
+			t.Errorf("the page's verdict: %+v, %v", web, err)
 		}
 		if !s.Masked || s.HiddenFor != c.Key().Proofs() || s.Saturated != nil {
 			t.Errorf("masked %v, hidden for %d proofs, saturated %v", s.Masked, s.HiddenFor, s.Saturated)

@@ -38,9 +38,6 @@ too large for the proof's arithmetic.`,
 			if err != nil {
 				return err
 			}
-			if err := hidesForKey(cfg); err != nil {
-				return err
-			}
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
 			c, err := commit(cmd.Context(), cfg, files, progress(cmd, cfg))
@@ -90,6 +87,9 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	}
 	ranges, err := createRanges(cfg, files)
 	if err != nil {
+		return nil, err
+	}
+	if err := hidesForKey(cfg); err != nil {
 		return nil, err
 	}
 	unlimited, err := job.LimitMemory(cfg, ph)

@@ -58,9 +58,6 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			if cfg.JSON {
 				stream = nil
 			}
-			if err := hidesForProof(cfg); err != nil {
-				return err
-			}
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
 			ph := progress(cmd, cfg)
