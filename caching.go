@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -261,6 +262,19 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	}
 	id := h.ID()
 	return &id
+}
+
+// hidingID names the commitment to a circuit with tails: a name that nobody can make who does not know them.
+func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
+	id := c.commitmentID(sec)
+	if id == nil {
+		return nil
+	}
+	h := cache.NewHasher()
+	h.Add("commitment", id[:])
+	h.Add("tails", tails[:])
+	hidden := h.ID()
+	return &hidden
 }
 
 // commitment returns the cached commitment to the circuit, or nil if there is none or its key is

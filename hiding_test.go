@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/web/verdict"
 )
@@ -16,7 +18,7 @@ func withHide() with { return func(e *every) { e.quantise.Hide = true } }
 
 func withHidden(secret string, proofs int) with {
 	return func(e *every) {
-		e.commit.Hide, e.commit.SecretFile, e.commit.Proofs = HideWeights, secret, proofs
+		e.commit.Hide, e.commit.SecretFile, e.commit.Proofs = hiding.Weights, secret, proofs
 	}
 }
 
@@ -64,7 +66,7 @@ func TestHiddenWeights(t *testing.T) {
 	for ; ; made++ {
 		seen := &began{}
 		p, err := Prove(t.Context(), again, in, proveWith(append(settings, withObserve(seen))...))
-		if errors.Is(err, ErrUsedUp) {
+		if errors.Is(err, ledger.ErrUsedUp) {
 			if len(seen.phases) > 0 {
 				t.Errorf("a proof beyond the budget was begun: %v", seen.phases)
 			}
@@ -91,7 +93,7 @@ func TestHiddenWeights(t *testing.T) {
 	if b, err = c.Budget(); err != nil || made < c.Key().Proofs() || int(b.Positions)/b.Each > made || b.Proofs() != 0 {
 		t.Errorf("%d proofs, %+v, %v", made, b, err)
 	}
-	if read, err := ReadBudget(c.Key(), secret); err != nil || *read != *b {
+	if read, err := hiding.ReadBudget(c.Key(), secret); err != nil || *read != *b {
 		t.Errorf("%+v, %v", read, err)
 	}
 }
@@ -108,7 +110,7 @@ func TestHiddenEach(t *testing.T) {
 	for i := range many {
 		many[i] = in
 	}
-	if _, err := c.ProveEach(t.Context(), many, nil, proveWith(settings...)); !errors.Is(err, ErrUsedUp) {
+	if _, err := c.ProveEach(t.Context(), many, nil, proveWith(settings...)); !errors.Is(err, ledger.ErrUsedUp) {
 		t.Errorf("%d proofs: %v", len(many), err)
 	}
 	if now, _ := c.Budget(); now.Left != b.Left {
@@ -173,7 +175,7 @@ func TestHiddenRefusals(t *testing.T) {
 	if err := os.WriteFile(secret, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := proving(); !errors.Is(err, ErrMovedSecret) {
+	if err := proving(); !errors.Is(err, ledger.ErrMoved) {
 		t.Errorf("a secret that was put back: %v", err)
 	}
 }

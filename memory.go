@@ -166,14 +166,15 @@ func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions)
 	}
 	var p *plan.Plan
 	if to.Hide != "" {
-		var key *plan.Plan
-		if key, _, err = c.rowsOf(to, sec); err == nil {
-			p, err = plan.NewHiding(q.Graph, sec.Config(), key.Choice.FixedTailLog, key.Choice.FixedRowVars, key.Choice.FixedTailLog)
+		d, err := c.draft(to, sec)
+		if err != nil {
+			return nil, err
 		}
-	} else {
-		p, err = plan.New(q.Graph, sec.Config())
-	}
-	if err != nil {
+		p, err = plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRowVars, d.Plan.Choice.FixedTailLog)
+		if err != nil {
+			return nil, err
+		}
+	} else if p, err = plan.New(q.Graph, sec.Config()); err != nil {
 		return nil, err
 	}
 	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil

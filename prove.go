@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -73,6 +74,7 @@ type ProveOptions struct {
 	// copy would have forgotten what proofs have opened, so a ledger is refused on another machine, after this one was
 	// started anew, and in another file. 1 says that it is the latest, and the only copy that is used. n above 1 has it
 	// use one n-th of what is left: said first where it has been so far, and then, after it was copied, where the copies are.
+	// Errors about it wrap ledger.ErrMoved, and those about a key that is used up ledger.ErrUsedUp.
 	Share int
 	// NoSelfCheck leaves out the verification of the proof that was just made.
 	NoSelfCheck bool
@@ -100,6 +102,14 @@ func (o *ProveOptions) validate() error {
 		}
 	}
 	return checkShare(o.MemoryBudget, o.Workers)
+}
+
+// checkHiding refuses options that do not go with keys that hide weights.
+func (o *ProveOptions) checkHiding() error {
+	if o.Resume {
+		return errors.New("proofs of a key that hides weights are not resumed, as their masks are made anew each time: option Resume is for others")
+	}
+	return hiding.OnProcessor(orProcessor(o.Device).set())
 }
 
 // share is what of the processor a proof takes.
@@ -171,7 +181,13 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input, n int) (*proving, er
 	if err != nil {
 		return nil, err
 	}
-	if err := c.hiding.ready(o, p, n); err != nil {
+	if c.hiding != nil {
+		err = o.checkHiding()
+	}
+	if err == nil {
+		err = c.hiding.Ready(p, o.Share, n)
+	}
+	if err != nil {
 		return nil, err
 	}
 	d := orProcessor(o.Device)
@@ -274,7 +290,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 			opts.Results = kept
 		}
 		opts.Together = r.o.Together
-		opts.Hiding = r.hiding.options()
+		opts.Hiding = r.hiding.Options()
 		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})

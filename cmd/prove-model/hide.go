@@ -9,8 +9,10 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 )
 
 // private is said of what the command prints beside a proof that hides.
@@ -20,7 +22,7 @@ const private = "private     what is printed here of accuracy, saturated values 
 type hiddenKey struct {
 	What   string `json:"what"` // HideWeights
 	Secret string `json:"secret"`
-	provemodel.Budget
+	ledger.Budget
 	Proofs uint64 `json:"proofs_left"`
 }
 
@@ -109,7 +111,7 @@ func hidesForProof(cfg *config.Config) error {
 			return err
 		}
 		share, _ := cfg.ShareOf()
-		return shareHint(provemodel.CheckSecret(key, secret, share))
+		return shareHint(hiding.Check(key, secret, share))
 	case cfg.Hide != "" && key != nil:
 		return job.WithHint(fmt.Errorf("--hide: the root of %s does not hide weights", vk), commit)
 	case cfg.Hide != "":
@@ -125,7 +127,7 @@ func hidesForProof(cfg *config.Config) error {
 
 // shareHint says what helps if a ledger is not where it was.
 func shareHint(err error) error {
-	if errors.Is(err, provemodel.ErrMovedSecret) {
+	if errors.Is(err, ledger.ErrMoved) {
 		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
 	}
 	return err

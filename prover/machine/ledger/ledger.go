@@ -284,3 +284,14 @@ func memory(s *Secret, at place) (path string, ok bool) {
 	dir, err := os.UserConfigDir()
 	return filepath.Join(dir, "prove-model", "ledgers", fmt.Sprintf("%x-%s", s.Key[:8], at.file)), err == nil
 }
+
+// Budget says how far a key that hides weights is used up. A proof opens rows of the weights at some positions, and as long as
+// all proofs together open no more than Positions, what they open says nothing of the weights.
+type Budget struct {
+	Positions uint64 `json:"positions"`            // at which all proofs together may open rows
+	Left      uint64 `json:"positions_left"`       // of these
+	Each      int    `json:"positions_of_a_proof"` // most that a proof takes
+}
+
+// Proofs returns for how many more proofs the key is good.
+func (b *Budget) Proofs() uint64 { return b.Left / uint64(b.Each) }

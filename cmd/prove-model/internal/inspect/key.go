@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -45,7 +45,7 @@ type Hidden struct {
 	Positions uint64 `json:"positions"` // at which all of them together may open rows of the weights
 	Each      int    `json:"positions_of_a_proof"`
 	// Budget is what the secret says, if that was given.
-	Budget *provemodel.Budget `json:"budget,omitempty"`
+	Budget *ledger.Budget `json:"budget,omitempty"`
 }
 
 func hiddenOf(k *proof.Key) *Hidden {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -50,7 +50,7 @@ func describeKey(cfg *config.Config, k *proof.Key) (*Key, error) {
 	if d.Hidden == nil {
 		return nil, fmt.Errorf("--secret: %s hides nothing, so it has no secret", cfg.VK)
 	}
-	d.Hidden.Budget, err = provemodel.ReadBudget(k, cfg.Secret)
+	d.Hidden.Budget, err = hiding.ReadBudget(k, cfg.Secret)
 	return d, err
 }
 
