@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/web/verdict"
 )
 
@@ -148,6 +149,8 @@ func TestHiddenRefusals(t *testing.T) {
 		want string
 	}{
 		"resume":      {proving(resume), "are not resumed"},
+		"together":    {proving(func(e *every) { e.prove.Together = together{} }), "by one process"},
+		"help":        {c.Help(t.Context(), in, nil, nil, nil), "by one process"},
 		"certificate": {certified, "has no certificate"},
 		"check":       {CheckKey(t.Context(), digits+"digits.onnx", c.Key(), nil), "its commitment depends on a secret"},
 		"circuit":     {committing(plain), "quantise with option Hide"},
@@ -179,6 +182,9 @@ func TestHiddenRefusals(t *testing.T) {
 		t.Errorf("a secret that was put back: %v", err)
 	}
 }
+
+// together are processes that share a proof.
+type together struct{ prover.Together }
 
 // TestHiddenKeysDiffer: keys of the same weights with other secrets have nothing in common but what they say of the circuit, and say
 // it alike.

@@ -109,8 +109,13 @@ func (o *ProveOptions) checkHiding() error {
 	if o.Resume {
 		return errors.New("proofs of a key that hides weights are not resumed, as their masks are made anew each time: option Resume is for others")
 	}
+	if o.Together != nil {
+		return errTogether
+	}
 	return hiding.OnProcessor(orProcessor(o.Device).set())
 }
+
+var errTogether = errors.New("proofs of a key that hides weights are made by one process: the parts of their masks are nobody else's")
 
 // share is what of the processor a proof takes.
 func (o *ProveOptions) share() devices.Share {
@@ -328,7 +333,10 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
-	r, err := c.of(o, w, in)
+	if c.hiding != nil {
+		return errTogether
+	}
+	r, err := c.of(o, w, in, 1)
 	if err != nil {
 		return err
 	}

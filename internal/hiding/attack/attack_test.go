@@ -23,7 +23,7 @@ func TestProofsOfAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	sec := proof.Security{TargetBits: 40, GrindBits: 8}
-	p, err := prover.PlanMasked(c.Template, sec, 3)
+	p, err := prover.PlanMaskedAs(c.Template, sec, 9, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
