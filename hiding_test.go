@@ -2,14 +2,19 @@ package provemodel
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/web/verdict"
@@ -202,4 +207,80 @@ func TestHiddenKeysDiffer(t *testing.T) {
 	if file, err := proof.EncodeKey(&same); err != nil || !bytes.Equal(file, first.KeyFile()) {
 		t.Errorf("keys of the same weights differ beside the root: %v", err)
 	}
+}
+
+// TestWeightsAreNowhere: no few weights in a row are in a key that hides them, a proof, the errors of a prover that is refused, or what the cache
+// has of the commitment, in any encoding. They are where they must be, in the quantised weights.
+func TestWeightsAreNowhere(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	folder := t.TempDir()
+	c, in := commit(t, append(settings, func(e *every) { e.commit.CacheDir = folder })...)
+	p, err := Prove(t.Context(), c, in, proveWith(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][]byte{"key": c.KeyFile(), "proof": p.File}
+	if places["secret"], err = os.ReadFile(secret); err != nil {
+		t.Fatal(err)
+	}
+	_, refused := Prove(t.Context(), c, in, proveWith(append(settings, withShare(100))...))
+	places["error"] = []byte(refused.Error())
+	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			places["cache "+path], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil || len(places) < 5 {
+		t.Fatalf("%d places, %v", len(places), err)
+	}
+	searched := 0
+	for _, w := range c.circuit.quantised.Weights {
+		if w == nil || w.Len() < 6 {
+			continue
+		}
+		values := ints.All(w)
+		for _, from := range []int{0, len(values) / 3, len(values) - 6} {
+			run := values[from : from+6]
+			if slices.Max(run)-slices.Min(run) < 4 {
+				continue // zeros are everywhere
+			}
+			for _, pattern := range encodings(run) {
+				searched++
+				for name, text := range places {
+					if bytes.Contains(text, pattern) {
+						t.Errorf("weights %v are in %s", run, name)
+					}
+				}
+			}
+		}
+		if !slices.ContainsFunc(encodings(values[:6]), func(b []byte) bool { return bytes.HasPrefix(ints.Bytes(w), b) }) {
+			t.Errorf("weights %v are not found where they are", values[:6])
+		}
+	}
+	if searched < 50 {
+		t.Fatalf("%d searches", searched)
+	}
+}
+
+// encodings are the ways in which numbers could stand somewhere: as integers of 8 to 32 bits, elements of the field, and text.
+func encodings(values []int32) (all [][]byte) {
+	var list [6][]byte
+	for _, v := range values {
+		list[0] = append(list[0], byte(v))
+		list[1] = binary.LittleEndian.AppendUint16(list[1], uint16(v))
+		list[2] = binary.BigEndian.AppendUint16(list[2], uint16(v))
+		list[3] = binary.LittleEndian.AppendUint32(list[3], uint32(v))
+		list[4] = binary.BigEndian.AppendUint32(list[4], uint32(v))
+		list[5] = binary.LittleEndian.AppendUint32(list[5], uint32(field.FromInt32(v)))
+	}
+	from := 0 // as many bytes as the values take
+	switch width := ints.WidthOf(values); width {
+	case 2:
+		from = 1
+	case 4:
+		from = 3
+	}
+	all = append(list[from:], []byte(strings.Trim(fmt.Sprint(values), "[]")))
+	return append(all, []byte(strings.ReplaceAll(strings.Trim(fmt.Sprint(values), "[]"), " ", ",")))
 }

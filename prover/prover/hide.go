@@ -41,8 +41,9 @@ type Hiding struct {
 	// open no more than soundness.Budget says, and whoever proves counts: without Reserve there is no proof of such a key.
 	// An error ends the proof.
 	Reserve func(proof [16]byte, positions int) error
-	// seed takes the place of all that changes from time to time in tests.
-	seed *[32]byte
+	// seed takes the place of all that changes from time to time in tests, and weaken leaves out masks there.
+	seed   *[32]byte
+	weaken func(*backend.Secrets)
 }
 
 // hidden is what a run of a hiding proof has besides.
@@ -99,6 +100,9 @@ func (r *run) hide(main *transcript.Sponge) error {
 	}
 	key := from.masks()
 	r.hiding = &hidden{secrets: &backend.Secrets{Key: key, Pads: r.plan.Pads.Fill(&key)}}
+	if weaken := r.opts.Hiding.weaken; weaken != nil {
+		weaken(r.hiding.secrets)
+	}
 	return nil
 }
 
