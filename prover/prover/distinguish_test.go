@@ -20,7 +20,7 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-var proofsOfEach = flag.Int("distinguish", 30, "how many proofs of each of two sets of weights TestTwoWeights compares")
+var proofsOfEach = flag.Int("distinguish", 60, "how many proofs of each of two sets of weights TestTwoWeights compares")
 
 // hiddenRun is a circuit with weights and a key that hides them.
 type hiddenRun struct {
@@ -96,11 +96,14 @@ func (h *hiddenRun) prove(weaken func(*backend.Secrets)) [][]byte {
 // as its upper bits tell: a test of two samples for each. It fails of proofs without pads, and of ones whose masks are the same
 // each time.
 func TestTwoWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes some 300 proofs")
+	}
 	one, two := hiddenWeights(t, 2, 1), hiddenWeights(t, 3, 1)
 	if !one.key.Holds(two.key.Circuit) {
 		t.Fatal("two circuits")
 	}
-	if d := apart(one, two, nil); d > worst {
+	if d := apart(one, two, *proofsOfEach, nil); d > worst {
 		t.Errorf("a word of the proof tells two sets of weights apart: %.1f", d)
 	}
 	var first *backend.Secrets
@@ -114,7 +117,11 @@ func TestTwoWeights(t *testing.T) {
 			copy(s.Pads, first.Pads)
 		},
 	} {
-		if d := apart(one, two, weaken); d <= worst {
+		n := *proofsOfEach
+		if name == "the same masks" {
+			n = min(n, 25) // words of which every one is the same or another
+		}
+		if d := apart(one, two, n, weaken); d <= worst {
 			t.Errorf("%s: no word of the proof tells: %.1f", name, d)
 		}
 	}
@@ -123,12 +130,12 @@ func TestTwoWeights(t *testing.T) {
 // worst is the most of χ² with three degrees of freedom that is accepted for any of some ten thousand words: it is reached with 10^(−9).
 const worst = 44
 
-// apart returns the greatest χ² of two samples of proofs' words, by two bits of each.
-func apart(one, two *hiddenRun, weaken func(*backend.Secrets)) (most float64) {
+// apart returns the greatest χ² of two samples of so many proofs' words, by two bits of each.
+func apart(one, two *hiddenRun, proofs int, weaken func(*backend.Secrets)) (most float64) {
 	var counts [2][][4]float64
 	words := 1 << 30
 	for i, h := range []*hiddenRun{one, two} {
-		for range *proofsOfEach {
+		for range proofs {
 			file := slices.Concat(h.prove(weaken)...)
 			words = min(words, len(file)/4)
 			for len(counts[i]) < len(file)/4 {
