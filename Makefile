@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz full forced hostile lint samekey asm bench benchstat models accuracy families nodetests drawn pyverify rust rustfuzz dist distcheck wheels python torch web webtest shots readme clean
+.PHONY: help build test demo check race fuzz full forced hiding hostile lint samekey asm bench benchstat models accuracy families nodetests drawn pyverify rust rustfuzz dist distcheck wheels python torch web webtest shots readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz full forced hostile models nodetests drawn pyverify rust samekey ## what CI runs after the tests
+check: lint race fuzz full forced hiding hostile models nodetests drawn pyverify rust samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -38,6 +38,10 @@ full: ## the tests of many like cases with all of them (make test tries a few of
 
 forced: ## the tests in which a prover changes a witness, with as many changes as there is time for
 	$(GO) test ./prover/prover -run Forced -forced 150 -timeout 1h
+
+hiding: build ## distinguishers of proofs that hide, at full size: what could tell one set of weights from another must not
+	$(GO) test ./prover/prover -run 'TestTwoWeights' -distinguish $(or $(PROOFS),300) -timeout 2h
+	scripts/recover.sh
 
 hostile: ## files that are made to exhaust memory or patience are refused before they cost much
 	$(GO) test ./internal/hostile ./onnx -run 'Cost|OneLargeNumber' -hostile -timeout 1h

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -125,6 +126,9 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 		return nil
 	}
 	h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
+	if settings.Hide {
+		h.Add("hide", nil)
+	}
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}
@@ -229,7 +233,7 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 
 // circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
 // all sizes.
-func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
+func (m *Model) circuitID(s *proof.Source, free, hides bool) *cache.ID {
 	h := m.hasher("circuit")
 	if h == nil {
 		return nil
@@ -238,6 +242,9 @@ func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 		h.Add("shapes", []byte(signature(m.Inputs())))
 	}
 	h.Add("source", fmt.Appendf(nil, "%#v", *s))
+	if hides {
+		h.Add("hide", nil)
+	}
 	id := h.ID()
 	return &id
 }
@@ -255,6 +262,19 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	}
 	id := h.ID()
 	return &id
+}
+
+// hidingID names the commitment to a circuit with tails: a name that nobody can make who does not know them.
+func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
+	id := c.commitmentID(sec)
+	if id == nil {
+		return nil
+	}
+	h := cache.NewHasher()
+	h.Add("commitment", id[:])
+	h.Add("tails", tails[:])
+	hidden := h.ID()
+	return &hidden
 }
 
 // commitment returns the cached commitment to the circuit, or nil if there is none or its key is

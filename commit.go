@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -53,6 +57,7 @@ type Committed struct {
 	file    []byte
 	tree    *whir.Tree // nil if the model has no weights
 	cached  bool
+	hiding  *hiding.Key // nil unless the key hides weights
 }
 
 // Circuit returns the circuit.
@@ -87,6 +92,16 @@ type CommitOptions struct {
 	Soundness string
 	// Hash is what keys and proofs are hashed with: "blake3", as "" is, or "poseidon2", which takes ten times as long.
 	Hash string
+	// Hide says what the key hides: "weights", or "" for nothing. All proofs of a key that hides weights together
+	// say nothing of them but what follows from inputs, outputs and what is public of the circuit, and nothing at all of
+	// the values inside of the model. The circuit must be quantised for that (QuantiseOptions.Hide). See docs/hiding.md.
+	Hide string
+	// SecretFile is the file of the secret of a key that hides weights. Where there is none it is made, readable by its owner
+	// alone; else the key is the one that it was made for. Proofs take it, and count in it what they have opened: it must be
+	// kept where it is, and be shown to nobody.
+	SecretFile string
+	// Proofs is for how many proofs a new key that hides weights is good; 0 is 50. More make proofs dearer.
+	Proofs int
 }
 
 // security is what the options ask of proofs.
@@ -119,15 +134,38 @@ func (o *CommitOptions) security() (proof.Security, error) {
 	return sec, err
 }
 
+// checkHiding refuses options that go together with no key that hides weights, or with those alone.
+func (o *CommitOptions) checkHiding() error {
+	switch {
+	case o.Hide == "" && (o.SecretFile != "" || o.Proofs != 0):
+		return errors.New("options SecretFile and Proofs are of keys that hide weights, and Hide is empty")
+	case o.Hide == "":
+		return nil
+	case o.Hide != hiding.Weights:
+		return fmt.Errorf("option Hide is %q: want %q, or nothing", o.Hide, hiding.Weights)
+	case o.SecretFile == "":
+		return errors.New("a key that hides weights has a secret: option SecretFile says in which file")
+	case o.Proofs < 0:
+		return fmt.Errorf("option Proofs is %d: want 1 or more, or 0 for 50", o.Proofs)
+	}
+	return hiding.OnProcessor(orProcessor(o.Device).set())
+}
+
 // Commit commits to a circuit's weights and makes its key. opts may be nil.
 func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, error) {
 	o := orDefault(opts)
 	sec, err := o.security()
+	if err == nil {
+		err = o.checkHiding()
+	}
 	if err != nil {
 		return nil, err
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
+	if o.Hide != "" {
+		return c.commitHiding(ctx, o, sec, w)
+	}
 	dev := orProcessor(o.Device)
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c); known != nil {
@@ -166,6 +204,67 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	return made, nil
 }
 
+// draft begins a key that hides weights.
+func (c *Circuit) draft(o *CommitOptions, sec proof.Security) (*hiding.Draft, error) {
+	if !c.hides {
+		return nil, errors.New("the circuit tells of its weights: quantise with option Hide for a key that hides them")
+	}
+	return hiding.NewDraft(c.quantised.Circuit, sec, o.SecretFile, o.Proofs)
+}
+
+// commitHiding is Commit for a key that hides weights.
+func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.Security, w *watch) (*Committed, error) {
+	d, err := c.draft(o, sec)
+	if err != nil {
+		return nil, err
+	}
+	dev := orProcessor(o.Device)
+	e, err := c.estimatePlan(dev, d.Plan)
+	if err == nil {
+		err = e.within()
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := &Committed{circuit: c}
+	var tails *prf.Key
+	var entry *entry
+	err = w.run(ctx, phaseCommitModel, func() (err error) {
+		if tails, err = d.Tails(c.quantised.Circuit, c.quantised.Weights, sec); err != nil {
+			return err
+		}
+		entry = entryOf(o.CacheDir, w, c.hidingID(sec, tails))
+		if found := entry.commitment(c); found != nil {
+			made = found
+			return nil
+		}
+		made.key, made.tree, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
+		if err == nil && c.language != nil {
+			err = made.key.SetText(c.language)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if made.hiding, err = d.Made(made.key.Digest, tails); err != nil {
+		return nil, err
+	}
+	if made.cached {
+		return made, nil
+	}
+	made.file = made.key.Encoded()
+	content := &cache.Entry{Key: made.file}
+	if content.Layers, err = made.tree.Layers(ctx); err != nil {
+		return nil, err
+	}
+	entry.put(content)
+	return made, nil
+}
+
+// Budget says how far a key that hides weights is used up; nil is another key.
+func (c *Committed) Budget() (*ledger.Budget, error) { return c.hiding.Budget(c.key) }
+
 // check verifies a proof as anyone would who has key and proof.
 func (c *Committed) check(file []byte, by *Sampling) error {
 	key, err := ReadKey(bytes.NewReader(c.file))
@@ -199,6 +298,9 @@ func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, 
 	o := orDefault(opts)
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	if c.hiding != nil {
+		return nil, errors.New("a key that hides weights has no certificate: it would state their sums and ranges")
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()

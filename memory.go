@@ -148,7 +148,11 @@ type Estimate struct {
 // Estimate estimates the commitment to the circuit and a proof of its run on an input, with the options that Commit and Prove
 // get, which may be nil.
 func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
-	sec, err := orDefault(commit).security()
+	to := orDefault(commit)
+	sec, err := to.security()
+	if err == nil {
+		err = to.checkHiding()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +164,17 @@ func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions)
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(q.Graph, sec.Config())
-	if err != nil {
+	var p *plan.Plan
+	if to.Hide != "" {
+		d, err := c.draft(to, sec)
+		if err != nil {
+			return nil, err
+		}
+		p, err = plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRowVars, d.Plan.Choice.FixedTailLog)
+		if err != nil {
+			return nil, err
+		}
+	} else if p, err = plan.New(q.Graph, sec.Config()); err != nil {
 		return nil, err
 	}
 	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil
@@ -256,9 +269,15 @@ func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (*Estimate, *plan.
 	if err != nil {
 		return nil, nil, err
 	}
+	e, err := c.estimatePlan(d, p)
+	return e, p, err
+}
+
+// estimatePlan is the estimate of the commitment of a plan.
+func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (*Estimate, error) {
 	q, err := c.quantised.At(p.Graph.Instance)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return c.estimate(d, 1, q, p), p, nil
+	return c.estimate(d, 1, q, p), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -116,6 +117,12 @@ func TestOptions(t *testing.T) {
 		"grinding":          {commit(CommitOptions{GrindBits: 25}), "GrindBits is 25"},
 		"negative grinding": {commit(CommitOptions{GrindBits: -2}), "GrindBits is -2"},
 		"soundness":         {commit(CommitOptions{Soundness: "none"}), "none"},
+		"hide":              {commit(CommitOptions{Hide: "all", SecretFile: "s"}), `Hide is "all"`},
+		"no secret":         {commit(CommitOptions{Hide: hiding.Weights}), "option SecretFile says"},
+		"secret alone":      {commit(CommitOptions{SecretFile: "s"}), "Hide is empty"},
+		"proofs alone":      {commit(CommitOptions{Proofs: 1}), "Hide is empty"},
+		"proofs":            {commit(CommitOptions{Hide: hiding.Weights, SecretFile: "s", Proofs: -1}), "Proofs is -1"},
+		"share":             {prove(ProveOptions{Share: -1}), "Share is -1"},
 		"budget":            {prove(ProveOptions{MemoryBudget: -1}), "MemoryBudget is -1"},
 		"workers":           {prove(ProveOptions{Workers: -1}), "Workers is -1"},
 		"max error":         {prove(ProveOptions{MaxError: -0.1}), "MaxError is -0.1"},

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -69,6 +70,12 @@ type ProveOptions struct {
 	// Together, if not nil, shares the parts of the proof's work that do not depend on each other with other processes, which prove
 	// them with Committed.Help.
 	Together prover.Together
+	// Share is for a key that hides weights (CommitOptions.Hide). 0 has the secret's ledger be used where it was before: an older
+	// copy would have forgotten what proofs have opened, so a ledger is refused on another machine, after this one was
+	// started anew, and in another file. 1 says that it is the latest, and the only copy that is used. n above 1 has it
+	// use one n-th of what is left: said first where it has been so far, and then, after it was copied, where the copies are.
+	// Errors about it wrap ledger.ErrMoved, and those about a key that is used up ledger.ErrUsedUp.
+	Share int
 	// NoSelfCheck leaves out the verification of the proof that was just made.
 	NoSelfCheck bool
 
@@ -85,6 +92,8 @@ func (o *ProveOptions) validate() error {
 		return errors.New("option Float has outputs of the float model, and MaxError does not say how far from them a run may be")
 	case len(o.Reveal) > 0 && (o.Sampling != nil || o.Logits):
 		return errors.New("option Reveal states no logits, and options Sampling and Logits do")
+	case o.Share < 0:
+		return fmt.Errorf("option Share is %d: want n for one n-th, 1 for all, or 0 for what was before", o.Share)
 	case o.Resume && o.CacheDir == "":
 		return errors.New("option Resume keeps its results in CacheDir, which is empty")
 	case o.Sampling != nil:
@@ -94,6 +103,19 @@ func (o *ProveOptions) validate() error {
 	}
 	return checkShare(o.MemoryBudget, o.Workers)
 }
+
+// checkHiding refuses options that do not go with keys that hide weights.
+func (o *ProveOptions) checkHiding() error {
+	if o.Resume {
+		return errors.New("proofs of a key that hides weights are not resumed, as their masks are made anew each time: option Resume is for others")
+	}
+	if o.Together != nil {
+		return errTogether
+	}
+	return hiding.OnProcessor(orProcessor(o.Device).set())
+}
+
+var errTogether = errors.New("proofs of a key that hides weights are made by one process: the parts of their masks are nobody else's")
 
 // share is what of the processor a proof takes.
 func (o *ProveOptions) share() devices.Share {
@@ -119,7 +141,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Pr
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
-	r, err := c.of(o, w, in)
+	r, err := c.of(o, w, in, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +169,8 @@ type proving struct {
 	wit    *forward.Witness
 }
 
-// of checks that a run on an input can be proved, within the process's limit of memory.
-func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
+// of checks that a run on an input can be proved, within the process's limit of memory, and n like it.
+func (c *Committed) of(o *ProveOptions, w *watch, in Input, n int) (*proving, error) {
 	q, err := c.circuit.sized(in)
 	if err != nil {
 		return nil, err
@@ -161,6 +183,15 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input) (*proving, error) {
 		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
 	}
 	p, err := c.planned(o, q)
+	if err != nil {
+		return nil, err
+	}
+	if c.hiding != nil {
+		err = o.checkHiding()
+	}
+	if err == nil {
+		err = c.hiding.Ready(p, o.Share, n)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +295,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 			opts.Results = kept
 		}
 		opts.Together = r.o.Together
+		opts.Hiding = r.hiding.Options()
 		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})
@@ -301,7 +333,10 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
-	r, err := c.of(o, w, in)
+	if c.hiding != nil {
+		return errTogether
+	}
+	r, err := c.of(o, w, in, 1)
 	if err != nil {
 		return err
 	}
@@ -365,7 +400,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	all := *o
 	all.Device = orProcessor(o.Device)
 	o, device := &all, all.Device
-	first, err := c.of(o, w, inputs[0])
+	first, err := c.of(o, w, inputs[0], len(inputs))
 	if err != nil {
 		return nil, fmt.Errorf("input 1: %w", err)
 	}
@@ -384,7 +419,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 		}
 		quiet := newWatch(warnings{w})
 		defer quiet.stop()
-		r, err := c.of(&mine, quiet, inputs[i])
+		r, err := c.of(&mine, quiet, inputs[i], 1)
 		if err != nil {
 			return err
 		}

@@ -26,11 +26,12 @@ type Circuit struct {
 	language  *proof.Text
 	outputs   []Spec // with the float model's names
 	report    Report
-	source    *proof.Source // what it was made from; nil for a model made in memory
-	id        *cache.ID     // of the same; nil likewise
+	source    *proof.Source // what it was made from; nil for a model made in memory, or if its weights are hidden
+	id        *cache.ID     // of what it was made from; nil for a model made in memory
 	mapped    int64         // bytes of the model's files, or of its floats in memory
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
+	hides     bool          // whether it is quantised for a key that hides weights
 	inSizes   *inSizes
 }
 
@@ -84,11 +85,13 @@ type QuantiseOptions struct {
 	KeepRanges bool
 	// Provisional says that the samples are made up, so that the cache does not keep their ranges as the model's.
 	Provisional bool
+	// Hide has the circuit tell nothing of the weights that need not be public, for a key that hides them (CommitOptions.Hide).
+	Hide bool
 }
 
 // settings are those of the quantiser, for texts of some length at most.
 func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
-	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length}
+	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length, Hide: o.Hide}
 	if s.Headroom == 0 {
 		s.Headroom = 2
 	}
@@ -430,7 +433,7 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText(), inSizes: &inSizes{}}
+	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText(), hides: settings.Hide, inSizes: &inSizes{}}
 	for _, f := range m.graph.Files {
 		c.mapped += int64(len(f.Bytes()))
 	}
@@ -442,12 +445,15 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c.floats = 16 * int64(m.graph.Alive()) // what is dropped is collected when it is as much again
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
-		c.source = &proof.Source{
+		source := &proof.Source{
 			Files: files, Quantiser: quantise.Version,
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
 			Headroom: settings.Headroom, Ranges: codes(q), Formats: formatsOf(q, false),
 		}
-		c.id = m.circuitID(c.source, c.free())
+		c.id = m.circuitID(source, c.free(), settings.Hide)
+		if !settings.Hide { // it has a digest of the weights, and ranges of what is computed with them
+			c.source = source
+		}
 	}
 	return c
 }

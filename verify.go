@@ -56,9 +56,12 @@ type Statement struct {
 	// Reveals says of which outputs the greatest entries alone are stated, in their place.
 	Reveals []statement.Reveal
 	// Masked says that the proof shows nothing of the values inside of the model, nor what Saturated would say, but
-	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these: inputs and
-	// outputs are in the proof, and columns of the weights.
+	// what follows from inputs, outputs and whatever is known of the weights: inputs and outputs are in the proof.
 	Masked bool
+	// HiddenFor is for how many proofs the key hides its weights: together they say nothing of them but what follows from
+	// inputs, outputs, and what the key says. 0 is a key that does not hide them. Only whoever proves can count proofs,
+	// and that what should be random is, is that program's word: a proof shows neither (docs/hiding.md).
+	HiddenFor int
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
 	Generated *verifier.Written
@@ -143,7 +146,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Masked: result.Masked,
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Masked: result.Masked, HiddenFor: key.Proofs(),
 		Generated: result.Written, Text: key.Text(),
 	}
 	if o.Input != nil {
@@ -212,6 +215,8 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	defer w.stop()
 	source := key.Source
 	switch {
+	case key.Hides():
+		return fmt.Errorf("%w: it hides weights, so it does not say what it was made from, and its commitment depends on a secret", ErrNoSource)
 	case source == nil:
 		return fmt.Errorf("%w: it does not say what it was made from", ErrNoSource)
 	case source.Quantiser != quantise.Version:

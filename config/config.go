@@ -47,6 +47,14 @@ type Config struct {
 	RangesOut string `mapstructure:"ranges-out" file:"write" group:"files" usage:"{file} that the calibrated ranges are written to"`
 	// empty: <model>.proof in the current folder
 	Proof string `mapstructure:"proof" file:"made" group:"files" usage:"proof {file} (default: <model>.proof here)"`
+	// HideWeights; empty: nothing, unless the key that is proved under says so
+	Hide string `mapstructure:"hide" group:"prove" oneof:"weights" unset:"ok" usage:"{what} the key and its proofs hide: weights (docs/hiding.md). It is said when committing, and its secret is in <key>.secret then; proving takes it from the key"`
+	// that a key that hides weights is good for; 0: 50
+	Proofs int `mapstructure:"proofs" group:"prove" range:"1..10000000" unset:"ok" usage:"{number} of proofs that a key with --hide weights is good for (default: 50)"`
+	// 1 or 1/N of what is left of the budget; see ShareOf
+	Share string `mapstructure:"share" group:"prove" usage:"{part} of what a secret's ledger has left that is used here, 1 or 1/N: where it was used before, to divide it; elsewhere, and after the machine was started anew, to say that it is the latest copy"`
+	// empty: <key>.secret
+	Secret string `mapstructure:"secret" file:"read" group:"files" usage:"{file} of the secret of a key that hides weights (default: <key>.secret)"`
 	// empty: <model>.vk in the current folder
 	VK string `mapstructure:"vk" file:"made" group:"files" usage:"verification key {file} (default: <model>.vk here)"`
 	// name=value for symbolic dimensions; see Dims
@@ -207,6 +215,9 @@ const (
 	SoundnessJohnson = "johnson" // Johnson bound in the tail rounds
 )
 
+// HideWeights is the value of Hide.
+const HideWeights = "weights"
+
 // Values of Hash: the suite of a key and its proofs.
 const (
 	HashBLAKE3    = "blake3"
@@ -343,6 +354,22 @@ func (c *Config) Reveals() (map[string]int, error) {
 	return tops, nil
 }
 
+// ShareOf returns n of a share of 1/n, 0 if none is named.
+func (c *Config) ShareOf() (int, error) {
+	switch c.Share {
+	case "":
+		return 0, nil
+	case "1":
+		return 1, nil
+	}
+	number, ok := strings.CutPrefix(c.Share, "1/")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || n > 1<<20 {
+		return 0, fmt.Errorf("--share %q: want 1, or 1/N such as 1/4", c.Share)
+	}
+	return n, nil
+}
+
 // validate reports every setting that is out of its range.
 func (c *Config) validate() error {
 	var errs []error
@@ -371,6 +398,9 @@ func (c *Config) validate() error {
 		errs = append(errs, err)
 	}
 	if _, err := c.Fixed(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := c.ShareOf(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, c.checkStdin())...)

@@ -188,6 +188,10 @@ func TestRefusals(t *testing.T) {
 		"fix twice":       {args: []string{"--fix=s=a.npy", "--fix=s=b.npy"}, want: "given twice"},
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
+		"hide":            {args: []string{"--hide=input"}, want: `--hide "input"`},
+		"proofs":          {args: []string{"--proofs=-1"}, want: "--proofs -1"},
+		"share":           {args: []string{"--share=2"}, want: "want 1, or 1/N"},
+		"share of none":   {args: []string{"--share=1/0"}, want: "want 1, or 1/N"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
 		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
 		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
@@ -246,6 +250,14 @@ func TestUnknownVariables(t *testing.T) {
 	for _, name := range []string{"PROVE_MODEL_ASM", "PROVE_MODEL_TEST_GPU", "PROVE_MODEL_MAX_ERROR"} {
 		if err := checkEnvironment([]string{name + "=1"}); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	for share, want := range map[string]int{"": 0, "1": 1, "1/1": 1, "1/4": 4} {
+		if n, err := (&Config{Share: share}).ShareOf(); err != nil || n != want {
+			t.Errorf("%q: %d, %v", share, n, err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (c *Config) checkStdin() error {
 			if _, value, named := strings.Cut(path, "="); path != Stdin && !(named && value == Stdin) {
 				continue
 			}
-			if slices.Contains([]string{"model", "tokenizer", "keys", "tls-cert", "tls-key", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key"}, s.name) || s.file == writes {
+			if slices.Contains([]string{"model", "tokenizer", "secret", "keys", "tls-cert", "tls-key", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key"}, s.name) || s.file == writes {
 				return fmt.Errorf("--%s %s: it takes a file, not standard input or output", s.name, path)
 			}
 			from = append(from, "--"+s.name)

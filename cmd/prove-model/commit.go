@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -23,6 +24,10 @@ Later proofs of the model use the same key as long as the cache holds the
 ranges of its values, or the same --calibration file is given, or the same
 --ranges, which --ranges-out writes: with these the key is the same on every
 machine. A key from a random input is provisional, as nothing keeps its ranges.
+
+With --hide weights the key, and all its proofs, say nothing of the weights but what
+is public (docs/hiding.md), for as many proofs as --proofs says. The key's secret is
+written beside it: proofs of the key take it, and nobody else may have it.
 
 With --certify a certificate is written beside the key: with it (verify --cert)
 a verifier need not trust whoever issued the key that no integer of the model is
@@ -46,25 +51,27 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
 }
 
 // committed is the result of committing.
 type committed struct {
-	Model            string     `json:"model"`
-	Parameters       int        `json:"parameters"`
-	Calibration      string     `json:"calibration"`
-	Provisional      bool       `json:"provisional"`          // the ranges are those of a random input
-	Ranges           string     `json:"ranges_out,omitempty"` // the file that they were written to
-	VK               string     `json:"vk"`
-	Commitment       string     `json:"model_commitment"`
-	CachedCommitment bool       `json:"cached_commitment"`
-	KeyBytes         int64      `json:"key_bytes"`
-	Certificate      string     `json:"certificate,omitempty"`
-	CertificateBytes int64      `json:"certificate_bytes,omitempty"`
-	Phases           []ui.Phase `json:"phases"`
-	PeakMemory       int64      `json:"peak_memory_bytes"`
+	Model            string `json:"model"`
+	Parameters       int    `json:"parameters"`
+	Calibration      string `json:"calibration"`
+	Provisional      bool   `json:"provisional"`          // the ranges are those of a random input
+	Ranges           string `json:"ranges_out,omitempty"` // the file that they were written to
+	VK               string `json:"vk"`
+	Commitment       string `json:"model_commitment"`
+	CachedCommitment bool   `json:"cached_commitment"`
+	KeyBytes         int64  `json:"key_bytes"`
+	Certificate      string `json:"certificate,omitempty"`
+	CertificateBytes int64  `json:"certificate_bytes,omitempty"`
+	// Hidden is of a key that hides weights.
+	Hidden     *hiddenKey `json:"hidden,omitempty"`
+	Phases     []ui.Phase `json:"phases"`
+	PeakMemory int64      `json:"peak_memory_bytes"`
 }
 
 // commit quantises and commits, or takes the commitment from the cache, and
@@ -80,6 +87,9 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	}
 	ranges, err := createRanges(cfg, files)
 	if err != nil {
+		return nil, err
+	}
+	if err := hidesForKey(cfg); err != nil {
 		return nil, err
 	}
 	unlimited, err := job.LimitMemory(cfg, ph)
@@ -111,6 +121,10 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err := writeRanges(ranges, j, circuit); err != nil {
 		return nil, err
 	}
+	if cfg.Hide != "" && j.Provisional(circuit) {
+		return nil, job.WithHint(errors.New("--hide: the ranges of a random input are not kept, so no proof could have the key again"),
+			"give samples with --calibration, or --input, or --ranges")
+	}
 	c, err := provemodel.Commit(ctx, circuit, &opts.Commit)
 	if err != nil {
 		return nil, err
@@ -126,11 +140,15 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err := files.place(); err != nil {
 		return nil, err
 	}
+	hidden, err := hiddenOf(cfg, c)
+	if err != nil {
+		return nil, err
+	}
 	return &committed{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}, nil
 }
 
@@ -142,6 +160,7 @@ func (c *committed) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
+	c.Hidden.print(w)
 	if c.Certificate != "" {
 		fmt.Fprintf(w, "certificate %s, %s\n", ui.Printable(c.Certificate), ui.Bytes(c.CertificateBytes))
 	}

@@ -50,6 +50,10 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	hidden, err := hiddenOf(cfg, s.committed)
+	if err != nil {
+		return nil, err
+	}
 	made := make([]*proved, len(proofs))
 	for i, p := range proofs {
 		results, err := compare(p, floats[i])
@@ -61,6 +65,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 			logits = likenessOf(p.Outputs[0], floats[i][0], 0)
 		}
 		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), results, logits)
+		made[i].Hidden = hidden
 		if cfg.Embedding {
 			made[i].Embedding = p.Outputs[0].Values
 		}

@@ -16,7 +16,8 @@ func newInspect() *cobra.Command {
   inspect --model FOLDER [--tokens N]   architecture, parameters, odd tensors; with N its graph as below
   inspect --model x.onnx                the graph in normal form, and the precision of its quantised form
   inspect --model x.onnx --html x.html  the same as a page, with how far each layer of a run is from the float model
-  inspect --vk x.vk                     sizes, tables, and the bits of security of every round
+  inspect --vk x.vk                     sizes, tables, and the bits of security of every round;
+                                        with --secret how far a key that hides weights is used up
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,6 +47,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "force", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "secret", "proof", "html", "force", "json")
 	return cmd
 }

@@ -69,6 +69,9 @@ type output struct {
 // others read.
 func outputsOf(flags *pflag.FlagSet, cfg *config.Config, makes bool) *outputs {
 	o := &outputs{reads: cfg.Reads(flags, makes), force: cfg.Force}
+	if makes { // where commit makes a secret, or proofs take one, if nothing else is said
+		o.reads = append(o.reads, config.File{Setting: "secret", Path: secretPath(cfg, outputPath(cfg.VK, cfg.Model, ".vk"))})
+	}
 	if strings.EqualFold(filepath.Ext(cfg.Model), ".safetensors") {
 		o.models = append(o.models, filepath.Dir(cfg.Model))
 	} else if hf.Is(cfg.Model) && isFolder(cfg.Model) {

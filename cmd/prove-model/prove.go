@@ -44,8 +44,10 @@ type proved struct {
 	// Devices are what was proved where: the GPUs that were used, and the processor.
 	Devices []devices.Stats `json:"devices"`
 	security
-	SelfChecked bool `json:"self_checked"`
-	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
+	// Hidden is of a key that hides weights. Of this document the rest says more of them than the proof.
+	Hidden      *hiddenKey `json:"hidden,omitempty"`
+	SelfChecked bool       `json:"self_checked"`
+	Resumed     int        `json:"resumed,omitempty"` // parts that an interrupted run had left
 
 	strength soundness.Strength
 }
@@ -112,6 +114,9 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		logits = likenessOf(p.Outputs[0], float[0], 0)
 	}
 	made := s.proved(p, file, j.InputFrom, outputs, logits)
+	if made.Hidden, err = hiddenOf(cfg, s.committed); err != nil {
+		return nil, err
+	}
 	made.Report = cfg.Report
 	if text != nil {
 		made.textOf = written(text)
@@ -187,6 +192,10 @@ func (p *proved) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	p.Hidden.print(w)
+	if p.Hidden != nil {
+		fmt.Fprintln(w, private)
+	}
 	if p.Ranges != "" {
 		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
 	}

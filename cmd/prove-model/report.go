@@ -51,6 +51,11 @@ func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *pr
 			{Name: "What it proves", Value: "that exactly the quantised model with this commitment gives these outputs on these inputs; how close that is to the float model is measured below, and not proved"},
 		},
 	}
+	if h := made.Hidden; h != nil {
+		r.Facts = append(r.Facts,
+			report.Fact{Name: "Hidden", Value: fmt.Sprintf("the weights, and all values inside of the model; the key is good for %d more proofs", h.Proofs)},
+			report.Fact{Name: "Private", Value: "this page shows more of the model than the proof: it is for whoever may know its weights"})
+	}
 	for _, o := range made.Outputs {
 		r.Outputs = append(r.Outputs, report.Output{Name: o.Name, Shape: o.Shape, Accuracy: o.Accuracy})
 	}

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SCRIPTS", scripts)
 			env.Setenv("MODELS", models)
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -47,6 +47,9 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if s.ranges, err = createRanges(cfg, files); err != nil {
 		return nil, err
 	}
+	if err := hidesForProof(cfg); err != nil {
+		return nil, err
+	}
 	unlimited, err := job.LimitMemory(cfg, ph)
 	if err != nil {
 		return nil, err

@@ -99,6 +99,8 @@ type verified struct {
 	Reveals []statement.Reveal `json:"reveals,omitempty"`
 	// Masked says that the proof does not state what Saturated would say (provemodel.Statement).
 	Masked bool `json:"masked,omitempty"`
+	// HiddenFor is for how many proofs the key hides its weights (provemodel.Statement).
+	HiddenFor int `json:"weights_hidden_for_proofs,omitempty"`
 	*proven
 	security
 	// Receipt is what the answer's receipt says, with --receipt.
@@ -166,7 +168,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		return nil, err
 	}
 	return &verified{
-		Valid: true, Masked: s.Masked, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
+		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Receipt: said,
 	}, nil
@@ -275,9 +277,7 @@ func (v *verified) print(w io.Writer) {
 	v.proven.print(w)
 	v.Receipt.print(w)
 	printSaturated(w, v.Saturated)
-	if v.Masked {
-		fmt.Fprintln(w, "saturated   not stated: the proof is masked")
-	}
+	printHidden(w, v.Masked, v.HiddenFor)
 	if v.Certified {
 		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
 	} else {

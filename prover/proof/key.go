@@ -77,6 +77,23 @@ const (
 	keyHeaderSize   = len(KeyMagic) + 4
 )
 
+// Hides says that proofs of the key hide its weights, while there are no more than its budget is for: its tree has tails.
+func (k *Key) Hides() bool {
+	t := k.FixedTree()
+	return t != nil && t.TailLog > 0
+}
+
+// MostPositions returns at how many positions a proof opens rows of the weights at most, of a key that hides them.
+func (k *Key) MostPositions() int { return int(k.Security.Config().MostQueries(k.FixedTree().TailLog)) }
+
+// Proofs returns for how many proofs a key that hides weights is good, 0 for other keys.
+func (k *Key) Proofs() int {
+	if !k.Hides() {
+		return 0
+	}
+	return int(soundness.Budget(k.FixedTree().RowVars, k.FixedTree().TailLog)) / max(1, k.MostPositions())
+}
+
 // NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
 // free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
 // it has none.

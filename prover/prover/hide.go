@@ -3,12 +3,19 @@ package prover
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -18,6 +25,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
+	"lukechampine.com/blake3"
 )
 
 // Hiding asks for a proof that says nothing of the witness, all that is committed to of the run, but what follows from
@@ -26,14 +34,16 @@ import (
 type Hiding struct {
 	// TailLog says how long tails are, a 2^TailLog-th of rows, 2 to 6. With 0 they are as long as the key's.
 	TailLog int
-	// Weights is the key that CommitMasked gave, under a key whose tree has tails.
+	// Weights is what CommitMasked took, under a key whose tree has tails.
 	Weights *prf.Key
-	// Reserve is called before leaves of that key's tree are opened, with the number of positions at which that may be.
-	// All proofs of a key together must open no more than soundness.Budget says, and whoever proves counts: without
-	// Reserve there is no proof of such a key. An error ends the proof.
-	Reserve func(positions int) error
-	// seed takes the place of fresh random bytes in tests.
-	seed *[32]byte
+	// Reserve is called before leaves of that key's tree are opened, with the number of positions at which that may be and
+	// what identifies the proof: called again with the same, it need not count again. All proofs of a key together must
+	// open no more than soundness.Budget says, and whoever proves counts: without Reserve there is no proof of such a key.
+	// An error ends the proof.
+	Reserve func(proof [16]byte, positions int) error
+	// seed takes the place of all that changes from time to time in tests, and weaken leaves out masks there.
+	seed   *[32]byte
+	weaken func(*backend.Secrets)
 }
 
 // hidden is what a run of a hiding proof has besides.
@@ -69,25 +79,69 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	return key.HidingPlan(in, h.TailLog)
 }
 
-// hide draws the masks. They follow from fresh random bytes and from the statement, in which all else that a proof depends
-// on is, but for the witness: a system that gives the same bytes twice, such as a machine restored from a snapshot, gives
-// the same masks to the same statement alone, of which the witness is the same.
+// hide draws the masks of the proof.
 func (r *run) hide(main *transcript.Sponge) error {
-	var seed [32]byte
+	from := circumstances{state: stateOf(main), plan: planDigest(r.plan), release: release(), time: time.Now()}
 	if s := r.opts.Hiding.seed; s != nil {
-		seed = *s
-	} else if _, err := rand.Read(seed[:]); err != nil {
-		return fmt.Errorf("random bytes for masks: %w", err)
+		from = circumstances{fresh: *s, state: from.state, plan: from.plan} // nothing that is another the next time
+	} else {
+		_, _ = rand.Read(from.fresh[:]) // which ends the program if there are none
+		from.host, _ = os.Hostname()
 	}
-	var state []byte
-	for _, c := range main.Clone().Challenges(2) {
+	if k := r.opts.Hiding.Weights; k != nil {
+		from.weights = *k
+	}
+	key := from.masks()
+	r.hiding = &hidden{secrets: &backend.Secrets{Key: key, Pads: r.plan.Pads.Fill(&key)}}
+	if weaken := r.opts.Hiding.weaken; weaken != nil {
+		weaken(r.hiding.secrets)
+	}
+	return nil
+}
+
+// circumstances are what the masks of a proof follow from. Two proofs with the same masks and other messages would say
+// something of both, so all that tells proofs apart is in it: a system that gives the same random bytes twice, such as one
+// that was restored from a snapshot, still gives other masks to another statement, under another key, at another time, on
+// another machine, and to another release of the program, whose messages may be others.
+type circumstances struct {
+	fresh   [32]byte // random bytes of the system
+	weights prf.Key  // what the tails of the key come from, which nobody else has
+	state   []byte   // of the transcript behind the statement: the key's digest, the header, and public values
+	plan    [sha256.Size]byte
+	release string
+	host    string
+	time    time.Time
+}
+
+// masks returns the key that masks come from.
+func (c *circumstances) masks() prf.Key {
+	at := binary.LittleEndian.AppendUint64(nil, uint64(c.time.UnixNano()))
+	return prf.Derive("prove-model masks of a proof 2", c.fresh[:], c.weights[:], c.state, c.plan[:], []byte(c.release), []byte(c.host), at)
+}
+
+// stateOf returns a digest of a transcript's state.
+func stateOf(s *transcript.Sponge) []byte {
+	h := sha256.New()
+	for _, c := range s.Clone().Challenges(2) {
 		for _, limb := range c.Limbs() {
-			state = append(state, byte(limb), byte(limb>>8), byte(limb>>16), byte(limb>>24))
+			h.Write(binary.LittleEndian.AppendUint32(nil, uint32(limb)))
 		}
 	}
-	key := prf.Derive("prove-model masks of a proof 1", seed[:], state)
-	r.hiding = &hidden{secrets: &backend.Secrets{Key: key, Pads: r.plan.Pads.Fill(&key)}}
-	return nil
+	return h.Sum(nil)
+}
+
+// planDigest is a digest of what the plan says of messages and trees.
+func planDigest(p *plan.Plan) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%v\n%v\n%d", p.Choice, p.Frames, p.Pads.Elements()))
+}
+
+// release describes the program, as far as it was built to know.
+func release() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.String()
 }
 
 // readBack follows the sub-transcripts of a hiding proof with the verifier's code, which gives the forms of their
@@ -132,12 +186,13 @@ func (r *run) joinHidden(w *transcript.Writer) (terms whir.Terms, value field.QM
 	return r.plan.Cut(r.claims).CombineMasked(r.hiding.reads, ends, tau, w.Challenge())
 }
 
-// reserve asks for the positions of the opening before its leaves are written.
-func (r *run) reserve() error {
+// reserve asks for the positions of the opening before it begins. The transcript's state, with what the roots in it stand for,
+// decides which they are: a proof that is made again from there opens the same ones.
+func (r *run) reserve(main *transcript.Sponge) error {
 	if r.hiding == nil || r.opts.Hiding.Weights == nil {
 		return nil
 	}
-	return r.opts.Hiding.Reserve(r.plan.Params.Levels[0].Queries)
+	return r.opts.Hiding.Reserve([16]byte(stateOf(main)), r.plan.Params.Levels[0].Queries)
 }
 
 // PlanMasked is Plan for a key whose tree has tails, which is good for so many proofs.
@@ -148,7 +203,7 @@ func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, 
 	}
 	fixed := p.FixedTree()
 	if fixed == nil {
-		return nil, errors.New("a circuit without fixed tensors has none to mask")
+		return nil, errors.New("a circuit without weights has none to hide")
 	}
 	rowVars, tails, err := soundness.ChooseHidingKey(sec.Config(), fixed.Values(), proofs)
 	if err != nil {
@@ -157,33 +212,74 @@ func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, 
 	return plan.NewHiding(p.Graph, sec.Config(), tails, rowVars, tails)
 }
 
-// CommitMasked is Commit with tails behind the rows of weights, so that so many proofs do not give the weights by the columns
-// that they open. Beside key and tree it returns the secret that these tails come from. It is fresh, and must be kept
-// as long as proofs are made.
+// PlanMaskedAs is PlanMasked for a key of rows and tails that are known.
+func PlanMaskedAs(c *model.Template, sec proof.Security, rowVars, tailLog int) (*plan.Plan, error) {
+	g, err := c.At(c.Unit())
+	if err != nil {
+		return nil, err
+	}
+	return plan.NewHiding(g, sec.Config(), tailLog, rowVars, tailLog)
+}
+
+// TailsKey returns what the tails and salts of a key come from, beside the weights. The same seed gives others to another
+// circuit, to other weights, and to rows or tails of another length: tails that two trees have in common would be opened
+// in proofs of both.
+func TailsKey(c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, seed [32]byte) (*prf.Key, error) {
+	if p.FixedTree() == nil || p.Choice.FixedTailLog == 0 {
+		return nil, errors.New("the plan is that of a key without tails")
+	}
+	rootless, err := proof.NewKey(c, p, sec, &hash.Digest{})
+	if err != nil {
+		return nil, err
+	}
+	rows := binary.LittleEndian.AppendUint64(nil, uint64(p.FixedTree().Rows()))
+	weights := make([][sha256.Size]byte, len(w))
+	parallel.For(len(w), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			weights[i] = valuesDigest(w[i])
+		}
+	})
+	all := sha256.New()
+	for i := range weights {
+		all.Write(weights[i][:])
+	}
+	k := prf.Derive("prove-model masks of a key 2", seed[:], rootless.Digest[:], rows, all.Sum(nil))
+	return &k, nil
+}
+
+// valuesDigest is a digest of integers, however many bytes they take.
+func valuesDigest(v ints.Ints) (d [sha256.Size]byte) {
+	if v == nil {
+		return d
+	}
+	h := blake3.New(len(d), nil)
+	room, bytes := make([]int32, 1<<14), make([]byte, 0, 4<<14)
+	for from := 0; from < v.Len(); from += len(room) {
+		part := room[:min(len(room), v.Len()-from)]
+		v.Read(part, from)
+		bytes = bytes[:0]
+		for _, x := range part {
+			bytes = binary.LittleEndian.AppendUint32(bytes, uint32(x))
+		}
+		_, _ = h.Write(bytes) // it has no errors
+	}
+	h.Sum(d[:0])
+	return d
+}
+
+// CommitMasked is CommitPlanned with tails behind the rows of weights (PlanMasked), so that proofs do not give the weights by
+// the columns that they open. The tails come from TailsKey, which every proof of the key takes besides.
 //
 // The key's circuit says of the weights what it always does: ranges, scales, tables, constants.
-func CommitMasked(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, proofs int) (*proof.Key, *whir.Tree, *prf.Key, error) {
-	p, err := PlanMasked(c, sec, proofs)
-	if err != nil {
-		return nil, nil, nil, err
+func CommitMasked(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, tails *prf.Key, opts Options) (*proof.Key, *whir.Tree, error) {
+	tree, err := commitFixed(ctx, p, &backend.Secrets{Key: *tails}, w, &opts)
+	if err == nil {
+		err = ctx.Err()
 	}
-	var seed [32]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return nil, nil, nil, fmt.Errorf("random bytes for masks: %w", err)
-	}
-	// Fresh bytes that come twice, from a machine that was restored from a snapshot, give other tails to another key.
-	unmasked, _, err := Commit(ctx, c, w, sec, Options{})
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	secret := prf.Derive("prove-model masks of a key 1", seed[:], unmasked.Digest[:], []byte{byte(p.Choice.FixedRowVars), byte(p.Choice.FixedTailLog)})
-	commitment := p.FixedTree().Commitment
-	commitment.Secrets = &backend.Secrets{Key: secret}
-	tree, err := cpu.New(p.Graph, fixedOnly{w}).Commit(ctx, commitment)
-	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	root := tree.Root()
 	key, err := proof.NewKey(c, p, sec, &root)
-	return key, tree, &secret, err
+	return key, tree, err
 }

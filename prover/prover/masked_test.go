@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
@@ -23,6 +24,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -327,13 +329,111 @@ func TestMaskedElementsAreFree(t *testing.T) {
 	})
 }
 
+// maskedKey commits to a circuit's weights with tails, for so many proofs.
+func maskedKey(t testing.TB, b *builder, seed [32]byte, proofs int) (*proof.Key, *whir.Tree, *prf.Key, error) {
+	t.Helper()
+	c, sec := b.g.Template(), proof.Security{TargetBits: 40, GrindBits: 8}
+	p, err := PlanMasked(c, sec, proofs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tails, err := TailsKey(c, p, b.w, sec, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, tree, err := CommitMasked(t.Context(), c, p, b.w, sec, tails, Options{})
+	return key, tree, tails, err
+}
+
+// TestMasksAreOfOneProof: masks are others when anything of what tells proofs apart is another, and no pad of one proof is one
+// of another.
+func TestMasksAreOfOneProof(t *testing.T) {
+	base := circumstances{state: []byte("state"), release: "v1", host: "a", time: time.Unix(1, 2)}
+	others := map[string]func(c *circumstances){
+		"nothing":   func(c *circumstances) {},
+		"fresh":     func(c *circumstances) { c.fresh[31]++ },
+		"weights":   func(c *circumstances) { c.weights[0]++ },
+		"statement": func(c *circumstances) { c.state = []byte("another") },
+		"plan":      func(c *circumstances) { c.plan[3]++ },
+		"release":   func(c *circumstances) { c.release = "v2" },
+		"host":      func(c *circumstances) { c.host = "b" },
+		"time":      func(c *circumstances) { c.time = c.time.Add(1) },
+		"parts":     func(c *circumstances) { c.release, c.host = "v1a", "" },
+	}
+	stack := pads.NewStack([]pads.Fork{{Pads: 40, Triples: [][2]int{{0, 1}}}, {Pads: 40}})
+	seen := map[field.QM31]string{}
+	for name, change := range others {
+		c := base
+		change(&c)
+		key := c.masks()
+		for _, pad := range stack.Fill(&key) {
+			if other, ok := seen[pad]; ok && !pad.IsZero() {
+				t.Fatalf("%q and %q share a pad", name, other)
+			}
+			seen[pad] = name
+		}
+	}
+}
+
+// TestTailsAreOfOneKey: one seed gives other tails to another circuit, other weights, another security, and rows or tails of
+// another length.
+func TestTailsAreOfOneKey(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(0)
+	sec := proof.Security{TargetBits: 40, GrindBits: 8}
+	c := b.g.Template()
+	p, err := PlanMasked(c, sec, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[prf.Key]string{}
+	add := func(name string, p *plan.Plan, w model.Weights, sec proof.Security, seed [32]byte) {
+		t.Helper()
+		k, err := TailsKey(c, p, w, sec, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[*k]; ok {
+			t.Errorf("%q and %q have the same tails", name, other)
+		}
+		seen[*k] = name
+	}
+	add("first", p, b.w, sec, [32]byte{1})
+	add("seed", p, b.w, sec, [32]byte{2})
+	weights := slices.Clone(b.w)
+	for i, v := range weights {
+		if v != nil {
+			values := slices.Clone(ints.All(v))
+			values[len(values)-1]++
+			weights[i] = ints.Of(values)
+			break
+		}
+	}
+	add("weights", p, weights, sec, [32]byte{1})
+	for _, rows := range [][2]int{{p.Choice.FixedRowVars + 1, p.Choice.FixedTailLog}, {p.Choice.FixedRowVars + 1, p.Choice.FixedTailLog%4 + 2}} {
+		other, err := PlanMaskedAs(c, sec, rows[0], rows[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(fmt.Sprint(rows), other, b.w, sec, [32]byte{1})
+	}
+	more := proof.Security{TargetBits: 50, GrindBits: 8}
+	if p, err = PlanMaskedAs(c, more, p.Choice.FixedRowVars, p.Choice.FixedTailLog); err != nil {
+		t.Fatal(err)
+	}
+	add("security", p, b.w, more, [32]byte{1})
+	if _, err := TailsKey(c, &plan.Plan{}, b.w, sec, [32]byte{1}); err == nil {
+		t.Error("a plan without tails: no error")
+	}
+}
+
 // TestMaskedKey: proofs of a key whose tree has tails verify, with secrets of its own and no others; its reserve is asked
 // first; and there are no other proofs of it.
 func TestMaskedKey(t *testing.T) {
 	b := everything(rand.New(rand.NewPCG(1, 2)))
 	b.g.Finish(0)
 	wit := b.run(t, rand.New(rand.NewPCG(71, 72)))
-	key, tree, secret, err := CommitMasked(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 8}, 3)
+	key, tree, secret, err := maskedKey(t, b, [32]byte{1}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +450,12 @@ func TestMaskedKey(t *testing.T) {
 		_, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &out, opts)
 		return out.Bytes(), err
 	}
-	reserve := func(n int) error { reserved += n; return nil }
+	ids := map[[16]byte]bool{}
+	reserve := func(id [16]byte, n int) error {
+		reserved += n
+		ids[id] = true
+		return nil
+	}
 	for i := range 3 {
 		file, err := prove(Options{Hiding: &Hiding{Weights: secret, Reserve: reserve}})
 		if err != nil {
@@ -363,8 +468,19 @@ func TestMaskedKey(t *testing.T) {
 	if most := soundness.Budget(key.Trees[0].RowVars, key.Trees[0].TailLog); reserved == 0 || uint64(reserved) > most {
 		t.Errorf("three proofs take %d positions of a budget of %d", reserved, most)
 	}
+	if len(ids) != 3 {
+		t.Errorf("three proofs are identified as %d", len(ids))
+	}
+	fixed := Options{Hiding: &Hiding{Weights: secret, Reserve: reserve, seed: &[32]byte{1}}}
+	one, err := prove(fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := prove(fixed); err != nil || !bytes.Equal(one, two) || len(ids) != 4 {
+		t.Errorf("the same proof twice: %v, identified as %d with three others", err, len(ids))
+	}
 	full := errors.New("used up")
-	if _, err := prove(Options{Hiding: &Hiding{Weights: secret, Reserve: func(int) error { return full }}}); !errors.Is(err, full) {
+	if _, err := prove(Options{Hiding: &Hiding{Weights: secret, Reserve: func([16]byte, int) error { return full }}}); !errors.Is(err, full) {
 		t.Errorf("a budget that is used up: %v", err)
 	}
 	other := prf.Derive("another", nil)
@@ -383,7 +499,7 @@ func TestMaskedKey(t *testing.T) {
 	if _, err := Root(t.Context(), key, b.w, Options{}); err == nil {
 		t.Error("the root without its secret: no error")
 	}
-	again, _, _, err := CommitMasked(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 8}, 3)
+	again, _, _, err := maskedKey(t, b, [32]byte{2}, 3)
 	if err != nil || again.Trees[0].Root == key.Trees[0].Root {
 		t.Errorf("a second key of the same weights: %v, or the same root", err)
 	}

@@ -91,7 +91,7 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 
 // CommitPlanned is Commit with the result of Plan.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	tree, err := commitFixed(ctx, p, w, &opts)
+	tree, err := commitFixed(ctx, p, nil, w, &opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,22 +121,24 @@ func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (h
 	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
 		return hash.Digest{}, errors.New("the key's root depends on a secret")
 	}
-	tree, err := commitFixed(ctx, p, w, &opts)
+	tree, err := commitFixed(ctx, p, nil, w, &opts)
 	if err != nil || tree == nil {
 		return hash.Digest{}, err
 	}
 	return tree.Root(), ctx.Err()
 }
 
-// commitFixed commits to the fixed tensors; nil if there are none.
-func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Options) (*whir.Tree, error) {
+// commitFixed commits to the fixed tensors, with the secrets of a tree that hides; nil if there are none.
+func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w model.Weights, opts *Options) (*whir.Tree, error) {
 	fixed := p.FixedTree()
 	if fixed == nil {
 		return nil, nil
 	}
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
-	tree, err := b.Commit(ctx, fixed.Commitment)
+	c := fixed.Commitment
+	c.Secrets = secrets
+	tree, err := b.Commit(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +368,7 @@ func (r *run) openClaims(w *transcript.Writer) error {
 		tau := w.Challenges(r.plan.TailVars())
 		terms, value = r.plan.Combine(r.claims, tau, w.Challenge())
 	}
-	if err := r.reserve(); err != nil {
+	if err := r.reserve(w.Sponge); err != nil {
 		return err
 	}
 	passes, err := r.backend.Opening(r.ctx, o)

@@ -84,7 +84,7 @@ func (p Policy) verify(key *proof.Key, open func() (*proof.Reader, error)) (*Res
 	if p.Commitment != nil && *p.Commitment != key.Digest {
 		return nil, fmt.Errorf("%w: %w: its commitment is %x, not %x", ErrInvalid, ErrOtherModel, key.Digest, *p.Commitment)
 	}
-	result, err := verify(key, open, p.Sampling)
+	result, err := verify(key, open, p.Sampling, nil)
 	if err != nil {
 		return nil, err
 	}

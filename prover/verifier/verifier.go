@@ -58,12 +58,24 @@ type Saturation struct {
 // It demands no more security than the key does, which may be next to none: to rely on
 // somebody else's proof, use a [Policy].
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
-	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil)
+	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, nil)
 }
 
-// verify is Verify with a function that reads the proof's header, and with a rule for drawn
-// tokens.
-func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (result *Result, err error) {
+// Opened verifies a proof, and calls f with the columns that it opens of the key's tree of weights: their positions in the
+// code, and their elements, row by row. They are what a proof gives away of the weights (scripts/recover.sh).
+func Opened(key *proof.Key, r io.Reader, f func(positions []uint64, columns [][]field.M31)) error {
+	leaves := func(root hash.Digest, positions []uint64, leaves [][]field.M31) {
+		if t := key.FixedTree(); t != nil && t.Root == root {
+			f(positions, leaves)
+		}
+	}
+	_, err := verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, leaves)
+	return err
+}
+
+// verify is Verify with a function that reads the proof's header, with a rule for drawn
+// tokens, and with a function that is told of leaves, or nil.
+func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, leaves func(hash.Digest, []uint64, [][]field.M31)) (result *Result, err error) {
 	// No bytes should make the verifier panic. If some do, the proof is not valid.
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,7 +97,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	v := &verification{key: key, in: in}
+	v := &verification{key: key, in: in, leaves: leaves}
 	in.Limit(proof.PublicLimits(g))
 	// The plan is made while the public values are absorbed; with many values both take about
 	// as long.
@@ -127,6 +139,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 func failedOn(p any) error { return fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p) }
 
 type verification struct {
+	leaves          func(hash.Digest, []uint64, [][]field.M31) // told of what is opened, or nil
 	key             *proof.Key
 	plan            *plan.Plan
 	in              *proof.Reader
@@ -287,6 +300,7 @@ func (v *verification) opening(main *transcript.Sponge) error {
 		return err
 	}
 	r := transcript.NewReader(main, body)
+	r.Leaves = v.leaves
 	if v.plan.Params != nil {
 		var terms whir.Terms
 		var value field.QM31

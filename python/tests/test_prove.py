@@ -40,6 +40,27 @@ def test_proves_and_verifies(proof: prove_model.Proof, image: Array, samples: Ar
     assert key.file == proof.key.file and key.commitment == proof.commitment
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="keys that hide weights are made on Linux and macOS alone")
+def test_hidden_weights(model: Path, image: Array, samples: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    secret = tmp_path / "digits.secret"
+    with pytest.raises(ValueError, match="secret="):
+        prove_model.commit(model, calibration=samples, hide="weights")
+    key = prove_model.commit(model, calibration=samples, hide="weights", proofs=1, secret=secret)
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert prove_model.inspect(key=key)["hidden"]["proofs"] == key.report["hidden"]["proofs_left"] >= 1
+    for _ in range(key.report["hidden"]["proofs_left"]):
+        proof = prove_model.prove(model, image, calibration=samples, key=key, secret=secret)
+        verdict = prove_model.verify(proof, key, inputs=image, commitment=key.commitment)
+        assert verdict and verdict.weights_hidden_for >= 1 and not verdict.saturated
+    with pytest.raises(prove_model.ProveModelError, match="the key is used up"):
+        prove_model.prove(model, image, calibration=samples, key=key, secret=secret)
+    with pytest.raises(ValueError, match="secret="):
+        prove_model.prove(model, image, calibration=samples, key=key)
+    with pytest.raises(ValueError, match="key="):
+        prove_model.prove(model, image, calibration=samples, hide="weights")
+
+
 def test_a_proof_that_does_not_hold(proof: prove_model.Proof, image: Array) -> None:
     altered = bytearray(proof.file)
     altered[len(altered) // 2] ^= 1

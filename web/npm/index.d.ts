@@ -68,6 +68,10 @@ export interface Valid {
   /** Entries of the given input that are beyond the model's range: the proof is the same for all of these. */
   clamped: number;
   saturated: Saturation[];
+  /** The proof says nothing of the values inside of the model, nor how many were clamped. */
+  masked: boolean;
+  /** For how many proofs the key hides its weights, which only its holder can count; 0 if it does not hide them. */
+  weightsHiddenFor: number;
   /** Size of the proof. */
   bytes: number;
   /** Bits of the weakest round: in all, those proven against any prover, and what proofs of work add. */

@@ -42,6 +42,7 @@ type Verdict struct {
 	Clamped    int    // entries of the input that were
 	Outputs    []statement.Tensor
 	Text       *Text // nil if the key is not a language model's
+	HiddenFor  int   // for how many proofs the key hides its weights; 0 if it does not
 }
 
 // errOption is wrapped by the error about what is asked for.
@@ -78,7 +79,7 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.Outputs(result)}
+	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.Outputs(result), HiddenFor: key.Proofs()}
 	if o.Input != nil {
 		if v.Clamped, err = statement.Compare(result, o.Input); err != nil {
 			return nil, err

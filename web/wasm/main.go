@@ -60,7 +60,7 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	return map[string]any{
 		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
 		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
-		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "bytes": v.Bytes,
+		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
 		},

@@ -54,6 +54,9 @@ const (
 // The caller closes it.
 func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (*Model, error) {
 	c := *cfg
+	if c.Hide != "" {
+		return nil, job.WithHint(fmt.Errorf("model %s: servers make no proofs that hide weights", name), "without hide in the settings proofs say something of the weights; with it, prove with the command alone")
+	}
 	if _, err := os.Stat(c.Model); err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}

@@ -29,6 +29,8 @@ type Reader struct {
 	pos   int
 	err   error
 	tape  *Tape // of a masked transcript
+	// Leaves, if set, is told of leaves that have been read, and belong to a root: what a proof gives away of what is under it.
+	Leaves func(root hash.Digest, positions []uint64, leaves [][]field.M31)
 }
 
 // NewReader returns a reader of proof over s. It does not copy or change the

@@ -241,8 +241,13 @@ func ChooseHidingKey(c Config, size uint64, proofs int) (rowVars, tailLog int, e
 
 // MostQueries returns at how many positions a hiding opening of rows with tails of a 2^tailLog-th
 // looks at most, whatever its other parameters.
-func (c Config) MostQueries(tailLog int) uint64 {
+func (c Config) MostQueries(tailLog int) uint64 { return c.tailQueries(min(tailLog, minHidingFold)) }
+
+// LeastQueries is MostQueries for the least.
+func (c Config) LeastQueries(tailLog int) uint64 { return c.tailQueries(tailLog) }
+
+func (c Config) tailQueries(code int) uint64 {
 	l := Level{LogBlowup: c.LogBlowup}
-	c.secure(&l, min(tailLog, minHidingFold))
+	c.secure(&l, code)
 	return uint64(l.Queries)
 }

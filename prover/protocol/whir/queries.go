@@ -144,5 +144,8 @@ func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []u
 	if r.Err() != nil || merkle.Verify(r, root, depth, positions, leafDigests(r.Suite(), leaves, groups, salts)) != nil {
 		return nil
 	}
+	if r.Leaves != nil {
+		r.Leaves(root, positions, leaves)
+	}
 	return leaves
 }

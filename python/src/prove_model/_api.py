@@ -44,6 +44,7 @@ def prove(
     calibration: Inputs | None = None,
     ranges: str | os.PathLike[str] | None = None,
     max_error: float | None = None,
+    key: Key | bytes | str | os.PathLike[str] | None = None,
     progress: Progress = None,
     **options: Unpack[ProveOptions],
 ) -> Proof:
@@ -61,15 +62,23 @@ def prove(
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
     dim={"batch": 4}, output=["logits"], no_cache=True, … (ProveOptions)
 
+    For a key that hides weights (commit with hide="weights") give it as key, and the file of its secret as secret: the
+    proof then hides them too, and takes a share of what the key is good for, which the secret's file counts.
+
     Raises ProveModelError with the command's whole text if it does not accept something.
     """
     with TemporaryDirectory() as temp:
         folder = Path(temp)
         arguments = of_model(model, inputs, calibration, ranges, folder)
-        proof, key = folder / "x.proof", folder / "x.vk"
-        arguments += ["--proof", str(proof), "--vk", str(key), *flags({**options, "max_error": max_error})]
+        proof, vk = folder / "x.proof", folder / "x.vk"
+        if key is not None:
+            require_secret(options, "a key that is given to prove hides weights")
+            vk.write_bytes(Path(file_of(key, vk)).read_bytes())
+        elif options.get("hide") is not None or options.get("secret") is not None:
+            raise ValueError("a key that hides weights is made before its proofs, by commit with hide=: give it as key=")
+        arguments += ["--proof", str(proof), "--vk", str(vk), *flags({**options, "max_error": max_error})]
         outcome = succeed(run(arguments, listen(progress)))
-        return proof_of(proof.read_bytes(), key.read_bytes(), outcome.result)
+        return proof_of(proof.read_bytes(), vk.read_bytes(), outcome.result)
 
 
 def commit(
@@ -79,16 +88,22 @@ def commit(
     calibration: Inputs | None = None,
     ranges: str | os.PathLike[str] | None = None,
     certify: bool = False,
+    proofs: int | None = None,
     progress: Progress = None,
     **options: Unpack[CommitOptions],
 ) -> Key:
     """Quantises a model and commits to its weights, without proving anything. Parameters are those of prove; inputs set
     the ranges if there is neither calibration nor ranges. With certify the key comes with a certificate, which verify
-    takes."""
+    takes.
+
+    With hide="weights" the key and its proofs, as many as proofs says (50), say nothing of the weights but what is public.
+    secret is the file of the key's secret, which commit makes and prove takes: keep it, and show it to nobody."""
+    if options.get("hide") is not None:
+        require_secret(options, "a key that hides weights has a secret")
     with TemporaryDirectory() as temp:
         folder = Path(temp)
         key = folder / "x.vk"
-        arguments = ["commit", *of_model(model, inputs, calibration, ranges, folder), "--vk", str(key), *flags(options)]
+        arguments = ["commit", *of_model(model, inputs, calibration, ranges, folder), "--vk", str(key), *flags({**options, "proofs": proofs})]
         certificate = folder / "x.cert"
         if certify:
             arguments += ["--certify", "--cert", str(certificate)]
@@ -178,6 +193,12 @@ def inspect(
             arguments += of_model(model, inputs, None, None, folder)
         description: dict[str, Any] = succeed(run(arguments)).result
         return description
+
+
+def require_secret(options: Mapping[str, Any], why: str) -> None:
+    """Raises ValueError unless there is a file for the secret: beside the key it would be removed with that."""
+    if options.get("secret") is None:
+        raise ValueError(f"{why}: name its file with secret=")
 
 
 def of_model(model: Any, inputs: Inputs | None, calibration: Inputs | None, ranges: str | os.PathLike[str] | None, folder: Path) -> list[str]:

@@ -63,6 +63,8 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     security_bits: int
     soundness: Literal["unique", "johnson"]
     hash: Literal["blake3", "poseidon2"]
+    hide: Literal["weights"]
+    secret: Path
 
 
 class ProveOptions(CommitOptions, total=False):
@@ -74,6 +76,7 @@ class ProveOptions(CommitOptions, total=False):
     top_k: int
     top_p: float
     report: Path
+    share: str
     no_resume: bool
     no_self_check: bool
 

@@ -174,6 +174,8 @@ class Verdict:
     """Whether a certificate shows that no integer of the model wraps. If not, that rests on who issued the key."""
     saturated: list[Saturation] = field(default_factory=list)
     """How many values inside of the model were, at most, clipped, by look-up table; empty if the key does not say."""
+    weights_hidden_for: int = 0
+    """For how many proofs the key hides its weights, which only its holder can count; 0 if it does not hide them."""
     _text: str = ""
     _tokens: list[int] = field(default_factory=list)
 
@@ -220,4 +222,4 @@ def verdict_of(report: dict[str, Any], accepted: bool, prefix: str) -> Verdict:
     return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
                    r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
                    [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])],
-                   r.get("text", ""), r.get("tokens") or [])
+                   r.get("weights_hidden_for_proofs", 0), r.get("text", ""), r.get("tokens") or [])

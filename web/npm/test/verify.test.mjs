@@ -38,6 +38,8 @@ for (const name of readdirSync(golden)) {
     assert.deepEqual(plain(verdict.outputs), zeros(want.outputs));
     assert.equal(verdict.security.total, want.security_bits);
     assert.equal(verdict.bytes, want.proof_bytes);
+    assert.equal(verdict.masked, want.masked ?? false);
+    assert.equal(verdict.weightsHiddenFor, want.weights_hidden_for_proofs ?? 0);
     assert.deepEqual(verdict.saturated, (want.saturated ?? []).map(({ where, count, of }) => ({ where, count, of })));
   });
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // Key is a verification key: the quantised graph, what is committed, and the
@@ -34,6 +36,35 @@ type Key struct {
 	Rounds     []Round `json:"rounds"`
 	Source     *Source `json:"source,omitempty"`
 	MinBits    float64 `json:"min_bits"`
+	Hidden     *Hidden `json:"hidden,omitempty"`
+}
+
+// Hidden is of a key that hides weights.
+type Hidden struct {
+	Proofs    int    `json:"proofs"`    // that it is good for
+	Positions uint64 `json:"positions"` // at which all of them together may open rows of the weights
+	Each      int    `json:"positions_of_a_proof"`
+	// Budget is what the secret says, if that was given.
+	Budget *ledger.Budget `json:"budget,omitempty"`
+}
+
+func hiddenOf(k *proof.Key) *Hidden {
+	if !k.Hides() {
+		return nil
+	}
+	t := k.FixedTree()
+	return &Hidden{Proofs: k.Proofs(), Positions: soundness.Budget(t.RowVars, t.TailLog), Each: k.MostPositions()}
+}
+
+func (h *Hidden) print(w io.Writer) {
+	if h == nil {
+		return
+	}
+	fmt.Fprintf(w, "hidden      weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most\n", h.Proofs, h.Positions, h.Each)
+	fmt.Fprintln(w, "public      all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
+	if b := h.Budget; b != nil {
+		fmt.Fprintf(w, "budget      %d positions left: %d proofs\n", b.Left, b.Proofs())
+	}
 }
 
 // Source is what a key says it was made from.
@@ -133,7 +164,7 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
 		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(), Hash: k.Security.Hash.String(),
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
-		Chunks: g.Chunks, Source: sourceOf(k.Source),
+		Chunks: g.Chunks, Source: sourceOf(k.Source), Hidden: hiddenOf(k),
 	}
 	for i, f := range k.Circuit.Free {
 		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
@@ -201,6 +232,7 @@ func steps(g *model.Graph) []Steps {
 func (k *Key) Print(w io.Writer) error {
 	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s\n", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
+	k.Hidden.print(w)
 	for _, x := range k.Free {
 		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
 	}

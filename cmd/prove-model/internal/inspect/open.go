@@ -10,6 +10,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -30,7 +31,7 @@ func Open(ctx context.Context, cfg *config.Config) (Description, error) {
 		if err != nil {
 			return nil, err
 		}
-		return OfKey(k)
+		return describeKey(cfg, k)
 	case cfg.Model != "":
 		if hf.Is(cfg.Model) {
 			return openPublished(ctx, cfg)
@@ -38,6 +39,19 @@ func Open(ctx context.Context, cfg *config.Config) (Description, error) {
 		return openModel(ctx, cfg)
 	}
 	return nil, job.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
+}
+
+// describeKey is OfKey with what the key's secret says, if that is named.
+func describeKey(cfg *config.Config, k *proof.Key) (*Key, error) {
+	d, err := OfKey(k)
+	if err != nil || cfg.Secret == "" {
+		return d, err
+	}
+	if d.Hidden == nil {
+		return nil, fmt.Errorf("--secret: %s hides nothing, so it has no secret", cfg.VK)
+	}
+	d.Hidden.Budget, err = hiding.ReadBudget(k, cfg.Secret)
+	return d, err
 }
 
 // openModel describes a model and, calibrated as for a proof, its quantised form.

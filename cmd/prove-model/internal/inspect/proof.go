@@ -69,6 +69,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 func (p *Proof) Print(w io.Writer) error {
 	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
 	fmt.Fprintf(w, "for key     %s, commitment %s\n", ui.Printable(p.Key.Name), p.Key.Commitment)
+	p.Key.Hidden.print(w)
 	for _, name := range p.States {
 		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
 	}

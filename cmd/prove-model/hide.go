@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
+)
+
+// private is said of what the command prints beside a proof that hides.
+const private = "private     what is printed here of accuracy, saturated values and times is in no proof: it is for whoever has the weights"
+
+// hiddenKey is what is said of a key that hides weights, to whoever has its secret.
+type hiddenKey struct {
+	What   string `json:"what"` // HideWeights
+	Secret string `json:"secret"`
+	ledger.Budget
+	Proofs uint64 `json:"proofs_left"`
+}
+
+// hiddenOf describes the key if it hides weights.
+func hiddenOf(cfg *config.Config, c *provemodel.Committed) (*hiddenKey, error) {
+	b, err := c.Budget()
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return &hiddenKey{cfg.Hide, cfg.Secret, *b, b.Proofs()}, nil
+}
+
+func (h *hiddenKey) print(w io.Writer) {
+	if h == nil {
+		return
+	}
+	fmt.Fprintf(w, "hidden      weights; public are architecture, shapes, names, scales and ranges, as `inspect --vk` lists them, and inputs and outputs of every proof\n")
+	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(h.Secret))
+	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", h.Left, h.Positions, h.Each, h.Proofs)
+}
+
+// printHidden says to a verifier what a proof hides; nothing of one that hides nothing.
+func printHidden(w io.Writer, masked bool, proofs int) {
+	switch {
+	case proofs > 0:
+		fmt.Fprintf(w, "hidden      weights, values inside of the model, and how many were saturated; computationally, and if the prover drew its masks as this program does\n")
+		fmt.Fprintf(w, "public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges\n")
+		fmt.Fprintf(w, "budget      the key is good for %d proofs; only whoever has its secret can count them\n", proofs)
+	case masked:
+		fmt.Fprintf(w, "hidden      values inside of the model, and how many were saturated, but not the weights: the key does not hide them\n")
+	}
+}
+
+// secretPath is the file of the secret of the key in a file.
+func secretPath(cfg *config.Config, vk string) string {
+	if cfg.Secret != "" {
+		return cfg.Secret
+	}
+	return vk + ".secret"
+}
+
+// keyIn returns the key in a file, nil if there is none, and whether it hides weights. A file that is no key is as good as none:
+// whoever would write one there says what is wrong.
+func keyIn(path string) (k *provemodel.Key, hides bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if k, err = provemodel.ReadKey(f); err != nil {
+		return nil, false
+	}
+	return k, k.Hides()
+}
+
+// hidesForKey settles what a key that is about to be made hides.
+func hidesForKey(cfg *config.Config) error {
+	vk := outputPath(cfg.VK, cfg.Model, ".vk")
+	switch _, hides := keyIn(vk); {
+	case cfg.Hide == "" && (cfg.Proofs != 0 || cfg.Secret != ""):
+		return job.WithHint(errors.New("--proofs and --secret are of keys that hide weights"), "add --hide weights")
+	case cfg.Hide == "" && hides:
+		return job.WithHint(fmt.Errorf("%s hides weights, and a key that does not would take its place", vk), "add --hide weights, or name another file with --vk")
+	case cfg.Hide == "":
+		return nil
+	case cfg.Certify:
+		return job.WithHint(errors.New("--certify: a key that hides weights has no certificate, which would state their sums and ranges"), "leave it out")
+	}
+	cfg.Secret = secretPath(cfg, vk)
+	return onProcessor(cfg)
+}
+
+// hidesForProof settles what a proof hides: what its key does, which is there if it hides anything.
+func hidesForProof(cfg *config.Config) error {
+	vk := outputPath(cfg.VK, cfg.Model, ".vk")
+	secret := secretPath(cfg, vk)
+	_, err := os.Stat(secret)
+	hasSecret := err == nil
+	const commit = "prove-model commit --hide weights makes one"
+	switch key, hides := keyIn(vk); {
+	case hides && errors.Is(err, fs.ErrNotExist):
+		return job.WithHint(fmt.Errorf("%s hides weights, and its secret %s is not there: only who has it makes proofs of the key", vk, secret), "name the secret with --secret, or another key with --vk")
+	case hides:
+		cfg.Hide, cfg.Secret = config.HideWeights, secret
+		if err := onProcessor(cfg); err != nil {
+			return err
+		}
+		share, _ := cfg.ShareOf()
+		return shareHint(hiding.Check(key, secret, share))
+	case cfg.Hide != "" && key != nil:
+		return job.WithHint(fmt.Errorf("--hide: the root of %s does not hide weights", vk), commit)
+	case cfg.Hide != "":
+		return job.WithHint(fmt.Errorf("--hide: there is no key %s, and one that hides weights is made before its proofs", vk), commit)
+	case hasSecret && cfg.Secret == "":
+		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of another key would say something of the same weights", secret, vk),
+			"commit --hide weights makes the key again; or name another key with --vk")
+	case cfg.Share != "" || cfg.Secret != "":
+		return job.WithHint(fmt.Errorf("--share and --secret are of keys that hide weights, and %s is none", vk), commit)
+	}
+	return nil
+}
+
+// shareHint says what helps if a ledger is not where it was.
+func shareHint(err error) error {
+	if errors.Is(err, ledger.ErrMoved) {
+		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
+	}
+	return err
+}
+
+// onProcessor refuses GPUs before anything is read.
+func onProcessor(cfg *config.Config) error {
+	if cfg.GPU != config.GPUOff || cfg.MultiGPU || cfg.Devices != "" {
+		return job.WithHint(errors.New("keys that hide weights, and their proofs, are made on the processor alone"), "leave out --gpu, --multi-gpu and --devices")
+	}
+	return nil
+}

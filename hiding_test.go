@@ -1,0 +1,286 @@
+package provemodel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/web/verdict"
+)
+
+func withHide() with { return func(e *every) { e.quantise.Hide = true } }
+
+func withHidden(secret string, proofs int) with {
+	return func(e *every) {
+		e.commit.Hide, e.commit.SecretFile, e.commit.Proofs = hiding.Weights, secret, proofs
+	}
+}
+
+func withShare(n int) with { return func(e *every) { e.prove.Share = n } }
+
+// hidden are settings for a key that hides weights, and the file of its secret.
+func hidden(t *testing.T, proofs int) (settings []with, secret string) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	secret = filepath.Join(t.TempDir(), "digits.vk.secret")
+	return append([]with{withHide(), withHidden(secret, proofs)}, quick...), secret
+}
+
+// began is an observer that remembers the phases that have begun.
+type began struct{ phases []Phase }
+
+func (b *began) Begin(p Phase)     { b.phases = append(b.phases, p) }
+func (b *began) Progress(int, int) {}
+func (b *began) End(error)         {}
+func (b *began) Warn(string)       {}
+
+// TestHiddenWeights: as many proofs of a key that hides weights verify as its budget is for, and no more are begun; and the key is
+// made again from its secret, also from the cache.
+func TestHiddenWeights(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	settings = append(settings, withCache(t.TempDir()))
+	c, in := commit(t, settings...)
+	if c.Key().Source != nil || !c.Key().Hides() || c.Key().Proofs() < 2 {
+		t.Fatalf("a key for %d proofs, made from %v", c.Key().Proofs(), c.Key().Source)
+	}
+	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the secret: %v, %v", info, err)
+	}
+	again, _ := commit(t, settings...)
+	if !again.Cached() || !bytes.Equal(again.KeyFile(), c.KeyFile()) {
+		t.Error("the same secret gives another key, or it is not cached")
+	}
+	if again, _ = commit(t, append(settings, withCache(""))...); again.Cached() || !bytes.Equal(again.KeyFile(), c.KeyFile()) {
+		t.Error("the same secret gives another key")
+	}
+	b, err := c.Budget()
+	if err != nil || b.Left != b.Positions || b.Proofs() != uint64(c.Key().Proofs()) {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	made := 0
+	for ; ; made++ {
+		seen := &began{}
+		p, err := Prove(t.Context(), again, in, proveWith(append(settings, withObserve(seen))...))
+		if errors.Is(err, ledger.ErrUsedUp) {
+			if len(seen.phases) > 0 {
+				t.Errorf("a proof beyond the budget was begun: %v", seen.phases)
+			}
+			if want := "more positions, and a proof takes"; !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		web, err := verdict.Of(c.KeyFile(), p.File, &verdict.Options{MinBits: 1}, func(int, int) {})
+		if err != nil || !web.Masked || web.HiddenFor != s.HiddenFor {
+			t.Errorf("the page's verdict: %+v, %v", web, err)
+		}
+		if !s.Masked || s.HiddenFor != c.Key().Proofs() || s.Saturated != nil {
+			t.Errorf("masked %v, hidden for %d proofs, saturated %v", s.Masked, s.HiddenFor, s.Saturated)
+		}
+	}
+	if b, err = c.Budget(); err != nil || made < c.Key().Proofs() || int(b.Positions)/b.Each > made || b.Proofs() != 0 {
+		t.Errorf("%d proofs, %+v, %v", made, b, err)
+	}
+	if read, err := hiding.ReadBudget(c.Key(), secret); err != nil || *read != *b {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// TestHiddenEach: several proofs are refused together if there are too many, and count one by one else.
+func TestHiddenEach(t *testing.T) {
+	settings, _ := hidden(t, 2)
+	c, in := commit(t, settings...)
+	b, err := c.Budget()
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]Input, b.Proofs()+2)
+	for i := range many {
+		many[i] = in
+	}
+	if _, err := c.ProveEach(t.Context(), many, nil, proveWith(settings...)); !errors.Is(err, ledger.ErrUsedUp) {
+		t.Errorf("%d proofs: %v", len(many), err)
+	}
+	if now, _ := c.Budget(); now.Left != b.Left {
+		t.Errorf("refused proofs took %d positions", b.Left-now.Left)
+	}
+	proofs, err := c.ProveEach(t.Context(), many[:2], nil, proveWith(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := c.Budget(); now.Left >= b.Left || bytes.Equal(proofs[0].File, proofs[1].File) {
+		t.Errorf("two proofs took %d positions", b.Left-now.Left)
+	}
+}
+
+// TestHiddenRefusals: what does not go with a key that hides weights is refused before any work, and so is a secret that is another
+// key's, or whose ledger may be an older copy.
+func TestHiddenRefusals(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	c, in := commit(t, settings...)
+	plain, _ := commit(t, quick...)
+	seen := &began{}
+	settings = append(settings, withObserve(seen))
+	proving := func(more ...with) error {
+		_, err := Prove(t.Context(), c, in, proveWith(append(settings, more...)...))
+		return err
+	}
+	committing := func(of *Committed, more ...with) error {
+		_, err := Commit(t.Context(), of.Circuit(), commitWith(append(settings, more...)...))
+		return err
+	}
+	resume := func(e *every) { e.prove.Resume, e.prove.CacheDir = true, t.TempDir() }
+	_, certified := c.Certify(t.Context(), nil)
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"resume":      {proving(resume), "are not resumed"},
+		"together":    {proving(func(e *every) { e.prove.Together = together{} }), "by one process"},
+		"help":        {c.Help(t.Context(), in, nil, nil, nil), "by one process"},
+		"certificate": {certified, "has no certificate"},
+		"check":       {CheckKey(t.Context(), digits+"digits.onnx", c.Key(), nil), "its commitment depends on a secret"},
+		"circuit":     {committing(plain), "quantise with option Hide"},
+		"more":        {committing(c, withHidden(secret, 1000)), "is the secret of a key for"},
+		"security":    {committing(c, withSecurityBits(50)), "is the secret of the key with the commitment"},
+		"share":       {func() error { _, err := Prove(t.Context(), plain, in, proveWith(withShare(1))); return err }(), "of keys that hide weights"},
+		"divided":     {errors.Join(proving(withShare(3)), proving(withShare(3))), "the key is used up"},
+	} {
+		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
+		}
+	}
+	for _, p := range seen.phases {
+		if p != phaseCommitModel {
+			t.Errorf("work was begun: %v", seen.phases)
+		}
+	}
+	file, err := os.ReadFile(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(secret, secret+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := proving(); !errors.Is(err, ledger.ErrMoved) {
+		t.Errorf("a secret that was put back: %v", err)
+	}
+}
+
+// together are processes that share a proof.
+type together struct{ prover.Together }
+
+// TestHiddenKeysDiffer: keys of the same weights with other secrets have nothing in common but what they say of the circuit, and say
+// it alike.
+func TestHiddenKeysDiffer(t *testing.T) {
+	a, _ := hidden(t, 2)
+	b, _ := hidden(t, 2)
+	first, _ := commit(t, a...)
+	second, _ := commit(t, b...)
+	x, y := first.Key(), second.Key()
+	if x.Trees[0].Root == y.Trees[0].Root {
+		t.Error("two secrets give one root")
+	}
+	same := *y
+	same.Trees = []proof.Tree{{Root: x.Trees[0].Root, RowVars: y.Trees[0].RowVars, TailLog: y.Trees[0].TailLog}}
+	if file, err := proof.EncodeKey(&same); err != nil || !bytes.Equal(file, first.KeyFile()) {
+		t.Errorf("keys of the same weights differ beside the root: %v", err)
+	}
+}
+
+// TestWeightsAreNowhere: no few weights in a row are in a key that hides them, a proof, the errors of a prover that is refused, or what the cache
+// has of the commitment, in any encoding. They are where they must be, in the quantised weights.
+func TestWeightsAreNowhere(t *testing.T) {
+	settings, secret := hidden(t, 2)
+	folder := t.TempDir()
+	c, in := commit(t, append(settings, func(e *every) { e.commit.CacheDir = folder })...)
+	p, err := Prove(t.Context(), c, in, proveWith(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][]byte{"key": c.KeyFile(), "proof": p.File}
+	if places["secret"], err = os.ReadFile(secret); err != nil {
+		t.Fatal(err)
+	}
+	_, refused := Prove(t.Context(), c, in, proveWith(append(settings, withShare(100))...))
+	places["error"] = []byte(refused.Error())
+	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			places["cache "+path], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil || len(places) < 5 {
+		t.Fatalf("%d places, %v", len(places), err)
+	}
+	searched := 0
+	for _, w := range c.circuit.quantised.Weights {
+		if w == nil || w.Len() < 6 {
+			continue
+		}
+		values := ints.All(w)
+		for _, from := range []int{0, len(values) / 3, len(values) - 6} {
+			run := values[from : from+6]
+			if slices.Max(run)-slices.Min(run) < 4 {
+				continue // zeros are everywhere
+			}
+			for _, pattern := range encodings(run) {
+				searched++
+				for name, text := range places {
+					if bytes.Contains(text, pattern) {
+						t.Errorf("weights %v are in %s", run, name)
+					}
+				}
+			}
+		}
+		if !slices.ContainsFunc(encodings(values[:6]), func(b []byte) bool { return bytes.HasPrefix(ints.Bytes(w), b) }) {
+			t.Errorf("weights %v are not found where they are", values[:6])
+		}
+	}
+	if searched < 50 {
+		t.Fatalf("%d searches", searched)
+	}
+}
+
+// encodings are the ways in which numbers could stand somewhere: as integers of 8 to 32 bits, elements of the field, and text.
+func encodings(values []int32) (all [][]byte) {
+	var list [6][]byte
+	for _, v := range values {
+		list[0] = append(list[0], byte(v))
+		list[1] = binary.LittleEndian.AppendUint16(list[1], uint16(v))
+		list[2] = binary.BigEndian.AppendUint16(list[2], uint16(v))
+		list[3] = binary.LittleEndian.AppendUint32(list[3], uint32(v))
+		list[4] = binary.BigEndian.AppendUint32(list[4], uint32(v))
+		list[5] = binary.LittleEndian.AppendUint32(list[5], uint32(field.FromInt32(v)))
+	}
+	from := 0 // as many bytes as the values take
+	switch width := ints.WidthOf(values); width {
+	case 2:
+		from = 1
+	case 4:
+		from = 3
+	}
+	all = append(list[from:], []byte(strings.Trim(fmt.Sprint(values), "[]")))
+	return append(all, []byte(strings.ReplaceAll(strings.Trim(fmt.Sprint(values), "[]"), " ", ",")))
+}

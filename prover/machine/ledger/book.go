@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+const firstLine = "prove-model secret 1\n"
+
+// secretLines are those behind the first that say what the secret is.
+const secretLines = 4
+
+// newBook begins the book of a secret.
+func newBook(s Secret) *book {
+	b := &book{Secret: s, limit: s.Positions, text: []byte(firstLine)}
+	for _, line := range []string{
+		"seed " + hex.EncodeToString(s.Seed[:]),
+		"key " + hex.EncodeToString(s.Key[:]),
+		fmt.Sprintf("rows %d %d", s.RowVars, s.TailLog),
+		fmt.Sprintf("positions %d", s.Positions),
+	} {
+		b.add(line)
+	}
+	return b
+}
+
+// book is what a file says.
+type book struct {
+	Secret
+	at       []entryAt
+	reserved map[ID]uint64
+	used     uint64
+	limit    uint64            // of what may be used, which shares lower
+	text     []byte            // whole lines
+	state    [sha256.Size]byte // of the checksums
+}
+
+// seal is a line with its checksum, which depends on all lines before.
+func (b *book) seal(line string) (sealed []byte, state [sha256.Size]byte) {
+	state = sha256.Sum256(append(b.state[:], line...))
+	return fmt.Appendf(nil, "%s %x\n", line, state[:4]), state
+}
+
+// add adds a line to the text.
+func (b *book) add(line string) {
+	sealed, state := b.seal(line)
+	b.text, b.state = append(b.text[:len(b.text):len(b.text)], sealed...), state
+}
+
+// entryAt says where a ledger is counted.
+type entryAt struct {
+	place
+	share int
+}
+
+func (b *book) left() uint64 { return b.limit - min(b.used, b.limit) }
+
+// fresh says that the file has no entries yet.
+func (b *book) fresh() bool { return len(b.at) == 0 }
+
+// parse reads a file. The last line may be missing in part.
+func parse(text []byte) (*book, error) {
+	if !Is(text) {
+		return nil, errors.New("it is not the secret of a key")
+	}
+	b := &book{reserved: map[ID]uint64{}, text: text[:len(firstLine):len(firstLine)]}
+	for i := 0; ; i++ {
+		end := bytes.IndexByte(text[len(b.text):], '\n')
+		if end < 0 {
+			break
+		}
+		whole := text[len(b.text) : len(b.text)+end+1]
+		cut := bytes.LastIndexByte(whole, ' ')
+		sealed, state := b.seal(string(whole[:max(cut, 0)]))
+		if !bytes.Equal(sealed, whole) {
+			return nil, fmt.Errorf("line %d is damaged: the ledger cannot be relied on", i+2)
+		}
+		if err := b.line(i, strings.Fields(string(whole[:cut]))); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		b.text, b.state = text[:len(b.text)+end+1:len(b.text)+end+1], state
+	}
+	if b.fresh() {
+		return nil, errors.New("it is not complete: no proof was made with it")
+	}
+	return b, nil
+}
+
+// line reads a line behind the first.
+func (b *book) line(i int, words []string) (err error) {
+	if i < secretLines {
+		return b.secretLine(i, words)
+	}
+	switch {
+	case len(words) == 5 && words[0] == "at":
+		at := entryAt{place: place{words[1], words[2], words[3]}}
+		if _, err := fmt.Sscan(words[4], &at.share); err != nil || at.share < 1 {
+			return fmt.Errorf("a share of 1/%s", words[4])
+		}
+		if n := len(b.at); n > 0 && at.share != b.at[n-1].share {
+			b.limit = b.used + b.left()/uint64(at.share)
+		}
+		b.at = append(b.at, at)
+		return nil
+	case len(words) == 3 && words[0] == "used" && len(b.at) > 0:
+		var id ID
+		var n uint64
+		if _, err := fmt.Sscan(words[2], &n); err != nil || n > 1<<32 {
+			return fmt.Errorf("%s positions", words[2])
+		}
+		if err := setHex(id[:], words[1]); err != nil {
+			return err
+		}
+		b.reserved[id] = n
+		b.used += n
+		return nil
+	}
+	return errors.New("no entry that this program knows")
+}
+
+func (b *book) secretLine(i int, words []string) (err error) {
+	names := [secretLines]string{"seed", "key", "rows", "positions"}
+	if len(words) < 2 || words[0] != names[i] {
+		return fmt.Errorf("it should begin with %s", names[i])
+	}
+	switch i {
+	case 0:
+		return setHex(b.Seed[:], words[1])
+	case 1:
+		return setHex(b.Key[:], words[1])
+	case 2:
+		_, err = fmt.Sscan(strings.Join(words[1:], " "), &b.RowVars, &b.TailLog)
+	case 3:
+		_, err = fmt.Sscan(words[1], &b.Positions)
+		b.limit = b.Positions
+	}
+	return err
+}
+
+func setHex(dst []byte, s string) error {
+	if b, err := hex.DecodeString(s); err != nil || copy(dst, b) != len(dst) || len(b) != len(dst) {
+		return fmt.Errorf("%q: want %d hexadecimal digits", s, 2*len(dst))
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Command hiding computes what proofs of a key that hides weights tell of them: nothing, while they are no more than the key is good
+// for, and all weights, once there are enough of them.
+//
+//	go run ./scripts/recover/hiding KEY PROOF PROOF...
+//
+// It prints a line for each proof. The last proof is kept aside: what was recovered must give each of its opened columns.
+// Exit code 0: all weights were recovered. 1: they were not.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/prove-model/prove-model/internal/hiding/attack"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "hiding KEY PROOF PROOF...")
+		os.Exit(2)
+	}
+	err := run(os.Args[1], os.Args[2:])
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, err)
+	if errors.Is(err, attack.ErrUnknown) {
+		os.Exit(1)
+	}
+	os.Exit(2)
+}
+
+func run(vk string, proofs []string) error {
+	file, err := os.ReadFile(vk)
+	if err != nil {
+		return err
+	}
+	key, err := proof.DecodeKey(file)
+	if err != nil {
+		return err
+	}
+	t := key.FixedTree()
+	if t == nil || t.TailLog == 0 {
+		return fmt.Errorf("%s does not hide weights", vk)
+	}
+	rows := attack.Rows{Vars: t.RowVars, Tail: int(soundness.Budget(t.RowVars, t.TailLog))}
+	fmt.Printf("rows of %d values with tails of %d elements; %d positions\n", 1<<rows.Vars, rows.Tail, 4<<rows.Vars)
+	known := map[uint64][]field.M31{}
+	var positions []uint64
+	for i, path := range proofs[:len(proofs)-1] {
+		if err := opened(key, path, func(at uint64, column []field.M31) {
+			if known[at] == nil {
+				positions = append(positions, at)
+			}
+			known[at] = column
+		}); err != nil {
+			return err
+		}
+		fmt.Printf("%3d proofs: %d positions, which tell %d relations of the values of every row\n", i+1, len(positions), rows.Leak(positions))
+	}
+	found, err := rows.Solve(known)
+	if err != nil {
+		return err
+	}
+	wrong, aside := 0, 0
+	err = opened(key, proofs[len(proofs)-1], func(at uint64, column []field.M31) {
+		if aside++; !rows.Holds(found, at, column) {
+			wrong++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("recovered: all values of %d rows and their tails; the proof kept aside opens %d columns, %d of which are not as recovered\n", len(found), aside, wrong)
+	if wrong > 0 {
+		return attack.ErrUnknown
+	}
+	return nil
+}
+
+// opened calls f with the columns of the weights that a proof opens.
+func opened(key *proof.Key, path string, f func(at uint64, column []field.M31)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return verifier.Opened(key, file, func(positions []uint64, columns [][]field.M31) {
+		for i, at := range positions {
+			f(at, columns[i])
+		}
+	})
+}
