@@ -52,7 +52,7 @@ func mask(t *testing.T, c *Case, tailLog, key int) Files {
 		t.Fatal(err)
 	}
 	defer wit.Close()
-	hiding := &prover.Hiding{TailLog: tailLog, Reserve: func(int) error { return nil }}
+	hiding := &prover.Hiding{TailLog: tailLog, Reserve: func([16]byte, int) error { return nil }}
 	k, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, prover.Options{})
 	if key > 0 {
 		k, tree, hiding.Weights, err = prover.CommitMasked(ctx, c.Template, c.Weights, c.Security, key)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -79,7 +80,7 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.Outputs(result), HiddenFor: key.Proofs()}
+	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.FirstOutputs(result, math.MaxInt), HiddenFor: key.Proofs()}
 	if o.Input != nil {
 		if v.Clamped, err = statement.Compare(result, o.Input); err != nil {
 			return nil, err
