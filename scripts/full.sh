@@ -7,7 +7,7 @@ go=${GO:-go}
 
 "$go" test -timeout 1h -run 'ValuesAgain|Fallback|RequiredDevice|Lanes|DeadFields|ForgedCodes|ForgedUndefined' ./prover/prover -full
 "$go" test -timeout 1h -run 'Conformance' ./prover/machine/cuda ./prover/machine/cuda/peers -full
-"$go" test -timeout 1h -run 'HidingRanks' ./prover/protocol/whir -full
+"$go" test -timeout 1h -run 'HidingRanks|LongRows' ./prover/protocol/whir -full
 "$go" test -timeout 1h -run 'KeyEveryByteMatters' ./prover/proof -full
 "$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$' . -full

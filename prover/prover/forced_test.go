@@ -427,7 +427,7 @@ func (f *forger) rejected(t *testing.T, what string, w *forward.Witness) {
 }
 
 // fewChanges are those without the flag: then only every other model of one operator has them.
-const fewChanges = 8
+const fewChanges = 6
 
 var forcedChanges = flag.Int("forced", fewChanges, "changes that tests of what is forced try in each model of one or a few operators; make forced tries 150")
 

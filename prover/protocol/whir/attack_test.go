@@ -251,7 +251,7 @@ func apart(rng *rand.Rand, l *Layout) (a, b *masked, agree int) {
 // often as the word agrees with it, which is less than what the bound says: the radius is shorter than half the
 // distance, by what keeps roots from standing for two tables under two fractions.
 func TestBetweenHiding(t *testing.T) {
-	s := hidingShape{rowVars: 5, fixed: 1, witness: 1, tailLog: 2, blowup: 2, suite: hash.Poseidon2, queries: 1}
+	s := hidingShape{rowVars: 5, fixed: 1, witness: 1, tailLog: 2, blowup: 2, suite: hash.Blake3, queries: 1}
 	rng := rand.New(rand.NewPCG(65, 66))
 	c := rankCase{hidingShape: s}
 	layouts, witness, _, _ := s.layouts(3)

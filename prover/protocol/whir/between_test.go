@@ -31,12 +31,12 @@ func attack(t *testing.T, o *opening, passes func() Passes) float64 {
 	accepted := 0
 	for i := range trials {
 		label := fmt.Sprint("trial ", i)
-		w := transcript.NewWriter(transcript.New(hash.Poseidon2, label))
+		w := transcript.NewWriter(transcript.New(o.params.Config.Hash, label))
 		if err := Open(context.Background(), w, o.params, o.trees, passes(), o.offsets, o.terms, o.value); err != nil {
 			t.Fatal(err)
 		}
 		roots, layouts := o.committed()
-		r := transcript.NewReader(transcript.New(hash.Poseidon2, label), w.Bytes())
+		r := transcript.NewReader(transcript.New(o.params.Config.Hash, label), w.Bytes())
 		Verify(r, o.params, roots, layouts, o.offsets, o.terms, o.value)
 		if r.Done() == nil {
 			accepted++
@@ -146,13 +146,13 @@ func TestBetweenUnique(t *testing.T) {
 		t.Fatalf("the word agrees with the codewords on %d positions", agree)
 	}
 	layout := rows(rowVars, 2)
-	layout.LogBlowup = logDomain - rowVars
+	layout.LogBlowup, layout.Hash = logDomain-rowVars, hash.Poseidon2
 	tree := &Tree{layout, localNodes{merkle.New(hash.Poseidon2, leafDigests(hash.Poseidon2, transpose(between), []int{2}, nil))}}
 	for queries := 1; queries <= 3; queries++ {
 		var values [2]field.QM31
 		for i, m := range []memory{a, b} {
 			o := &opening{
-				params: &soundness.Params{Config: soundness.DefaultConfig, Levels: []soundness.Level{
+				params: &soundness.Params{Config: soundness.Config{TargetBits: 100, GrindBits: 16, LogBlowup: 2, Mode: soundness.Unique, Hash: hash.Poseidon2}, Levels: []soundness.Level{
 					{FoldVars: 1, RowVars: rowVars, LogBlowup: layout.LogBlowup, Queries: queries},
 				}},
 				srcs: []RowSource{m}, trees: []*Tree{tree}, offsets: []uint64{0},

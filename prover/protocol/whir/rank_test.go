@@ -20,7 +20,7 @@ import (
 //
 // What is sent besides elements are digests: a function of elements and salts.
 
-var full = flag.Bool("full", false, "compute ranks over several proofs of a key as well; make full does")
+var full = flag.Bool("full", false, "compute ranks over several proofs of a key as well, and commit to the longest rows with every suite; make full does")
 
 // rankCase is a hiding opening, or several with one key, of which something may be left out.
 type rankCase struct {
