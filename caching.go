@@ -132,6 +132,9 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}
+	if len(settings.Public) > 0 {
+		h.Add("public", fmt.Appendf(nil, "%q", settings.Public))
+	}
 	id := h.ID()
 	return &id
 }
