@@ -454,7 +454,7 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
 			Headroom: settings.Headroom, Ranges: codes(q), Formats: formatsOf(q, false),
 		}
-		c.id = m.circuitID(source, c.free(), settings.Hide)
+		c.id = m.circuitID(source, c.free(), settings)
 		if !settings.Hide { // it has a digest of the weights, and ranges of what is computed with them
 			c.source = source
 		}
