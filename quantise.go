@@ -78,6 +78,9 @@ type QuantiseOptions struct {
 	TargetError float64
 	// Headroom is the factor by which calibrated ranges are widened: at least 1; 0 is 2.
 	Headroom float64
+	// PublicConstants are names of constants that need not be hidden where weights are, such as numbers of the architecture that a
+	// file has among its weights. As coefficients and in tables they cost less.
+	PublicConstants []string
 	// Ranges, if not nil, are the ranges of all values, in place of samples. It is an error if they are another model's.
 	Ranges Ranges
 	// KeepRanges takes the ranges of the samples that the model was first quantised with, if the cache has them: so the key stays
@@ -95,6 +98,7 @@ func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 	if s.Headroom == 0 {
 		s.Headroom = 2
 	}
+	s.Public = slices.Sorted(slices.Values(o.PublicConstants))
 	switch {
 	case !(o.TargetError >= 0 && o.TargetError <= 1):
 		return s, fmt.Errorf("TargetError is %v: want a fraction up to 1, or 0 for the default", o.TargetError)
@@ -450,7 +454,7 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
 			Headroom: settings.Headroom, Ranges: codes(q), Formats: formatsOf(q, false),
 		}
-		c.id = m.circuitID(source, c.free(), settings.Hide)
+		c.id = m.circuitID(source, c.free(), settings)
 		if !settings.Hide { // it has a digest of the weights, and ranges of what is computed with them
 			c.source = source
 		}

@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
@@ -446,5 +449,44 @@ func TestHiddenOperators(t *testing.T) {
 	}
 	if made < len(paths)*9/10 {
 		t.Errorf("%d of %d cases", made, len(paths))
+	}
+}
+
+// TestHiddenKeys compares all bytes of two keys but those of their trees' roots.
+func TestHiddenKeys(t *testing.T) {
+	for _, h := range []hiding{
+		onnxModel(t, "digits", filepath.Join("..", "testdata", "digits", "digits.onnx"), filepath.Join("..", "testdata", "digits", "input.json")),
+		ofConstants(t, rand.New(rand.NewPCG(7, 4))),
+	} {
+		values, err := h.graph.RunFloat(h.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := func(g *graph.Graph, hide bool) *proof.Key {
+			m, err := Quantise(g, RangesOf(h.graph, values), Options{Hide: hide})
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, _, err := prover.Commit(t.Context(), m.Circuit, m.Weights, proof.DefaultSecurity, prover.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return key
+		}
+		for _, hide := range []bool{true, false} {
+			a, b := key(h.graph, hide), key(otherWeights(h.graph), hide)
+			x, y := &a.FixedTree().Root, &b.FixedTree().Root
+			if *x == *y {
+				t.Errorf("%s: the roots are the same", h.name)
+			}
+			*x = *y
+			one, err := proof.EncodeKey(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other := b.Encoded(); bytes.Equal(one, other) != hide {
+				t.Errorf("%s, hidden %v: the keys without their roots are the same: %v", h.name, hide, !hide)
+			}
+		}
 	}
 }
