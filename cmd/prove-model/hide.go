@@ -39,7 +39,7 @@ func (h *hiddenKey) print(w io.Writer) {
 	if h == nil {
 		return
 	}
-	fmt.Fprintf(w, "hidden      weights; public are architecture, shapes, names, scales and ranges, as `inspect --vk` lists them, and inputs and outputs of every proof\n")
+	fmt.Fprintf(w, "hidden      weights; public: inputs, outputs, and what `inspect --vk` lists: architecture, shapes, names, scales, ranges\n")
 	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(h.Secret))
 	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", h.Left, h.Positions, h.Each, h.Proofs)
 }
@@ -48,7 +48,7 @@ func (h *hiddenKey) print(w io.Writer) {
 func printHidden(w io.Writer, masked bool, proofs int) {
 	switch {
 	case proofs > 0:
-		fmt.Fprintf(w, "hidden      weights, values inside of the model, and how many were saturated; computationally, and if the prover drew its masks as this program does\n")
+		fmt.Fprintf(w, "hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program\n")
 		fmt.Fprintf(w, "public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges\n")
 		fmt.Fprintf(w, "budget      the key is good for %d proofs; only whoever has its secret can count them\n", proofs)
 	case masked:

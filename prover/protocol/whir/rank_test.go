@@ -368,6 +368,7 @@ func TestHidingRanks(t *testing.T) {
 		// zero behind its pads, and for functionals that meet nothing else of it.
 		{"an auxiliary row of pads alone", func(c *rankCase) { c.noRest, c.behind = true, 1 }, false},
 		{"functionals on the pads of rounds alone", func(c *rankCase) { c.narrow, c.behind = true, 1 }, false},
+		{"both", func(c *rankCase) { c.noRest, c.narrow, c.behind = true, true, 1 }, false},
 		{"eight masks, three challenges in CM31", func(c *rankCase) { c.forced = []field.QM31{inner(rng), inner(rng), inner(rng)} }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
