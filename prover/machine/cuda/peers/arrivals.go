@@ -90,8 +90,8 @@ func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stre
 	return s
 }
 
-// newArrivals returns those of a machine, nothing so far, without queues if it has none beside those
-// of streams.
+// newArrivals returns those of a machine, nothing so far, without queues if it has none beside those that
+// its streams use.
 func newArrivals(b *run.Stream) *arrivals {
 	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
 	up, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams)
