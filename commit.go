@@ -148,7 +148,7 @@ func (o *CommitOptions) checkHiding() error {
 	case o.Proofs < 0:
 		return fmt.Errorf("option Proofs is %d: want 1 or more, or 0 for 50", o.Proofs)
 	}
-	return hiding.OnProcessor(orProcessor(o.Device).set())
+	return nil
 }
 
 // Commit commits to a circuit's weights and makes its key. opts may be nil.
@@ -226,6 +226,7 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	if err != nil {
 		return nil, err
 	}
+	dev.set().Reserve(d.Plan, 1, w.warn)
 	made := &Committed{circuit: c}
 	var tails *prf.Key
 	var entry *entry

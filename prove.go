@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -112,7 +111,7 @@ func (o *ProveOptions) checkHiding() error {
 	if o.Together != nil {
 		return errTogether
 	}
-	return hiding.OnProcessor(orProcessor(o.Device).set())
+	return nil
 }
 
 var errTogether = errors.New("proofs of a key that hides weights are made by one process: the parts of their masks are nobody else's")

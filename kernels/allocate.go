@@ -53,7 +53,7 @@ func (e *Executor) Free(p Ptr) {
 	if !ok || e.Err() != nil {
 		return // freed already, or gone with the context
 	}
-	if a.lane == e && e.small.put(p, a.bytes) {
+	if a.stream == e && e.small.put(p, a.bytes) {
 		return
 	}
 	// A failure is one of work enqueued before, which the next call reports.
@@ -98,9 +98,9 @@ func (e *Executor) Available() (free, total int64, err error) {
 // device.
 func (e *Executor) Trim() error {
 	e.lanesMu.Lock()
-	lanes := slices.Clone(e.lanes)
+	streams := slices.Clone(e.streams)
 	e.lanesMu.Unlock()
-	for _, l := range lanes {
+	for _, l := range streams {
 		for _, p := range l.small.empty() {
 			if err := libcuda.Free(e.ctx, uint64(p), l.stream); err != nil {
 				return e.note(err)
@@ -120,8 +120,8 @@ func (e *Executor) Live() int {
 	return len(e.sizes)
 }
 
-// allocation is memory in use, and the lane whose block it is.
+// allocation is memory in use, and the stream whose block it is.
 type allocation struct {
-	bytes int
-	lane  *Executor
+	bytes  int
+	stream *Executor
 }

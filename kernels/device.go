@@ -50,8 +50,8 @@ type Device interface {
 	Sync() error
 	// Time runs f and returns the time the device spent on what f enqueued.
 	Time(f func() error) (time.Duration, error)
-	// NewMailbox returns a mailbox of that many words, two at least.
-	NewMailbox(words int) (Mailbox, error)
+	// NewResultBuffer returns a result buffer of that many words, two at least.
+	NewResultBuffer(words int) (ResultBuffer, error)
 }
 
 // Memory are bytes of device memory.
@@ -60,10 +60,10 @@ type Memory struct {
 	Reserved, ReservedPeak int64 // held by the pool: now, at most
 }
 
-// A Mailbox is memory in which a kernel leaves a few numbers for the host as
+// A ResultBuffer is memory in which a kernel leaves a few numbers for the host as
 // soon as it has them: less of a wait than Download. It is for one goroutine at
 // a time.
-type Mailbox interface {
+type ResultBuffer interface {
 	// Words is how many numbers there is room for.
 	Words() int
 	// Post returns what tells a launch to leave its numbers here.
@@ -74,16 +74,16 @@ type Mailbox interface {
 	Close() error
 }
 
-// absent is what the words of a mailbox are that have not been written: a launch leaves no such
+// absent is what the words of a result buffer are that have not been written: a launch leaves no such
 // number. So the host waits for each word by itself, and the device for no order of them, which would
 // take it a way to the host's memory and back.
 const absent = ^uint64(0)
 
-// A Post says where a launch adds up its sums, or writes its elements, and in which mailbox the
+// A Post says where a launch adds up its sums, or writes its elements, and in which result buffer the
 // host waits for them.
 type Post struct{ at, box, done Ptr }
 
-// NewPost returns the Post for a mailbox at an address. At sums there are as many words of zero on the
+// NewPost returns the Post for a result buffer at an address. At sums there are as many words of zero on the
 // device as it has room for numbers, and at done is one more: launches leave them zero.
 func NewPost(sums, box, done Ptr) Post { return Post{sums, box, done} }
 
@@ -95,7 +95,7 @@ func (p Post) sums(more ...uint64) []uint64 {
 	return append([]uint64{uint64(p.at), uint64(p.box), uint64(p.done)}, more...)
 }
 
-// elements are those of a kernel that writes elements: into the mailbox itself, if there is one.
+// elements are those of a kernel that writes elements: into the result buffer itself, if there is one.
 func (p Post) elements(more ...uint64) []uint64 {
 	to := p.at
 	if p.box != 0 {

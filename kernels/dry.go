@@ -90,10 +90,10 @@ func (d *Dry) Sync() error { return nil }
 // Time runs f, which takes the device no time.
 func (d *Dry) Time(f func() error) (time.Duration, error) { return 0, f() }
 
-// NewMailbox returns one in which everything is zero.
-func (d *Dry) NewMailbox(words int) (Mailbox, error) { return dryBox(words), nil }
+// NewResultBuffer returns one in which everything is zero.
+func (d *Dry) NewResultBuffer(words int) (ResultBuffer, error) { return dryBox(words), nil }
 
-// dryBox is a mailbox of a dry device, of that many words.
+// dryBox is a result buffer of a dry device, of that many words.
 type dryBox int
 
 func (b dryBox) Words() int { return int(b) }

@@ -16,8 +16,8 @@ import (
 )
 
 // Executor is a GPU as a Device: its primary context, a stream in which everything
-// happens in order, and a pool of memory that keeps what is freed. Further lanes of it
-// (Lane) are executors with a stream and a staging area of their own, which share the
+// happens in order, and a pool of memory that keeps what is freed. Further streams of it
+// (Stream) are executors with a stream and a staging area of their own, which share the
 // rest.
 //
 // Every call names the context it runs in, so goroutines may move between
@@ -26,7 +26,7 @@ import (
 // calls.
 //
 // An error that leaves the context unusable, such as an illegal address, makes
-// every later call fail with it, on any lane; Err returns it.
+// every later call fail with it, on any stream; Err returns it.
 type Executor struct {
 	*card
 	custr  cu.Stream
@@ -53,13 +53,13 @@ type card struct {
 	peak  int64
 
 	lanesMu sync.Mutex
-	lanes   []*Executor // those made so far, the first one included
-	several atomic.Bool // there are two lanes at least
+	streams []*Executor // those made so far, the first one included
+	several atomic.Bool // there are two streams at least
 
 	lost atomic.Pointer[error]
 }
 
-var _ Laned = (*Executor)(nil)
+var _ MultiStream = (*Executor)(nil)
 
 // executors holds this process's executors by device. They live as long as it.
 var executors struct {
@@ -99,7 +99,7 @@ func newExecutor(device int) (*Executor, error) {
 		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
 	}
 	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]allocation{}}}
-	e.lanes = []*Executor{e}
+	e.streams = []*Executor{e}
 	dev, err := cu.GetDevice(device)
 	if err != nil {
 		return nil, libcuda.Wrap("cuDeviceGet", err)
@@ -132,14 +132,14 @@ func (e *Executor) makeStream() (err error) {
 	return nil
 }
 
-// Lane is described at Laned.
-func (e *Executor) Lane(n int) (Device, error) {
+// Stream is described at MultiStream.
+func (e *Executor) Stream(n int) (Device, error) {
 	if n < 0 {
-		return nil, fmt.Errorf("lane %d", n)
+		return nil, fmt.Errorf("stream %d", n)
 	}
 	e.lanesMu.Lock()
 	defer e.lanesMu.Unlock()
-	for len(e.lanes) <= n {
+	for len(e.streams) <= n {
 		if err := e.Err(); err != nil {
 			return nil, err
 		}
@@ -153,10 +153,10 @@ func (e *Executor) Lane(n int) (Device, error) {
 		if err != nil {
 			return nil, e.note(err)
 		}
-		e.lanes = append(e.lanes, l)
+		e.streams = append(e.streams, l)
 		e.several.Store(true)
 	}
-	return e.lanes[n], nil
+	return e.streams[n], nil
 }
 
 // Bind ties the calling goroutine to its thread and makes the device's context

@@ -459,7 +459,7 @@ func TestStart(t *testing.T) {
 }
 
 // TestSmallBlocks takes and gives back blocks of all sizes: of one class the same memory comes
-// again, whoever asks, and what another lane gives back is not mixed in.
+// again, whoever asks, and what another stream gives back is not mixed in.
 func TestSmallBlocks(t *testing.T) {
 	var s smallBlocks
 	for _, n := range []int{1, 257, 5000, 512 << 10} {

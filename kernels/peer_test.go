@@ -16,20 +16,20 @@ func twoQueues(t *testing.T) map[string][2]kernels.Device {
 		return map[string][2]kernels.Device{"GPUs": pair}
 	}
 	d := devicetest.Open(t)
-	stream := func(on kernels.Device) *devicetest.Streams { return devicetest.NewStreams(on, 1<<24, nil) }
-	alone := stream(d)
+	queue := func(on kernels.Device) *devicetest.Streams { return devicetest.NewStreams(on, 1<<24, nil) }
+	alone := queue(d)
 	alone.Alone()
-	laned := stream(d)
-	lane, err := laned.Lane(1)
+	several := queue(d)
+	second, err := several.Stream(1)
 	check(t, err)
 	queues := map[string][2]kernels.Device{
-		"reached":    {stream(d), stream(d)},
-		"through it": {devicetest.NewFaulty(stream(d), -1), devicetest.NewFaulty(stream(d), -1)},
-		"alone":      {stream(d), alone},
-		"lanes":      {laned, lane},
+		"reached":    {queue(d), queue(d)},
+		"through it": {devicetest.NewFaulty(queue(d), -1), devicetest.NewFaulty(queue(d), -1)},
+		"alone":      {queue(d), alone},
+		"streams":    {several, second},
 	}
 	if other := devicetest.Open(t); other != d { // one GPU is the same again
-		queues["two hosts"] = [2]kernels.Device{stream(d), stream(other)}
+		queues["two hosts"] = [2]kernels.Device{queue(d), queue(other)}
 	}
 	return queues
 }

@@ -19,7 +19,7 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// PostedWords is how many numbers of a mailbox n elements take that a launch writes there.
+// PostedWords is how many numbers of a result buffer n elements take that a launch writes there.
 func PostedWords(n int) int { return 2 * n }
 
 // Posted returns the elements of so many numbers; they share the memory.

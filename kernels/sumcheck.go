@@ -129,7 +129,7 @@ func gramGrid(active, logOctets int) int {
 }
 
 // SumcheckThreeRoundsParts is how many parts, of SumcheckThreeRoundsWords words each, SumcheckThreeRounds leaves
-// in a mailbox for an instance: few blocks send what each of them has summed.
+// in a result buffer for an instance: few blocks send what each of them has summed.
 func SumcheckThreeRoundsParts(active, logOctets int) int {
 	if n := gramGrid(active, logOctets); n <= gramParts {
 		return n
@@ -140,7 +140,7 @@ func SumcheckThreeRoundsParts(active, logOctets int) int {
 // SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
 // variables each, on the tensor cores; up to three challenges may be pending. It makes, of
 // SumcheckThreeRoundsWords words an instance, what NewGrid takes, with the weights of the variables after the
-// three; in a mailbox as many of these as SumcheckThreeRoundsParts says.
+// three; in a result buffer as many of these as SumcheckThreeRoundsParts says.
 func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
 	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
 		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))

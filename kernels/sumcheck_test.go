@@ -121,7 +121,7 @@ func grid(a, b, weights []field.QM31) kernels.Grid {
 // several tiles.
 func TestThreeRounds(t *testing.T) {
 	d := devicetest.Open(t)
-	box, err := d.NewMailbox(6 * kernels.SumcheckThreeRoundsWords)
+	box, err := d.NewResultBuffer(6 * kernels.SumcheckThreeRoundsWords)
 	must(t, err)
 	defer func() { must(t, box.Close()) }()
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -164,7 +164,7 @@ func TestThreeRounds(t *testing.T) {
 				must(t, err)
 				each := kernels.SumcheckThreeRoundsWords
 				var got []uint64
-				if k%2 == 0 { // to the mailbox, each block for itself
+				if k%2 == 0 { // to the result buffer, each block for itself
 					each *= blocks
 					got = make([]uint64, each*len(insts))
 					must(t, kernels.LaunchThreeRounds(d, blocks, batch, len(insts), logOctets, point, box.Post()))

@@ -92,7 +92,7 @@ func hidesForKey(cfg *config.Config) error {
 		return job.WithHint(errors.New("--certify: a key that hides weights has no certificate, which would state their sums and ranges"), "leave it out")
 	}
 	cfg.Secret = secretPath(cfg, vk)
-	return onProcessor(cfg)
+	return nil
 }
 
 // hidesForProof settles what a proof hides: what its key does, which is there if it hides anything.
@@ -107,9 +107,6 @@ func hidesForProof(cfg *config.Config) error {
 		return job.WithHint(fmt.Errorf("%s hides weights, and its secret %s is not there: only who has it makes proofs of the key", vk, secret), "name the secret with --secret, or another key with --vk")
 	case hides:
 		cfg.Hide, cfg.Secret = config.HideWeights, secret
-		if err := onProcessor(cfg); err != nil {
-			return err
-		}
 		share, _ := cfg.ShareOf()
 		return shareHint(hiding.Check(key, secret, share))
 	case cfg.Hide != "" && key != nil:
@@ -131,12 +128,4 @@ func shareHint(err error) error {
 		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
 	}
 	return err
-}
-
-// onProcessor refuses GPUs before anything is read.
-func onProcessor(cfg *config.Config) error {
-	if cfg.GPU != config.GPUOff || cfg.MultiGPU || cfg.Devices != "" {
-		return job.WithHint(errors.New("keys that hide weights, and their proofs, are made on the processor alone"), "leave out --gpu, --multi-gpu and --devices")
-	}
-	return nil
 }

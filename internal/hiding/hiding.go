@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/math/prf"
@@ -93,14 +92,6 @@ func (d *Draft) Made(digest [32]byte, tails *prf.Key) (*Key, error) {
 		}
 	}
 	return &Key{tails, d.known}, nil
-}
-
-// OnProcessor refuses GPUs, which make no proofs that hide weights. on may be nil.
-func OnProcessor(on *devices.Set) error {
-	if on != nil && on.GPU() {
-		return errors.New("keys that hide weights, and their proofs, are made on the processor alone: ask for no GPU")
-	}
-	return nil
 }
 
 // Ready refuses n proofs of a plan that the secret does not allow with a share (ledger.Claim), before any work.

@@ -38,5 +38,5 @@ KERNEL __launch_bounds__(256) eval_tensors(u64 *sums, u64 *box, u64 *done, const
         }
     }
     block_sums<1>(sums + 4 * (&job - jobs), {sum});
-    mailbox{box, done}.send(sums, 4 * njobs);
+    result_buffer{box, done}.send(sums, 4 * njobs);
 }

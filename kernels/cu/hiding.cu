@@ -134,7 +134,7 @@ KERNEL __launch_bounds__(256) auxiliary_round(u64 *sums, u64 *box, u64 *done, co
         top = qm31_add(top, qm31_mul(qm31_sub(v, joined(a, n, shift, i)), w));
     }
     block_sums(sums, zero, top);
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // auxiliary_bind binds X to r in new tables of twice the length: behind the row its tail, of which those of the table's rows are

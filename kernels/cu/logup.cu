@@ -153,7 +153,7 @@ KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 *done, 
             num[half + x + h * pairs] = p.n1[h] = qm31_add(p.n1[h], qm31_mul(p.d1[h], lambda));
         p.products(zero, top);
     });
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // A later round, of 2^log_pairs pairs: binds the variable of the round before
@@ -209,7 +209,7 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 *done, qm31 *
         }
         p.products(zero, top);
     });
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
@@ -294,7 +294,7 @@ KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 *done, q
     default:
         two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
     }
-    mailbox{box, done}.send(sums, 32);
+    result_buffer{box, done}.send(sums, 32);
 }
 
 // The first round of the last layer, of 2^vars entries, from the leaves.
@@ -323,7 +323,7 @@ KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 *d
         qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
         top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
     });
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
@@ -387,7 +387,7 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 *
         }
         p.products(zero, top);
     });
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // Binds the first variables of four tables to the pending challenges, one or two, and writes what is

@@ -53,10 +53,10 @@ DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
 
 DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
 
-// Where a launch puts its sums when all blocks are done: in a mailbox, whose words are ~0 until they
+// Where a launch puts its sums when all blocks are done: in a result buffer, whose words are ~0 until they
 // are written, so that the host waits for each and no order of them has to be waited for here. Null for
 // nowhere. The launch counts its blocks in `done`, which it finds zero and leaves so.
-struct mailbox {
+struct result_buffer {
     u64 *box, *done;
 
     // Whether all other blocks are done, as every thread of every block is told that calls it; what

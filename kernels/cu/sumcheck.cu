@@ -54,7 +54,7 @@ KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 *done, con
     default:
         one_round<2>(sum, in.a, in.b, pairs, w, flipped, r);
     }
-    mailbox{box, done}.send(sums, 8 * gridDim.y);
+    result_buffer{box, done}.send(sums, 8 * gridDim.y);
 }
 
 // The values of one table with the next two variables at 0, 1 and, where it is
@@ -152,7 +152,7 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 *d
     default:
         two_rounds<2>(sum, in.a, in.b, quads, r);
     }
-    mailbox{box, done}.send(sums, 32 * gridDim.y);
+    result_buffer{box, done}.send(sums, 32 * gridDim.y);
 }
 
 // sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms. Instances may have eq
@@ -176,7 +176,7 @@ KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, 
     default:
         two_rounds_in_lanes<2>(sum, in.a, in.b, quads, w, r);
     }
-    mailbox{box, done}.send(sums, 32 * gridDim.y);
+    result_buffer{box, done}.send(sums, 32 * gridDim.y);
 }
 
 // A factor in shared memory, aligned.
@@ -382,7 +382,7 @@ DEVICE void three_more_rounds(u64 *sum, u64 *box, const octet_entries &in, u32 p
 // sums are weighted with eq in the variables after the three. To sums[108·i …] are added the sums over x
 // of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound to the
 // pending challenges r, s and t. A block takes 2^15 octets at most. One instance may come as
-// parameters, with no instances. Up to PARTS blocks of an instance leave their sums in the mailbox one behind the other.
+// parameters, with no instances. Up to PARTS blocks of an instance leave their sums in the result buffer one behind the other.
 KERNEL __launch_bounds__(GRAM_THREADS)
     sumcheck_three_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, qm31 *a, qm31 *b, const qm31 *outer, const qm31 *inner,
                           u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets, u64 pending, u64 r_low, u64 r_high, u64 s_low,
@@ -402,7 +402,7 @@ KERNEL __launch_bounds__(GRAM_THREADS)
     else
         three_more_rounds(sum, own, entries, (u32)pending, qm31_unpack(r_low, r_high), qm31_unpack(s_low, s_high), qm31_unpack(t_low, t_high));
     if (!own)
-        mailbox{box, done}.send(sums, 108 * gridDim.y);
+        result_buffer{box, done}.send(sums, 108 * gridDim.y);
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
@@ -414,7 +414,7 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 *done, con
         p = qm31_mul(in.a[x], in.b[x]);
         q = qm31_zero();
     });
-    mailbox{box, done}.send(sums, 8 * gridDim.y);
+    result_buffer{box, done}.send(sums, 8 * gridDim.y);
 }
 
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of

@@ -299,7 +299,7 @@ KERNEL __launch_bounds__(256) pair_round(u64 *sums, u64 *box, u64 *done, const q
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) round_terms(zero, top, f[i], f[i + h], q[i], q[i + h]);
     block_sums(sums, zero, top);
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // pair_bind binds the first variable of f and q, of 4h entries each, to r, and
@@ -316,7 +316,7 @@ KERNEL __launch_bounds__(256) pair_bind(u64 *sums, u64 *box, u64 *done, qm31 *f,
         round_terms(zero, top, f0, f1, q0, q1);
     }
     block_sums(sums, zero, top);
-    mailbox{box, done}.send(sums, 8);
+    result_buffer{box, done}.send(sums, 8);
 }
 
 // pair_end binds the first variable of f and q, of 2n entries each, to r.

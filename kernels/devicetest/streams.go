@@ -19,8 +19,8 @@ type Streams struct {
 }
 
 var (
-	_ kernels.Laned = (*Streams)(nil)
-	_ kernels.Peer  = (*Streams)(nil)
+	_ kernels.MultiStream = (*Streams)(nil)
+	_ kernels.Peer        = (*Streams)(nil)
 )
 
 // streams is what the queues share.
@@ -30,13 +30,13 @@ type streams struct {
 	alone    bool
 	fault    func(op string, n int) error
 
-	mu     sync.Mutex
-	sizes  map[kernels.Ptr]int
-	reads  map[kernels.Ptr]int // copies to other queues that are yet to be done, by the memory that they read
-	live   int
-	ops    int
-	copied int
-	lanes  map[int]*Streams
+	mu      sync.Mutex
+	sizes   map[kernels.Ptr]int
+	reads   map[kernels.Ptr]int // copies to other queues that are yet to be done, by the memory that they read
+	live    int
+	ops     int
+	copied  int
+	streams map[int]*Streams
 }
 
 // queue is one of them.
@@ -71,9 +71,9 @@ type pending struct {
 // NewStreams returns a device of so many bytes on d. fault, if set, is asked before every
 // operation, whose number it is told, from 1 on: its error is the operation's.
 func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) error) *Streams {
-	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, reads: map[kernels.Ptr]int{}, lanes: map[int]*Streams{}}
+	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, reads: map[kernels.Ptr]int{}, streams: map[int]*Streams{}}
 	first := &Streams{s, &queue{}}
-	s.lanes[0] = first
+	s.streams[0] = first
 	return first
 }
 
@@ -87,14 +87,14 @@ func (s *Streams) Copied() int {
 	return s.on.copied
 }
 
-// Lane is described at kernels.Laned.
-func (s *Streams) Lane(n int) (kernels.Device, error) {
+// Stream is described at kernels.MultiStream.
+func (s *Streams) Stream(n int) (kernels.Device, error) {
 	s.on.mu.Lock()
 	defer s.on.mu.Unlock()
-	l, ok := s.on.lanes[n]
+	l, ok := s.on.streams[n]
 	if !ok {
 		l = &Streams{s.on, &queue{}}
-		s.on.lanes[n] = l
+		s.on.streams[n] = l
 	}
 	return l, nil
 }
@@ -262,7 +262,7 @@ func (s *Streams) drain() {
 	s.on.mu.Lock()
 	defer s.on.mu.Unlock()
 	clear(s.on.reads)
-	for _, l := range s.on.lanes {
+	for _, l := range s.on.streams {
 		l.queue.mu.Lock()
 		for _, op := range l.queue.pending {
 			s.on.device.Free(op.free)
@@ -396,7 +396,7 @@ func (s *Streams) Time(f func() error) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// NewMailbox returns one in ordinary memory.
-func (s *Streams) NewMailbox(words int) (kernels.Mailbox, error) {
-	return kernels.NewDeviceMailbox(s, words)
+// NewResultBuffer returns one in ordinary memory.
+func (s *Streams) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
+	return kernels.NewDeviceBuffer(s, words)
 }

@@ -20,8 +20,8 @@ type Watched struct {
 }
 
 var (
-	_ kernels.Laned   = (*Watched)(nil)
-	_ kernels.Wrapper = (*Watched)(nil)
+	_ kernels.MultiStream = (*Watched)(nil)
+	_ kernels.Wrapper     = (*Watched)(nil)
 )
 
 // Calls are those of one kind.
@@ -30,17 +30,17 @@ type Calls struct {
 	Spent time.Duration
 }
 
-// tally is what the lanes of a device share.
+// tally is what the streams of a device share.
 type tally struct {
-	mu    sync.Mutex
-	calls map[string]Calls
-	lanes map[int]*Watched
+	mu      sync.Mutex
+	calls   map[string]Calls
+	streams map[int]*Watched
 }
 
 // NewWatched returns d with nothing counted.
 func NewWatched(d kernels.Device) *Watched {
-	w := &Watched{d, &tally{calls: map[string]Calls{}, lanes: map[int]*Watched{}}}
-	w.lanes[0] = w
+	w := &Watched{d, &tally{calls: map[string]Calls{}, streams: map[int]*Watched{}}}
+	w.streams[0] = w
 	return w
 }
 
@@ -77,19 +77,19 @@ func (t *tally) count(what string, began time.Time) {
 	t.calls[what] = Calls{c.Count + 1, c.Spent + spent}
 }
 
-// Lane is described at kernels.Laned.
-func (w *Watched) Lane(n int) (kernels.Device, error) {
+// Stream is described at kernels.MultiStream.
+func (w *Watched) Stream(n int) (kernels.Device, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l, ok := w.lanes[n]; ok {
+	if l, ok := w.streams[n]; ok {
 		return l, nil
 	}
-	d, err := kernels.LaneOf(w.lanes[0].Device, n)
+	d, err := kernels.StreamOf(w.streams[0].Device, n)
 	if err != nil {
 		return nil, err
 	}
 	l := &Watched{d, w.tally}
-	w.lanes[n] = l
+	w.streams[n] = l
 	return l, nil
 }
 
@@ -145,9 +145,9 @@ func (w *Watched) Sync() error {
 	return w.Device.Sync()
 }
 
-// NewMailbox returns a mailbox whose waits are counted.
-func (w *Watched) NewMailbox(words int) (kernels.Mailbox, error) {
-	m, err := w.Device.NewMailbox(words)
+// NewResultBuffer returns a result buffer whose waits are counted.
+func (w *Watched) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
+	m, err := w.Device.NewResultBuffer(words)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func (w *Watched) NewMailbox(words int) (kernels.Mailbox, error) {
 }
 
 type watchedBox struct {
-	kernels.Mailbox
+	kernels.ResultBuffer
 	*tally
 }
 
 func (b watchedBox) Wait(dst []uint64) error {
 	defer b.count("wait", time.Now())
-	return b.Mailbox.Wait(dst)
+	return b.ResultBuffer.Wait(dst)
 }

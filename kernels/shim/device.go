@@ -249,7 +249,7 @@ func (d *Device) Time(f func() error) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// NewMailbox is described at kernels.Device.
-func (d *Device) NewMailbox(words int) (kernels.Mailbox, error) {
-	return kernels.NewDeviceMailbox(d, words)
+// NewResultBuffer is described at kernels.Device.
+func (d *Device) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
+	return kernels.NewDeviceBuffer(d, words)
 }

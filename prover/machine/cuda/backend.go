@@ -70,7 +70,7 @@ func newBackend(s *run.Stream, t *peers.Group) *Backend {
 // Worker implements backend.Parallel. Worker 0 uses the queue of b. The machine must have as many
 // (Context.Streams).
 func (b *Backend) Worker(n int) (backend.Backend, error) {
-	s, err := b.stream.Lane(n)
+	s, err := b.stream.Stream(n)
 	if err != nil {
 		return nil, err
 	}

@@ -34,14 +34,14 @@ type Context struct {
 	Dry bool
 
 	mu      sync.Mutex
-	tensors map[any]resident                     // by the address of the first entry
-	coming  map[any]chan struct{}                // of those that are on their way, closed when that is over
-	uploads map[any]chan struct{}                // of those of them that come from the host, for other devices
-	bytes   int                                  // of the fixed tensors that are here or on their way
-	boxes   map[kernels.Device][]kernels.Mailbox // not in use, by stream
-	age     int                                  // counts the tensors that were given back
-	closers map[Closer]struct{}                  // what else has memory here (Keep)
-	cache   Closer                               // nil until wanted (Cached)
+	tensors map[any]resident                          // by the address of the first entry
+	coming  map[any]chan struct{}                     // of those that are on their way, closed when that is over
+	uploads map[any]chan struct{}                     // of those of them that come from the host, for other devices
+	bytes   int                                       // of the fixed tensors that are here or on their way
+	boxes   map[kernels.Device][]kernels.ResultBuffer // not in use, by stream
+	age     int                                       // counts the tensors that were given back
+	closers map[Closer]struct{}                       // what else has memory here (Keep)
+	cache   Closer                                    // nil until wanted (Cached)
 	mode    Mode
 	spare   int64
 }
@@ -61,7 +61,7 @@ func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
 		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, MostMoved: ElementBytes,
-		boxes: map[kernels.Device][]kernels.Mailbox{}, closers: map[Closer]struct{}{},
+		boxes: map[kernels.Device][]kernels.ResultBuffer{}, closers: map[Closer]struct{}{},
 	}
 }
 
@@ -95,8 +95,8 @@ func (m *Context) FreeBytes() int {
 }
 
 // Drain waits for all that was enqueued on a stream.
-func (m *Context) Drain(lane int) error {
-	dev, err := kernels.LaneOf(m.Dev, lane)
+func (m *Context) Drain(stream int) error {
+	dev, err := kernels.StreamOf(m.Dev, stream)
 	if err != nil {
 		return err
 	}
@@ -356,27 +356,27 @@ func (m *Context) Close() {
 // smallPair is how many entries tables of the first rounds have at most for the rounds to be made in the host's memory.
 const smallPair = 1 << 13
 
-// MailboxWords is the size of the machine's mailboxes: sums of a thousand
+// ResultWords is the size of the machine's result buffers: sums of a thousand
 // instances, or what is left of thirty.
-const MailboxWords = 1 << 15
+const ResultWords = 1 << 15
 
-// TakeBox returns a mailbox of a stream that is not in use.
-func (m *Context) TakeBox(lane kernels.Device) (kernels.Mailbox, error) {
+// TakeBox returns a result buffer of a stream that is not in use.
+func (m *Context) TakeBox(stream kernels.Device) (kernels.ResultBuffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if boxes := m.boxes[lane]; len(boxes) > 0 {
+	if boxes := m.boxes[stream]; len(boxes) > 0 {
 		n := len(boxes) - 1
-		m.boxes[lane] = boxes[:n]
+		m.boxes[stream] = boxes[:n]
 		return boxes[n], nil
 	}
-	return lane.NewMailbox(MailboxWords)
+	return stream.NewResultBuffer(ResultWords)
 }
 
-// GiveBox takes a mailbox back.
-func (m *Context) GiveBox(lane kernels.Device, box kernels.Mailbox) {
+// GiveBox takes a result buffer back.
+func (m *Context) GiveBox(stream kernels.Device, box kernels.ResultBuffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.boxes[lane] = append(m.boxes[lane], box)
+	m.boxes[stream] = append(m.boxes[stream], box)
 }
 
 func (m *Context) release(r resident) {

@@ -18,7 +18,7 @@ type counters struct {
 	up, down, copied atomic.Int64
 
 	ledger
-	lanes map[int]*Counted // under the ledger's lock
+	streams map[int]*Counted // under the ledger's lock
 }
 
 // Counted is a stream of a device. It counts what it is used for.
@@ -28,30 +28,30 @@ type Counted struct {
 }
 
 var (
-	_ kernels.Laned   = (*Counted)(nil)
-	_ kernels.Peer    = (*Counted)(nil)
-	_ kernels.Wrapper = (*Counted)(nil)
+	_ kernels.MultiStream = (*Counted)(nil)
+	_ kernels.Peer        = (*Counted)(nil)
+	_ kernels.Wrapper     = (*Counted)(nil)
 )
 
 func newCounted(d kernels.Device) *Counted {
-	c := &Counted{d, &counters{ledger: newLedger(), lanes: map[int]*Counted{}}}
-	c.lanes[0] = c
+	c := &Counted{d, &counters{ledger: newLedger(), streams: map[int]*Counted{}}}
+	c.streams[0] = c
 	return c
 }
 
-// Lane is described at kernels.Laned.
-func (c *Counted) Lane(n int) (kernels.Device, error) {
+// Stream is described at kernels.MultiStream.
+func (c *Counted) Stream(n int) (kernels.Device, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l, ok := c.lanes[n]; ok {
+	if l, ok := c.streams[n]; ok {
 		return l, nil
 	}
-	d, err := kernels.LaneOf(c.lanes[0].Device, n)
+	d, err := kernels.StreamOf(c.streams[0].Device, n)
 	if err != nil {
 		return nil, err
 	}
 	l := &Counted{d, c.counters}
-	c.lanes[n] = l
+	c.streams[n] = l
 	return l, nil
 }
 

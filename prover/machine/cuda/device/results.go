@@ -5,10 +5,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Results brings what launches leave in a mailbox to the host.
+// Results brings what launches leave in a result buffer to the host.
 type Results struct {
 	Dev kernels.Device
-	Box kernels.Mailbox
+	Box kernels.ResultBuffer
 }
 
 // Read runs a launch that makes sums of that many words, and returns them.

@@ -121,9 +121,9 @@ func TestResident(t *testing.T) {
 func TestPeers(t *testing.T) {
 	d := devicetest.Open(t)
 	on := []*devicetest.Streams{devicetest.NewStreams(d, 1<<20, nil), devicetest.NewStreams(d, 1<<20, nil)}
-	for _, lanes := range []int{1, 2} {
+	for _, streams := range []int{1, 2} {
 		a, b := New(on[0]), New(on[1])
-		a.Streams = lanes
+		a.Streams = streams
 		values := ints.Int16s{1, -2, 300, 4}
 		if _, err := a.Resident(values); err != nil {
 			t.Fatal(err)
@@ -134,10 +134,10 @@ func TestPeers(t *testing.T) {
 		}
 		got := make([]int16, 4)
 		if err := kernels.DownloadSlice(b.Dev, got, x.Ptr); err != nil || !slices.Equal(got, values) {
-			t.Errorf("%d lanes: %v, %v", lanes, got, err)
+			t.Errorf("%d streams: %v, %v", streams, got, err)
 		}
 		if x := b.Traffic(); x.Uploaded != 0 || x.Copied != 8 {
-			t.Errorf("%d lanes: %+v", lanes, x)
+			t.Errorf("%d streams: %+v", streams, x)
 		}
 		a.Close()
 		b.Close()

@@ -224,7 +224,7 @@ func (r *Rows) AuxiliaryRound(t *Tables, u []field.QM31) whir.Sums {
 	a := device.NewScope(t.Mem)
 	defer a.Close()
 	given := device.NewCopy(a, u)
-	words := device.Results{Dev: a, Box: t.Stream.Mailbox()}.Read(2*kernels.SumWords, func(p kernels.Post) error {
+	words := t.Stream.Results().Read(2*kernels.SumWords, func(p kernels.Post) error {
 		return r.auxiliary.row.Round(a, t.F, t.Q, given, len(u), p)
 	})
 	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}

@@ -52,19 +52,19 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	return &Rows{Stream: b, Mem: a, Packed: device.NewScope(a), RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars)}
 }
 
-// Load packs the rows of a home that are not on the device as rows already, or leaves them
-// pending. homes are those of every tree's table rows.
-func (r *Rows) Load(o *backend.Opening, homes [][]int, home int) {
+// Load packs the rows of an owner that are not on the device as rows already, or leaves them
+// pending. owners are those of every tree's table rows.
+func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
 	inPieces := r.Stream.Context.Mode().Rows
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
-		if o.Commitments[i].Auxiliary && home == 0 {
+		if o.Commitments[i].Auxiliary && owner == 0 {
 			r.loadAuxiliary(i, o.Commitments[i], t.shift)
 		}
 		var own []uint64
 		for k, n := range c.TableRows(t.shift) {
-			if homes[i][k] == home {
+			if owners[i][k] == owner {
 				own = append(own, n)
 			}
 		}

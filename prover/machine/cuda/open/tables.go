@@ -26,7 +26,7 @@ type Tables struct {
 
 // Round returns the sums of the next round.
 func (t *Tables) Round() whir.Sums {
-	words := device.Results{Dev: t.Mem, Box: t.Stream.Mailbox()}.Read(2*kernels.SumWords, func(p kernels.Post) error {
+	words := t.Stream.Results().Read(2*kernels.SumWords, func(p kernels.Post) error {
 		if len(t.r) == 0 {
 			return kernels.PairRound(t.Mem, t.F, t.Q, t.N, p)
 		}

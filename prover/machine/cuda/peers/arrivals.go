@@ -90,15 +90,15 @@ func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stre
 	return s
 }
 
-// newArrivals returns those of a machine, nothing so far, without queues if it has none beside those
-// of lanes.
+// newArrivals returns those of a machine, nothing so far, without queues if it has none beside those that
+// its streams use.
 func newArrivals(b *run.Stream) *arrivals {
 	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
-	up, err := kernels.LaneOf(b.Context.Dev, b.Context.Streams)
+	up, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams)
 	if err != nil || kernels.Base(up) == kernels.Base(b.Context.Dev) {
 		return a
 	}
-	if across, err := kernels.LaneOf(b.Context.Dev, b.Context.Streams+1); err == nil {
+	if across, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams+1); err == nil {
 		a.up, a.across = up, across
 	}
 	return a

@@ -73,9 +73,9 @@ func TestArrivals(t *testing.T) {
 	fixed, c := shippedTensors()
 	lost := errors.New("lost")
 	type test struct {
-		machines, lanes, piece int
-		limit                  int                          // of the last machine's weights
-		fault                  func(op string, n int) error // of the last device
+		machines, streams, piece int
+		limit                    int                          // of the last machine's weights
+		fault                    func(op string, n int) error // of the last device
 	}
 	tests := []test{{1, 1, 1 << 20, 0, nil}, {1, 3, 40, 0, nil}, {2, 1, 40, 0, nil}, {3, 3, 24, 0, nil}, {3, 1, 24, 50, nil}, {5, 2, 1, 0, nil}}
 	for n := 0; n < 60; n += 7 {
@@ -102,7 +102,7 @@ func TestArrivals(t *testing.T) {
 				return nil
 			})
 			m := device.New(s)
-			m.Streams = x.lanes
+			m.Streams = x.streams
 			if i == x.machines-1 {
 				m.MaxResident, m.Piece = x.limit, 1<<12
 			}
@@ -173,7 +173,7 @@ func TestArrivals(t *testing.T) {
 	one.Groups, one.Parts = c.Groups[:1], c.Parts[:1]
 	s := transferTo(t.Context(), &one, []*run.Stream{b}, []int{0}, 40)
 	s.end(false)
-	direct := run.NewStream(device.New(struct{ kernels.Device }{d}), fixed.Graph, fixed) // which hides what lanes there are
+	direct := run.NewStream(device.New(struct{ kernels.Device }{d}), fixed.Graph, fixed) // which hides what streams there are
 	s2 := transferTo(t.Context(), c, []*run.Stream{direct}, make([]int, len(c.Groups)), 40)
 	s2.end(false)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -28,25 +28,25 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 
 // commit is Commit with the groups dealt to machines: 0 is that of b, i that of
 // b.team.Others[i-1].
-func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) (_ *whir.Tree, err error) {
+func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
 	a := device.NewScope(b.s.Dev)
 	defer a.Close()
 	used := map[int]bool{}
-	for _, home := range homes {
-		used[home] = true
+	for _, owner := range owners {
+		used[owner] = true
 	}
-	mates, numbers := b.mates(used)
-	machines, of := append([]*run.Stream{b.s}, mates...), make([]int, len(homes)) // by group
-	for i, home := range homes {
-		of[i] = slices.Index(numbers, home) + 1
+	others, numbers := b.streams(used)
+	machines, of := append([]*run.Stream{b.s}, others...), make([]int, len(owners)) // by group
+	for i, owner := range owners {
+		of[i] = slices.Index(numbers, owner) + 1
 	}
 	come := transferTo(ctx, &c, machines, of, transferBytes)
 	made := false
 	defer func() { come.end(!made) }()
-	shares := make([]*device.Scope, len(mates)) // of their memory
-	for i, mate := range mates {
-		shares[i] = device.NewScope(mate.Dev)
+	shares := make([]*device.Scope, len(others)) // of their memory
+	for i, other := range others {
+		shares[i] = device.NewScope(other.Dev)
 	}
 	defer func() {
 		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
@@ -60,13 +60,13 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, homes []int) 
 	}()
 	columns := 1 << c.LogDomain()
 	return whir.NewTree(c.Layout, open.NewNodes(b.s, c.Hash, c.LogDomain(), func(leaves kernels.Ptr) {
-		if len(mates) == 0 {
+		if len(others) == 0 {
 			open.HashLeaves(ctx, b.s, a, come.all[0], &c, leaves)
 			made = true
 			return
 		}
-		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(homes))}
-		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, mates, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
+		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(owners))}
+		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, others, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
 		made = true
 		t.absorb(ctx, leaves)
 		come.end(false)
@@ -104,18 +104,18 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 
 // absorb makes the leaves.
 func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
-	own, mates := t.machines[0], t.machines[1:]
+	own, others := t.machines[0], t.machines[1:]
 	from := func(machine int) int { return t.columns * machine / len(t.machines) }
 	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
 	parts[0] = leaves
 	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
-	together(ctx, func() { some(0) }, mates, func(_ context.Context, i int) {
+	together(ctx, func() { some(0) }, others, func(_ context.Context, i int) {
 		parts[i+1] = device.NewArray[hash.Digest](t.scopes[i+1], from(i+2)-from(i+1))
 		some(i + 1)
 	})
-	for i, mate := range mates {
-		behind(own.Dev, mate)
-		bring(own.Dev, kernels.At[hash.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+	for i, other := range others {
+		behind(own.Dev, other)
+		bring(own.Dev, kernels.At[hash.Digest](leaves, from(i+1)), other, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
 	}
 }
 
@@ -132,21 +132,21 @@ func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int)
 	}
 	l := open.NewLeafHasher(a, t.c, leaves, from, to-from)
 	room := device.NewArray[hash.Digest](a, to-from)
-	for i, home := range t.of {
+	for i, owner := range t.of {
 		digests := kernels.At[hash.Digest](t.digests[i], from)
-		if home != machine {
-			bring(b.Dev, room, t.machines[home], digests, (to-from)*kernels.SizeDigest)
+		if owner != machine {
+			bring(b.Dev, room, t.machines[owner], digests, (to-from)*kernels.SizeDigest)
 			digests = room
 		}
 		l.Absorb(digests)
 	}
 }
 
-// groupsOf lists the groups of a home.
-func groupsOf(homes []int, home int) []int {
+// groupsOf lists the groups of an owner.
+func groupsOf(owners []int, owner int) []int {
 	var own []int
-	for i, h := range homes {
-		if h == home {
+	for i, x := range owners {
+		if x == owner {
 			own = append(own, i)
 		}
 	}

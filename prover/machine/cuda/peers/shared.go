@@ -38,10 +38,10 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 		domain = max(domain, l.LogDomain())
 	}
 	r.Code = open.NewEncoder(a, domain)
-	homes, used := b.dealRows(&o)
-	mates, numbers := b.mates(used)
-	for _, mate := range mates {
-		r.others = append(r.others, open.NewRows(mate, device.NewScope(mate.Dev), &o))
+	owners, used := b.dealRows(&o)
+	others, numbers := b.streams(used)
+	for _, other := range others {
+		r.others = append(r.others, open.NewRows(other, device.NewScope(other.Dev), &o))
 	}
 	loaded := false
 	defer func() {
@@ -51,7 +51,7 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	}()
 	withAll(r, func() struct{} {
 		if len(r.Trees) == 0 { // else all have come here, as another machine has failed
-			r.together(ctx, func() { r.Load(&o, homes, 0) }, func(i int, x *open.Rows) { x.Load(&o, homes, numbers[i]) })
+			r.together(ctx, func() { r.Load(&o, owners, 0) }, func(i int, x *open.Rows) { x.Load(&o, owners, numbers[i]) })
 		}
 		return struct{}{}
 	})
@@ -60,9 +60,9 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	return r
 }
 
-// dealRows returns the home of every table row of every tree, as dealGroups numbers them: that
-// of the first group that it has a row of. used says which homes there are.
-func (b *Leader) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool) {
+// dealRows returns the owner of every table row of every tree, as dealGroups numbers them: that
+// of the first group that it has a row of. used says which owners there are.
+func (b *Leader) dealRows(o *backend.Opening) (owners [][]int, used map[int]bool) {
 	used = map[int]bool{}
 	for i := range o.Commitments {
 		c := &o.Commitments[i]
@@ -78,18 +78,18 @@ func (b *Leader) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool)
 			own[k] = groups[g]
 			used[own[k]] = true
 		}
-		homes = append(homes, own)
+		owners = append(owners, own)
 	}
-	return homes, used
+	return owners, used
 }
 
 // together is that of b, for the rows of all machines.
 func (r *sharedRows) together(ctx context.Context, own func(), other func(i int, x *open.Rows)) {
-	mates := make([]*run.Stream, len(r.others))
+	others := make([]*run.Stream, len(r.others))
 	for i, x := range r.others {
-		mates[i] = x.Stream
+		others[i] = x.Stream
 	}
-	together(ctx, own, mates, func(_ context.Context, i int) { other(i, r.others[i]) })
+	together(ctx, own, others, func(_ context.Context, i int) { other(i, r.others[i]) })
 }
 
 // withAll makes a pass over the rows of all machines. If another machine fails all rows come
@@ -112,11 +112,11 @@ func (r *sharedRows) takeBack() {
 	r.Packed.Close()
 	r.Trees, r.shares = nil, shares{}
 	clear(r.At)
-	homes := make([][]int, len(r.o.Commitments))
+	owners := make([][]int, len(r.o.Commitments))
 	for i, c := range r.o.Commitments {
-		homes[i] = make([]int, len(c.TableRows(r.RowVars-c.RowVars)))
+		owners[i] = make([]int, len(c.TableRows(r.RowVars-c.RowVars)))
 	}
-	r.Load(&r.o, homes, 0)
+	r.Load(&r.o, owners, 0)
 }
 
 // release gives back what other machines have of the opening.

@@ -52,9 +52,9 @@ func (b *Leader) Close() {
 	}
 }
 
-// mates returns backends of those others that are homes, which live as long as b, and their
-// numbers as homes.
-func (b *Leader) mates(used map[int]bool) (all []*run.Stream, numbers []int) {
+// streams returns those of the other machines that own something, which live as long as b, and the
+// machines' numbers.
+func (b *Leader) streams(used map[int]bool) (all []*run.Stream, numbers []int) {
 	for i, m := range b.group.Others {
 		if !used[i+1] {
 			continue
@@ -91,21 +91,21 @@ func (b *Leader) drop(failed *device.Error) bool {
 // others in turn. So in an opening the rows at one place of long rows are mostly one
 // machine's (rowSums), which alone makes the tables of claims on them.
 func (b *Leader) dealGroups(c *backend.Commitment) []int {
-	homes := make([]int, len(c.Groups))
-	if n := c.Rows() << c.RowVars; len(homes) == 1 || len(b.group.Others) == 0 || n < b.group.Least {
-		return homes
+	owners := make([]int, len(c.Groups))
+	if n := c.Rows() << c.RowVars; len(owners) == 1 || len(b.group.Others) == 0 || n < b.group.Least {
+		return owners
 	}
 	for i := range c.Groups {
-		homes[i] = i % (len(b.group.Others) + 1)
+		owners[i] = i % (len(b.group.Others) + 1)
 		if c.Parts[i].Kind != backend.Tensors || b.s.Run == nil {
 			continue
 		}
 		if first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]; first.Kind == model.Witness {
 			at := b.s.Run.Homes[min(first.Chunk, len(b.s.Run.Homes)-1)]
-			homes[i] = slices.Index(b.group.Others, at) + 1
+			owners[i] = slices.Index(b.group.Others, at) + 1
 		}
 	}
-	return homes
+	return owners
 }
 
 // together runs own here and others beside it, each with the backend of another machine, and

@@ -68,7 +68,7 @@ func NewRows(m *device.Context, c *forward.RowCircuit, begun [][]int32) (*Rows, 
 		err = m.Dev.Sync() // other queues know nothing of what this one has yet to do
 	}
 	if err == nil {
-		r.dev, err = m.Dev.Lane(max(1, m.Streams))
+		r.dev, err = m.Dev.Stream(max(1, m.Streams))
 	}
 	if err != nil {
 		r.Close()

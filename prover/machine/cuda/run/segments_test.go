@@ -105,30 +105,30 @@ func TestSegments(t *testing.T) {
 			t.Errorf("%d bytes are there for tensor %d", more, id)
 		}
 	}
-	// Two lanes in two segments at once.
+	// Two streams in two segments at once.
 	on := NewStream(m, g, wit)
-	var lanes []*Stream
+	var streams []*Stream
 	for k := range 2 {
-		l, err := on.Lane(k + 1)
+		l, err := on.Stream(k + 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lanes = append(lanes, l)
+		streams = append(streams, l)
 	}
 	for _, id := range []model.TensorID{3, model.TensorID(len(g.Tensors) - 4), 2, model.TensorID(len(g.Tensors) - 3)} {
-		for _, b := range lanes {
+		for _, b := range streams {
 			x := b.Tensor(id)
 			data := make([]byte, x.Len*x.Width)
 			device.Check(b.Dev.Download(data, x.Ptr))
 			if got := ints.All(ints.FromBytes(data, x.Width)); !slices.Equal(got, want.Tensor(id)) {
-				t.Errorf("tensor %d on a lane: %v", id, got[:10])
+				t.Errorf("tensor %d on a stream: %v", id, got[:10])
 			}
 		}
 	}
 	if len(run.made) != 2 {
 		t.Errorf("values of %d segments are there", len(run.made))
 	}
-	for _, b := range lanes {
+	for _, b := range streams {
 		b.Close()
 	}
 	if _, err := run.Tensor(model.TensorID(slices.Index(s.inner, s.N/2))); err != nil {
@@ -140,8 +140,8 @@ func TestSegments(t *testing.T) {
 	on.Close()
 	wit.Close()
 	m.Close()
-	for lane := range 3 {
-		device.Check(m.Drain(lane))
+	for stream := range 3 {
+		device.Check(m.Drain(stream))
 	}
 	if d.Live() != 0 || m.Traffic().Live != 0 {
 		t.Errorf("%d bytes are left", d.Live())

@@ -21,12 +21,12 @@ type Stream struct {
 	Dev     *device.Scope
 	Run     *Run // that has made the witness, if that was on devices
 
-	values *tensorSet // of all streams
-	isLane bool       // the values are another stream's
-	keys   map[int]*stepKeys
-	in     map[int]kernels.Ptr // segments of the run that are read, and their memory
-	box    kernels.Mailbox     // nil until wanted
-	Closed bool
+	values  *tensorSet // of all streams
+	further bool       // the values are another stream's
+	keys    map[int]*stepKeys
+	in      map[int]kernels.Ptr  // segments of the run that are read, and their memory
+	box     kernels.ResultBuffer // nil until wanted
+	Closed  bool
 }
 
 // tensorSet are the tensors of one witness on a device that are not fixed, for all streams. A tensor comes when
@@ -62,13 +62,13 @@ func NewStream(m *device.Context, g *model.Graph, w backend.Witness, peers ...*d
 	return newStream(m, g, w, m.Dev, &tensorSet{peers: slices.Clone(peers), tensors: map[model.TensorID]*value{}}, false)
 }
 
-func newStream(m *device.Context, g *model.Graph, w backend.Witness, dev kernels.Device, v *tensorSet, isLane bool) *Stream {
-	return &Stream{Context: m, Graph: g, Witness: w, Dev: device.NewScope(dev), Run: keptOf(w), values: v, isLane: isLane, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
+func newStream(m *device.Context, g *model.Graph, w backend.Witness, dev kernels.Device, v *tensorSet, further bool) *Stream {
+	return &Stream{Context: m, Graph: g, Witness: w, Dev: device.NewScope(dev), Run: keptOf(w), values: v, further: further, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
 }
 
-// Lane returns stream n of the device for the same witness, which is closed before s is.
-func (s *Stream) Lane(n int) (*Stream, error) {
-	dev, err := kernels.LaneOf(s.Context.Dev, n)
+// Stream returns stream n of the device for the same witness, which is closed before s is.
+func (s *Stream) Stream(n int) (*Stream, error) {
+	dev, err := kernels.StreamOf(s.Context.Dev, n)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
 	return v.t, err
 }
 
-// Mailbox returns the stream's mailbox.
-func (s *Stream) Mailbox() kernels.Mailbox {
+// ResultBuffer returns the stream's result buffer.
+func (s *Stream) ResultBuffer() kernels.ResultBuffer {
 	if s.box == nil {
 		var err error
 		s.box, err = s.Context.TakeBox(s.Dev.Device)
@@ -143,15 +143,15 @@ func (s *Stream) Mailbox() kernels.Mailbox {
 	return s.box
 }
 
-// Results brings what launches leave in the stream's mailbox.
-func (s *Stream) Results() device.Results { return device.Results{Dev: s.Dev, Box: s.Mailbox()} }
+// Results brings what launches leave in the stream's result buffer.
+func (s *Stream) Results() device.Results { return device.Results{Dev: s.Dev, Box: s.ResultBuffer()} }
 
 // Close frees what is the stream's, and with the first stream the tensors of all. No other may be at work then.
 func (s *Stream) Close() {
 	s.Closed = true
 	s.Dev.Close()
 	s.LeaveSegments()
-	if !s.isLane {
+	if !s.further {
 		for _, v := range s.values.tensors {
 			if v.t != nil {
 				v.t.Free(s.Context.Dev)

@@ -73,7 +73,7 @@ func lookUps() (*model.Graph, model.Weights, [][]int32) {
 	return g, w, [][]int32{values(30), values(5)}
 }
 
-// TestKeys compares the keys of a run, and what a lane makes of them, with those on the CPU:
+// TestKeys compares the keys of a run, and what a stream makes of them, with those on the CPU:
 // kept and made again, where the run was and on another machine, which reaches that one or
 // does not, and without a run.
 func TestKeys(t *testing.T) {
@@ -182,18 +182,18 @@ func TestKeys(t *testing.T) {
 		}
 		for k, m := range machines {
 			on := run.NewStream(m, g, wit)
-			lane, err := on.Lane(1)
+			stream, err := on.Stream(1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			top, rows, columns := prove(NewPasses(lane))
+			top, rows, columns := prove(NewPasses(stream))
 			if !reflect.DeepEqual(top, wantTop) {
 				t.Errorf("%s, machine %d: fractions %v, want %v", c.name, k, top, wantTop)
 			}
 			if !reflect.DeepEqual(rows, wantRows) || !reflect.DeepEqual(columns, wantColumns) {
 				t.Errorf("%s, machine %d: other sums", c.name, k)
 			}
-			lane.Close()
+			stream.Close()
 			device.Check(m.Drain(1))
 			on.Close()
 		}

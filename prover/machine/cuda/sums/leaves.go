@@ -26,7 +26,7 @@ func (b *Passes) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree,
 	}()
 	return device.Pass(ctx, func() logup.Tree {
 		nums, dens := b.leaves(ctx, a, l)
-		return newTree(a, b.s.Mailbox(), nums, dens, l.Size, b.s.Context.Dry)
+		return newTree(a, b.s.ResultBuffer(), nums, dens, l.Size, b.s.Context.Dry)
 	})
 }
 

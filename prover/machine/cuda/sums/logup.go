@@ -43,7 +43,7 @@ type tree struct {
 
 // newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
 // scope over.
-func newTree(a *device.Scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
+func newTree(a *device.Scope, box kernels.ResultBuffer, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
 	vars := logup.NumVars(n)
 	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen, dry: dry}
 	t.num, t.den = device.NewArray[field.QM31](a, 1<<vars), device.NewArray[field.QM31](a, 1<<vars)

@@ -56,7 +56,7 @@ func TestSpeedSumcheck(t *testing.T) {
 		t.Skip("measured on a GPU alone")
 	}
 	dev := newDevice(t)
-	box, err := dev.NewMailbox(device.MailboxWords)
+	box, err := dev.NewResultBuffer(device.ResultWords)
 	if err != nil {
 		t.Fatal(err)
 	}

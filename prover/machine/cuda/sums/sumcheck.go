@@ -52,7 +52,7 @@ const mostPoints = 1 << 12
 
 // newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
-func newBatch(a *device.Scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
+func newBatch(a *device.Scope, box kernels.ResultBuffer, insts []sumcheckInstance) *batch {
 	b := &batch{Results: device.Results{Dev: a, Box: box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.rounds = insts[b.order[0]].vars

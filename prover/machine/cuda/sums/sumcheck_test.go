@@ -27,12 +27,12 @@ func newDevice(t testing.TB) kernels.Device {
 	return s
 }
 
-// newSums returns what brings sums from such a device, a few at once through its mailbox.
+// newSums returns what brings sums from such a device, a few at once through its result buffer.
 func newSums(t testing.TB) device.Results { return newSumsOn(t, newDevice(t), 64) }
 
-// newSumsOn is newSums of a device, with a mailbox of so many words.
+// newSumsOn is newSums of a device, with a result buffer of so many words.
 func newSumsOn(t testing.TB, dev kernels.Device, words int) device.Results {
-	box, err := dev.NewMailbox(words)
+	box, err := dev.NewResultBuffer(words)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package sums has the passes of claim reductions on a device: evaluations and restrictions of tensors, sumchecks, and
 // look-up trees. Rounds are batched: a launch does a round, or two or three, of all sums of a batch, and leaves the sums in
-// a mailbox that the host waits for. Challenges are bound with the next launch.
+// a result buffer that the host waits for. Challenges are bound with the next launch.
 package sums
 
 import (
@@ -74,7 +74,7 @@ func evaluate(to device.Results, jobs []kernels.Evaluation) []field.QM31 {
 }
 
 // evaluateSome returns the words of at least one evaluation, and closes the scope.
-func evaluateSome(a *device.Scope, box kernels.Mailbox, jobs []kernels.Evaluation) []uint64 {
+func evaluateSome(a *device.Scope, box kernels.ResultBuffer, jobs []kernels.Evaluation) []uint64 {
 	defer a.Close()
 	e, err := kernels.NewEvaluations(a, jobs)
 	device.Check(err)
@@ -155,7 +155,7 @@ func (b *Passes) Sums(ctx context.Context, instances []backend.Instance) (_ sumc
 		}
 	}()
 	return device.Pass(ctx, func() sumcheck.Tables {
-		x := newBatch(a, b.s.Mailbox(), instancesOf(instances))
+		x := newBatch(a, b.s.ResultBuffer(), instancesOf(instances))
 		x.dry = b.s.Context.Dry
 		return x
 	})

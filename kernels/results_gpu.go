@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// pinnedMailbox is a Mailbox in host memory that the device writes to.
-type pinnedMailbox struct {
+// pinnedBuffer is a ResultBuffer in host memory that the device writes to.
+type pinnedBuffer struct {
 	pinned *Pinned
 	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
 	words  []uint64
@@ -25,8 +25,8 @@ type pinnedMailbox struct {
 	hasEvent bool
 }
 
-// NewMailbox is described at Device.
-func (e *Executor) NewMailbox(words int) (Mailbox, error) {
+// NewResultBuffer is described at Device.
+func (e *Executor) NewResultBuffer(words int) (ResultBuffer, error) {
 	sums, err := e.Alloc(8 * (words + 1))
 	if err == nil {
 		err = e.Clear(sums, 8*(words+1))
@@ -40,23 +40,23 @@ func (e *Executor) NewMailbox(words int) (Mailbox, error) {
 		e.Free(sums)
 		return nil, err
 	}
-	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
+	m := &pinnedBuffer{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
 	m.empty()
 	return m, nil
 }
 
-// Words implements Mailbox.
-func (m *pinnedMailbox) Words() int { return len(m.words) }
+// Words implements ResultBuffer.
+func (m *pinnedBuffer) Words() int { return len(m.words) }
 
 // empty makes all words absent.
-func (m *pinnedMailbox) empty() {
+func (m *pinnedBuffer) empty() {
 	for i := range m.words {
 		m.words[i] = absent
 	}
 }
 
-// Post implements Mailbox.
-func (m *pinnedMailbox) Post() Post {
+// Post implements ResultBuffer.
+func (m *pinnedBuffer) Post() Post {
 	if m.posted { // what was not waited for may still come, and is not what the next launch leaves
 		_ = m.pinned.e.Sync() // an error comes again
 		m.empty()
@@ -68,9 +68,9 @@ func (m *pinnedMailbox) Post() Post {
 // looks is how often Wait looks before it asks the driver: some milliseconds.
 const looks = 1 << 20
 
-// spin is how long Wait looks beside other lanes before it leaves the processor to them until
+// spin is how long Wait looks beside other streams before it leaves the processor to them until
 // the queue is empty: longer where there are processors for all, as to be woken takes as long
-// as three launches. (mobilenet_v2 on an H100 with 16 processors and 4 lanes: 88 ms with 20 µs,
+// as three launches. (mobilenet_v2 on an H100 with 16 processors and 4 streams: 88 ms with 20 µs,
 // 72 with 1 ms.)
 var spin = func() time.Duration {
 	if runtime.NumCPU() >= 8 {
@@ -79,8 +79,8 @@ var spin = func() time.Duration {
 	return 20 * time.Microsecond
 }()
 
-// Wait implements Mailbox.
-func (m *pinnedMailbox) Wait(dst []uint64) error {
+// Wait implements ResultBuffer.
+func (m *pinnedBuffer) Wait(dst []uint64) error {
 	began, looked := time.Now(), 0
 	for i := range dst {
 		v := atomic.LoadUint64(&m.words[i])
@@ -103,7 +103,7 @@ func (m *pinnedMailbox) Wait(dst []uint64) error {
 
 // look is what is done when words have been absent so often since then: now and then the driver is asked,
 // which knows of errors and when the queue is empty.
-func (m *pinnedMailbox) look(looked int, began time.Time) (waited bool, err error) {
+func (m *pinnedBuffer) look(looked int, began time.Time) (waited bool, err error) {
 	e := m.pinned.e
 	switch {
 	case looked%looks == 0:
@@ -115,7 +115,7 @@ func (m *pinnedMailbox) look(looked int, began time.Time) (waited bool, err erro
 }
 
 // block waits for the queue without taking the processor.
-func (m *pinnedMailbox) block() error {
+func (m *pinnedBuffer) block() error {
 	e := m.pinned.e
 	if err := e.Err(); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (m *pinnedMailbox) block() error {
 	return e.note(libcuda.Wrap("cuEventSynchronize", m.event.Synchronize()))
 }
 
-// Close implements Mailbox.
-func (m *pinnedMailbox) Close() error {
+// Close implements ResultBuffer.
+func (m *pinnedBuffer) Close() error {
 	var err error
 	if m.hasEvent {
 		if release, bound := m.pinned.e.Bind(); bound == nil {

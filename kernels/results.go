@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// errNothing is what Wait fails with where a launch has left words of a mailbox absent.
-var errNothing = errors.New("mailbox: the launch left nothing")
+// errNothing is what Wait fails with where a launch has left words of a result buffer absent.
+var errNothing = errors.New("result buffer: the launch left nothing")
 
-// deviceMailbox is a Mailbox in ordinary memory of a device.
-type deviceMailbox struct {
+// deviceBuffer is a ResultBuffer in ordinary memory of a device.
+type deviceBuffer struct {
 	d     Device
 	at    Ptr // of the box, and then of how many blocks are done, and of the sums
 	words int
@@ -17,10 +17,10 @@ type deviceMailbox struct {
 	posted bool
 }
 
-// NewDeviceMailbox returns a mailbox in memory that it allocates on d, for
+// NewDeviceBuffer returns a result buffer in memory that it allocates on d, for
 // devices without any that the host can read.
-func NewDeviceMailbox(d Device, words int) (Mailbox, error) {
-	m := &deviceMailbox{d: d, words: words}
+func NewDeviceBuffer(d Device, words int) (ResultBuffer, error) {
+	m := &deviceBuffer{d: d, words: words}
 	var err error
 	if m.at, err = AllocSlice[uint64](d, 2*words+1); err != nil {
 		return nil, err
@@ -36,15 +36,15 @@ func NewDeviceMailbox(d Device, words int) (Mailbox, error) {
 }
 
 // empty makes the first n words absent.
-func (m *deviceMailbox) empty(n int) error {
+func (m *deviceBuffer) empty(n int) error {
 	return UploadSlice(m.d, m.at, slices.Repeat([]uint64{absent}, n))
 }
 
-// Words implements Mailbox.
-func (m *deviceMailbox) Words() int { return m.words }
+// Words implements ResultBuffer.
+func (m *deviceBuffer) Words() int { return m.words }
 
-// Post implements Mailbox.
-func (m *deviceMailbox) Post() Post {
+// Post implements ResultBuffer.
+func (m *deviceBuffer) Post() Post {
 	if m.posted {
 		_ = m.empty(m.words) // of what was not waited for; an error comes again
 	}
@@ -53,8 +53,8 @@ func (m *deviceMailbox) Post() Post {
 	return NewPost(At[uint64](done, 1), m.at, done)
 }
 
-// Wait implements Mailbox.
-func (m *deviceMailbox) Wait(dst []uint64) error {
+// Wait implements ResultBuffer.
+func (m *deviceBuffer) Wait(dst []uint64) error {
 	if err := DownloadSlice(m.d, dst, m.at); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (m *deviceMailbox) Wait(dst []uint64) error {
 	return m.empty(len(dst))
 }
 
-// Close implements Mailbox.
-func (m *deviceMailbox) Close() error {
+// Close implements ResultBuffer.
+func (m *deviceBuffer) Close() error {
 	m.d.Free(m.at)
 	return nil
 }

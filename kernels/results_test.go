@@ -9,9 +9,9 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// TestMailbox waits for sums and for elements, for those of a launch after one that nobody waited for,
+// TestResultBuffer waits for sums and for elements, for those of a launch after one that nobody waited for,
 // and for those of none.
-func TestMailbox(t *testing.T) {
+func TestResultBuffer(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(41, 42))
 	const vars = 5
@@ -27,7 +27,7 @@ func TestMailbox(t *testing.T) {
 		}
 		batches, tables, sums = append(batches, batch), append(tables, append(a, b...)), append(sums, []field.QM31{sum})
 	}
-	box, err := d.NewMailbox(kernels.PostedWords(2 << vars))
+	box, err := d.NewResultBuffer(kernels.PostedWords(2 << vars))
 	must(t, err)
 	inner := func(i int) { must(t, kernels.SumcheckInner(d, batches[i], 1, vars, box.Post())) }
 	rest := func(i int) { must(t, kernels.SumcheckRest(d, batches[i], 1, vars, nil, box.Post())) }
