@@ -64,6 +64,9 @@ func (s *Server) Check(ctx context.Context) error {
 	group.Go(func() error {
 		return s.queue.Check(ctx, s.verify, s.opts.Webhook != "", s.done)
 	})
+	if s.tosses() {
+		group.Go(func() error { return s.mint(ctx) })
+	}
 	if s.opts.Webhook != "" {
 		group.Go(func() error { return s.queue.Notify(ctx, s.post) })
 	}

@@ -57,6 +57,7 @@ type Server struct {
 
 	mu     sync.RWMutex
 	models []*models.Model
+	today  *queue.Coin // the one that was tossed last
 
 	ready    atomic.Bool
 	draining atomic.Bool
@@ -166,6 +167,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("POST /v1/embeddings", s.embed)
 	guarded("GET /v1/keys/{commitment}", s.key)
 	guarded("GET /v1/receipts/key", s.receiptKey)
+	guarded("GET /v1/coins", s.coins)
 	guarded("GET /v1/proofs/{id}", s.proof)
 	guarded("POST /v1/proofs/{id}", s.prove)
 	guarded("GET /v1/proofs/{id}/file", s.proofFile)

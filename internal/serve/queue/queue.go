@@ -43,12 +43,13 @@ type Queue struct {
 	results jetstream.Stream
 	notices jetstream.Stream
 	records jetstream.KeyValue
-	files   files          // jobs as job.ID, proofs as proof.ID.SHA256
-	keys    objects        // by commitment
-	own     *server.Server // nil if others have it
-	unlock  func()         // likewise
-	process string         // name of this process, among all of the store
-	wait    time.Duration  // after which a job is given to another worker if its own is silent
+	coins   jetstream.KeyValue // of servers alone
+	files   files              // jobs as job.ID, proofs as proof.ID.SHA256
+	keys    objects            // by commitment
+	own     *server.Server     // nil if others have it
+	unlock  func()             // likewise
+	process string             // name of this process, among all of the store
+	wait    time.Duration      // after which a job is given to another worker if its own is silent
 }
 
 // Options say how a store is kept.
@@ -166,6 +167,9 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
+		return err
+	}
+	if q.coins, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: coinsName, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
 		return err
 	}
 	if q.files == nil {
