@@ -32,7 +32,7 @@ const (
 // Listen answers requests until the context ends, and then lets those that have begun end. certificate and key are files of TLS; "": none.
 func (s *Server) Listen(ctx context.Context, l net.Listener, certificate, key string) error {
 	h := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		Handler: s.Handler(), ReadHeaderTimeout: min(headerTime, s.opts.Patience), IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	over := make(chan error, 1)

@@ -47,13 +47,31 @@ var bundled = sync.OnceValues(func() ([]*models.Model, error) {
 	return out, nil
 })
 
+// logBuffer is a log that may be read while others write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // running is a server of a test.
 type running struct {
 	t   *testing.T
 	s   *Server
 	q   *queue.Queue
 	url string
-	log *bytes.Buffer
+	log *logBuffer
 	key string // that requests have
 }
 
@@ -73,7 +91,7 @@ func start(t *testing.T, workers bool, opts Options) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, q: q, log: &bytes.Buffer{}}
+	r := &running{t: t, q: q, log: &logBuffer{}}
 	opts.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 1 << 20
