@@ -92,7 +92,7 @@ func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) error {
 func (s *Server) done(r *queue.Record) {
 	s.metrics.proofs.WithLabelValues(r.Model, string(r.State)).Inc()
 	if r.State == queue.Proved {
-		s.metrics.proving.WithLabelValues(r.Model).Observe(r.Updated.Sub(r.Created).Seconds())
+		s.metrics.proving.WithLabelValues(r.Model).Observe(max(0, r.Updated.Sub(r.Created).Seconds())) // of clocks that need not agree
 	}
 	level := slog.LevelInfo
 	if r.State == queue.Failed || len(r.Faults) > 0 {

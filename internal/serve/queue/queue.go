@@ -49,6 +49,7 @@ type Queue struct {
 	own     *server.Server     // nil if others have it
 	unlock  func()             // likewise
 	process string             // name of this process, among all of the store
+	now     func() time.Time   // time.Now, for tests
 	wait    time.Duration      // after which a job is given to another worker if its own is silent
 }
 
@@ -120,7 +121,7 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 }
 
 func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
-	q := &Queue{nc: nc, process: nuid.Next(), wait: opts.Silence}
+	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: opts.Silence}
 	if q.wait == 0 {
 		q.wait = 30 * time.Second
 	}
