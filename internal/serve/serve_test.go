@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -422,7 +424,11 @@ func TestOnRequest(t *testing.T) {
 
 // The webhook hears of every proof, once it listens, with a signature.
 func TestWebhook(t *testing.T) {
-	heard := make(chan string, 4)
+	type notice struct {
+		body      []byte
+		signature string
+	}
+	heard := make(chan notice, 4)
 	refuse := true
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refuse {
@@ -431,15 +437,19 @@ func TestWebhook(t *testing.T) {
 			return
 		}
 		data, _ := io.ReadAll(r.Body)
-		heard <- string(data) + r.Header.Get("Prove-Model-Signature")
+		heard <- notice{data, r.Header.Get("Prove-Model-Signature")}
 	}))
 	defer hook.Close()
 	r := start(t, true, Options{Prove: 1, Webhook: hook.URL})
 	a := r.ask("/v1/chat/completions", fmt.Sprintf(question, ""))
 	select {
 	case got := <-heard:
-		if !strings.Contains(got, a.Proof.ID) || !strings.Contains(got, `"state":"proved"`) || !strings.HasSuffix(got, "==") {
-			t.Error(got)
+		signature, err := base64.StdEncoding.DecodeString(got.signature)
+		if err != nil || !ed25519.Verify(r.s.signing.Public().(ed25519.PublicKey), append([]byte("prove-model webhook\n"), got.body...), signature) {
+			t.Errorf("the signature %s does not hold: %v", got.signature, err)
+		}
+		if !bytes.Contains(got.body, []byte(a.Proof.ID)) || !bytes.Contains(got.body, []byte(`"state":"proved"`)) {
+			t.Errorf("%s", got.body)
 		}
 	case <-time.After(time.Minute):
 		t.Error("the webhook hears nothing")
