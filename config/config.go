@@ -147,7 +147,7 @@ type Config struct {
 	// file of the keys of an API
 	Keys string `mapstructure:"keys" file:"read" group:"server" usage:"{file} of API keys, a name and a key on each line; requests must have one (default: everybody may ask)"`
 	// ProveAll, ProveRequested, or a share from 0 to 1
-	Prove string `mapstructure:"prove" group:"server" usage:"{which} answers are proved: all, requested (those for which a request asks, then or later), or a share of them such as 0.1, at random"`
+	Prove string `mapstructure:"prove" group:"server" usage:"{which} answers are proved: all, requested (those for which a request asks, then or later), or a share of them such as 0.1, by coins that are committed to"`
 	// certificate and key of TLS; both or none
 	TLSCert string `mapstructure:"tls-cert" file:"read" group:"server" usage:"PEM {file} of the certificate with which HTTPS is spoken"`
 	TLSKey  string `mapstructure:"tls-key" file:"read" group:"server" usage:"PEM {file} of its private key"`

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	mathrand "math/rand/v2"
 	"net/http"
 	"time"
 
@@ -40,10 +39,12 @@ type proven struct {
 func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (*proven, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Patience)
 	defer cancel()
-	// The coin is tossed when the answer stands.
-	now := mathrand.Float64() < s.opts.Prove
+	var now bool
+	var err error
 	if asked != nil {
 		now = *asked
+	} else if now, rec.Coin, err = s.toss(ctx, rec.Request); err != nil {
+		return nil, unavailable(err)
 	}
 	ctx, span := traces.Start(ctx, "accept")
 	made, err := s.queue.Accept(ctx, j, now)

@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 )
 
 // events is an answer that is a stream of server-sent events. The first that is sent decides that it is one: until then the answer may
 // be an error.
 type events struct {
-	w        http.ResponseWriter
-	patience time.Duration // for each
-	started  bool
-	err      error // of the first that could not be sent: the client is away, or too slow
+	w       http.ResponseWriter
+	started bool
+	err     error // of the first that could not be sent: the client is away, or too slow
 }
 
 // send sends an event; name may be "".
@@ -30,8 +28,6 @@ func (e *events) raw(name string, data []byte) {
 	if e.err != nil {
 		return
 	}
-	c := http.NewResponseController(e.w)
-	_ = c.SetWriteDeadline(time.Now().Add(e.patience))
 	if !e.started {
 		e.started = true
 		h := e.w.Header()
@@ -47,6 +43,6 @@ func (e *events) raw(name string, data []byte) {
 		_, e.err = fmt.Fprintf(e.w, "data: %s\n\n", data)
 	}
 	if e.err == nil {
-		e.err = c.Flush()
+		e.err = http.NewResponseController(e.w).Flush()
 	}
 }

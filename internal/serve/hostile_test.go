@@ -102,7 +102,10 @@ func TestRefusals(t *testing.T) {
 	for _, path := range []string{"/v1/proofs/x", "/v1/proofs/" + strings.Repeat("0", 64), "/v1/proofs/..%2f..%2fetc%2fpasswd", "/v1/proofs/*/file", "/v1/proofs/%3E/events", "/v1/keys/..%2freceipts.pem", "/v1/keys/" + strings.Repeat("a", 64)} {
 		r.refused(404, "not_found", "GET", path, "")
 	}
-	for _, path := range []string{"/nothing", "/v1/", "/v1/files", "/v3/models"} {
+	for _, path := range []string{"/page/..%2fpage.go", "/page/nothing.js", "/page/%00"} {
+		r.refused(404, "not_found", "GET", path, "")
+	}
+	for _, path := range []string{"/nothing", "/v1/", "/v1/files", "/v3/models", "/" + strings.Repeat("x", 10_000)} {
 		r.refused(404, "unknown_url", "GET", path, "")
 	}
 	if n, err := r.q.Waiting(t.Context()); err != nil || n != 0 {

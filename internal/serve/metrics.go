@@ -70,7 +70,7 @@ func noteOf(r *http.Request) *note {
 // observed counts and logs the requests of a route.
 func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start, n, rec := time.Now(), &note{}, &recorder{ResponseWriter: w, status: http.StatusOK}
+		start, n, rec := time.Now(), &note{}, &recorder{w, http.StatusOK, s.opts.Patience}
 		ctx, span := traces.Start(traces.Received(r.Context(), r.Header), pattern)
 		defer span.End()
 		next(rec, r.WithContext(context.WithValue(ctx, noteKey{}, n)))
@@ -90,16 +90,37 @@ func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// recorder remembers the status of an answer.
+// recorder remembers the status of an answer, and gives the client so long to take each part of it.
 type recorder struct {
 	http.ResponseWriter
-	status int
+	status   int
+	patience time.Duration
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
+	r.wait()
 	r.ResponseWriter.WriteHeader(status)
+}
+
+// partBytes is of how many bytes a part is that a client has Options.Patience to take.
+const partBytes = 64 << 10
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(data []byte) (n int, err error) {
+	for {
+		r.wait()
+		part := data[n:min(len(data), n+partBytes)]
+		m, err := r.ResponseWriter.Write(part)
+		if n += m; err != nil || n == len(data) {
+			return n, err
+		}
+	}
+}
+
+func (r *recorder) wait() {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.patience))
 }
 
 // Unwrap lets http.ResponseController reach the connection.

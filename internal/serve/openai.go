@@ -273,7 +273,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, par
 	if object == "chat.completion" {
 		object = "chat.completion.chunk"
 	}
-	e := &events{w: w, patience: s.opts.Patience}
+	e := &events{w: w}
 	send := func(choices []any, u *usage, p *proven) {
 		e.send("", body{q.id, object, q.created, q.model.Name, choices, u, p})
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/prove-model/prove-model/internal/serve/queue"
 )
@@ -78,13 +77,11 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.ID[:16]+".proof"))
 	w.Header().Set("Content-Length", strconv.FormatInt(rec.Bytes, 10))
-	c, part := http.NewResponseController(w), make([]byte, 64<<10)
-	for {
+	for part := make([]byte, partBytes); ; {
 		n, err := file.Read(part)
 		if n > 0 {
-			_ = c.SetWriteDeadline(time.Now().Add(s.opts.Patience))
 			if _, err := w.Write(part[:n]); err != nil {
-				return nil // the client is away
+				return nil // the client is away, or too slow
 			}
 		}
 		if err == io.EOF {
@@ -112,7 +109,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 		case <-ctx.Done():
 		}
 	}()
-	e := &events{w: w, patience: s.opts.Patience}
+	e := &events{w: w}
 	err = s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
 		if rec != nil {
 			e.send("proof", rec)

@@ -32,7 +32,7 @@ const (
 // Listen answers requests until the context ends, and then lets those that have begun end. certificate and key are files of TLS; "": none.
 func (s *Server) Listen(ctx context.Context, l net.Listener, certificate, key string) error {
 	h := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		Handler: s.Handler(), ReadHeaderTimeout: min(headerTime, s.opts.Patience), IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	over := make(chan error, 1)
@@ -64,6 +64,9 @@ func (s *Server) Check(ctx context.Context) error {
 	group.Go(func() error {
 		return s.queue.Check(ctx, s.verify, s.opts.Webhook != "", s.done)
 	})
+	if s.tosses() {
+		group.Go(func() error { return s.mint(ctx) })
+	}
 	if s.opts.Webhook != "" {
 		group.Go(func() error { return s.queue.Notify(ctx, s.post) })
 	}
@@ -89,7 +92,7 @@ func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) error {
 func (s *Server) done(r *queue.Record) {
 	s.metrics.proofs.WithLabelValues(r.Model, string(r.State)).Inc()
 	if r.State == queue.Proved {
-		s.metrics.proving.WithLabelValues(r.Model).Observe(r.Updated.Sub(r.Created).Seconds())
+		s.metrics.proving.WithLabelValues(r.Model).Observe(max(0, r.Updated.Sub(r.Created).Seconds())) // of clocks that need not agree
 	}
 	level := slog.LevelInfo
 	if r.State == queue.Failed || len(r.Faults) > 0 {

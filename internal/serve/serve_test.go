@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,13 +49,31 @@ var bundled = sync.OnceValues(func() ([]*models.Model, error) {
 	return out, nil
 })
 
+// logBuffer is a log that may be read while others write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // running is a server of a test.
 type running struct {
 	t   *testing.T
 	s   *Server
 	q   *queue.Queue
 	url string
-	log *bytes.Buffer
+	log *logBuffer
 	key string // that requests have
 }
 
@@ -73,7 +93,7 @@ func start(t *testing.T, workers bool, opts Options) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, q: q, log: &bytes.Buffer{}}
+	r := &running{t: t, q: q, log: &logBuffer{}}
 	opts.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 1 << 20
@@ -404,7 +424,11 @@ func TestOnRequest(t *testing.T) {
 
 // The webhook hears of every proof, once it listens, with a signature.
 func TestWebhook(t *testing.T) {
-	heard := make(chan string, 4)
+	type notice struct {
+		body      []byte
+		signature string
+	}
+	heard := make(chan notice, 4)
 	refuse := true
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refuse {
@@ -413,15 +437,19 @@ func TestWebhook(t *testing.T) {
 			return
 		}
 		data, _ := io.ReadAll(r.Body)
-		heard <- string(data) + r.Header.Get("Prove-Model-Signature")
+		heard <- notice{data, r.Header.Get("Prove-Model-Signature")}
 	}))
 	defer hook.Close()
 	r := start(t, true, Options{Prove: 1, Webhook: hook.URL})
 	a := r.ask("/v1/chat/completions", fmt.Sprintf(question, ""))
 	select {
 	case got := <-heard:
-		if !strings.Contains(got, a.Proof.ID) || !strings.Contains(got, `"state":"proved"`) || !strings.HasSuffix(got, "==") {
-			t.Error(got)
+		signature, err := base64.StdEncoding.DecodeString(got.signature)
+		if err != nil || !ed25519.Verify(r.s.signing.Public().(ed25519.PublicKey), append([]byte("prove-model webhook\n"), got.body...), signature) {
+			t.Errorf("the signature %s does not hold: %v", got.signature, err)
+		}
+		if !bytes.Contains(got.body, []byte(a.Proof.ID)) || !bytes.Contains(got.body, []byte(`"state":"proved"`)) {
+			t.Errorf("%s", got.body)
 		}
 	case <-time.After(time.Minute):
 		t.Error("the webhook hears nothing")

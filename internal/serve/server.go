@@ -57,6 +57,7 @@ type Server struct {
 
 	mu     sync.RWMutex
 	models []*models.Model
+	today  *queue.Coin // the one that was tossed last
 
 	ready    atomic.Bool
 	draining atomic.Bool
@@ -166,6 +167,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("POST /v1/embeddings", s.embed)
 	guarded("GET /v1/keys/{commitment}", s.key)
 	guarded("GET /v1/receipts/key", s.receiptKey)
+	guarded("GET /v1/coins", s.coins)
 	guarded("GET /v1/proofs/{id}", s.proof)
 	guarded("POST /v1/proofs/{id}", s.prove)
 	guarded("GET /v1/proofs/{id}/file", s.proofFile)
@@ -178,10 +180,17 @@ func (s *Server) Handler() http.Handler {
 	guarded("GET /v2/models/{model}/ready", s.v2Ready)
 	guarded("POST /v2/models/{model}/infer", s.infer)
 
-	open("/", s.guarded(func(_ http.ResponseWriter, r *http.Request) error {
+	unknown := s.observed("/", s.guarded(func(_ http.ResponseWriter, r *http.Request) error {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "unknown_url", Message: "there is no " + r.Method + " of this address; docs/serve.md lists what there is"}
 	}))
-	return s.local(mux)
+	mux.Handle("/", unknown)
+	return s.local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect { // whose address has no path
+			unknown.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 }
 
 // mostWaiting is how many requests may wait to be answered.

@@ -143,7 +143,7 @@ type forked struct {
 // get there.
 func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
-	all := &parts{r: r, main: main, public: public, results: make([]forked, len(forks)), have: make([]bool, len(forks))}
+	all := newParts(r, main, public)
 	segments, together := r.pool.segments(r.plan)
 	tasks := make([][]schedule.Task, 1)
 	if len(segments) > 0 {
@@ -167,20 +167,22 @@ func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Pu
 	}
 	shared.Begin(roots, slices.DeleteFunc(byWork(r.plan), func(i int) bool { return !slices.Contains(open, i) }), all.accept)
 	defer shared.End()
-	task := func(i int, claim func(int) bool) schedule.Task {
+	task := func(i int, mine func(int) bool) schedule.Task {
 		t := list[i]
 		t.Run = func(ctx context.Context, on schedule.Worker) error {
 			ahead.begins()
 			defer ahead.ends()
-			if !claim(i) {
+			if !mine(i) {
 				return nil
 			}
-			result, err := r.proveFork(ctx, i, main.Fork(uint64(i)), public, on)
-			if err != nil {
-				return err
-			}
-			all.keep(i, result.bytes)
-			return all.put(i, result)
+			return all.race(ctx, i, func(ctx context.Context) error {
+				result, err := r.proveFork(ctx, i, main.Fork(uint64(i)), public, on)
+				if err != nil {
+					return err
+				}
+				all.keep(i, result.bytes)
+				return all.put(i, result)
+			})
 		}
 		return t
 	}
@@ -191,22 +193,17 @@ func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Pu
 		}
 		tasks[in] = append(tasks[in], task(i, shared.Claim))
 	}
-	err := r.pool.inTurn(r.ctx, tasks, together)
-	for err == nil {
-		left := shared.Wait(r.ctx)
-		if len(left) == 0 {
-			break
-		}
-		again := make([]schedule.Task, len(left))
-		for k, i := range left {
-			again[k] = task(i, func(int) bool { return !all.has(i) })
-		}
-		err = r.pool.Schedule.Run(r.ctx, again, r.pool.Warn)
+	if err := r.pool.inTurn(r.ctx, tasks, together); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.ctx.Err()
+	var again []schedule.Task
+	for _, i := range shared.Left() {
+		again = append(again, task(i, func(int) bool { return !all.has(i) }))
 	}
-	return all.results, err
+	if err := r.pool.Schedule.Run(r.ctx, again, r.pool.Warn); err != nil {
+		return nil, err
+	}
+	return all.results, r.ctx.Err()
 }
 
 // segments returns the recompute segments of the machine that commits. It has them only if it

@@ -31,9 +31,9 @@ type Together interface {
 	Begin(roots []byte, order []int, accept func(part int, bytes []byte) error)
 	// Claim says whether this process is to prove a part: no other is at it.
 	Claim(part int) bool
-	// Wait waits for the parts that others have claimed. It returns those that this process is to prove after all, since nothing has been
-	// heard of them for too long or what was left of them was wrong; none when there is nothing to wait for.
-	Wait(ctx context.Context) []int
+	// Left returns the parts that others have and have not left yet, those that they have begun last first. This process, which has nothing
+	// else to do by then, proves them too: whoever is first is used, so that a proof takes no longer than without others.
+	Left() []int
 	// End says that nothing more is accepted.
 	End()
 }
@@ -43,7 +43,7 @@ type alone struct{}
 
 func (alone) Begin([]byte, []int, func(int, []byte) error) {}
 func (alone) Claim(int) bool                               { return true }
-func (alone) Wait(context.Context) []int                   { return nil }
+func (alone) Left() []int                                  { return nil }
 func (alone) End()                                         {}
 
 // work estimates what proving a sub-transcript takes, in entries of the tables that it goes through.
@@ -72,27 +72,57 @@ type parts struct {
 	public  reduce.Public
 	mu      sync.Mutex
 	results []forked
-	have    []bool
+	there   []chan struct{} // closed when there is a result
 	done    int
+}
+
+func newParts(r *run, main *transcript.Sponge, public reduce.Public) *parts {
+	n := len(r.plan.Forks)
+	p := &parts{r: r, main: main, public: public, results: make([]forked, n), there: make([]chan struct{}, n)}
+	for i := range p.there {
+		p.there[i] = make(chan struct{})
+	}
+	return p
 }
 
 // put takes the result of a sub-transcript, unless there is one.
 func (p *parts) put(i int, result forked) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.have[i] {
+	if p.has(i) {
 		return nil
 	}
-	p.results[i], p.have[i] = result, true
+	p.results[i] = result
+	close(p.there[i])
 	p.done++
 	return p.r.step(PhaseChunks, p.done, len(p.results))
 }
 
 // has says whether there is a result of a sub-transcript.
 func (p *parts) has(i int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.have[i]
+	select {
+	case <-p.there[i]:
+		return true
+	default:
+		return false
+	}
+}
+
+// race calls prove with a context that ends when there is a result of a sub-transcript. Then it does not matter what prove returns.
+func (p *parts) race(ctx context.Context, i int, prove func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.there[i]:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := prove(ctx); err != nil && !p.has(i) {
+		return err
+	}
+	return nil
 }
 
 // keep stores the bytes of a sub-transcript for the case that the proof is interrupted.

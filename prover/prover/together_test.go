@@ -22,12 +22,19 @@ type shared struct {
 	others   map[int]bool // parts that the prover is not to prove at first
 	accepted map[int]bool
 	waited   chan struct{} // closed when what the helpers do is done
+	late     bool          // Left does not wait for that
 	given    []int
+	gate     sync.Mutex // of what is accepted, until it has ended
 	ended    bool
 }
 
 func (s *shared) Begin(roots []byte, order []int, accept func(int, []byte) error) {
 	s.begin(slices.Clone(roots), order, func(i int, b []byte) error {
+		s.gate.Lock()
+		defer s.gate.Unlock()
+		if s.ended {
+			return nil
+		}
 		err := accept(i, b)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -36,19 +43,21 @@ func (s *shared) Begin(roots []byte, order []int, accept func(int, []byte) error
 	})
 }
 func (s *shared) Claim(i int) bool { s.mu.Lock(); defer s.mu.Unlock(); return !s.others[i] }
-func (s *shared) Wait(context.Context) (left []int) {
-	<-s.waited
+func (s *shared) Left() (left []int) {
+	if !s.late {
+		<-s.waited
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.others {
-		if !s.accepted[i] && !slices.Contains(s.given, i) {
+		if !s.accepted[i] {
 			left = append(left, i)
 		}
 	}
-	s.given = append(s.given, left...)
+	s.given = left
 	return left
 }
-func (s *shared) End() { s.ended = true }
+func (s *shared) End() { s.gate.Lock(); defer s.gate.Unlock(); s.ended = true }
 
 // TestTogether has other processes prove parts of a proof: well, not at all, wrongly, twice and late. The proof has the same bytes.
 func TestTogether(t *testing.T) {
@@ -107,7 +116,9 @@ func TestTogether(t *testing.T) {
 		input   []int32
 		alter   func(i int, b []byte) (int, []byte)
 		refused bool
+		late    bool
 	}{
+		"late":             {claimed: every, input: x, late: true},
 		"all":              {claimed: every, input: x},
 		"some":             {claimed: func(order []int) []int { return order[:1] }, input: x},
 		"twice":            {claimed: func(order []int) []int { return append(slices.Clone(order), order...) }, input: x},
@@ -118,7 +129,7 @@ func TestTogether(t *testing.T) {
 		"exchanged":        {claimed: every, input: x, refused: true, alter: func(i int, b []byte) (int, []byte) { return (i + 1) % n, b }},
 		"no part":          {claimed: every, input: x, refused: true, alter: func(i int, b []byte) (int, []byte) { return i + n, b }},
 	} {
-		s := &shared{others: map[int]bool{}, accepted: map[int]bool{}, waited: make(chan struct{})}
+		s := &shared{others: map[int]bool{}, accepted: map[int]bool{}, waited: make(chan struct{}), late: c.late}
 		s.begin = func(roots []byte, order []int, accept func(int, []byte) error) {
 			if len(order) != n {
 				t.Errorf("%s: the parts %v of %d", name, order, n)
@@ -148,7 +159,8 @@ func TestTogether(t *testing.T) {
 		if got := prove(s); !bytes.Equal(got, want) || !s.ended {
 			t.Errorf("%s: the same bytes: %t, ended: %t", name, bytes.Equal(got, want), s.ended)
 		}
-		if left := len(s.given); (left > 0) != (c.refused || c.input == nil) {
+		<-s.waited
+		if left := len(s.given); !c.late && (left > 0) != (c.refused || c.input == nil) {
 			t.Errorf("%s: the prover has proved %v after all", name, s.given)
 		}
 	}

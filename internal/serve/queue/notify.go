@@ -21,7 +21,7 @@ const (
 func (q *Queue) Notify(ctx context.Context, tell func(ctx context.Context, r *Record) error) error {
 	c, err := q.notices.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "notify", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
 	if err != nil {
-		return fmt.Errorf("the queue of notices: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("the queue of notices: %w", err))
 	}
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
 		r, err := q.Record(ctx, string(m.Data()))

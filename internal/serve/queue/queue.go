@@ -43,12 +43,14 @@ type Queue struct {
 	results jetstream.Stream
 	notices jetstream.Stream
 	records jetstream.KeyValue
-	files   files          // jobs as job.ID, proofs as proof.ID.SHA256
-	keys    objects        // by commitment
-	own     *server.Server // nil if others have it
-	unlock  func()         // likewise
-	process string         // name of this process, among all of the store
-	wait    time.Duration  // after which a job is given to another worker if its own is silent
+	coins   jetstream.KeyValue // of servers alone
+	files   files              // jobs as job.ID, proofs as proof.ID.SHA256
+	keys    objects            // by commitment
+	own     *server.Server     // nil if others have it
+	unlock  func()             // likewise
+	process string             // name of this process, among all of the store
+	now     func() time.Time   // time.Now, for tests
+	wait    time.Duration      // after which a job is given to another worker if its own is silent
 }
 
 // Options say how a store is kept.
@@ -119,7 +121,7 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 }
 
 func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
-	q := &Queue{nc: nc, process: nuid.Next(), wait: opts.Silence}
+	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: opts.Silence}
 	if q.wait == 0 {
 		q.wait = 30 * time.Second
 	}
@@ -166,6 +168,9 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
+		return err
+	}
+	if q.coins, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: coinsName, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
 		return err
 	}
 	if q.files == nil {

@@ -72,7 +72,7 @@ func (q *Queue) record(ctx context.Context, id string) (*Record, uint64, error) 
 
 // enter makes a record unless there is one, and returns the one that there is then.
 func (q *Queue) enter(ctx context.Context, r *Record) (*Record, error) {
-	r.Created = time.Now().UTC()
+	r.Created = q.now().UTC()
 	r.Updated = r.Created
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -98,7 +98,7 @@ func (q *Queue) change(ctx context.Context, id string, by func(r *Record) bool) 
 		if !by(r) {
 			return r, nil
 		}
-		r.Updated = time.Now().UTC()
+		r.Updated = q.now().UTC()
 		data, err := json.Marshal(r)
 		if err != nil {
 			return nil, err

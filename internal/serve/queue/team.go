@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type offer struct {
 type share struct {
 	state  shareState
 	worker string // that it is given to
+	number int    // of what was given, from 1 on
 }
 
 type shareState uint8
@@ -62,7 +64,8 @@ const (
 
 // Team has workers that have nothing else to do help with a proof, of which the parts do not depend on each other. It implements
 // prover.Together for the worker that makes the proof. What other workers leave is verified before it counts, and a worker that has
-// left something wrong gets nothing more. A part that nothing is heard of is proved by the worker itself.
+// left something wrong gets nothing more. When the worker is done with its own parts, it proves those that others have and have not left,
+// until they leave them.
 type Team struct {
 	q               *Queue
 	job, commitment string
@@ -74,10 +77,7 @@ type Team struct {
 	barred map[string]bool
 	faults []string // of the job's record
 	helped int      // parts of others
-	begun  time.Time
-	alone  time.Duration // that this worker has taken for its own parts; 0: it is at them
-	heard  time.Time     // when another worker was heard of
-	change chan struct{} // has something when shares have changed
+	given  int      // likewise, those that came to nothing included
 	ended  bool
 	halves map[string][]byte // of answer alone: parts that come in several messages, by worker and number
 	sub    *nats.Subscription
@@ -86,12 +86,12 @@ type Team struct {
 }
 
 func (q *Queue) team(j *Job, id string) *Team {
-	return &Team{q: q, job: id, commitment: j.Commitment, barred: map[string]bool{}, halves: map[string][]byte{}, change: make(chan struct{}, 1), stop: make(chan struct{})}
+	return &Team{q: q, job: id, commitment: j.Commitment, barred: map[string]bool{}, halves: map[string][]byte{}, stop: make(chan struct{})}
 }
 
 // Begin implements prover.Together.
 func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []byte) error) {
-	t.order, t.accept, t.begun, t.heard = order, accept, time.Now(), time.Now()
+	t.order, t.accept = order, accept
 	if len(order) < 2 {
 		return
 	}
@@ -222,8 +222,6 @@ func (t *Team) take(text string, bytes []byte) error {
 func (t *Team) give(worker string, gone bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heard = time.Now()
-	t.changed()
 	if gone {
 		t.reopen(worker)
 	}
@@ -232,7 +230,8 @@ func (t *Team) give(worker string, gone bool) int {
 	}
 	for _, i := range t.order {
 		if t.shares[i].state == isOpen {
-			t.shares[i] = share{isGiven, worker}
+			t.given++
+			t.shares[i] = share{isGiven, worker, t.given}
 			return i
 		}
 	}
@@ -248,7 +247,6 @@ func (t *Team) bar(worker string, err error) {
 	}
 	t.barred[worker] = true
 	t.reopen(worker)
-	t.changed()
 }
 
 func (t *Team) reopen(worker string) {
@@ -259,59 +257,18 @@ func (t *Team) reopen(worker string) {
 	}
 }
 
-func (t *Team) changed() {
-	select {
-	case t.change <- struct{}{}:
-	default:
-	}
-}
-
-// leastPatience is how long another worker may be silent at least.
-const leastPatience = time.Second
-
-// Wait implements prover.Together. Other workers may be silent for as long as this one has taken for all of its own parts: it would
-// itself be done with theirs by then.
-func (t *Team) Wait(ctx context.Context) []int {
-	for {
-		left, pause := t.left()
-		if len(left) > 0 || pause < 0 {
-			return left
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.change:
-		case <-time.After(pause):
-		}
-	}
-}
-
-// left returns the parts that this worker has to prove after all, or how long to wait for others; less than zero: not at all.
-func (t *Team) left() (list []int, pause time.Duration) {
+// Left implements prover.Together.
+func (t *Team) Left() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.alone == 0 {
-		t.alone = time.Since(t.begun)
-	}
-	pause = max(t.alone, leastPatience) - time.Since(t.heard)
-	given := false
+	var list []int
 	for _, i := range t.order {
-		if i >= len(t.shares) {
-			break
-		}
-		s := &t.shares[i]
-		switch {
-		case s.state == isGiven && pause > 0:
-			given = true
-		case s.state == isGiven || s.state == isOpen:
-			s.state = isOwn
+		if i < len(t.shares) && (t.shares[i].state == isGiven || t.shares[i].state == isOpen) {
 			list = append(list, i)
 		}
 	}
-	if !given {
-		pause = -1
-	}
-	return list, pause
+	slices.SortStableFunc(list, func(a, b int) int { return t.shares[b].number - t.shares[a].number })
+	return list
 }
 
 // End implements prover.Together.
@@ -344,24 +301,22 @@ func (l *Lane) begin() (end func()) {
 	return l.work.Unlock
 }
 
-// help has the lane help if it does nothing else.
-func (l *Lane) help(ctx context.Context, f func(ctx context.Context)) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+// help has the lane help if it does nothing else and the context has not ended. It does not wait: helping is what goes on.
+func (l *Lane) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx context.Context)) {
 	l.mu.Lock()
-	free := l.work.TryLock()
-	if free {
-		l.stop = stop
-	}
-	l.mu.Unlock()
-	if !free {
+	defer l.mu.Unlock()
+	if ctx.Err() != nil || !l.work.TryLock() {
 		return
 	}
-	defer l.work.Unlock()
-	f(ctx)
-	l.mu.Lock()
-	l.stop = nil
-	l.mu.Unlock()
+	ctx, l.stop = context.WithCancel(ctx)
+	helping.Go(func() {
+		f(ctx)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stop()
+		l.stop = nil
+		l.work.Unlock()
+	})
 }
 
 // Help helps other workers with the proofs of the model with a commitment, until the context ends, whenever there is no job of its own and
@@ -372,30 +327,37 @@ func (q *Queue) Help(ctx context.Context, commitment, worker string, lane *Lane,
 		c, err = q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	}
 	if err != nil {
-		return fmt.Errorf("the queue of jobs: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("the queue of jobs: %w", err))
 	}
-	heard := make(chan *nats.Msg, 64)
-	sub, err := q.nc.ChanQueueSubscribe(offers+commitment, "help", heard)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case m := <-heard:
-			var o offer
-			if json.Unmarshal(m.Data, &o) != nil || o.From == q.process {
-				continue
-			}
-			lane.help(ctx, func(ctx context.Context) { // if it is at something, the offer comes again, to another worker
-				if info, err := c.Info(ctx); err == nil && info.NumPending == 0 {
-					q.help(ctx, commitment, worker, &o, help)
-				}
-			})
+	var helping sync.WaitGroup
+	sub, err := q.nc.QueueSubscribe(offers+commitment, "help", func(m *nats.Msg) {
+		var o offer
+		if json.Unmarshal(m.Data, &o) != nil || o.From == q.process {
+			return
 		}
+		// If the lane is at something, the offer comes again, to another worker.
+		lane.help(ctx, &helping, func(ctx context.Context) {
+			if info, err := c.Info(ctx); err == nil && info.NumPending == 0 {
+				q.help(ctx, commitment, worker, &o, help)
+			}
+		})
+	})
+	if err != nil {
+		return unlessEnded(ctx, err)
 	}
+	<-ctx.Done()
+	_ = sub.Unsubscribe()
+	lane.begin()() // no offer that came before is taken after it
+	helping.Wait()
+	return nil
+}
+
+// unlessEnded is an error, nil if the context has ended: then it is no wonder.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // help does what another worker asks for.

@@ -58,13 +58,12 @@ func together(long bool, own func(ctx context.Context, i int)) Prover {
 				prove(i)
 			}
 		}
-		for {
-			left := team.Wait(ctx)
-			for _, i := range left {
+		for _, i := range team.Left() {
+			mu.Lock()
+			there := found[i] != nil
+			mu.Unlock()
+			if !there {
 				prove(i)
-			}
-			if len(left) == 0 {
-				break
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -131,18 +130,27 @@ func (s *shop) worker(prove Prover, help Helper) (kill func()) {
 	s.number++
 	name := fmt.Sprintf("w%d", s.number)
 	ctx, cancel := context.WithCancel(s.ctx)
+	killed := new(atomic.Bool)
 	if prove != nil {
-		s.wait.Go(func() { _ = q.Work(ctx, commitment, name, lane, prove) })
+		s.wait.Go(func() { s.ends(ctx, killed, name, q.Work(ctx, commitment, name, lane, prove)) })
 	}
 	if help != nil {
-		s.wait.Go(func() { _ = q.Help(ctx, commitment, name, lane, help) })
+		s.wait.Go(func() { s.ends(ctx, killed, name, q.Help(ctx, commitment, name, lane, help)) })
 	}
 	kill = sync.OnceFunc(func() {
+		killed.Store(true)
 		q.nc.Close()
 		cancel()
 	})
 	s.t.Cleanup(kill)
 	return kill
+}
+
+// ends says that a worker has ended though nobody has told it to.
+func (s *shop) ends(ctx context.Context, killed *atomic.Bool, name string, err error) {
+	if ctx.Err() == nil && !killed.Load() {
+		s.t.Errorf("%s ends: %v", name, err)
+	}
 }
 
 // helps is a helper that proves a part after another. alter, if set, changes what it leaves.
@@ -181,9 +189,8 @@ func TestTeam(t *testing.T) {
 		s := opening(t)
 		var own, others atomic.Int64
 		s.worker(together(long, func(_ context.Context, i int) {
-			for end := time.Now().Add(time.Minute); own.Add(1) == 1 && others.Load() == 0 && time.Now().Before(end); {
-				own.Add(-1)
-				time.Sleep(time.Millisecond)
+			if own.Add(1) == 1 { // of three parts of two workers at least one has been left
+				until(t, "help", func() bool { return others.Load() > 2 })
 			}
 		}), nil)
 		for range 2 {
@@ -209,13 +216,17 @@ func until(t *testing.T, what string, happened func() bool) {
 func TestTeamFaults(t *testing.T) {
 	t.Run("wrong bytes", func(t *testing.T) {
 		s := opening(t)
-		var given atomic.Int64
+		var given, ended atomic.Int64
 		s.worker(together(false, func(_ context.Context, i int) {
 			if i == 0 {
-				until(t, "help", func() bool { return given.Load() > 0 })
+				until(t, "help", func() bool { return ended.Load() > 0 })
 			}
 		}), nil)
-		s.worker(nil, helps(false, func(_ int, b []byte) []byte { given.Add(1); return append([]byte("x"), b[1:]...) }))
+		wrong := helps(false, func(_ int, b []byte) []byte { given.Add(1); return append([]byte("x"), b[1:]...) })
+		s.worker(nil, func(ctx context.Context, j *Job, roots []byte, next func(context.Context, int, []byte) (int, error)) error {
+			defer ended.Add(1)
+			return wrong(ctx, j, roots, next)
+		})
 		r := s.proved()
 		if len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "w2: a part of the proof") || given.Load() != 1 {
 			t.Errorf("%d parts were wrong: %+v", given.Load(), r)

@@ -38,7 +38,7 @@ type result struct {
 func (q *Queue) Work(ctx context.Context, commitment, worker string, lane *Lane, prove Prover) error {
 	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	if err != nil {
-		return fmt.Errorf("the queue of jobs: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("the queue of jobs: %w", err))
 	}
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
 		defer lane.begin()()
@@ -60,7 +60,7 @@ func (q *Queue) workers(commitment string) jetstream.ConsumerConfig {
 func (q *Queue) consume(ctx context.Context, c jetstream.Consumer, handle func(m jetstream.Msg) error) error {
 	messages, err := c.Messages(jetstream.PullMaxMessages(1))
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer context.AfterFunc(ctx, messages.Stop)()
 	for {
@@ -214,7 +214,7 @@ const faults = 5
 func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done func(r *Record)) error {
 	c, err := q.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "check", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
 	if err != nil {
-		return fmt.Errorf("the queue of results: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("the queue of results: %w", err))
 	}
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
 		var out result

@@ -28,6 +28,8 @@ type Receipt struct {
 	Outputs map[string]string `json:"outputs,omitempty"`
 	// Inputs are the digests of the arrays of the request, likewise.
 	Inputs map[string]string `json:"inputs,omitempty"`
+	// Coin says by what it was decided whether the answer is proved at once; nil: not by chance.
+	Coin *Coin `json:"coin,omitempty"`
 }
 
 // Text is what a receipt says of a text.

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+)
+
+// A coin's seed is told some time after its day, when no server's clock is before the end of it.
+const secretAfter = time.Hour
+
+// tosses says that chance decides which answers are proved.
+func (s *Server) tosses() bool { return s.opts.Prove > 0 && s.opts.Prove < 1 }
+
+// toss decides whether the answer to a request is proved, and returns what its receipt says of that. The coin's seed was committed to
+// before the request was there, and of all that is tossed about nothing is the server's to choose.
+func (s *Server) toss(ctx context.Context, request string) (now bool, said *receipt.Coin, err error) {
+	if !s.tosses() {
+		return s.opts.Prove > 0, nil, nil
+	}
+	coin, err := s.coin(ctx, time.Now())
+	if err != nil {
+		return false, nil, err
+	}
+	said = &receipt.Coin{Commitment: receipt.CommitSeed(coin.Seed), Share: strconv.FormatFloat(s.opts.Prove, 'g', -1, 64)}
+	return receipt.Toss(coin.Seed, request) < s.opts.Prove, said, nil
+}
+
+// coin returns the coin of a day.
+func (s *Server) coin(ctx context.Context, at time.Time) (*queue.Coin, error) {
+	s.mu.RLock()
+	c := s.today
+	s.mu.RUnlock()
+	if c != nil && c.Day == at.UTC().Format(time.DateOnly) {
+		return c, nil
+	}
+	c, err := s.queue.Coin(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.today = c
+	s.mu.Unlock()
+	return c, nil
+}
+
+// mint makes the coins of today and tomorrow, so that their commitments are known before, until the context ends.
+func (s *Server) mint(ctx context.Context) error {
+	for {
+		for _, at := range []time.Time{time.Now(), time.Now().AddDate(0, 0, 1)} {
+			if _, err := s.queue.Coin(ctx, at); err != nil && ctx.Err() == nil {
+				s.opts.Log.Error("coins cannot be stored", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(10 * time.Minute):
+		}
+	}
+}
+
+// coins lists the coins: of days that are over with their seeds.
+func (s *Server) coins(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.queue.Coins(r.Context())
+	if err != nil {
+		return unavailable(err)
+	}
+	type entry struct {
+		Day        string `json:"day"`
+		Commitment string `json:"commitment"`
+		Seed       string `json:"seed,omitempty"`
+	}
+	out := make([]entry, len(list))
+	for i, c := range list {
+		out[i] = entry{Day: c.Day, Commitment: receipt.CommitSeed(c.Seed)}
+		if time.Now().After(c.Over().Add(secretAfter)) {
+			out[i].Seed = hex.EncodeToString(c.Seed)
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"data": out})
+	return nil
+}

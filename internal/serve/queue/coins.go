@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Coin decides which answers of a day, in UTC, are proved. All servers of a store have the same.
+type Coin struct {
+	Day  string // 2006-01-02
+	Seed []byte
+}
+
+const (
+	coinsName = prefix + "-coins"
+	seedBytes = 32
+)
+
+// Over says when the coin's day was over: nothing is tossed with it any more.
+func (c *Coin) Over() time.Time {
+	day, err := time.Parse(time.DateOnly, c.Day)
+	if err != nil {
+		return time.Unix(1<<40, 0)
+	}
+	return day.AddDate(0, 0, 1)
+}
+
+// Coin returns the coin of the day that a time is on, and makes it if nobody has.
+func (q *Queue) Coin(ctx context.Context, at time.Time) (*Coin, error) {
+	c := &Coin{Day: at.UTC().Format(time.DateOnly), Seed: make([]byte, seedBytes)}
+	_, _ = rand.Read(c.Seed) // which never fails
+	entry, err := q.coins.Get(ctx, c.Day)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		if _, err = q.coins.Create(ctx, c.Day, c.Seed); err == nil {
+			return c, nil
+		}
+		if errors.Is(err, jetstream.ErrKeyExists) {
+			entry, err = q.coins.Get(ctx, c.Day)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the store of coins: %w", err)
+	}
+	c.Seed = entry.Value()
+	return c, nil
+}
+
+// Coins returns all coins that were made, the earliest first.
+func (q *Queue) Coins(ctx context.Context) ([]*Coin, error) {
+	days, err := q.coins.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the store of coins: %w", err)
+	}
+	slices.Sort(days)
+	list := make([]*Coin, len(days))
+	for i, day := range days {
+		entry, err := q.coins.Get(ctx, day)
+		if err != nil {
+			return nil, fmt.Errorf("the store of coins: %w", err)
+		}
+		list[i] = &Coin{day, entry.Value()}
+	}
+	return list, nil
+}
