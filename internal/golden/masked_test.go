@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -55,7 +56,13 @@ func mask(t *testing.T, c *Case, tailLog, key int) Files {
 	hiding := &prover.Hiding{TailLog: tailLog, Reserve: func([16]byte, int) error { return nil }}
 	k, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, prover.Options{})
 	if key > 0 {
-		k, tree, hiding.Weights, err = prover.CommitMasked(ctx, c.Template, c.Weights, c.Security, key)
+		p, planErr := prover.PlanMasked(c.Template, c.Security, key)
+		if planErr != nil {
+			t.Fatal(planErr)
+		}
+		tails := prf.Derive("tails of golden keys", []byte("fixed"))
+		hiding.Weights = &tails
+		k, tree, err = prover.CommitMasked(ctx, c.Template, p, c.Weights, c.Security, &tails, prover.Options{})
 	}
 	if err != nil {
 		t.Fatal(err)
