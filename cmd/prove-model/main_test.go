@@ -34,6 +34,7 @@ func TestFullOutput(t *testing.T) {
 		"bench model":           {{"m.onnx"}, {"m.onnx", "--json"}, {"mlp", "--layers", "1", "--width", "8"}},
 		"bench scale":           {{"--parameters", "4..4", "--layers", "1"}, {"--parameters", "4..4", "--layers", "1", "--json"}},
 		"bench llm":             {{"--help"}}, // takes long
+		"bench write":           {{"--help"}}, // likewise
 		"bench kernels":         {{"--help"}}, // likewise
 		"devices":               {{}, {"--json"}},
 		"serve":                 {{"--help"}}, // runs until it is stopped
