@@ -197,7 +197,10 @@ func (h *hiding) formats() Formats {
 // TestHiddenWeights makes circuits of two sets of weights with the same ranges and formats. All
 // that a key says of them but the tree's root follows from the circuit.
 func TestHiddenWeights(t *testing.T) {
-	for _, h := range hidingModels(t) {
+	for i, h := range hidingModels(t) {
+		if !*full && h.published && h.name != "llama" && i%4 != 0 {
+			continue
+		}
 		t.Run(h.name, func(t *testing.T) {
 			values, err := h.graph.RunFloat(h.input)
 			if err != nil {

@@ -68,8 +68,8 @@ func TestReplayInEveryMode(t *testing.T) {
 		"LayerNorm": func(n *networks.Network, x graph.Value) graph.Value {
 			return n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, x)
 		},
-		"imprecise": func(n *networks.Network, x graph.Value) graph.Value { // so that tables are as large as they may be
-			x = n.Apply(graph.Tanh, n.Softmax(n.In[0], 1))
+		"imprecise": func(n *networks.Network, _ graph.Value) graph.Value { // so that tables are as large as they may be
+			x := n.Apply(graph.Tanh, n.Softmax(n.In[0], 1))
 			for range 2 {
 				x = n.Sub(x, n.Reduce(graph.Mean, x, []int{1}, true))
 			}

@@ -12,6 +12,7 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$' . -full
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
+"$go" test -timeout 1h -run 'FreeLength|HiddenWeights' ./quantise -full
 
 . scripts/cuda-env.sh
 if ! cuda_env || ! cuda_nvrtc; then
