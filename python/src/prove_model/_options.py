@@ -65,6 +65,7 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     hash: Literal["blake3", "poseidon2"]
     hide: Literal["weights"]
     secret: Path
+    proofs: int
 
 
 class ProveOptions(CommitOptions, total=False):

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -114,6 +115,7 @@ func TestArrivals(t *testing.T) {
 		}
 		healthy := func(i int) bool { return x.fault == nil && x.limit == 0 || i < x.machines-1 }
 		s := transferTo(t.Context(), c, machines, of, x.piece)
+		early := map[*arrivals]error{} // read before another machine had written it
 		for group, i := range of {
 			a := s.all[i]
 			if !healthy(i) {
@@ -127,11 +129,16 @@ func TestArrivals(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, want := bytesOf(t, streams[i], there, entries), ints.Bytes(fixed.Weights[id])[:entries*there.Width]; !slices.Equal(got, want) {
-					t.Fatalf("%d: group %d does not have the first %d entries of tensor %d", number, group, entries, id)
+					early[a] = fmt.Errorf("%d: group %d does not have the first %d entries of tensor %d", number, group, entries, id)
 				}
 			})
 		}
 		s.end(false)
+		for a, err := range early { // a commitment made of it is given up (check)
+			if a.spoiled == nil {
+				t.Fatal(err)
+			}
+		}
 		uploaded, all := 0, 0
 		for i, b := range machines {
 			uploaded += int(b.Context.Traffic().Uploaded)

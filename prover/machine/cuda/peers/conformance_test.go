@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -173,8 +174,11 @@ func contexts(machines []*cuda.Machine) []*device.Context {
 
 // behindCopy has the launch after a copy from another machine fail, and then the first wait, once it is armed.
 func behindCopy(lost error, armed *atomic.Bool) func(op string, n int) error {
+	var mu sync.Mutex // machines copy beside each other
 	copied, failed := false, false
 	return func(op string, _ int) error {
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
 		case failed && op == "sync":
 			failed = false
