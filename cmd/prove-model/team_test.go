@@ -16,7 +16,7 @@ func (p *process) batch(pictures, n int) (id string, values []float64) {
 	p.t.Helper()
 	values = make([]float64, 64*pictures)
 	for i := range values {
-		values[i] = float64((i*i+n)%17) / 16
+		values[i] = float64((i*i+i*n+n)%257) / 256 // others for every n below 257
 	}
 	body, err := json.Marshal(map[string]any{"inputs": []any{map[string]any{"name": "image", "shape": []int{pictures, 1, 8, 8}, "datatype": "FP64", "data": values}}})
 	if err != nil {
