@@ -55,7 +55,7 @@ func said(t *testing.T, address, sent string) (status int, body string) {
 // What is no request, or one that does not end, is refused or cut off; it computes nothing, leaves nothing in the log, and others are
 // answered meanwhile.
 func TestConnections(t *testing.T) {
-	r := start(t, false, Options{Prove: 1, MaxBody: 10_000, Patience: time.Second})
+	r := start(t, false, Options{Prove: 1, MaxBody: 10_000, Patience: 3 * time.Second})
 	address := r.listening()
 	const secret = "sk-secret-0123456789"
 	chunked := "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -10,7 +10,7 @@ import (
 
 // Clients that take nothing of their answers are cut off, and hold nothing up.
 func TestSlowClient(t *testing.T) {
-	r := start(t, true, Options{Prove: 1, Patience: 500 * time.Millisecond})
+	r := start(t, true, Options{Prove: 1, Patience: 3 * time.Second})
 	a := r.ask("/v1/chat/completions", fmt.Sprintf(question, ""))
 	r.fetched(a.Proof.ID)
 	for _, path := range []string{a.Proof.URL + "/file", "/v1/keys/" + a.Proof.Commitment} {
