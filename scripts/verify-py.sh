@@ -28,11 +28,12 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# same NAME PROOF KEY: both verifiers accept, and print the same but for their times.
+# same NAME PROOF KEY: both verifiers accept, and print the same but for their times, and for how many proofs a key
+# hides weights, which is no matter of a proof.
 same() {
 	bin/prove-model verify --proof "$2" --vk "$3" >"$work/go"
 	scripts/verify.py --proof "$2" --vk "$3" >"$work/py"
-	if ! diff <(sed '$d' "$work/go") <(sed '$d' "$work/py") >&2; then
+	if ! diff <(sed '$d; /^budget /d' "$work/go") <(sed '$d' "$work/py") >&2; then
 		echo "verify-py: $1: the two verifiers do not say the same" >&2
 		exit 1
 	fi

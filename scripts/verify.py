@@ -99,8 +99,13 @@ def report(verifier, size, seconds):
         prompt, tokens, ended = verifier.text
         print(f"prompt      {len(prompt)} tokens: {' '.join(map(str, prompt))}")
         print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
-    for line in ["not stated: the proof is masked"] if verifier.tail_log else saturated(verifier):
+    for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
+    if verifier.vk.tail_log:
+        print("hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program")
+        print("public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges")
+    elif verifier.tail_log:
+        print("hidden      values inside of the model, and how many were saturated, but not the weights: the key does not hide them")
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")

@@ -214,7 +214,7 @@ func unigram(n int) string {
 	for i := range n {
 		fmt.Fprintf(&b, `,["%s%d", -%d]`, strings.Repeat("a", i%25), i, i)
 	}
-	return `{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0]` + b.String() + `]}}`
+	return `{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0], ["` + strings.Repeat("a", 2000) + `", 0]` + b.String() + `]}}`
 }
 
 // indexed is an index of weights in many files.

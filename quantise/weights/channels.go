@@ -69,7 +69,8 @@ func OnGrid(x float64) float64 {
 	if x == 0 {
 		return 0
 	}
-	y := fixed.Pow2(fixed.FloorLog2(x)+1) * (1 - fixed.Pow2(-gridBits))
+	power := fixed.Pow2(fixed.FloorLog2(x) + 1)
+	y := power - float64(power*fixed.Pow2(-gridBits)) // exact, as both are
 	if y < x {
 		y *= 2
 	}

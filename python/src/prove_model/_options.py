@@ -65,7 +65,6 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     hash: Literal["blake3", "poseidon2"]
     hide: Literal["weights"]
     secret: Path
-    proofs: int
 
 
 class ProveOptions(CommitOptions, total=False):
