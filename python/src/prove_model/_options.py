@@ -90,3 +90,4 @@ class InspectOptions(RunOptions, total=False):
 
     force: bool
     html: Path
+    secret: Path
