@@ -38,18 +38,25 @@ func hiddenWeights(t testing.TB, seed uint64, proofs int) *hiddenRun {
 	t.Helper()
 	h := &hiddenRun{t: t, b: everything(rand.New(rand.NewPCG(1, seed))), sec: proof.Security{TargetBits: 8, GrindBits: 0}}
 	h.b.g.Finish(100)
+	var err error
+	if h.plan, err = PlanMasked(h.b.g.Template(), h.sec, proofs); err != nil {
+		t.Fatal(err)
+	}
+	h.commit([32]byte{byte(seed)})
+	return h
+}
+
+// commit gives the weights a key whose tails and salts follow from secret bytes.
+func (h *hiddenRun) commit(secret [32]byte) {
+	h.t.Helper()
 	c := h.b.g.Template()
 	var err error
-	if h.plan, err = PlanMasked(c, h.sec, proofs); err != nil {
-		t.Fatal(err)
+	if h.tails, err = TailsKey(c, h.plan, h.b.w, h.sec, secret); err != nil {
+		h.t.Fatal(err)
 	}
-	if h.tails, err = TailsKey(c, h.plan, h.b.w, h.sec, [32]byte{byte(seed)}); err != nil {
-		t.Fatal(err)
+	if h.key, h.tree, err = CommitMasked(h.t.Context(), c, h.plan, h.b.w, h.sec, h.tails, Options{}); err != nil {
+		h.t.Fatal(err)
 	}
-	if h.key, h.tree, err = CommitMasked(t.Context(), c, h.plan, h.b.w, h.sec, h.tails, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return h
 }
 
 // prove returns the parts of a proof's file behind the public values: sub-transcripts, and the opening last. weaken, if not nil, alters what
@@ -133,12 +140,14 @@ func TestTwoWeights(t *testing.T) {
 // worst is the most of χ² with three degrees of freedom that is accepted for any of some ten thousand words: it is reached with 10^(−9).
 const worst = 44
 
-// apart returns the greatest χ² of two samples of so many proofs' words, by two bits of each.
+// apart returns the greatest χ² of two samples of so many proofs' words, by two bits of each. Every proof is of a new key: the digests near a
+// root are the same in all proofs of one key, so that their words tell two keys apart, as the roots do, whatever the weights.
 func apart(one, two *hiddenRun, proofs int, weaken func(*backend.Secrets)) (most float64) {
 	var counts [2][][4]float64
 	words := 1 << 30
 	for i, h := range []*hiddenRun{one, two} {
-		for range proofs {
+		for n := range proofs {
+			h.commit([32]byte{byte(i), byte(n), byte(n >> 8)})
 			file := slices.Concat(h.prove(weaken)...)
 			words = min(words, len(file)/4)
 			for len(counts[i]) < len(file)/4 {
