@@ -14,7 +14,7 @@ use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
 use crate::reveal::Revealed;
 use crate::shape::{shape_variables, size};
-use crate::sites::{Fork, Shared};
+use crate::reduce::{Fork, Shared};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
 use crate::text::{self, Model, Rule, Written};
