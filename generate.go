@@ -35,7 +35,10 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotGenerating
 	}
-	n := model.Size(m.graph.Inputs[1].Shape)
+	n := m.positions()
+	if m.open.written != "" {
+		n = max(1, len(tokens))
+	}
 	length, most := model.Size(m.graph.Inputs[0].Shape), 0
 	if m.open.isText() {
 		length, most = len(prompt)+len(tokens), m.open.most
@@ -67,7 +70,8 @@ type GenerateOptions struct {
 	// Sampling, if not nil, is the rule by which tokens are drawn from the logits, in place of the likeliest. Prove and Verify are
 	// told it too.
 	Sampling *Sampling
-	// MaxTokens is the most tokens that are written: at most, and for 0, as many as the model was opened for.
+	// MaxTokens is the most tokens that are written: as many as the key has room for after the prompt, or, if it is for a fixed
+	// number, as many as that. 0 is as many as the model was opened for.
 	MaxTokens int
 	// Logits, if not nil, is told the logits that each token is chosen from, before Each is told the token. The slice is its own.
 	Logits func(logits []float64)
@@ -100,13 +104,10 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		return nil, nil, errNotGenerating
 	}
 	g := c.quantised.Graph
-	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
-	limit := most
-	if o.MaxTokens != 0 {
-		limit = o.MaxTokens
-	}
-	if limit < 1 || limit > most {
-		return nil, nil, fmt.Errorf("MaxTokens is %d: want 1 to %d, which the model was opened for, or 0 for all", o.MaxTokens, most)
+	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
+	limit, most, err := c.limits(len(prompt), o.MaxTokens)
+	if err != nil {
+		return nil, nil, err
 	}
 	longest := length
 	if c.free() {
@@ -167,10 +168,38 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)
 	}
+	if c.freely() {
+		most = len(w.Tokens)
+	}
 	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
 		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
 	}
 	return w, in, err
+}
+
+// limits returns how many tokens may be written after a prompt of so many, if so many are asked for, and at how many positions
+// the circuit has logits meanwhile.
+func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
+	most, why := c.writes, "which the model was opened for"
+	if limit = most; asked != 0 {
+		limit = asked
+	}
+	if c.freely() {
+		free := c.quantised.Circuit.Free
+		if most, why = min(free[1].Bound, free[0].Bound-prompt), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
+			return 0, 0, fmt.Errorf("a prompt of %d tokens: the key is for texts of up to %d (--tokens), prompt and answer together", prompt, free[0].Bound)
+		}
+		if asked == 0 {
+			limit = min(limit, most)
+		}
+	}
+	if limit < 1 || limit > most {
+		return 0, 0, fmt.Errorf("MaxTokens is %d: want 1 to %d, %s, or 0 for what the model was opened for", limit, most, why)
+	}
+	if c.freely() {
+		most = limit
+	}
+	return limit, most, nil
 }
 
 // Pass is what Generate has computed of a run. The zero value has nothing. It is for one Generate and one Prove.
@@ -238,7 +267,7 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	if !c.free() {
 		return forward.NewRows(ctx, q.Graph, q.Weights, ints, textAxes)
 	}
-	short, known, err := c.prompted(prompt, len(ints[1]))
+	short, known, err := c.prompted(prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +405,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 		warn("the GPU cannot write with this model: %v; the CPU does", err)
 		return nil, devices.ErrProcessor
 	}
-	short, known, err := c.prompted(prompt, len(ints[1]))
+	short, known, err := c.prompted(prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -387,7 +416,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	defer wit.Close()
 	w := &onDevice{circuit: circuit}
 	logits := wit.Tensor(short.Graph.Outputs[0])
-	w.row = append(w.row, logits[:len(logits)/len(ints[1])]...)
+	w.row = append(w.row, logits[:len(logits)/len(known[1])]...)
 	var begun [][]int32
 	for _, x := range circuit.Caches {
 		from, to := short.Graph.Tensors[x.Of].Shape, circuit.Graph.Tensors[x.Whole].Shape
@@ -400,8 +429,13 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	return w, nil
 }
 
-// prompted returns the circuit that is as long as a prompt, with logits at so many positions, and the inputs that say the prompt.
-func (c *Circuit) prompted(prompt []int, positions int) (*quantise.Model, [][]int32, error) {
+// prompted returns the circuit that is as long as a prompt, with logits at as few positions as there may be, and the inputs that say
+// the prompt.
+func (c *Circuit) prompted(prompt []int) (*quantise.Model, [][]int32, error) {
+	positions := c.writes
+	if c.freely() {
+		positions = 1
+	}
 	first, err := textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions)
 	if err != nil {
 		return nil, nil, err

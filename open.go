@@ -42,8 +42,10 @@ type OpenOptions struct {
 	LogitsAt int
 	// MaxTokens has a language model write up to so many tokens after a prompt (Circuit.Generate):
 	// they count among those of Tokens. It gives logits where they are chosen, and its key says
-	// that proofs are of such texts.
+	// that proofs are of such texts: the same key for any number of them.
 	MaxTokens int
+
+	fixedWritten bool // as keys were made for texts with a fixed number of written tokens, MaxTokens
 }
 
 // Open reads a model: an ONNX file, with external data from files of the same
@@ -156,7 +158,11 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		}
 		at = o.MaxTokens
 	}
-	g, err = m.Graph(tokens, at)
+	if o.MaxTokens > 0 && !o.fixedWritten {
+		g, err = m.Writing(tokens, at)
+	} else {
+		g, err = m.Graph(tokens, at)
+	}
 	return g, most, err
 }
 
@@ -200,6 +206,8 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, fmt.Errorf("the input has %d tokens, and at most %d are asked for (--tokens)", input, most)
 	case input > 0:
 		return input, most, nil
+	case said == 0 && o.MaxTokens > 0: // of a key alone, which is for all
+		return most, most, nil
 	case said == 0:
 		return 0, 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
 	}

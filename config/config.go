@@ -74,7 +74,7 @@ type Config struct {
 	// draw among the fewest with this share
 	TopP float64 `mapstructure:"top-p" group:"prove" range:"0.000001..1" usage:"draw tokens among the fewest that have this {share} of the probability"`
 	// LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
-	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated: with --max-tokens, where else the tokens alone are stated"`
+	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated: with --max-tokens, where else the tokens alone are stated, and to commit to a key for texts that the model writes"`
 	// the output is that of a sentence encoder
 	Embedding bool `mapstructure:"embedding" group:"prove" usage:"the output is the vector that a sentence encoder (with modules.json) makes of the prompt"`
 	// that verify wants the model to have written

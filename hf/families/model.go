@@ -38,14 +38,35 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	}
 	if m.Context > 0 {
 		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
-			n, ok := sizes[Tokens]
-			if !ok {
-				n = tokens
-			}
-			return m.Graph(n, positions)
+			return m.Graph(sizeOf(sizes, Tokens, tokens), positions)
 		}
 	}
 	return g, nil
+}
+
+// Writing is Graph with logits at some positions, at least one, whose number is open too: the Rebind of the returned graph
+// takes it as Written.
+func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
+	if written < 1 {
+		return nil, fmt.Errorf("logits of %d positions, where at least one token is written", written)
+	}
+	g, err := m.Graph(tokens, written)
+	if err != nil {
+		return nil, err
+	}
+	g.Inputs[1].Symbols = []string{Written}
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+		return m.Writing(sizeOf(sizes, Tokens, tokens), sizeOf(sizes, Written, written))
+	}
+	return g, nil
+}
+
+// sizeOf is the size of a symbol, or what it is where sizes do not say.
+func sizeOf(sizes map[string]int, symbol string, otherwise int) int {
+	if n, ok := sizes[symbol]; ok {
+		return n
+	}
+	return otherwise
 }
 
 // Modules says how a sentence encoder turns the last hidden state into a vector.
