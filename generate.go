@@ -82,9 +82,9 @@ type GenerateOptions struct {
 	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again, if the processor
 	// has computed it.
 	Pass *Pass
-	// Prefix, if not nil, has what the processor computed of a text before, and is left what it computes of this one: a text that
-	// begins as that did is read from where it differs on, if that takes less time.
-	Prefix *Prefix
+	// Prefix, if not nil, has keys and values that the processor computed of a text before, and is left those of this one: a text
+	// that begins as that did is read from where it differs on, if that takes less time. It is for one Generate at a time.
+	Prefix *Pass
 	// Device is where the text is written: on its first GPU, or on the processor, as for nil. The tokens are the same.
 	Device *Device
 	// Observer is warned where a GPU cannot write, so that the processor does, unless nil.
@@ -133,7 +133,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
-	known := o.Prefix.of(c, prompt)
+	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
 		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
 			text.close()
@@ -179,21 +179,21 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
 	}
 	if err == nil && o.Prefix != nil {
-		text.keep(o.Prefix, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
+		text.keep(&o.Prefix.text, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
 	}
 	return w, in, err
 }
 
-// Prefix is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
-// values. The zero value has nothing. It is for one Generate at a time.
-type Prefix struct {
+// keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
+// values.
+type keptText struct {
 	circuit *Circuit
 	caches  []forward.RowCache // nil: none can be told
 	tokens  []int
 	kept    *forward.FirstRows
 }
 
-// prefix is the part of a Prefix that a text begins with.
+// prefix is the part of a kept text that another one begins with.
 type prefix struct {
 	kept *forward.FirstRows // nil: of no use
 	n    int                // rows
@@ -203,8 +203,8 @@ type prefix struct {
 const rowsInPass = 4
 
 // of returns how a prompt begins, if the rest is so short that its rows take less time one after the other than a pass of all.
-func (p *Prefix) of(c *Circuit, prompt []int) prefix {
-	if p == nil || p.kept == nil || p.circuit != c {
+func (p *keptText) of(c *Circuit, prompt []int) prefix {
+	if p.kept == nil || p.circuit != c {
 		return prefix{}
 	}
 	n := 0
@@ -242,11 +242,21 @@ func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	return limit, most, nil
 }
 
-// Pass is what Generate has computed of a run. The zero value has nothing. It is for one Generate and one Prove.
+// Pass is what Generate has computed of a run, for Prove or, as a Prefix, for the next text. The zero value has nothing. It is for
+// one Generate and one Prove.
 type Pass struct {
 	circuit *Circuit
 	in      Input
 	wit     *forward.Witness
+	text    keptText
+}
+
+// beginning returns how a prompt begins, by what is kept of another text; nothing if p is nil.
+func (p *Pass) beginning(c *Circuit, prompt []int) prefix {
+	if p == nil {
+		return prefix{}
+	}
+	return p.text.of(c, prompt)
 }
 
 // take takes the run on an input from the rows that were computed for it, if that can be.
@@ -353,7 +363,7 @@ type writer interface {
 	// pass leaves what was computed, if Prove can go on from it.
 	pass(ctx context.Context, p *Pass, in Input) error
 	// keep leaves what was computed of tokens, if a text that begins with them can go on from it.
-	keep(p *Prefix, tokens []int)
+	keep(p *keptText, tokens []int)
 	close()
 }
 
@@ -373,9 +383,9 @@ func (w *onProcessor) pass(ctx context.Context, p *Pass, in Input) error {
 	return p.take(ctx, w.c, w.rows, in)
 }
 
-func (w *onProcessor) keep(p *Prefix, tokens []int) {
+func (w *onProcessor) keep(p *keptText, tokens []int) {
 	if p.circuit != w.c {
-		*p = Prefix{circuit: w.c}
+		*p = keptText{circuit: w.c}
 		if q := w.c.quantised; w.c.freely() {
 			if one, err := forward.NewRowCircuit(q.Graph, q.Weights, textAxes); err == nil {
 				p.caches = one.Caches
@@ -440,7 +450,7 @@ func (w *onDevice) logits() []int32 {
 func (w *onDevice) pass(context.Context, *Pass, Input) error { return nil }
 
 // keep leaves nothing: the GPU reads a prompt in one pass in less time than the rows of its end would take.
-func (w *onDevice) keep(*Prefix, []int) {}
+func (w *onDevice) keep(*keptText, []int) {}
 
 func (w *onDevice) close() {
 	w.mu.Lock()

@@ -160,7 +160,7 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 	samePass(t, c, begun, prompt, tokens)
 
 	// And from the keys and values of a text that begins alike, another token behind it.
-	var p Prefix
+	var p keptText
 	(&onProcessor{c, begun}).keep(&p, slices.Concat(prompt, tokens[:n-1]))
 	if p.kept == nil {
 		t.Fatal("nothing is kept of a text")
@@ -191,11 +191,11 @@ func TestPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Prefix
+	var p Pass
 	prompt := []int{1, 5, 9, 4, 3, 8, 11, 2}
 	for i, x := range []struct{ same, more int }{{8, 0}, {12, 2}, {14, 3}, {5, 1}, {2, 3}} {
 		prompt = slices.Concat(prompt[:x.same], []int{40, 41, 42}[:x.more])
-		reused := p.of(c, prompt).n
+		reused := p.beginning(c, prompt).n
 		got, in, err := c.Generate(t.Context(), prompt, &GenerateOptions{Prefix: &p})
 		if err != nil {
 			t.Fatal(err)

@@ -32,8 +32,8 @@ type conversation struct {
 	circuit   *provemodel.Circuit
 	template  *chat.Template
 	tokenizer *tokenizer.Tokenizer
-	prefix    provemodel.Prefix // of the last answer, for the next one
-	messages  []chat.Message    // one of the system, if there is one, then those of the conversation
+	prefix    provemodel.Pass // of the last answer, for the next one
+	messages  []chat.Message  // one of the system, if there is one, then those of the conversation
 	answers   []*answer
 	proofs    *proofs
 	saved     map[string]bool // folders
