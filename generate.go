@@ -303,7 +303,7 @@ func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
 		wit.Close()
 		wit = nil
 	}
-	*p = Pass{}
+	*p = Pass{text: p.text}
 	return wit
 }
 
