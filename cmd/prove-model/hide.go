@@ -67,7 +67,7 @@ func secretPath(cfg *config.Config, vk string) string {
 // isThere says whether there is a file, or may be one in a folder that cannot be read.
 func isThere(path string) bool {
 	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
 // keyIn returns the key in a file, nil if there is none, and whether it hides weights. A file that is no key is as good as none:
