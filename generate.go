@@ -82,6 +82,9 @@ type GenerateOptions struct {
 	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again, if the processor
 	// has computed it.
 	Pass *Pass
+	// Prefix, if not nil, has keys and values that the processor computed of a text before, and is left those of this one: a text
+	// that begins as that did is read from where it differs on, if that takes less time. It is for one Generate at a time.
+	Prefix *Pass
 	// Device is where the text is written: on its first GPU, or on the processor, as for nil. The tokens are the same.
 	Device *Device
 	// Observer is warned where a GPU cannot write, so that the processor does, unless nil.
@@ -130,8 +133,9 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
+	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
-		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt); err == nil && ctx.Err() != nil { // nobody waits for it
+		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
 			text.close()
 			err = ctx.Err()
 		}
@@ -174,7 +178,43 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
 		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
 	}
+	if err == nil && o.Prefix != nil {
+		text.keep(&o.Prefix.text, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
+	}
 	return w, in, err
+}
+
+// keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
+// values.
+type keptText struct {
+	circuit *Circuit
+	caches  []forward.RowCache // nil: none can be told
+	tokens  []int
+	kept    *forward.FirstRows
+}
+
+// prefix is the part of a kept text that another one begins with.
+type prefix struct {
+	kept *forward.FirstRows // nil: of no use
+	n    int                // rows
+}
+
+// A row that is computed by itself takes about as long as so many within a pass.
+const rowsInPass = 4
+
+// of returns how a prompt begins, if the rest is so short that its rows take less time one after the other than a pass of all.
+func (p *keptText) of(c *Circuit, prompt []int) prefix {
+	if p.kept == nil || p.circuit != c {
+		return prefix{}
+	}
+	n := 0
+	for n < min(len(p.tokens), len(prompt)-1) && p.tokens[n] == prompt[n] {
+		n++
+	}
+	if n == 0 || rowsInPass*(len(prompt)-n) > len(prompt) {
+		return prefix{}
+	}
+	return prefix{p.kept, n}
 }
 
 // limits returns how many tokens may be written after a prompt of so many, if so many are asked for, and at how many positions
@@ -202,11 +242,21 @@ func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	return limit, most, nil
 }
 
-// Pass is what Generate has computed of a run. The zero value has nothing. It is for one Generate and one Prove.
+// Pass is what Generate has computed of a run, for Prove or, as a Prefix, for the next text. The zero value has nothing. It is for
+// one Generate and one Prove.
 type Pass struct {
 	circuit *Circuit
 	in      Input
 	wit     *forward.Witness
+	text    keptText
+}
+
+// beginning returns how a prompt begins, by what is kept of another text; nothing if p is nil.
+func (p *Pass) beginning(c *Circuit, prompt []int) prefix {
+	if p == nil {
+		return prefix{}
+	}
+	return p.text.of(c, prompt)
 }
 
 // take takes the run on an input from the rows that were computed for it, if that can be.
@@ -253,7 +303,7 @@ func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
 		wit.Close()
 		wit = nil
 	}
-	*p = Pass{}
+	*p = Pass{text: p.text}
 	return wit
 }
 
@@ -272,6 +322,23 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 		return nil, err
 	}
 	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes, 1)
+}
+
+// goOn is begin for a prompt whose first rows are known; nil if they are of no use.
+func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (*forward.Rows, error) {
+	if known.kept == nil {
+		return nil, nil
+	}
+	rows, err := forward.NewRowsFrom(known.kept, known.n, q.Graph, q.Weights, ints, textAxes)
+	if rows == nil || err != nil {
+		return nil, err
+	}
+	for at := known.n; at < len(prompt); at++ {
+		if err := rows.SetOne(ctx, 0, at, []int32{int32(prompt[at])}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, rows.SetOne(ctx, 1, 0, ints[1][:1])
 }
 
 // checkGenerated holds the tokens of a run against its logits.
@@ -295,6 +362,8 @@ type writer interface {
 	logits() []int32
 	// pass leaves what was computed, if Prove can go on from it.
 	pass(ctx context.Context, p *Pass, in Input) error
+	// keep leaves what was computed of tokens, if a text that begins with them can go on from it.
+	keep(p *keptText, tokens []int)
 	close()
 }
 
@@ -312,6 +381,20 @@ func (w *onProcessor) logits() []int32 { return w.rows.Output(0) }
 
 func (w *onProcessor) pass(ctx context.Context, p *Pass, in Input) error {
 	return p.take(ctx, w.c, w.rows, in)
+}
+
+func (w *onProcessor) keep(p *keptText, tokens []int) {
+	if p.circuit != w.c {
+		*p = keptText{circuit: w.c}
+		if q := w.c.quantised; w.c.freely() {
+			if one, err := forward.NewRowCircuit(q.Graph, q.Weights, textAxes); err == nil {
+				p.caches = one.Caches
+			}
+		}
+	}
+	if whole, _ := w.rows.Whole(); whole == 0 && p.caches != nil {
+		p.tokens, p.kept = tokens, w.rows.Keep(p.caches, 0, len(tokens))
+	}
 }
 
 func (w *onProcessor) close() {}
@@ -366,6 +449,9 @@ func (w *onDevice) logits() []int32 {
 // pass leaves nothing: the GPU has not kept the rows of all values, and runs the circuit again in less time than they would take to move.
 func (w *onDevice) pass(context.Context, *Pass, Input) error { return nil }
 
+// keep leaves nothing: the GPU reads a prompt in one pass in less time than the rows of its end would take.
+func (w *onDevice) keep(*keptText, []int) {}
+
 func (w *onDevice) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -375,9 +461,12 @@ func (w *onDevice) close() {
 }
 
 // write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
-func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (writer, error) {
+func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (writer, error) {
 	onCPU := func(ctx context.Context) (writer, error) {
-		rows, err := c.begin(ctx, q, ints, prompt)
+		rows, err := c.goOn(ctx, q, ints, prompt, known)
+		if rows == nil && err == nil {
+			rows, err = c.begin(ctx, q, ints, prompt)
+		}
 		return &onProcessor{c, rows}, err
 	}
 	if dev == nil || !dev.GPU() {

@@ -158,6 +158,57 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 		likeRun(t, rows, want, prompt, tokens)
 	}
 	samePass(t, c, begun, prompt, tokens)
+
+	// And from the keys and values of a text that begins alike, another token behind it.
+	var p keptText
+	(&onProcessor{c, begun}).keep(&p, slices.Concat(prompt, tokens[:n-1]))
+	if p.kept == nil {
+		t.Fatal("nothing is kept of a text")
+	}
+	whole := slices.Concat(prompt, tokens[:n-1])
+	for _, known := range []int{1, len(prompt) - 1, len(whole) - 1} {
+		later, err := c.goOn(t.Context(), q, ints, prompt, prefix{p.kept, min(known, len(prompt)-1)})
+		if err != nil || later == nil {
+			t.Fatal(later, err)
+		}
+		likeRun(t, later, want, prompt, tokens)
+	}
+}
+
+// A conversation's next turn goes on from what is known of the one before, and its text is the same; so it is if the turns differ early.
+func TestPrefix(t *testing.T) {
+	m, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 32, MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.language.Ends = nil
+	sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33, 2, 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Pass
+	prompt := []int{1, 5, 9, 4, 3, 8, 11, 2}
+	for i, x := range []struct{ same, more int }{{8, 0}, {12, 2}, {14, 3}, {5, 1}, {2, 3}} {
+		prompt = slices.Concat(prompt[:x.same], []int{40, 41, 42}[:x.more])
+		reused := p.beginning(c, prompt).n
+		got, in, err := c.Generate(t.Context(), prompt, &GenerateOptions{Prefix: &p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, same, err := c.Generate(t.Context(), prompt, nil)
+		if err != nil || !slices.Equal(got.Tokens, want.Tokens) || !slices.EqualFunc(in, same, slices.Equal[[]float64]) {
+			t.Errorf("%v: %v in place of %v, %v", x, got.Tokens, want.Tokens, err)
+		}
+		if long := i > 0 && x.same > 2; long != (reused > 0) || long && reused < x.same-1 {
+			t.Errorf("%v: %d rows are those of the turn before", x, reused)
+		}
+		prompt = slices.Concat(prompt, want.Tokens)
+	}
 }
 
 // samePass has the rows of a text that was written become the run that proves it, and that

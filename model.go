@@ -28,6 +28,7 @@ type Model struct {
 	closed bool
 
 	language *proof.Text // what its tokens mean; nil for models of other things
+	padding  *int        // a token that no text may have, if not nil
 	open     dimension   // the size of the batch, or the length of texts
 	other    struct {
 		sync.Mutex

@@ -113,6 +113,7 @@ func openPublished(path string, o *OpenOptions) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	out := newModel(path, g, most)
+	out.padding = m.Padding
 	if m.Context > 0 {
 		text, err := hf.TextOf(path, m.Vocabulary)
 		if err != nil {
@@ -166,6 +167,11 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 	return g, most, err
 }
 
+// paddingError is about a padding token within a text.
+func paddingError(at int, id float64) error {
+	return fmt.Errorf("token %d is %v, the model's padding: the tokens behind it would have other positions than in the published model; leave padding out", at+1, id)
+}
+
 // tokensOf is the number of tokens that the options have for the float model, and the
 // most that there may be: in so many words, as a dimension, or by an input.
 func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
@@ -188,6 +194,9 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 	if len(o.Input) > 0 {
 		ids := o.Input[0].Values
 		for i, id := range ids {
+			if m.Padding != nil && id == float64(*m.Padding) {
+				return 0, 0, paddingError(i, id)
+			}
 			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
 				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
 			}

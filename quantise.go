@@ -24,6 +24,7 @@ import (
 type Circuit struct {
 	quantised *quantise.Model
 	language  *proof.Text
+	padding   *int   // a token that no text may have, if not nil
 	outputs   []Spec // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory, or if its weights are hidden
@@ -438,7 +439,10 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText(), writes: m.positions(), hides: settings.Hide, inSizes: &inSizes{}}
+	c := &Circuit{
+		outputs: m.Outputs(), quantised: q, language: m.language, padding: m.padding, text: m.open.isText(), writes: m.positions(),
+		hides: settings.Hide, inSizes: &inSizes{},
+	}
 	for _, f := range m.graph.Files {
 		c.mapped += int64(len(f.Bytes()))
 	}
@@ -504,6 +508,11 @@ func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circu
 // sized returns the quantised model for a batch, or a text, as large as the input, with
 // chunks of the size that is chosen for it.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) {
+	if c.padding != nil && len(in) > 0 {
+		if at := slices.Index(in[0], float64(*c.padding)); at >= 0 {
+			return nil, paddingError(at, in[0][at])
+		}
+	}
 	lens := make([]int, len(in))
 	for i := range in {
 		lens[i] = len(in[i])

@@ -39,6 +39,10 @@ type Config struct {
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
 	// the prompt begins a conversation, as the model's template writes it
 	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
+	// what a conversation's model is told first
+	System string `mapstructure:"system" group:"prove" usage:"{text} that the model is told before the conversation"`
+	// texts that end an answer
+	Stop []string `mapstructure:"stop" group:"prove" usage:"{text} that ends an answer, and is not in it; may be repeated"`
 	// files of samples in the same formats; none: the input
 	Calibration []string `mapstructure:"calibration" file:"read" group:"accuracy" usage:"{file} of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)"`
 	// file of ranges, in place of samples

@@ -18,6 +18,9 @@ type Model struct {
 	Vocabulary int
 	Layers     int
 	Next       bool // it gives the logits of the token that follows each position
+	// Padding, if not nil, is a token that no text may have: the reference gives the tokens
+	// behind it other positions, and the graph does not.
+	Padding *int
 
 	build func(tokens, picked int) (*graph.Graph, error)
 }
@@ -87,7 +90,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT,
+	"modernbert": modernBERT, "mpnet": mpnet,
 }
 
 // notYet has the kinds of models that are known but not supported.
@@ -102,7 +105,11 @@ var notYet = map[string]string{
 // or nil.
 func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	kind := c.Text("model_type", "")
-	if what := notYet[kind]; what != "" {
+	what := notYet[kind]
+	if what == "encoder–decoders" && slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") }) {
+		what = "encoders that are part of encoder–decoders"
+	}
+	if what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}
 	if f := encoders[kind]; f != nil {
