@@ -198,7 +198,7 @@ func (h *hiding) formats() Formats {
 // that a key says of them but the tree's root follows from the circuit.
 func TestHiddenWeights(t *testing.T) {
 	for i, h := range hidingModels(t) {
-		if !*full && h.published && h.name != "llama" && i%4 != 0 {
+		if !*full && h.published && h.name != "llama" && i%8 != 0 {
 			continue
 		}
 		t.Run(h.name, func(t *testing.T) {

@@ -41,9 +41,12 @@ func TestOperators(t *testing.T) {
 // The same on inputs of any scale, zero included: scales follow calibration.
 func TestInputScales(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join("..", "onnx", "testdata", "operators", "*.onnx"))
-	for _, path := range paths {
+	for i, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
-		for _, scale := range []float64{0, 1e-6, 1e4} {
+		for k, scale := range []float64{0, 1e-6, 1e4} {
+			if !*full && (i+k)%3 == 0 { // two of three
+				continue
+			}
 			in, err := onnx.ReadInputs(strings.TrimSuffix(path, ".onnx") + ".json")
 			if err != nil {
 				t.Fatal(err)

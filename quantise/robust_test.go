@@ -16,8 +16,11 @@ import (
 // and the ends of the ranges in random combinations, where the bounds are met.
 func TestAnyInputRuns(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join("..", "onnx", "testdata", "operators", "*.onnx"))
-	for _, path := range paths {
-		for _, opts := range []Options{{}, {Mode: "w8a8"}} {
+	for i, path := range paths {
+		for k, opts := range []Options{{}, {Mode: "w8a8"}} {
+			if !*full && (i+k)%2 != 0 {
+				continue
+			}
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".onnx")+" "+opts.Mode, func(t *testing.T) {
 				in, err := onnx.ReadInputs(strings.TrimSuffix(path, ".onnx") + ".json")
 				if err != nil {

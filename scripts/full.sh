@@ -5,14 +5,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 
-"$go" test -timeout 1h -run 'ValuesAgain|Fallback|RequiredDevice|Lanes|DeadFields|ForgedCodes|ForgedUndefined' ./prover/prover -full
-"$go" test -timeout 1h -run 'Conformance' ./prover/machine/cuda ./prover/machine/cuda/peers -full
+"$go" test -timeout 1h -run 'ValuesAgain|Fallback|RequiredDevice|Lanes|DeadFields|ForgedCodes|ForgedUndefined|DishonestProvers|Devices|TestNeed$|LimbsAreForced' ./prover/prover -full
+"$go" test -timeout 1h -run 'Conformance' ./prover/protocol/backend ./prover/machine/cuda ./prover/machine/cuda/peers -full
 "$go" test -timeout 1h -run 'HidingRanks|LongRows' ./prover/protocol/whir -full
 "$go" test -timeout 1h -run 'KeyEveryByteMatters' ./prover/proof -full
 "$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$' . -full
+"$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model -cluster-jobs 30
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
-"$go" test -timeout 1h -run 'FreeLength|HiddenWeights' ./quantise -full
+"$go" test -timeout 1h -run 'FreeLength|HiddenWeights|AnyInputRuns|InputScales' ./quantise -full
 
 . scripts/cuda-env.sh
 if ! cuda_env || ! cuda_nvrtc; then

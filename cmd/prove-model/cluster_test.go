@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-var clusterJobs = flag.Int("cluster-jobs", 30, "jobs of TestWorkersKilled")
+var clusterJobs = flag.Int("cluster-jobs", 16, "jobs of TestWorkersKilled; make full has 30")
 
 // natsServer runs NATS with JetStream, as a cluster has it, on a port of the loopback; 0 is any.
 func natsServer(t *testing.T, folder string, port int) *server.Server {

@@ -14,12 +14,12 @@ func TestMatMuls(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	var all []*MatMuls
 	for _, tokens := range []int{1, 3} {
-		shape := Transformer{Layers: 2, Hidden: 48, Heads: 3, KVHeads: 1, HeadDim: 16, Intermediate: 80}
+		shape := Transformer{Layers: 1, Hidden: 48, Heads: 3, KVHeads: 1, HeadDim: 16, Intermediate: 80}
 		m, err := MeasureMatMuls(t.Context(), d, shape, tokens)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Products != 8 || m.Weights != 2*(48*80+48*48+48*160+80*48) || m.Prove <= 0 || m.ProofBytes == 0 {
+		if m.Products != 4 || m.Weights != (48*80+48*48+48*160+80*48) || m.Prove <= 0 || m.ProofBytes == 0 {
 			t.Errorf("%+v", m)
 		}
 		all = append(all, m)

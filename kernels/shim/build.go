@@ -6,12 +6,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
 	"github.com/prove-model/prove-model/nvrtc"
@@ -30,7 +32,7 @@ var ErrNoCompiler = errors.New("no C++ compiler")
 // flags of every compilation. Jumps between stacks are what fibres are, so the library's
 // check against them is off.
 var flags = []string{
-	"-std=c++17", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas", "-U_FORTIFY_SOURCE",
+	"-std=c++17", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas", "-U_FORTIFY_SOURCE",
 }
 
 // kernelFlags are those of kernels. The sanitiser makes undefined behaviour fatal,
@@ -95,6 +97,11 @@ func build(name string, texts map[string]string, args ...string) (string, error)
 		return path, nil
 	}
 
+	defer begin(path)()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+
 	work, err := os.MkdirTemp("", "prove-model-shim-")
 	if err != nil {
 		return "", err
@@ -128,4 +135,21 @@ func build(name string, texts map[string]string, args ...string) (string, error)
 		return "", err
 	}
 	return path, f.Commit()
+}
+
+// begin waits while another process compiles what will be at path: tests of several packages want
+// the same kernels at once. It returns what lets others begin. A process that was killed holds
+// nobody up for longer than a compilation takes.
+func begin(path string) (end func()) {
+	lock := path + ".lock"
+	for errors.Is(os.Mkdir(lock, 0o700), fs.ErrExist) {
+		if _, err := os.Stat(path); err == nil {
+			return func() {}
+		}
+		if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > 2*time.Minute {
+			os.Remove(lock)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return func() { os.Remove(lock) }
 }

@@ -22,7 +22,7 @@ func TestDevice(t *testing.T) {
 	chunks, sec := []int{0, 200}, proof.DefaultSecurity
 	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
 		chunks = chunks[:1]                                // the host takes seconds for each
-		sec = proof.Security{TargetBits: 60, GrindBits: 4} // and for a proof of work
+		sec = proof.Security{TargetBits: 30, GrindBits: 4} // and for a proof of work
 	}
 	for _, chunk := range chunks {
 		rng := rand.New(rand.NewPCG(uint64(chunk), 1))

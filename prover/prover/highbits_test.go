@@ -33,7 +33,11 @@ func TestLimbsAreForced(t *testing.T) {
 		if s := &b.g.Steps[low]; b.g.Tables[s.Table].Drop == 0 || s.Acc.Linear[0].Src != b.g.Steps[high].Lo {
 			t.Fatal("the steps are others")
 		}
-		for range 4 {
+		entries := 2
+		if *full {
+			entries = 8
+		}
+		for range entries {
 			i, tried := rng.IntN(60), map[string]bool{}
 			for _, step := range []int{high, low} {
 				for _, c := range f.forgeries(step, i, rng) {

@@ -100,9 +100,11 @@ func TestNeed(t *testing.T) {
 	if os.Getenv("PROVE_MODEL_TEST_GPU") == "1" {
 		graphs["everything"] = everything(rand.New(rand.NewPCG(1, 2))) // the host takes long
 	}
-	graphs["wide, in pieces"] = graphs["wide"]
 	graphs["wide, within a budget"] = graphs["wide"]
-	graphs["wide, blake3"] = graphs["wide"]
+	if *full { // pieces are in what is made again, too
+		graphs["wide, in pieces"] = graphs["wide"]
+		graphs["wide, blake3"] = graphs["wide"]
+	}
 	graphs["wide, hiding"] = graphs["wide"]
 	graphs["layers, again"] = layered(6, 20, 24, true)
 	for _, name := range slices.Sorted(maps.Keys(graphs)) {

@@ -270,3 +270,13 @@ func Openings(all, blake3 bool) []string {
 	}
 	return []string{"openings, poseidon2", "hiding, poseidon2"}
 }
+
+// Few names the parts that have no opening, and every kind of opening with one of the two suites.
+func Few() []string {
+	return append([]string{"tensors", "tables", "sums", "fractions", "cancelled"}, FewOpenings()...)
+}
+
+// FewOpenings names every kind of opening with one of the two suites.
+func FewOpenings() []string {
+	return []string{"openings, poseidon2", "other openings, blake3", "hiding, blake3", "other hiding, poseidon2"}
+}
