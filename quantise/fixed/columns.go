@@ -80,5 +80,5 @@ func newTableColumn(first int64, values []int32) tableColumn {
 // Next forgets what nobody has asked for since it was last called.
 func (m *ColumnCache) Next() { m.last, m.before, m.at = nil, m.last, nil }
 
-// column is a function's column of that name.
-func (b *Builder) column(name string, make func() []int32) []int32 { return b.columns.get(name, make) }
+// Column is a function's column of that name.
+func (b *Builder) Column(name string, make func() []int32) []int32 { return b.columns.get(name, make) }

@@ -21,7 +21,7 @@ const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *Int {
 	first, lead, next := b.leading(shape, digits)
 	ln := func(x float64) int64 { return int64(math.Round(x * (1 << LogBits))) }
-	values := b.column("logarithms", func() []int32 {
+	values := b.Column("logarithms", func() []int32 {
 		values := make([]int32, 1<<leadBits)
 		for i := range values {
 			values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))

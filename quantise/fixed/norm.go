@@ -57,7 +57,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	for math.Sqrt(float64(mean))*Pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := b.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
+	values := b.Column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
 	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", values)
 	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
 

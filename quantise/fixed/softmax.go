@@ -194,7 +194,7 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 // expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
 // That of the first key, which stands for masked entries, is 0.
 func (b *Builder) expTable(frac int, first int64, bits int) model.TableID {
-	values := b.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+	values := b.Column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
 		values := make([]int32, -first)
 		for i := 1; i < len(values); i++ {
 			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp(float64(first+1+int64(i))*Pow2(-frac))))
@@ -370,7 +370,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 // fineExpTable is the table of exp((key + 3/4)·2^−frac), 1 being 2^bits, for keys in
 // [first, 0], with its greatest value.
 func (b *Builder) fineExpTable(frac int, first int64, bits int) (model.TableID, int64) {
-	values := b.column(fmt.Sprint("fine exp ", frac, first, bits), func() []int32 {
+	values := b.Column(fmt.Sprint("fine exp ", frac, first, bits), func() []int32 {
 		values := make([]int32, -first)
 		for i := range values {
 			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+0.75)*Pow2(-frac))))
@@ -383,7 +383,7 @@ func (b *Builder) fineExpTable(frac int, first int64, bits int) (model.TableID, 
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
 // it forces.
 func (b *Builder) grown(e *Int, bits, frac int) model.TensorID {
-	values := b.column(fmt.Sprint("grown ", frac, bits), func() []int32 {
+	values := b.Column(fmt.Sprint("grown ", frac, bits), func() []int32 {
 		values := make([]int32, 1<<bits)
 		for i := range values {
 			values[i] = int32(math.Round(Pow2(frac) * elementary.Expm1(float64(i-len(values)/2)*Pow2(-frac))))

@@ -26,7 +26,7 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 		}
 		a = l.constantValue(n.Inputs[0], t)
 	} else if base, fa, fb, ok := l.common(v, a, b); ok {
-		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, func(a, b float64) float64 { return a / b })}
+		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, "Div", func(a, b float64) float64 { return a / b })}
 		return
 	}
 	switch {
@@ -101,7 +101,7 @@ func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	if b.fn != nil {
 		name = "1/" + b.fn.name
 	}
-	r.fn = &function{name: name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
+	r.fn = &function{name: name, base: base, curve: f.then("1/", func(y float64) float64 { return 1 / y })}
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
 	v.acc = l.elementwise(v, a, r)
 }

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -54,13 +55,8 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	if bent {
 		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
 	}
-	c := piecesOf(v.fn.curve, from, to-from+1, fixed.Pow2(p.Bits-l.Circuit.Tensors[id].Frac), most, bent)
-	// As many bits below the result's as the slope's rounding needs, if there is room.
-	frac = out + p.Bits + 2
-	for float64(c.reach()*fixed.Pow2(frac)) >= model.Bound/2-fixed.Pow2(p.Bits) {
-		frac--
-	}
-	starts, slopes, bends := c.rounded(frac, p.Bits)
+	c := l.linesOf(v.fn.curve, from, to-from+1, p.Bits, l.Circuit.Tensors[id].Frac, out, most, bent)
+	frac = c.frac
 	key := l.View(p.High, nil, high.Shape)
 	column := func(name string, frac int, values []int32, rows []model.Rows) model.TensorID {
 		id := l.Witness(v.name+", "+name, high.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
@@ -68,13 +64,67 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		l.LookupDirect(key, l.FuncTable(v.fn.name+", "+name, from, values), id)
 		return id
 	}
-	a, b := column("start", frac, starts, c.saturated), column("slope", frac, slopes, nil)
+	a, b := column("start", frac, c.starts, c.saturated), column("slope", frac, c.slopes, nil)
 	e := l.View(a, nil, high.Shape).Plus(l.Product(high.Shape, b, fixed.AllLabels(high.Shape), p.Low, fixed.AllLabels(high.Shape), 1))
 	if bent {
-		e = e.Plus(l.Product(high.Shape, column("bend", frac-p.Bits, bends, nil), fixed.AllLabels(high.Shape), l.bow(v, p), fixed.AllLabels(high.Shape), 1))
+		e = e.Plus(l.Product(high.Shape, column("bend", frac-p.Bits, c.bends, nil), fixed.AllLabels(high.Shape), l.bow(v, p), fixed.AllLabels(high.Shape), 1))
 	}
 	e.Shape, e.Frac = high.Shape, frac
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
+}
+
+// lineColumns are the columns of a function between lines, their scale, and where it was clamped.
+type lineColumns struct {
+	frac                  int
+	starts, slopes, bends []int32
+	saturated             []model.Rows
+	largest               float64 // magnitude at the cuts, before it was clamped
+}
+
+// linesOf makes the columns of n pieces of 2^k units of 2^−unit of a function, from the given one
+// on, within ±most, for results on the scale out. Nodes that are alike share them, as the steps of
+// a loop do: what they depend on besides is the curve, and most if that clamps anything.
+func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
+	if f.key == "" {
+		return newLineColumns(f, from, n, k, unit, out, most, bent)
+	}
+	key := fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
+	c := l.memory.lines[key]
+	if c == nil {
+		c = l.memory.linesBefore[key]
+	}
+	if c == nil || c.largest > most {
+		if c = newLineColumns(f, from, n, k, unit, out, most, bent); c.largest > most {
+			return c // other nodes have other ends
+		}
+	}
+	l.memory.keep(key, c)
+	for what, values := range map[string][]int32{"starts": c.starts, "slopes": c.slopes, "bends": c.bends} {
+		if len(values) > 0 { // so that tables know them again
+			l.Column(key+", "+what, func() []int32 { return values })
+		}
+	}
+	return c
+}
+
+// newLineColumns makes them.
+func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
+	p := piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent)
+	// As many bits below the result's as the slope's rounding needs, if there is room.
+	c := &lineColumns{frac: out + k + 2, saturated: p.saturated, largest: p.largest}
+	for reach := p.reach(); float64(reach*fixed.Pow2(c.frac)) >= model.Bound/2-fixed.Pow2(k); {
+		c.frac--
+	}
+	c.starts, c.slopes, c.bends = p.rounded(c.frac, k)
+	return c
+}
+
+// keep remembers the columns of a function.
+func (m *Memory) keep(key string, c *lineColumns) {
+	if m.lines == nil {
+		m.lines = map[string]*lineColumns{}
+	}
+	m.lines[key] = c
 }
 
 // bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
@@ -97,6 +147,7 @@ func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 type curvePieces struct {
 	start, bend []float64
 	saturated   []model.Rows
+	largest     float64 // magnitude of what was evaluated, before it was clamped
 }
 
 // piecesOf are n pieces of f from the given multiple of width on, within ±most.
@@ -104,6 +155,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	c := curvePieces{start: make([]float64, n+1)}
 	at := func(x float64) (y float64, inside bool) {
 		y = f.at(x)
+		c.largest = worse(c.largest, y)
 		inside = !math.IsNaN(y) && math.Abs(y) <= most && (f.inside == nil || f.inside(x))
 		if y = math.Max(-most, math.Min(most, y)); math.IsNaN(y) {
 			y = 0

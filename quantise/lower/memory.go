@@ -14,6 +14,9 @@ type Memory struct {
 	bands   map[*graph.Tensor]band // of masks
 	largest map[*graph.Tensor]float64
 	texts   *texts // of the graph that is quantised
+	// Columns of functions between lines, by all that they depend on: those that have been asked
+	// for since the last model got its weights, and before.
+	lines, linesBefore map[string]*lineColumns
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
@@ -23,4 +26,5 @@ func (m *Memory) Fill(of *Result) {
 	}
 	m.weights.Fill(of.Making)
 	m.columns.Next()
+	m.lines, m.linesBefore = nil, m.lines
 }

@@ -21,7 +21,7 @@ func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 		l.mulConstant(v, b, n.Inputs[0], t, part)
 	default:
 		if base, fa, fb, ok := l.common(v, a, b); ok {
-			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, func(a, b float64) float64 { return a * b })}
+			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, "Mul", func(a, b float64) float64 { return a * b })}
 			return
 		}
 		v.acc = l.elementwise(v, a, b)
@@ -75,7 +75,7 @@ func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.nonlinear() && same {
 		base, f := l.root(x)
-		v.fn = &function{name: "Mul", base: base, curve: f.then(func(y float64) float64 { return c * y })}
+		v.fn = &function{name: "Mul", base: base, curve: f.then(keyOf("times", c), func(y float64) float64 { return c * y })}
 		return
 	}
 	if !same {

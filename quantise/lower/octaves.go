@@ -243,7 +243,7 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 		y := &value{
 			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
 			id: model.None, shaped: model.None,
-			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then(elementary.Log)},
+			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then("log", elementary.Log)},
 		}
 		e := l.View(l.tensor(y), nil, y.shape)
 		if up := logFrac - e.Frac; up >= 0 {

@@ -1,7 +1,10 @@
 package lower
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -62,10 +65,10 @@ func (l *lowering) root(x *value) (*value, curve) {
 			return x.fn.base, x.fn.curve
 		}
 		if a := x.affine; a != nil {
-			return a.of, curve{at: func(t float64) float64 { return float64(a.mul*t) + a.add }}
+			return a.of, curve{at: func(t float64) float64 { return float64(a.mul*t) + a.add }, key: keyOf("affine", a.mul, a.add)}
 		}
 	}
-	return x, curve{at: func(t float64) float64 { return t }}
+	return x, curve{at: func(t float64) float64 { return t }, key: "x"}
 }
 
 // nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
@@ -317,37 +320,56 @@ type curve struct {
 	// inside says whether at is defined at x and nothing stands in for it; nil
 	// where that is so unless at is NaN.
 	inside func(x float64) bool
+	// key tells the curve apart from others: those with one key are the same; "" if it has none.
+	key string
+}
+
+// keyOf is the key of a function with these parameters.
+func keyOf(name string, params ...float64) string {
+	for _, p := range params {
+		name += fmt.Sprintf(" %x", math.Float64bits(p))
+	}
+	return name
+}
+
+// joinKeys is the key of a function of functions; "" if one of them has none.
+func joinKeys(name string, of ...string) string {
+	if name == "" || slices.Contains(of, "") {
+		return ""
+	}
+	return name + "(" + strings.Join(of, ", ") + ")"
 }
 
 // curveOf is the function of an operator.
 func curveOf(s graph.Scalar) curve {
 	f, d := s.Of(), s.Func.Domain
+	key := keyOf(s.Func.Name, s.Params...)
 	switch {
 	case d == graph.Domain{}:
-		return curve{at: f}
+		return curve{at: f, key: key}
 	case d.Beyond == graph.Hold:
-		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains}
+		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains, key}
 	}
-	return curve{f, d.Contains}
+	return curve{f, d.Contains, key}
 }
 
-// then is g(f(x)) for a g that is defined everywhere.
-func (f curve) then(g func(float64) float64) curve {
-	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside}
+// then is g(f(x)) for a g that is defined everywhere and has a key.
+func (f curve) then(key string, g func(float64) float64) curve {
+	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside, joinKeys(key, f.key)}
 }
 
 // into is g(f(x)).
 func (f curve) into(g curve) curve {
-	out := f.then(g.at)
+	out := f.then(g.key, g.at)
 	if g.inside != nil {
 		out.inside = func(x float64) bool { return (f.inside == nil || f.inside(x)) && g.inside(f.at(x)) }
 	}
 	return out
 }
 
-// both is op(f(x), g(x)).
-func both(f, g curve, op func(a, b float64) float64) curve {
-	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }}
+// both is op(f(x), g(x)), op having a key.
+func both(f, g curve, key string, op func(a, b float64) float64) curve {
+	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }, key: joinKeys(key, f.key, g.key)}
 	if f.inside != nil || g.inside != nil {
 		out.inside = func(x float64) bool {
 			return (f.inside == nil || f.inside(x)) && (g.inside == nil || g.inside(x))

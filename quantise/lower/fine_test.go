@@ -1,0 +1,33 @@
+package lower
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// Nodes that are alike share the columns of a function, unless one of them clamps it.
+func TestLinesAreShared(t *testing.T) {
+	var memory Memory
+	l := &lowering{Builder: fixed.NewBuilder("", &memory.columns), memory: &memory}
+	square := curve{at: func(x float64) float64 { return x * x }, key: "square"}
+	lines := func(f curve, most float64) *lineColumns { return l.linesOf(f, -8, 16, 4, 6, 10, most, true) }
+	wide, wider, clamped := lines(square, 5), lines(square, 50), lines(square, 3)
+	if wide != wider {
+		t.Error("columns that nothing clamps are not shared")
+	}
+	if clamped == wide || slices.Equal(clamped.starts, wide.starts) || len(clamped.saturated) == 0 {
+		t.Error("a function that is clamped has the columns of one that is not")
+	}
+	if lines(square, 5) != wide {
+		t.Error("clamped columns have taken the place of others")
+	}
+	other := square
+	if other.key = joinKeys("times", square.key, ""); other.key != "" {
+		t.Errorf("a curve of one without a key has the key %q", other.key)
+	}
+	if alone := lines(other, 5); alone == wide || !slices.Equal(alone.starts, wide.starts) || !slices.Equal(alone.slopes, wide.slopes) || !slices.Equal(alone.bends, wide.bends) || alone.frac != wide.frac {
+		t.Error("shared columns are not those of the function alone")
+	}
+}
