@@ -1,64 +1,183 @@
 package families
 
 import (
+	"fmt"
+
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// vit is the Vision Transformer: patches of an image are its tokens. With a
-// classifier the output is its logits, otherwise the last hidden state.
-func vit(c *config.Config, set weights.Set) (*Model, error) {
-	width, layers, heads, inner := c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0), c.Int("intermediate_size", 0)
-	side, patch, channels := c.Int("image_size", 224), c.Int("patch_size", 16), c.Int("num_channels", 3)
-	eps, bias := c.Float("layer_norm_eps", 1e-12), c.Bool("qkv_bias", true)
-	act := activationOf(c, "hidden_act", "gelu")
-	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
-	if side%patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", patch, side)
+// imageEncoder is the part that vision transformers share: patches of an image are the tokens behind
+// the first ones, which are weights; norms are before each part.
+type imageEncoder struct {
+	width, layers, heads, inner int
+	side, patch, channels       int
+	eps                         float64
+	bias                        bool // of queries, keys and values
+	act                         activation
+
+	prefix                  string
+	first                   []string  // names of the first tokens
+	before, after, up, down string    // names in a layer: the norms, and the feed-forward part
+	gated                   bool      // its up has the gate and what it multiplies
+	factors                 [2]string // names of what the two parts are multiplied by, number by number; "" for nothing
+	unused                  []string
+	// classes makes the logits of the last hidden state, if the model has any.
+	classes func(n *net, x graph.Value) graph.Value
+}
+
+// imagesOf reads what the configurations share.
+func imagesOf(c *config.Config, set weights.Set, prefix string, eps float64, patch int) *imageEncoder {
+	e := &imageEncoder{
+		width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0), heads: c.Int("num_attention_heads", 0),
+		side: c.Int("image_size", 224), patch: c.Int("patch_size", patch), channels: c.Int("num_channels", 3),
+		eps: c.Float("layer_norm_eps", eps), bias: c.Bool("qkv_bias", true), act: activationOf(c, "hidden_act", "gelu"),
+		prefix: prefix, first: []string{"embeddings.cls_token"}, before: "layernorm_before", after: "layernorm_after", up: "intermediate.dense", down: "output.dense",
 	}
+	if e.side%e.patch != 0 {
+		c.Failf("patches of %d do not fill an image of %d", e.patch, e.side)
+	}
+	return e
+}
+
+// classOf makes logits of one row by the layer of that name.
+func classOf(name string, set weights.Set) func(*net, graph.Value) graph.Value {
+	w := set.Get(name + ".weight")
+	if w == nil || len(w.Shape) != 2 {
+		return nil
+	}
+	return func(n *net, x graph.Value) graph.Value { return n.outside(x, name, w.Shape[0], true) }
+}
+
+// classify has the row of one token give the logits, if there is a layer of that name.
+func (e *imageEncoder) classify(set weights.Set, name string) {
+	if f := classOf(name, set); f != nil {
+		e.classes = func(n *net, x graph.Value) graph.Value {
+			n.At("", name)
+			return f(n, n.SliceAxis(x, 0, 0, 1, 1))
+		}
+	}
+}
+
+// vit is the Vision Transformer. With a classifier the output is its logits, otherwise the last
+// hidden state.
+func vit(c *config.Config, set weights.Set) (*Model, error) {
+	e := imagesOf(c, set, "vit.", 1e-12, 16)
+	e.inner = c.Int("intermediate_size", 0)
+	e.classify(set, "classifier")
+	e.unused = []string{"pooler."}
+	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
+	return e.model(c, set)
+}
+
+// deit is DeiT, with a second token in front. Where that has a classifier too, logits are the mean of
+// both.
+func deit(c *config.Config, set weights.Set) (*Model, error) {
+	e := imagesOf(c, set, "deit.", 1e-12, 16)
+	e.inner = c.Int("intermediate_size", 0)
+	e.first = append(e.first, "embeddings.distillation_token")
+	e.classify(set, "classifier")
+	if one, two := classOf("cls_classifier", set), classOf("distillation_classifier", set); one != nil && two != nil {
+		e.classes = func(n *net, x graph.Value) graph.Value {
+			both := n.Add(one(n, n.SliceAxis(x, 0, 0, 1, 1)), two(n, n.SliceAxis(x, 0, 1, 1, 1)))
+			return n.Mul(both, n.Number(0.5))
+		}
+	}
+	e.unused = []string{"pooler."}
+	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
+	return e.model(c, set)
+}
+
+// dino is DINOv2, for images of the size that its positions are stored for. Its classifier takes the
+// first token and the mean of the patches.
+func dino(c *config.Config, set weights.Set) (*Model, error) {
+	e := imagesOf(c, set, "dinov2.", 1e-6, 14)
+	e.inner = int(float64(e.width) * c.Float("mlp_ratio", 4))
+	e.before, e.after, e.up, e.down = "norm1", "norm2", "mlp.fc1", "mlp.fc2"
+	e.factors = [2]string{"layer_scale1.lambda1", "layer_scale2.lambda1"}
+	if c.Bool("use_swiglu_ffn", false) {
+		e.gated, e.up, e.down, e.act = true, "mlp.weights_in", "mlp.weights_out", activations["silu"]
+		e.inner = (e.inner*2/3 + 7) / 8 * 8
+	}
+	if e.inner < 1 || e.inner > 1<<20 {
+		c.Failf("feed-forward parts of %d", e.inner)
+		e.inner = 1
+	}
+	if f := classOf("classifier", set); f != nil {
+		e.classes = func(n *net, x graph.Value) graph.Value {
+			mean := n.Reduce(graph.Mean, n.SliceAxis(x, 0, 1, 1, n.tokens-1), []int{0}, true)
+			return f(n, n.Concat(1, n.SliceAxis(x, 0, 0, 1, 1), mean))
+		}
+	}
+	e.unused = []string{"embeddings.mask_token"}
+	c.Ignore("layerscale_value", "drop_path_rate", "out_features", "_out_features", "out_indices", "_out_indices", "stage_names", "apply_layernorm",
+		"reshape_hidden_states", "use_mask_token")
+	return e.model(c, set)
+}
+
+// tokens returns those of an image, of shape [tokens, width].
+func (e *imageEncoder) tokens(n *net) graph.Value {
+	across, area := e.side/e.patch, e.channels*e.patch*e.patch
+	x := n.Input("pixel_values", graph.Float, []int{1, e.channels, e.side, e.side})
+	// [channels, rows, patch, columns, patch] to [rows·columns, channels·patch²]
+	x = n.Transpose(n.Reshape(x, []int{e.channels, across, e.patch, across, e.patch}), []int{1, 3, 0, 2, 4})
+	x = n.Reshape(x, []int{across * across, area})
+	at := "embeddings.patch_embeddings.projection"
+	n.At("", at)
+	w := n.weight(at+".weight", []int{e.width, e.channels, e.patch, e.patch})
+	x = n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.Reshape(w, []int{e.width, area}), n.weight(at+".bias", []int{e.width}))
+	var all []graph.Value
+	for _, name := range e.first {
+		all = append(all, n.Reshape(n.weight(name, []int{1, 1, e.width}), []int{1, e.width}))
+	}
+	x = n.Concat(0, append(all, x)...)
+	return n.Add(x, n.Reshape(n.weight("embeddings.position_embeddings", []int{1, n.tokens, e.width}), []int{n.tokens, e.width}))
+}
+
+// run applies the layers.
+func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
+	a := attention{heads: e.heads, groups: e.heads, dim: e.width / e.heads, scale: scaleOf(e.width / e.heads)}
+	for i := range e.layers {
+		at := fmt.Sprintf("encoder.layer.%d.", i)
+		scaled := func(which int, y graph.Value) graph.Value {
+			if e.factors[which] == "" {
+				return y
+			}
+			return n.Mul(y, n.weight(at+e.factors[which], []int{e.width}))
+		}
+		y := n.layerNorm(x, at+e.before, e.eps)
+		self := at + "attention.attention."
+		q, k, v := n.linear(y, self+"query", e.width, e.bias), n.linear(y, self+"key", e.width, e.bias), n.linear(y, self+"value", e.width, e.bias)
+		a.name = at + "attention"
+		x = n.Add(x, scaled(0, n.linear(n.attend(a, q, k, v), at+"attention.output.dense", e.width, true)))
+		y = n.layerNorm(x, at+e.after, e.eps)
+		if e.gated {
+			both := n.linear(y, at+e.up, 2*e.inner, true)
+			y = n.Mul(n.activate(e.act, n.columns(both, 0, e.inner)), n.columns(both, e.inner, e.inner))
+		} else {
+			y = n.activate(e.act, n.linear(y, at+e.up, e.inner, true))
+		}
+		x = n.Add(x, scaled(1, n.linear(y, at+e.down, e.width, true)))
+	}
+	return n.layerNorm(x, "layernorm", e.eps)
+}
+
+// model returns the encoder's builder.
+func (e *imageEncoder) model(c *config.Config, set weights.Set) (*Model, error) {
 	if err := c.Done(); err != nil {
 		return nil, err
 	}
-	src := newSource(set, "embeddings.cls_token", "vit.", "")
-	across := side / patch
-	tokens := across*across + 1
-	return &Model{Layers: layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		x := n.Input("pixel_values", graph.Float, []int{1, channels, side, side})
-		// [channels, rows, patch, columns, patch] to [rows·columns, channels·patch²]
-		x = n.Transpose(n.Reshape(x, []int{channels, across, patch, across, patch}), []int{1, 3, 0, 2, 4})
-		x = n.Reshape(x, []int{tokens - 1, channels * patch * patch})
-		at := "embeddings.patch_embeddings.projection"
-		n.At("", at)
-		w := n.weight(at+".weight", []int{width, channels, patch, patch})
-		x = n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.Reshape(w, []int{width, channels * patch * patch}), n.weight(at+".bias", []int{width}))
-		first := n.Reshape(n.weight("embeddings.cls_token", []int{1, 1, width}), []int{1, width})
-		x = n.Concat(0, first, x)
-		x = n.Add(x, n.Reshape(n.weight("embeddings.position_embeddings", []int{1, tokens, width}), []int{tokens, width}))
-		a := attention{heads: heads, groups: heads, dim: width / heads, scale: scaleOf(width / heads)}
-		for i := range layers {
-			at := "encoder." + layer(i, "")
-			at = "encoder.layer." + at[len("encoder.layers."):]
-			y := n.layerNorm(x, at+"layernorm_before", eps)
-			self := at + "attention.attention."
-			q, k, v := n.linear(y, self+"query", width, bias), n.linear(y, self+"key", width, bias), n.linear(y, self+"value", width, bias)
-			a.name = at + "attention"
-			x = n.Add(x, n.linear(n.attend(a, q, k, v), at+"attention.output.dense", width, true))
-			y = n.linear(n.layerNorm(x, at+"layernorm_after", eps), at+"intermediate.dense", inner, true)
-			x = n.Add(x, n.linear(n.activate(act, y), at+"output.dense", width, true))
-		}
-		x = n.layerNorm(x, "layernorm", eps)
-		classes := set.Get("classifier.weight")
-		if classes == nil {
+	src := newSource(set, "embeddings.cls_token", e.prefix, "")
+	across := e.side / e.patch
+	return &Model{Layers: e.layers, build: func(_, _ int) (*graph.Graph, error) {
+		n := newNet("", src, across*across+len(e.first))
+		x := e.run(n, e.tokens(n))
+		if e.classes == nil {
 			n.output("last_hidden_state", x)
-			return n.finish("pooler.")
+		} else {
+			n.Output(Logits, e.classes(n, x))
 		}
-		n.At("", "classifier")
-		out := classes.Len() / width
-		w, b := n.absolute("classifier.weight", []int{out, width}), n.absolute("classifier.bias", []int{out})
-		x = n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.SliceAxis(x, 0, 0, 1, 1), w, b)
-		n.Output("logits", x)
-		return n.finish()
+		return n.finish(e.unused...)
 	}}, nil
 }

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/internal/narrow"
@@ -43,6 +44,20 @@ var types = map[uint32]tensorType{
 	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }, nil},
 	28: {"F64", 1, 8, doubles, nil, nil},
 	30: {"BF16", 1, 2, narrow.BFloat16s, nil, nil},
+}
+
+// unread names types that are known and not read (ggml's enum ggml_type).
+var unread = map[uint32]string{
+	9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S",
+	23: "IQ4_XS", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4", 41: "Q1_0",
+}
+
+// typeName names a type that is not read.
+func typeName(number uint32) string {
+	if name := unread[number]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("with the number %d of the format", number)
 }
 
 func doubles(y []float32, b []byte) {

@@ -233,7 +233,7 @@ func (r *reader) info() info {
 	kind, ok := types[number]
 	switch {
 	case !ok:
-		r.fail(t, fmt.Errorf("its type is number %d of the format, which is not read", number))
+		r.fail(t, fmt.Errorf("its type %s is not read; take the model in a type that is, such as Q4_K or Q8_0", typeName(number)))
 	case len(t.shape) == 0 && kind.elems > 1 || len(t.shape) > 0 && t.shape[len(t.shape)-1]%kind.elems != 0:
 		r.fail(t, fmt.Errorf("rows of shape %v do not divide into blocks of %d for %s", t.shape, kind.elems, kind.name))
 	}

@@ -21,6 +21,13 @@ base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_laye
 kv = dict(num_key_value_heads=2)
 four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+
+
+def no_inner(c):
+    """A configuration without the size of the feed-forward part, which follows from a ratio."""
+    return {k: v for k, v in c.items() if k != "intermediate_size"}
+
+
 bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
 llama3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
@@ -105,6 +112,12 @@ models = {
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
+    "deit": (lambda: tf.DeiTModel(tf.DeiTConfig(**vit)), f32),
+    "deit-classifier": (lambda: tf.DeiTForImageClassification(tf.DeiTConfig(**vit, num_labels=5)), f32),
+    "deit-teacher": (lambda: tf.DeiTForImageClassificationWithTeacher(tf.DeiTConfig(**vit, num_labels=5)), f32),
+    "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(vit), layerscale_value=0.7)), f32),
+    "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(vit), use_swiglu_ffn=True)), f32),
+    "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
     "sentence": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
@@ -176,6 +189,12 @@ outliers = {
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
+    "deit": (lambda: tf.DeiTModel(tf.DeiTConfig(**wide_vit)), f32),
+    "deit-classifier": (lambda: tf.DeiTForImageClassification(tf.DeiTConfig(**wide_vit, num_labels=5)), f32),
+    "deit-teacher": (lambda: tf.DeiTForImageClassificationWithTeacher(tf.DeiTConfig(**wide_vit, num_labels=5)), f32),
+    "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), layerscale_value=0.7)), f32),
+    "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), use_swiglu_ffn=True)), f32),
+    "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(wide_vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**wide_vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**wide_vit, num_labels=10)), f32),
 }
@@ -218,7 +237,7 @@ def make(name, out, large):
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
     case = {}
-    if name.startswith("vit"):
+    if name.startswith(("vit", "deit", "dinov2")):
         side = m.config.image_size
         x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
