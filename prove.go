@@ -232,7 +232,7 @@ func (r *proving) reveal(ctx context.Context) error {
 	r.wit = nil
 	var wit *forward.Witness
 	err := await(ctx, func() (err error) {
-		wit, err = forward.Reveal(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
+		wit, err = forward.Restate(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
 		return err
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func mask(t *testing.T, c *Case, tailLog, key int) Files {
 	wit, err := forward.Run(ctx, g, c.Weights, c.Inputs)
 	if err == nil && len(c.Instance.Reveals) > 0 {
 		if g, err = c.Template.At(c.Instance); err == nil {
-			wit, err = forward.Reveal(ctx, nil, wit, g)
+			wit, err = forward.Restate(ctx, nil, wit, g)
 		}
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *r
 	if err != nil || size(g) > most {
 		return wit, in, nil
 	}
-	wit, err = forward.Reveal(context.Background(), nil, wit, g)
+	wit, err = forward.Restate(context.Background(), nil, wit, g)
 	return wit, of, err
 }
 
