@@ -101,6 +101,12 @@ def report(verifier, size, seconds):
         print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
     for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
+    inputs, outputs = statement.hidden(verifier)
+    for name, shape, ends in inputs:
+        own = f", its entries in [{ends[0]:.5g}, {ends[1]:.5g}]" if ends else ""
+        print(f"hidden      input {name} [{' '.join(map(str, shape))}]{own}")
+    for name, shape in outputs:
+        print(f"hidden      output {name} [{' '.join(map(str, shape))}]")
     if verifier.vk.tail_log:
         print("hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program")
         print("public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges")

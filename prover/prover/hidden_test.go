@@ -225,9 +225,11 @@ func TestHiddenRefused(t *testing.T) {
 		change func(b *builder, x model.TensorID)
 		want   string
 	}{
-		"indexes":      {func(b *builder, x model.TensorID) { b.g.Tensors[x].Min, b.g.Tensors[x].Max = 0, 3; b.reads(x) }, "by which others are read"},
-		"codes":        {func(b *builder, x model.TensorID) { b.g.Tensors[x].Numbers = model.MaskingNumbers }, "not finite"},
-		"a wide range": {func(b *builder, x model.TensorID) { b.g.Tensors[x].Min, b.g.Tensors[x].Max = 1-model.Bound, model.Bound-1 }, "too wide"},
+		"indexes": {func(b *builder, x model.TensorID) { b.g.Tensors[x].Min, b.g.Tensors[x].Max = 0, 3; b.reads(x) }, "by which others are read"},
+		"codes":   {func(b *builder, x model.TensorID) { b.g.Tensors[x].Numbers = model.MaskingNumbers }, "not finite"},
+		"a wide range": {func(b *builder, x model.TensorID) {
+			b.g.Tensors[x].Min, b.g.Tensors[x].Max = 1-model.Bound, model.Bound-1
+		}, "too wide"},
 	} {
 		b := &builder{}
 		x := b.input(3)
