@@ -313,14 +313,7 @@ fn same_axes(count: usize) -> Vec<Group> {
     (0..count as u32).map(same).collect()
 }
 
-fn lookup<'a>(
-    name: &'static str,
-    shape: &[u64],
-    accumulator: Accumulator,
-    table: u32,
-    shift: u32,
-    remainder: Option<u32>,
-) -> Step<'a> {
+fn lookup<'a>(name: &'static str, shape: &[u64], accumulator: Accumulator, table: u32, shift: u32, remainder: Option<u32>) -> Step<'a> {
     let (kind, shape) = (StepKind::Lookup, unscaled(shape));
     Step { name, kind, shape, accumulator, shift, remainder, table: Some(table), out: None, divisor: None, chunk: 0 }
 }

@@ -91,8 +91,7 @@ fn tensor(t: &Tensor, input: bool) -> Result<()> {
     shape(&t.shape.now)?;
     let (low, high) = t.finite();
     require!(low <= high, "codes in the range [{}, {}]", t.min, t.max);
-    let units =
-        t.fracs.is_empty() || input && t.frac == 0 && t.shape.now.last().is_some_and(|&d| d == t.fracs.len() as u64);
+    let units = t.fracs.is_empty() || input && t.frac == 0 && t.shape.now.last().is_some_and(|&d| d == t.fracs.len() as u64);
     require!(units, "{} scales of {:?} entries", t.fracs.len(), t.shape.now);
     require!(t.min <= t.max && !wide(t.min) && !wide(t.max), "range [{}, {}] is not within ±2^30", t.min, t.max);
     require!((t.kind == Kind::Virtual) != t.definition.is_empty(), "exactly the virtual tensors have a definition");
