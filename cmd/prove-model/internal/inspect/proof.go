@@ -17,7 +17,7 @@ type Proof struct {
 	States []string `json:"states,omitempty"`
 	// Hides names inputs and outputs that are not stated.
 	Hides []string `json:"hides,omitempty"`
-	Key    *Key     `json:"key"`
+	Key   *Key     `json:"key"`
 }
 
 // Frame is a part of the file with its size.
