@@ -13,10 +13,11 @@ help: ## this list
 build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insists on, support for GPUs
 	scripts/build.sh $(BIN)
 
-# The compiler and most tests spend a sixth of their time collecting garbage otherwise. What measures
+# The compiler and most tests spend a sixth of their time collecting garbage otherwise, and some wait for
+# servers that are killed while others compute: four packages at a time. What measures
 # memory sets GOGC for itself.
 test: ## all tests; make lint vets
-	GOGC=400 $(GO) test -vet=off ./...
+	GOGC=400 $(GO) test -p 4 -vet=off ./...
 	scripts/test-cuda.sh
 
 demo: build ## prove one digit, verify it, compare the quantised model with the float one

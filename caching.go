@@ -104,13 +104,16 @@ func (m *Model) hasher(what string) *cache.Hasher {
 	for _, d := range files {
 		h.Add("file", d[:])
 	}
-	g, err := m.sized(1)
+	g, err := m.sized(1, 1)
 	if err != nil {
 		return nil // and Quantise will say why
 	}
 	h.Add("inputs", []byte(signature(inputsOf(g))))
 	if m.open.isText() {
 		h.Add("length", binary.LittleEndian.AppendUint32(nil, uint32(m.open.most)))
+		if m.open.written != "" {
+			h.Add("written", []byte(m.open.written))
+		}
 	}
 	for _, n := range g.Nodes {
 		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))

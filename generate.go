@@ -35,7 +35,10 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotGenerating
 	}
-	n := model.Size(m.graph.Inputs[1].Shape)
+	n := m.positions()
+	if m.open.written != "" {
+		n = max(1, len(tokens))
+	}
 	length, most := model.Size(m.graph.Inputs[0].Shape), 0
 	if m.open.isText() {
 		length, most = len(prompt)+len(tokens), m.open.most
@@ -67,7 +70,8 @@ type GenerateOptions struct {
 	// Sampling, if not nil, is the rule by which tokens are drawn from the logits, in place of the likeliest. Prove and Verify are
 	// told it too.
 	Sampling *Sampling
-	// MaxTokens is the most tokens that are written: at most, and for 0, as many as the model was opened for.
+	// MaxTokens is the most tokens that are written: as many as the key has room for after the prompt, or, if it is for a fixed
+	// number, as many as that. 0 is as many as the model was opened for.
 	MaxTokens int
 	// Logits, if not nil, is told the logits that each token is chosen from, before Each is told the token. The slice is its own.
 	Logits func(logits []float64)
@@ -78,6 +82,9 @@ type GenerateOptions struct {
 	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again, if the processor
 	// has computed it.
 	Pass *Pass
+	// Prefix, if not nil, has keys and values that the processor computed of a text before, and is left those of this one: a text
+	// that begins as that did is read from where it differs on, if that takes less time. It is for one Generate at a time.
+	Prefix *Pass
 	// Device is where the text is written: on its first GPU, or on the processor, as for nil. The tokens are the same.
 	Device *Device
 	// Observer is warned where a GPU cannot write, so that the processor does, unless nil.
@@ -100,13 +107,10 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		return nil, nil, errNotGenerating
 	}
 	g := c.quantised.Graph
-	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
-	limit := most
-	if o.MaxTokens != 0 {
-		limit = o.MaxTokens
-	}
-	if limit < 1 || limit > most {
-		return nil, nil, fmt.Errorf("MaxTokens is %d: want 1 to %d, which the model was opened for, or 0 for all", o.MaxTokens, most)
+	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
+	limit, most, err := c.limits(len(prompt), o.MaxTokens)
+	if err != nil {
+		return nil, nil, err
 	}
 	longest := length
 	if c.free() {
@@ -129,8 +133,9 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
+	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
-		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt); err == nil && ctx.Err() != nil { // nobody waits for it
+		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
 			text.close()
 			err = ctx.Err()
 		}
@@ -167,17 +172,91 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)
 	}
+	if c.freely() {
+		most = len(w.Tokens)
+	}
 	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
 		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
+	}
+	if err == nil && o.Prefix != nil {
+		text.keep(&o.Prefix.text, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
 	}
 	return w, in, err
 }
 
-// Pass is what Generate has computed of a run. The zero value has nothing. It is for one Generate and one Prove.
+// keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
+// values.
+type keptText struct {
+	circuit *Circuit
+	caches  []forward.RowCache // nil: none can be told
+	tokens  []int
+	kept    *forward.FirstRows
+}
+
+// prefix is the part of a kept text that another one begins with.
+type prefix struct {
+	kept *forward.FirstRows // nil: of no use
+	n    int                // rows
+}
+
+// A row that is computed by itself takes about as long as so many within a pass.
+const rowsInPass = 4
+
+// of returns how a prompt begins, if the rest is so short that its rows take less time one after the other than a pass of all.
+func (p *keptText) of(c *Circuit, prompt []int) prefix {
+	if p.kept == nil || p.circuit != c {
+		return prefix{}
+	}
+	n := 0
+	for n < min(len(p.tokens), len(prompt)-1) && p.tokens[n] == prompt[n] {
+		n++
+	}
+	if n == 0 || rowsInPass*(len(prompt)-n) > len(prompt) {
+		return prefix{}
+	}
+	return prefix{p.kept, n}
+}
+
+// limits returns how many tokens may be written after a prompt of so many, if so many are asked for, and at how many positions
+// the circuit has logits meanwhile.
+func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
+	most, why := c.writes, "which the model was opened for"
+	if limit = most; asked != 0 {
+		limit = asked
+	}
+	if c.freely() {
+		free := c.quantised.Circuit.Free
+		if most, why = min(free[1].Bound, free[0].Bound-prompt), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
+			return 0, 0, fmt.Errorf("a prompt of %d tokens: the key is for texts of up to %d (--tokens), prompt and answer together", prompt, free[0].Bound)
+		}
+		if asked == 0 {
+			limit = min(limit, most)
+		}
+	}
+	if limit < 1 || limit > most {
+		return 0, 0, fmt.Errorf("MaxTokens is %d: want 1 to %d, %s, or 0 for what the model was opened for", limit, most, why)
+	}
+	if c.freely() {
+		most = limit
+	}
+	return limit, most, nil
+}
+
+// Pass is what Generate has computed of a run, for Prove or, as a Prefix, for the next text. The zero value has nothing. It is for
+// one Generate and one Prove.
 type Pass struct {
 	circuit *Circuit
 	in      Input
 	wit     *forward.Witness
+	text    keptText
+}
+
+// beginning returns how a prompt begins, by what is kept of another text; nothing if p is nil.
+func (p *Pass) beginning(c *Circuit, prompt []int) prefix {
+	if p == nil {
+		return prefix{}
+	}
+	return p.text.of(c, prompt)
 }
 
 // take takes the run on an input from the rows that were computed for it, if that can be.
@@ -224,7 +303,7 @@ func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
 		wit.Close()
 		wit = nil
 	}
-	*p = Pass{}
+	*p = Pass{text: p.text}
 	return wit
 }
 
@@ -238,11 +317,28 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	if !c.free() {
 		return forward.NewRows(ctx, q.Graph, q.Weights, ints, textAxes)
 	}
-	short, known, err := c.prompted(prompt, len(ints[1]))
+	short, known, err := c.prompted(prompt)
 	if err != nil {
 		return nil, err
 	}
 	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes, 1)
+}
+
+// goOn is begin for a prompt whose first rows are known; nil if they are of no use.
+func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (*forward.Rows, error) {
+	if known.kept == nil {
+		return nil, nil
+	}
+	rows, err := forward.NewRowsFrom(known.kept, known.n, q.Graph, q.Weights, ints, textAxes)
+	if rows == nil || err != nil {
+		return nil, err
+	}
+	for at := known.n; at < len(prompt); at++ {
+		if err := rows.SetOne(ctx, 0, at, []int32{int32(prompt[at])}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, rows.SetOne(ctx, 1, 0, ints[1][:1])
 }
 
 // checkGenerated holds the tokens of a run against its logits.
@@ -266,6 +362,8 @@ type writer interface {
 	logits() []int32
 	// pass leaves what was computed, if Prove can go on from it.
 	pass(ctx context.Context, p *Pass, in Input) error
+	// keep leaves what was computed of tokens, if a text that begins with them can go on from it.
+	keep(p *keptText, tokens []int)
 	close()
 }
 
@@ -283,6 +381,20 @@ func (w *onProcessor) logits() []int32 { return w.rows.Output(0) }
 
 func (w *onProcessor) pass(ctx context.Context, p *Pass, in Input) error {
 	return p.take(ctx, w.c, w.rows, in)
+}
+
+func (w *onProcessor) keep(p *keptText, tokens []int) {
+	if p.circuit != w.c {
+		*p = keptText{circuit: w.c}
+		if q := w.c.quantised; w.c.freely() {
+			if one, err := forward.NewRowCircuit(q.Graph, q.Weights, textAxes); err == nil {
+				p.caches = one.Caches
+			}
+		}
+	}
+	if whole, _ := w.rows.Whole(); whole == 0 && p.caches != nil {
+		p.tokens, p.kept = tokens, w.rows.Keep(p.caches, 0, len(tokens))
+	}
 }
 
 func (w *onProcessor) close() {}
@@ -337,6 +449,9 @@ func (w *onDevice) logits() []int32 {
 // pass leaves nothing: the GPU has not kept the rows of all values, and runs the circuit again in less time than they would take to move.
 func (w *onDevice) pass(context.Context, *Pass, Input) error { return nil }
 
+// keep leaves nothing: the GPU reads a prompt in one pass in less time than the rows of its end would take.
+func (w *onDevice) keep(*keptText, []int) {}
+
 func (w *onDevice) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,9 +461,12 @@ func (w *onDevice) close() {
 }
 
 // write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
-func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (writer, error) {
+func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (writer, error) {
 	onCPU := func(ctx context.Context) (writer, error) {
-		rows, err := c.begin(ctx, q, ints, prompt)
+		rows, err := c.goOn(ctx, q, ints, prompt, known)
+		if rows == nil && err == nil {
+			rows, err = c.begin(ctx, q, ints, prompt)
+		}
 		return &onProcessor{c, rows}, err
 	}
 	if dev == nil || !dev.GPU() {
@@ -376,7 +494,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 		warn("the GPU cannot write with this model: %v; the CPU does", err)
 		return nil, devices.ErrProcessor
 	}
-	short, known, err := c.prompted(prompt, len(ints[1]))
+	short, known, err := c.prompted(prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -387,7 +505,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	defer wit.Close()
 	w := &onDevice{circuit: circuit}
 	logits := wit.Tensor(short.Graph.Outputs[0])
-	w.row = append(w.row, logits[:len(logits)/len(ints[1])]...)
+	w.row = append(w.row, logits[:len(logits)/len(known[1])]...)
 	var begun [][]int32
 	for _, x := range circuit.Caches {
 		from, to := short.Graph.Tensors[x.Of].Shape, circuit.Graph.Tensors[x.Whole].Shape
@@ -400,8 +518,13 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	return w, nil
 }
 
-// prompted returns the circuit that is as long as a prompt, with logits at so many positions, and the inputs that say the prompt.
-func (c *Circuit) prompted(prompt []int, positions int) (*quantise.Model, [][]int32, error) {
+// prompted returns the circuit that is as long as a prompt, with logits at as few positions as there may be, and the inputs that say
+// the prompt.
+func (c *Circuit) prompted(prompt []int) (*quantise.Model, [][]int32, error) {
+	positions := c.writes
+	if c.freely() {
+		positions = 1
+	}
 	first, err := textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions)
 	if err != nil {
 		return nil, nil, err

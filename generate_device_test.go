@@ -39,7 +39,7 @@ func writesOn(t *testing.T, dev *Device, c *Circuit, prompt, tokens []int) {
 		t.Fatal(err)
 	}
 	warn := func(format string, args ...any) { t.Errorf(format, args...) }
-	want, err := c.write(t.Context(), nil, warn, q, ints, prompt)
+	want, err := c.write(t.Context(), nil, warn, q, ints, prompt, prefix{})
 	if err != nil {
 		t.Fatal(err)
 	}

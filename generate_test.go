@@ -158,6 +158,57 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 		likeRun(t, rows, want, prompt, tokens)
 	}
 	samePass(t, c, begun, prompt, tokens)
+
+	// And from the keys and values of a text that begins alike, another token behind it.
+	var p keptText
+	(&onProcessor{c, begun}).keep(&p, slices.Concat(prompt, tokens[:n-1]))
+	if p.kept == nil {
+		t.Fatal("nothing is kept of a text")
+	}
+	whole := slices.Concat(prompt, tokens[:n-1])
+	for _, known := range []int{1, len(prompt) - 1, len(whole) - 1} {
+		later, err := c.goOn(t.Context(), q, ints, prompt, prefix{p.kept, min(known, len(prompt)-1)})
+		if err != nil || later == nil {
+			t.Fatal(later, err)
+		}
+		likeRun(t, later, want, prompt, tokens)
+	}
+}
+
+// A conversation's next turn goes on from what is known of the one before, and its text is the same; so it is if the turns differ early.
+func TestPrefix(t *testing.T) {
+	m, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 32, MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.language.Ends = nil
+	sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33, 2, 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Pass
+	prompt := []int{1, 5, 9, 4, 3, 8, 11, 2}
+	for i, x := range []struct{ same, more int }{{8, 0}, {12, 2}, {14, 3}, {5, 1}, {2, 3}} {
+		prompt = slices.Concat(prompt[:x.same], []int{40, 41, 42}[:x.more])
+		reused := p.beginning(c, prompt).n
+		got, in, err := c.Generate(t.Context(), prompt, &GenerateOptions{Prefix: &p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, same, err := c.Generate(t.Context(), prompt, nil)
+		if err != nil || !slices.Equal(got.Tokens, want.Tokens) || !slices.EqualFunc(in, same, slices.Equal[[]float64]) {
+			t.Errorf("%v: %v in place of %v, %v", x, got.Tokens, want.Tokens, err)
+		}
+		if long := i > 0 && x.same > 2; long != (reused > 0) || long && reused < x.same-1 {
+			t.Errorf("%v: %d rows are those of the turn before", x, reused)
+		}
+		prompt = slices.Concat(prompt, want.Tokens)
+	}
 }
 
 // samePass has the rows of a text that was written become the run that proves it, and that
@@ -232,7 +283,18 @@ func likeRun(t *testing.T, rows *forward.Rows, want []int32, prompt, tokens []in
 // writing is a small model that was opened to write two tokens after three, committed.
 func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 	t.Helper()
-	m, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 5, MaxTokens: 2})
+	return writingAs(t, &OpenOptions{Tokens: 5, MaxTokens: 2}, ends...)
+}
+
+// writingTwo is writing with a key of a fixed number of written tokens, as older ones are.
+func writingTwo(t *testing.T, ends ...int) (*Model, *Committed) {
+	t.Helper()
+	return writingAs(t, &OpenOptions{Tokens: 5, MaxTokens: 2, fixedWritten: true}, ends...)
+}
+
+func writingAs(t *testing.T, opts *OpenOptions, ends ...int) (*Model, *Committed) {
+	t.Helper()
+	m, err := Open("hf/testdata/llama", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,11 +421,113 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
+// One key is for any number of written tokens after any prompt: the positions of the logits follow from both lengths, so that a
+// prover who shifts them, leaves one out, repeats one or has tokens behind the text is refused.
+func TestWrittenAnyNumber(t *testing.T) {
+	m, c := writing(t)
+	for _, most := range []int{1, 3} {
+		other, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 5, MaxTokens: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		other.language.Ends = nil
+		q, err := Quantise(t.Context(), other, nil, &QuantiseOptions{Mode: "w8a8", Ranges: c.circuit.Ranges()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := Commit(t.Context(), q, nil); err != nil || !bytes.Equal(same.KeyFile(), c.KeyFile()) {
+			t.Errorf("opened to write %d tokens, the model has another key, or %v", most, err)
+		}
+	}
+	text := []float64{1, 5, 9} // and what the model writes
+	for _, x := range []struct{ prompt, most int }{{1, 4}, {1, 1}, {2, 3}, {3, 1}, {4, 1}, {3, 2}} {
+		prompt := []int{1, 5, 9, 4}[:x.prompt]
+		w, in, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: x.most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prove(t.Context(), c, in, &ProveOptions{Logits: x.prompt == 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Verify(c.key, bytes.NewReader(p.File), nil)
+		if err != nil || !slices.Equal(s.Generated.Tokens, w.Tokens) || len(w.Tokens) != x.most || !slices.Equal(s.Generated.Prompt, prompt) {
+			t.Fatalf("%v: %+v, %v", x, s, err)
+		}
+		if again, err := m.TextInput(prompt, w.Tokens); err != nil || !slices.EqualFunc(again, in, slices.Equal[[]float64]) {
+			t.Errorf("%v: another input: %v, %v", x, again, err)
+		}
+		if x == struct{ prompt, most int }{3, 2} {
+			text = in[0]
+		}
+	}
+	for _, most := range []int{3, -1} {
+		if _, _, err := c.circuit.Generate(t.Context(), []int{1, 5, 9}, &GenerateOptions{MaxTokens: most}); err == nil {
+			t.Errorf("%d tokens are written where there is room for 2", most)
+		}
+	}
+	for name, x := range map[string]struct {
+		ids, at []float64
+		want    string
+	}{
+		"a shorter prompt":    {text, []float64{1, 2}, "logits at position 1 of a text of 5 tokens, of which 2 are written: the key's are at 2"},
+		"behind the text":     {text, []float64{3, 4}, "the key's are at 2"},
+		"beyond the tokens":   {text[:4], []float64{1, 4}, "an index of an axis of 4"},
+		"a gap":               {text, []float64{2, 4}, "the key's are at 3"},
+		"a repeated one":      {text, []float64{2, 2}, "the key's are at 3"},
+		"backwards":           {text, []float64{3, 2}, "the key's are at 2"},
+		"a tail":              {text, []float64{2}, "the key's are at 3"},
+		"more than follow":    {text[:4], []float64{2, 3}, "the key's are at 1"},
+		"no prompt":           {text[:2], []float64{0, 1}, "the key's are at -1"},
+		"another token":       {slices.Concat(text[:4], []float64{float64(int(text[4]+1) % 48)}), []float64{2, 3}, "token 1 of the text is"},
+		"another first token": {slices.Concat(text[:3], []float64{float64(int(text[3]+1) % 48)}), []float64{2}, "token 0 of the text is"},
+	} {
+		in := Input{x.ids, x.at}
+		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, in)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Prove(t.Context(), c, in, nil); err == nil {
+			t.Errorf("%s: proved honestly", name)
+		}
+	}
+}
+
+// A key for a fixed number of written tokens is the model's still.
+func TestCheckKeyOfFixedNumber(t *testing.T) {
+	for name, opts := range map[string]*OpenOptions{"fixed": {Tokens: 5, MaxTokens: 2, fixedWritten: true}, "any": {Tokens: 5, MaxTokens: 2}} {
+		m, err := Open("hf/testdata/llama", opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33})
+		if err != nil {
+			t.Fatal(err)
+		}
+		circuit, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Commit(t.Context(), circuit, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := ReadKey(bytes.NewReader(c.KeyFile()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckKey(t.Context(), "hf/testdata/llama", key, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What a proof says that the model wrote is what it writes: a prover that alters a
 // token, a logit, where the prompt ends or the key's tokenizer is refused.
 func TestWritten(t *testing.T) {
 	prompt := []int{1, 5, 9}
-	m, c := writing(t)
+	m, c := writingTwo(t)
 	w, in, err := c.circuit.Generate(t.Context(), prompt, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -418,7 +582,7 @@ func TestWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify("another tokenizer", &Committed{key: other}, p.File, "made for another key")
-	_, ending := writing(t, w.Tokens[0])
+	_, ending := writingTwo(t, w.Tokens[0])
 	ended, short, err := ending.circuit.Generate(t.Context(), prompt, nil)
 	if err != nil || !ended.Ended || len(ended.Tokens) != 1 || len(short[0]) != 4 || short[1][1] != 2 {
 		t.Fatalf("%+v, %v, %v", ended, short, err)

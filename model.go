@@ -28,11 +28,12 @@ type Model struct {
 	closed bool
 
 	language *proof.Text // what its tokens mean; nil for models of other things
+	padding  *int        // a token that no text may have, if not nil
 	open     dimension   // the size of the batch, or the length of texts
 	other    struct {
 		sync.Mutex
-		size  int
-		graph *graph.Graph // for this size, the last that was asked for
+		size, written int
+		graph         *graph.Graph // for these, the last that were asked for
 	}
 }
 
@@ -41,13 +42,15 @@ type dimension struct {
 	symbol string // "" if there is none
 	axis   int    // of all inputs
 	most   int    // of texts: their greatest length; 0: it is a batch
+	// written is the symbol of the number of positions that a text has logits at, the second input, if that is open; "" if not.
+	written string
 }
 
 // dimensionOf returns what a graph leaves open: the length of texts if there is a bound
 // for that, or the size of its batch.
 func dimensionOf(g *graph.Graph, most int) dimension {
 	if symbol := quantise.Length(g); most > 0 && symbol != "" {
-		return dimension{symbol, 1, most}
+		return dimension{symbol, 1, most, quantise.Written(g)}
 	}
 	return dimension{symbol: quantise.Batch(g)}
 }
@@ -184,21 +187,36 @@ func outputsOf(g *graph.Graph) []Spec {
 func (m *Model) MostTokens() int { return m.open.most }
 
 // sized returns the float graph for a batch of n, or texts of that length, or the only
-// one there is.
-func (m *Model) sized(n int) (*graph.Graph, error) {
-	if m.open.symbol == "" || n == m.graph.Inputs[0].Shape[m.open.axis] {
+// one there is. It has logits at so many positions, if their number is open.
+func (m *Model) sized(n, written int) (*graph.Graph, error) {
+	if m.open.written == "" {
+		written = 0
+	}
+	if m.open.symbol == "" || n == m.graph.Inputs[0].Shape[m.open.axis] && (written == 0 || written == m.positions()) {
 		return m.graph, nil
 	}
 	m.other.Lock()
 	defer m.other.Unlock()
-	if m.other.graph == nil || m.other.size != n {
-		g, err := m.graph.Rebind(map[string]int{m.open.symbol: n})
+	if m.other.graph == nil || m.other.size != n || m.other.written != written {
+		sizes := map[string]int{m.open.symbol: n}
+		if written > 0 {
+			sizes[m.open.written] = written
+		}
+		g, err := m.graph.Rebind(sizes)
 		if err != nil {
 			return nil, err
 		}
-		m.other.size, m.other.graph = n, g
+		m.other.size, m.other.written, m.other.graph = n, written, g
 	}
 	return m.other.graph, nil
+}
+
+// positions is at how many positions the model has logits, by its second input, in the size that it was opened for; 0 without one.
+func (m *Model) positions() int {
+	if len(m.graph.Inputs) < 2 {
+		return 0
+	}
+	return model.Size(m.graph.Inputs[1].Shape)
 }
 
 // sizedFor returns the float graph for the input's batch, or its length.
@@ -206,14 +224,22 @@ func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
 	if m.open.symbol == "" || len(in) == 0 {
 		return m.graph, nil // RunFloat says what does not fit
 	}
-	return m.sized(m.open.in(len(in[0]), m.graph.Inputs[0].Shape))
+	return m.sized(m.open.in(len(in[0]), m.graph.Inputs[0].Shape), in.written())
+}
+
+// written is the number of entries of the second input.
+func (in Input) written() int {
+	if len(in) < 2 {
+		return 0
+	}
+	return len(in[1])
 }
 
 // circuitSize returns the float graph that a circuit with a free length is chosen for:
 // the same for all inputs.
 func (m *Model) circuitSize() (*graph.Graph, error) {
 	if m.open.isText() {
-		return m.sized(m.open.most)
+		return m.sized(m.open.most, m.open.most)
 	}
 	return m.graph, nil
 }
@@ -324,7 +350,7 @@ func (m *Model) Input(arrays Arrays) (Input, error) {
 		return nil, err
 	}
 	if n := len(arrays); m.open.isText() && n > 0 {
-		g, err := m.text(len(arrays[0].Values))
+		g, err := m.text(len(arrays[0].Values), m.listed(arrays))
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +375,7 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := 1
+	size, written := 1, m.listed(arrays)
 	if m.open.isText() && len(arrays) > 0 {
 		a := &arrays[0]
 		if size = len(a.Values); len(a.Shape) > 1 {
@@ -357,11 +383,12 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 		} else if size > m.open.most {
 			size = m.open.most
 		}
-		if _, err := m.text(size); err != nil {
+		written = max(1, written*size/max(1, len(a.Values))) // of each text
+		if _, err := m.text(size, written); err != nil {
 			return nil, err
 		}
 	}
-	g, err := m.sized(size)
+	g, err := m.sized(size, written)
 	if err != nil {
 		return nil, err
 	}
@@ -370,14 +397,14 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 
 // TextSamples makes samples of texts, each the tokens of one, for a language model or an
 // encoder that leaves their length open. A model that gives logits at some positions alone
-// gives them at the last ones.
+// gives them at the last ones; if their number is open, at judgedPositions of them at most.
 func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {
 		return nil, errors.New("the model does not take texts of any length as tokens")
 	}
 	samples := make([]Input, len(texts))
 	for i, ids := range texts {
-		g, err := m.text(len(ids))
+		g, err := m.text(len(ids), min(len(ids), judgedPositions))
 		if err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
@@ -403,7 +430,7 @@ func (m *Model) wanted() []graph.Input {
 	for i, in := range out {
 		out[i].Symbols = make([]string, len(in.Symbols))
 		for axis, symbol := range in.Symbols {
-			if symbol == m.open.symbol || m.open.isText() && axis == 0 { // Samples cuts several texts
+			if symbol != "" && (symbol == m.open.symbol || symbol == m.open.written) || m.open.isText() && axis == 0 { // Samples cuts several texts
 				out[i].Symbols[axis] = symbol
 			}
 		}
@@ -411,12 +438,26 @@ func (m *Model) wanted() []graph.Input {
 	return out
 }
 
-// text returns the float graph for a text of n tokens.
-func (m *Model) text(n int) (*graph.Graph, error) {
+// judgedPositions is at how many positions of a sample logits are compared with the float model's, where a key does not say.
+const judgedPositions = 32
+
+// listed is the number of entries of the second of some arrays, at least one.
+func (m *Model) listed(arrays Arrays) int {
+	if len(arrays) < 2 {
+		return 1
+	}
+	return max(1, len(arrays[1].Values))
+}
+
+// text returns the float graph for a text of n tokens, with logits at so many positions if their number is open.
+func (m *Model) text(n, written int) (*graph.Graph, error) {
 	if n < 1 || n > m.open.most {
 		return nil, fmt.Errorf("%d tokens: the model was opened for 1 to %d (--tokens)", n, m.open.most)
 	}
-	return m.sized(n)
+	if m.open.written != "" && written > m.open.most {
+		return nil, fmt.Errorf("logits at %d positions: the model was opened for 1 to %d (--tokens)", written, m.open.most)
+	}
+	return m.sized(n, written)
 }
 
 // whole joins samples to batches of the size that the model was opened for; samples are repeated

@@ -42,8 +42,10 @@ type OpenOptions struct {
 	LogitsAt int
 	// MaxTokens has a language model write up to so many tokens after a prompt (Circuit.Generate):
 	// they count among those of Tokens. It gives logits where they are chosen, and its key says
-	// that proofs are of such texts.
+	// that proofs are of such texts: the same key for any number of them.
 	MaxTokens int
+
+	fixedWritten bool // as keys were made for texts with a fixed number of written tokens, MaxTokens
 }
 
 // Open reads a model: an ONNX file, with external data from files of the same
@@ -111,6 +113,7 @@ func openPublished(path string, o *OpenOptions) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	out := newModel(path, g, most)
+	out.padding = m.Padding
 	if m.Context > 0 {
 		text, err := hf.TextOf(path, m.Vocabulary)
 		if err != nil {
@@ -156,8 +159,17 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		}
 		at = o.MaxTokens
 	}
-	g, err = m.Graph(tokens, at)
+	if o.MaxTokens > 0 && !o.fixedWritten {
+		g, err = m.Writing(tokens, at)
+	} else {
+		g, err = m.Graph(tokens, at)
+	}
 	return g, most, err
+}
+
+// paddingError is about a padding token within a text.
+func paddingError(at int, id float64) error {
+	return fmt.Errorf("token %d is %v, the model's padding: the tokens behind it would have other positions than in the published model; leave padding out", at+1, id)
 }
 
 // tokensOf is the number of tokens that the options have for the float model, and the
@@ -182,6 +194,9 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 	if len(o.Input) > 0 {
 		ids := o.Input[0].Values
 		for i, id := range ids {
+			if m.Padding != nil && id == float64(*m.Padding) {
+				return 0, 0, paddingError(i, id)
+			}
 			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
 				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
 			}
@@ -200,6 +215,8 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, fmt.Errorf("the input has %d tokens, and at most %d are asked for (--tokens)", input, most)
 	case input > 0:
 		return input, most, nil
+	case said == 0 && o.MaxTokens > 0: // of a key alone, which is for all
+		return most, most, nil
 	case said == 0:
 		return 0, 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
 	}

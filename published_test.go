@@ -167,7 +167,7 @@ func TestSamplesOfTexts(t *testing.T) {
 	}{
 		"all":     {provemodel.OpenOptions{Tokens: 6}, [][]int{{1, 2, 3}, {4}}, nil},
 		"last":    {provemodel.OpenOptions{LogitsAt: 1, Tokens: 6}, [][]int{{1, 2, 3}, {4}}, [][]float64{{2}, {0}}},
-		"written": {provemodel.OpenOptions{MaxTokens: 2, Tokens: 6}, [][]int{{1, 2, 3}, {4}}, [][]float64{{1, 2}, {0, 0}}},
+		"written": {provemodel.OpenOptions{MaxTokens: 2, Tokens: 6}, [][]int{{1, 2, 3}, {4}}, [][]float64{{0, 1, 2}, {0}}},
 		"long":    {provemodel.OpenOptions{Tokens: 6}, [][]int{{1, 2, 3, 4, 5, 6, 7}}, nil},
 		"empty":   {provemodel.OpenOptions{Tokens: 6}, [][]int{{}}, nil},
 	} {

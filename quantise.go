@@ -24,6 +24,7 @@ import (
 type Circuit struct {
 	quantised *quantise.Model
 	language  *proof.Text
+	padding   *int   // a token that no text may have, if not nil
 	outputs   []Spec // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory, or if its weights are hidden
@@ -31,6 +32,7 @@ type Circuit struct {
 	mapped    int64         // bytes of the model's files, or of its floats in memory
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
+	writes    int           // as many tokens as the model was opened to write
 	hides     bool          // whether it is quantised for a key that hides weights
 	inSizes   *inSizes
 }
@@ -437,7 +439,10 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText(), hides: settings.Hide, inSizes: &inSizes{}}
+	c := &Circuit{
+		outputs: m.Outputs(), quantised: q, language: m.language, padding: m.padding, text: m.open.isText(), writes: m.positions(),
+		hides: settings.Hide, inSizes: &inSizes{},
+	}
 	for _, f := range m.graph.Files {
 		c.mapped += int64(len(f.Bytes()))
 	}
@@ -490,8 +495,11 @@ func (c *Circuit) warn(w *watch) {
 // some length. It must not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
 
-// free says whether the batch is free.
+// free says whether the batch is free, or the length of texts.
 func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
+
+// freely says whether the number of tokens that the model writes is free too.
+func (c *Circuit) freely() bool { return len(c.quantised.Circuit.Free) > 1 }
 
 // Free lists the free dimensions: sizes, such as that of the batch or the length of a
 // text, that each input has of its own, up to a bound.
@@ -500,6 +508,11 @@ func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circu
 // sized returns the quantised model for a batch, or a text, as large as the input, with
 // chunks of the size that is chosen for it.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) {
+	if c.padding != nil && len(in) > 0 {
+		if at := slices.Index(in[0], float64(*c.padding)); at >= 0 {
+			return nil, paddingError(at, in[0][at])
+		}
+	}
 	lens := make([]int, len(in))
 	for i := range in {
 		lens[i] = len(in[i])

@@ -313,11 +313,11 @@ func isFolder(path string) bool {
 
 // openFor opens the model in the shapes that a key is for.
 func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
-	in := shapes(key)
+	in, g := shapes(key), key.Circuit.Graph
 	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Tokens: longest(key)}
 	if key.Text() != nil && key.Text().Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
-		opts.MaxTokens, opts.Input = n, nil
+		opts.MaxTokens, opts.Input, opts.fixedWritten = n, nil, g.Tensors[g.Inputs[1]].Scales == nil
 		if longest(key) == 0 {
 			opts.Tokens = model.Size(in[0].Shape)
 		}
@@ -345,10 +345,10 @@ func checkFile(path string, want [sha256.Size]byte) error {
 // longest is the most tokens of a text, if a key is for texts of any length, else 0.
 func longest(key *Key) int {
 	g := key.Circuit.Graph
-	if len(key.Circuit.Free) != 1 || len(g.Inputs) == 0 {
+	if len(key.Circuit.Free) == 0 || len(g.Inputs) == 0 {
 		return 0
 	}
-	if scales := g.Tensors[g.Inputs[0]].Scales; len(scales) != 2 || scales[0] != 0 {
+	if scales := g.Tensors[g.Inputs[0]].Scales; len(scales) != 2 || scales[0] != 0 || scales[1] != 1 {
 		return 0
 	}
 	return key.Circuit.Free[0].Bound

@@ -39,6 +39,10 @@ type Config struct {
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
 	// the prompt begins a conversation, as the model's template writes it
 	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
+	// what a conversation's model is told first
+	System string `mapstructure:"system" group:"prove" usage:"{text} that the model is told before the conversation"`
+	// texts that end an answer
+	Stop []string `mapstructure:"stop" group:"prove" usage:"{text} that ends an answer, and is not in it; may be repeated"`
 	// files of samples in the same formats; none: the input
 	Calibration []string `mapstructure:"calibration" file:"read" group:"accuracy" usage:"{file} of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)"`
 	// file of ranges, in place of samples
@@ -74,7 +78,7 @@ type Config struct {
 	// draw among the fewest with this share
 	TopP float64 `mapstructure:"top-p" group:"prove" range:"0.000001..1" usage:"draw tokens among the fewest that have this {share} of the probability"`
 	// LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
-	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated: with --max-tokens, where else the tokens alone are stated"`
+	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated: with --max-tokens, where else the tokens alone are stated, and to commit to a key for texts that the model writes"`
 	// the output is that of a sentence encoder
 	Embedding bool `mapstructure:"embedding" group:"prove" usage:"the output is the vector that a sentence encoder (with modules.json) makes of the prompt"`
 	// that verify wants the model to have written

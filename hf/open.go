@@ -257,6 +257,15 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	return g, err
 }
 
+// Writing is Graph with logits at some positions, whose number is open too. It owns the model's files.
+func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
+	g, err := m.Model.Writing(tokens, written)
+	if err == nil {
+		g.Files = m.Files()
+	}
+	return g, err
+}
+
 // Close closes the files.
 func (m *Model) Close() error {
 	var errs []error

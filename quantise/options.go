@@ -83,6 +83,10 @@ func Pair(g *graph.Graph) (*graph.Graph, error) { return lower.Pair(g) }
 // the first. It is "" if there is none.
 func Length(g *graph.Graph) string { return lower.Length(g) }
 
+// Written returns the symbol of the length of a list of integers that a model of texts leaves open
+// beside that of the text, such as that of the positions whose logits it gives. It is "" if there is none.
+func Written(g *graph.Graph) string { return lower.Written(g) }
+
 // NewFloatRun returns the run of a graph, to which FloatRun.Add adds the values.
 func NewFloatRun(g *graph.Graph) *FloatRun { return precision.NewFloatRun(g) }
 

@@ -25,6 +25,10 @@ ranges of its values, or the same --calibration file is given, or the same
 --ranges, which --ranges-out writes: with these the key is the same on every
 machine. A key from a random input is provisional, as nothing keeps its ranges.
 
+A key of a language model is for texts of any length up to --tokens. With --logits
+generated it is for texts that the model writes: any number of tokens after any
+prompt, with the same key (--max-tokens, which proofs need, does the same here).
+
 With --hide weights the key, and all its proofs, say nothing of the weights but what
 is public (docs/hiding.md), for as many proofs as --proofs says. The key's secret is
 written beside it: proofs of the key take it, and nobody else may have it.

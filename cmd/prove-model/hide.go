@@ -75,6 +75,12 @@ func secretPath(cfg *config.Config, vk string) string {
 	return vk + ".secret"
 }
 
+// isThere says whether there is a file, or may be one in a folder that cannot be read.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // keyIn returns the key in a file, nil if there is none, and whether it hides weights. A file that is no key is as good as none:
 // whoever would write one there says what is wrong.
 func keyIn(path string) (k *provemodel.Key, hides bool) {
@@ -100,6 +106,9 @@ func hidesForKey(cfg *config.Config) error {
 		return job.WithHint(errors.New("--proofs and --secret are of keys that hide weights"), "add --hide weights")
 	case cfg.Hide == "" && hides:
 		return job.WithHint(fmt.Errorf("%s hides weights, and a key that does not would take its place", vk), "add --hide weights, or name another file with --vk")
+	case cfg.Hide == "" && isThere(secretPath(cfg, vk)):
+		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and a key of the same name that does not would say something of them", secretPath(cfg, vk)),
+			"add --hide weights, which makes the key again, or name another file with --vk")
 	case cfg.Hide == "":
 		return nil
 	case cfg.Certify:
@@ -113,8 +122,6 @@ func hidesForKey(cfg *config.Config) error {
 func hidesForProof(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
 	secret := secretPath(cfg, vk)
-	_, err := os.Stat(secret)
-	hasSecret := err == nil
 	const commit = "prove-model commit --hide weights makes one"
 	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
 	if what.Run() && len(cfg.Calibration) == 0 && cfg.Ranges == "" {
@@ -122,7 +129,7 @@ func hidesForProof(cfg *config.Config) error {
 			"give the samples that the ranges come from with --calibration, or the ranges with --ranges")
 	}
 	switch key, hides := keyIn(vk); {
-	case hides && errors.Is(err, fs.ErrNotExist):
+	case hides && !isThere(secret):
 		return job.WithHint(fmt.Errorf("%s hides weights, and its secret %s is not there: only who has it makes proofs of the key", vk, secret), "name the secret with --secret, or another key with --vk")
 	case hides:
 		if cfg.Secret = secret; !what.Weights {
@@ -134,7 +141,7 @@ func hidesForProof(cfg *config.Config) error {
 		return job.WithHint(fmt.Errorf("--hide: the root of %s does not hide weights", vk), commit)
 	case what.Weights:
 		return job.WithHint(fmt.Errorf("--hide: there is no key %s, and one that hides weights is made before its proofs", vk), commit)
-	case hasSecret && cfg.Secret == "":
+	case isThere(secret) && cfg.Secret == "":
 		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of another key would say something of the same weights", secret, vk),
 			"commit --hide weights makes the key again; or name another key with --vk")
 	case cfg.Share != "" || cfg.Secret != "":

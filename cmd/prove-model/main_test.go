@@ -25,6 +25,7 @@ func TestFullOutput(t *testing.T) {
 	prepare(t)
 	lines := map[string][][]string{
 		"":                      {{}, {"--json"}, {"--each"}, {"--each", "--json"}, {"--help"}, {"--version"}},
+		"chat":                  {{"--help"}}, // of a language model
 		"commit":                {{}, {"--json"}},
 		"verify":                {{"--proof", "m.proof", "--vk", "m.vk"}, {"--proof", "m.proof", "--vk", "m.vk", "--json"}},
 		"check-key":             {{"--vk", "m.vk"}, {"--vk", "m.vk", "--json"}},

@@ -71,6 +71,9 @@ type compared struct {
 //
 // Of a language model that writes (--max-tokens), the text goes to w as it comes.
 func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*proved, error) {
+	if cfg.Logits == config.LogitsGenerated && cfg.MaxTokens == 0 {
+		return nil, errors.New("--logits generated without --max-tokens: nothing is generated")
+	}
 	file, err := files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile)
 	if err != nil {
 		return nil, err

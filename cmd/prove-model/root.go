@@ -96,7 +96,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")
 	})
 	root.SetUsageFunc(usage)
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newServe(), newWorker(), newVersion(), newMan())
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
 	return root
 }
 
@@ -147,7 +147,7 @@ func draws(flags *pflag.FlagSet, cfg *config.Config) {
 	if f := flags.Lookup("temperature"); f == nil || f.Changed || cfg.Temperature != 0 {
 		return
 	}
-	writes := cfg.MaxTokens > 0 || flags.Lookup("max-tokens") == nil
+	writes := cfg.MaxTokens > 0 || flags.Lookup("max-tokens") == nil || flags.Lookup("prompt") == nil // verify and chat
 	if cfg.TopK > 0 || cfg.TopP < 1 || writes && flags.Changed("seed") {
 		cfg.Temperature = 1
 	}

@@ -37,6 +37,7 @@ var results = map[string]struct {
 	"commit":            {"prove-model commit --json", committed{}},
 	"inspect-model":     {"prove-model inspect --model x.onnx --json", inspect.Model{}},
 	"inspect-html":      {"prove-model inspect --model x.onnx --html x.html --json", described{}},
+	"chat":              {"a line of prove-model chat --json", chatEvent{}},
 	"error":             {"any command with --json that ends with exit code 2, unless it has printed a document of its own", failed{}},
 	"inspect-key":       {"prove-model inspect --vk x.vk --json", inspect.Key{}},
 	"inspect-proof":     {"prove-model inspect --proof x.proof --json", inspect.Proof{}},
@@ -160,13 +161,13 @@ func valid(name string, text []byte) error {
 }
 
 // schema NAME FILE is a script's command: the file, which may be stdout, must be valid.
-// NAME progress is for lines of JSON.
+// NAMEs progress and chat are for lines of JSON.
 func schema(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: schema NAME FILE")
 	}
 	texts := []string{ts.ReadFile(args[1])}
-	if args[0] == "progress" {
+	if args[0] == "progress" || args[0] == "chat" {
 		texts = strings.Split(strings.TrimSpace(texts[0]), "\n")
 	}
 	for _, text := range texts {

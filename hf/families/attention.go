@@ -19,7 +19,9 @@ type attention struct {
 	around        int // how many positions a query sees on either side, if not causal; 0: all
 	// bias, if set, is added to the scores of a head for the key of a position.
 	bias func(head, position int) float64
-	rope *rope // of queries and keys; nil for none
+	// between, if valid, is added to the scores: of shape [groups, share, tokens, tokens].
+	between graph.Value
+	rope    *rope // of queries and keys; nil for none
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
@@ -54,6 +56,9 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	}
 	if a.bias != nil {
 		scores = n.Add(scores, n.biases(a))
+	}
+	if n.Valid(a.between) {
+		scores = n.Add(scores, a.between)
 	}
 	if mask, ok := n.mask(a); ok {
 		scores = n.Where(mask, scores, n.Number(-1e30)) // a mask, which the graph recognises

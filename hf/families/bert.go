@@ -36,15 +36,20 @@ func bert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 // and whose positions begin behind the one of padding.
 func roberta(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := bertOf(c, set, "roberta.")
-	e.first = int(c.Float("pad_token_id", 1)) + 1
-	if e.first < 1 || e.first >= e.context {
-		c.Failf("positions begin at %d of %d", e.first, e.context)
-		e.first = 0
-	}
-	e.context -= e.first
+	e.positionsBehind(c, int(c.Float("pad_token_id", 1)))
 	e.head = headOf(c, "classifier.dense", "classifier.out_proj", activations["tanh"])
 	e.unused = []string{"pooler.", "lm_head."}
 	return e.model(c, set, m)
+}
+
+// positionsBehind has the positions begin behind that of a padding token, which texts then cannot have.
+func (e *encoder) positionsBehind(c *config.Config, padding int) {
+	if padding < 0 || padding+1 >= e.context {
+		c.Failf("positions begin at %d of %d", padding+1, e.context)
+		return
+	}
+	e.padding, e.first = &padding, padding+1
+	e.context -= e.first
 }
 
 // electra is ELECTRA's discriminator, whose embeddings may have fewer numbers.

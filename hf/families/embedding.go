@@ -8,8 +8,11 @@ func (n *net) ids() graph.Value {
 	return n.Reshape(x, []int{n.tokens})
 }
 
-// Tokens is the symbol of the axis of tokens.
-const Tokens = "tokens"
+// Tokens is the symbol of the axis of tokens, and Written that of positions of logits, where their number is open.
+const (
+	Tokens  = "tokens"
+	Written = "written"
+)
 
 // Names of the inputs of a language model. Positions, if a graph has it, lists the
 // positions of the logits, from 0 on.

@@ -24,9 +24,12 @@ type encoder struct {
 	project             string // "" if they are as many
 	types               int    // kinds of tokens, of which a text has the first; 0: the model knows none
 	first               int    // row of the first position
-	prefix              string // of names
-	head                head
-	unused              []string // names of tensors that only other heads use
+	padding             *int   // token behind which positions would stand still; nil: none
+	// relative, if set, makes the biases of all scores.
+	relative func(n *net) graph.Value
+	prefix   string // of names
+	head     head
+	unused   []string // names of tensors that only other heads use
 }
 
 // head is what follows the last layer, as the architecture says that the configuration names.
@@ -92,6 +95,9 @@ func (h head) apply(n *net, x graph.Value) {
 // run applies the layers.
 func (e *encoder) run(n *net, x graph.Value) graph.Value {
 	a := attention{heads: e.heads, groups: e.heads, dim: e.width / e.heads, scale: scaleOf(e.width / e.heads)}
+	if e.relative != nil {
+		a.between = e.relative(n)
+	}
 	for i := range e.layers {
 		at := e.layer(i)
 		q, k, v := n.linear(x, at+e.query, e.width, true), n.linear(x, at+e.key, e.width, true), n.linear(x, at+e.value, e.width, true)
@@ -111,7 +117,7 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 		return nil, err
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
-	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, build: func(tokens, _ int) (*graph.Graph, error) {
+	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Padding: e.padding, build: func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		x := n.embed(n.ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
 		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)

@@ -18,6 +18,9 @@ type Model struct {
 	Vocabulary int
 	Layers     int
 	Next       bool // it gives the logits of the token that follows each position
+	// Padding, if not nil, is a token that no text may have: the reference gives the tokens
+	// behind it other positions, and the graph does not.
+	Padding *int
 
 	build func(tokens, picked int) (*graph.Graph, error)
 }
@@ -38,14 +41,35 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	}
 	if m.Context > 0 {
 		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
-			n, ok := sizes[Tokens]
-			if !ok {
-				n = tokens
-			}
-			return m.Graph(n, positions)
+			return m.Graph(sizeOf(sizes, Tokens, tokens), positions)
 		}
 	}
 	return g, nil
+}
+
+// Writing is Graph with logits at some positions, at least one, whose number is open too: the Rebind of the returned graph
+// takes it as Written.
+func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
+	if written < 1 {
+		return nil, fmt.Errorf("logits of %d positions, where at least one token is written", written)
+	}
+	g, err := m.Graph(tokens, written)
+	if err != nil {
+		return nil, err
+	}
+	g.Inputs[1].Symbols = []string{Written}
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+		return m.Writing(sizeOf(sizes, Tokens, tokens), sizeOf(sizes, Written, written))
+	}
+	return g, nil
+}
+
+// sizeOf is the size of a symbol, or what it is where sizes do not say.
+func sizeOf(sizes map[string]int, symbol string, otherwise int) int {
+	if n, ok := sizes[symbol]; ok {
+		return n
+	}
+	return otherwise
 }
 
 // Modules says how a sentence encoder turns the last hidden state into a vector.
@@ -66,7 +90,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT,
+	"modernbert": modernBERT, "mpnet": mpnet,
 }
 
 // notYet has the kinds of models that are known but not supported.
@@ -81,7 +105,11 @@ var notYet = map[string]string{
 // or nil.
 func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	kind := c.Text("model_type", "")
-	if what := notYet[kind]; what != "" {
+	what := notYet[kind]
+	if what == "encoder–decoders" && slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") }) {
+		what = "encoders that are part of encoder–decoders"
+	}
+	if what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}
 	if f := encoders[kind]; f != nil {

@@ -323,15 +323,15 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 		if first == nil || !f.worth(g) {
 			return nil, nil
 		}
-		on := &run.Forward{Host: f.threshold, Homes: []*device.Context{first.machine.Context}}
+		on := &run.Forward{Host: f.threshold, Contexts: []*device.Context{first.machine.Context}}
 		if len(f.affinity) > 0 {
-			on.Homes = nil
+			on.Contexts = nil
 		}
 		for _, at := range f.affinity {
 			if !f.gpus[at].works() {
 				at = first.number
 			}
-			on.Homes = append(on.Homes, f.gpus[at].machine.Context)
+			on.Contexts = append(on.Contexts, f.gpus[at].machine.Context)
 		}
 		kept, err := on.Run(ctx, g, weights, inputs)
 		var failed *device.Error

@@ -14,5 +14,5 @@ func AccuracyAdvice(cfg *config.Config, saturated []statement.Saturation) string
 	case cfg.Mode == config.ModeW8A8:
 		return "nothing was clipped: eight bits are too few for this model, and --mode auto takes more"
 	}
-	return "nothing was clipped: ranges much wider than this input's values make them coarse; calibrate on typical samples (--calibration), or lower --headroom"
+	return "nothing was clipped: small values beside large ones, or ranges much wider than this input's values, are coarse; calibrate on typical samples (--calibration), lower --headroom, or scale features alike before the model"
 }

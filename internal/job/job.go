@@ -81,8 +81,12 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
 	}
+	writes := cfg.MaxTokens
+	if writes == 0 && cfg.Logits == config.LogitsGenerated {
+		writes = 1 // for a key, which is for any number of tokens
+	}
 	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: cfg.MaxTokens,
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes,
 	})
 	if err != nil {
 		return nil, fixHint(err)

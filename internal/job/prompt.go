@@ -161,7 +161,7 @@ func checkLogits(cfg *config.Config, p *Prompt) error {
 		return fmt.Errorf("--logits %s with --max-tokens: what the model writes is held against its logits where it chose: --logits generated", cfg.Logits)
 	case cfg.MaxTokens == 0 && Sampling(cfg) != nil:
 		return errors.New("--temperature, --top-k and --top-p draw what a language model writes: they go with --max-tokens")
-	case cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated:
+	case cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated && p != nil:
 		return errors.New("--logits generated without --max-tokens: nothing is generated")
 	case cfg.Logits == config.LogitsLast && p == nil:
 		return noPrompt("--logits last")

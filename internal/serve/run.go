@@ -129,18 +129,18 @@ func (s *Server) post(ctx context.Context, r *queue.Record) error {
 	return nil
 }
 
-// Work proves the jobs of models, so many at once, until the context ends. worker is a name for people.
-func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int, worker string) error {
+// Work proves the jobs of models, so many at once, until the context ends. name is for people.
+func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int, name string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range workers {
-		lane := new(queue.Lane)
-		name := worker
+		worker := new(queue.Worker)
+		name := name
 		if workers > 1 {
-			name = fmt.Sprintf("%s/%d", worker, i+1)
+			name = fmt.Sprintf("%s/%d", name, i+1)
 		}
 		for _, m := range list {
-			group.Go(func() error { return q.Work(ctx, m.Commitment, name, lane, m.Prove) })
-			group.Go(func() error { return q.Help(ctx, m.Commitment, name, lane, m.Help) })
+			group.Go(func() error { return q.Work(ctx, m.Commitment, name, worker, m.Prove) })
+			group.Go(func() error { return q.Help(ctx, m.Commitment, name, worker, m.Help) })
 		}
 	}
 	return group.Wait()

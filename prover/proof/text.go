@@ -44,17 +44,25 @@ func (t *Text) Equal(o *Text) bool {
 
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
 // those of entries that are there, and where the second input of a language model is the positions of its logits, these
-// are the last ones of the text, or follow from what the model wrote (verifier.WrittenOf).
+// are the last ones of the text; or, of a model that writes, the last ones before the end, where the number of written tokens is free;
+// or they follow from what the model wrote (verifier.WrittenOf).
 func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
 	if err := k.Circuit.CheckIds(sizes, inputs); err != nil {
 		return err
 	}
-	if t := k.Text(); t == nil || t.Generates || len(inputs) != 2 || !k.Circuit.Graph.IsIds(k.Circuit.Graph.Inputs[1]) {
+	t, g := k.Text(), k.Circuit.Graph
+	if t == nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && g.Tensors[g.Inputs[1]].Scales == nil {
 		return nil
 	}
-	tokens, positions := len(inputs[0]), inputs[1]
+	tokens, positions, before := len(inputs[0]), inputs[1], 0
+	if t.Generates { // a token follows from the logits at the one before it
+		before = 1
+	}
 	for i, at := range positions {
-		if want := tokens - len(positions) + i; int(at) != want {
+		if want := tokens - len(positions) + i - before; int(at) != want {
+			if t.Generates {
+				return fmt.Errorf("logits at position %d of a text of %d tokens, of which %d are written: the key's are at %d", at, tokens, len(positions), want)
+			}
 			return fmt.Errorf("logits at position %d of a text of %d tokens, where the key's are those of the last: %d", at, tokens, want)
 		}
 	}

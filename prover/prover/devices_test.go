@@ -140,7 +140,7 @@ func (b *builder) runOn(t *testing.T, l *Pool, machines []*cuda.Machine, key *pr
 	}
 	on := &cudarun.Forward{}
 	for _, at := range l.Affinities(p) {
-		on.Homes = append(on.Homes, machines[at].Context)
+		on.Contexts = append(on.Contexts, machines[at].Context)
 	}
 	for range machines {
 		w, err := forward.RunOn(t.Context(), on, &b.g, b.w, inputs)
@@ -151,9 +151,9 @@ func (b *builder) runOn(t *testing.T, l *Pool, machines []*cuda.Machine, key *pr
 		case !errors.As(err, &failed):
 			t.Fatal(err)
 		}
-		for i := range on.Homes {
-			if on.Homes[i] == failed.On {
-				on.Homes[i] = machines[0].Context
+		for i := range on.Contexts {
+			if on.Contexts[i] == failed.On {
+				on.Contexts[i] = machines[0].Context
 			}
 		}
 	}
@@ -378,7 +378,7 @@ func TestTrackMemory(t *testing.T) {
 			if strings.HasSuffix(c.name, "made again") {
 				m.SetMode(device.Mode{Keys: true})
 				inputs := [][]int32{wit.Tensor(c.b.g.Inputs[0])}
-				on := &cudarun.Forward{Homes: []*device.Context{m.Context}, Host: c.threshold}
+				on := &cudarun.Forward{Contexts: []*device.Context{m.Context}, Host: c.threshold}
 				if wit, err = forward.RunOn(t.Context(), on, &c.b.g, c.b.w, inputs); err != nil || wit.Kept() == nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // TestWitnessOfFormatsIsForced changes what provers commit to for values that have
@@ -45,6 +46,12 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 		"a mean with a factor in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.Reduce(graph.Mean, x, []int{0}, false)
 		}, ", carry", 22},
+		"a function by octaves": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Apply(graph.Reciprocal, b.Mul(x, b.Mul(x, x)))
+		}, ", leading bits", lower.RelativeBits},
+		"a quotient of logarithms": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Div(x, b.SliceAxis(x, 1, width-1, -1, width))
+		}, "octaves, leading bits", lower.RelativeBits},
 		"scores far apart": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.Softmax(b.Mul(x, b.Number(50)), 1)
 		}, "near the maximum", 0},
@@ -62,7 +69,10 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 			for i := range x {
 				x[i] = rng.NormFloat64()
 			}
-			formats, bits := quantise.Formats{"x": {Bits: 24}}, max(c.bits, 20)
+			if c.bits == lower.RelativeBits {
+				x[7] = 1e-4 // entries of many sizes
+			}
+			formats, bits := quantise.Formats{"x": {Bits: max(c.bits, 24)}}, max(c.bits, 20)
 			for _, n := range g.Nodes {
 				formats[n.Output] = quantise.Format{Bits: bits}
 				if _, ok := n.Op.(graph.MatMul); ok {

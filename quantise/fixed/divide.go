@@ -50,9 +50,9 @@ func (b *Builder) Divide(d Quotient) model.TensorID {
 		Refuse("a division of up to %d by up to %d does not fit in 30 bits", num.Abs(), den.Max)
 	}
 	// Honest quotients are within the table.
-	for _, n := range []int64{num.Min, num.Max} {
+	for _, n := range []int64{d.Num.Min, d.Num.Max} {
 		for _, by := range []int64{den.Min, den.Max} {
-			if q := floorDiv(n, 2*by); q < d.First || q > last {
+			if q := floorDiv(n*(2<<d.Shift)+by, 2*by); q < d.First || q > last {
 				Refuse("a quotient may be %d, outside of [%d, %d]", q, d.First, last)
 			}
 		}

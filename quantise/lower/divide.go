@@ -30,6 +30,8 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 		return
 	}
 	switch {
+	case l.relative(b):
+		l.divRelative(v, a, b)
 	case b.nonlinear():
 		ida := l.tightened(a)
 		l.mulReciprocal(v, a, b, fixed.FloorLog2(float64(l.Plan.Limit())/float64(l.Magnitude(ida)))-1)

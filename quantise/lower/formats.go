@@ -11,11 +11,11 @@ import (
 func (l *lowering) finestOf(v *value) bool { return l.formatted(v) > LimbedBits }
 
 // formatted returns the bits that the value's own format gives it; 0 if it has none.
-func (l *lowering) formatted(v *value) int { return l.opts.Formats[v.name].Bits }
+func (l *lowering) formatted(v *value) int { return max(v.own, l.opts.Formats[v.name].Bits) }
 
 // bitsOf returns the bits that a value is to have.
 func (l *lowering) bitsOf(v *value) int {
-	if b := l.given[v.name].Bits; b > 0 {
+	if b := max(v.own, l.given[v.name].Bits); b > 0 {
 		return b
 	}
 	return l.Plan.Bits

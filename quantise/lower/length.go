@@ -14,15 +14,20 @@ import (
 // Length returns the symbol of the length of a text: the second axis of all inputs,
 // which are integers of shape [1, length], if the model leaves it open and nothing
 // else. Lists of integers of fixed length, such as positions of the text, may follow
-// the first. It is "" if there is none.
+// the first, and one whose length is open too (Written). It is "" if there is none.
 func Length(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
 	}
-	symbol := ""
+	symbol, lists := "", 0
 	for i, in := range fg.Inputs {
-		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() && (len(in.Symbols) == 0 || in.Symbols[0] == "") {
-			continue
+		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() {
+			if openList(in) && in.Symbols[0] != symbol {
+				lists++
+			}
+			if !openList(in) || in.Symbols[0] != symbol && lists == 1 {
+				continue
+			}
 		}
 		if len(in.Symbols) != 2 || in.Symbols[0] != "" || in.Symbols[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && in.Symbols[1] != symbol {
 			return ""
@@ -32,23 +37,47 @@ func Length(fg *graph.Graph) string {
 	return symbol
 }
 
+// Written returns the symbol of the length of a list of integers that a model of texts leaves open
+// beside that of the text, such as that of the positions whose logits it gives. It is "" if there is none.
+func Written(fg *graph.Graph) string {
+	if Length(fg) == "" {
+		return ""
+	}
+	for _, in := range fg.Inputs[1:] {
+		if len(in.Shape) == 1 && openList(in) {
+			return in.Symbols[0]
+		}
+	}
+	return ""
+}
+
+func openList(in graph.Input) bool { return len(in.Symbols) == 1 && in.Symbols[0] != "" }
+
 // A free length is tried with its bound, for which all numbers are chosen, and with
 // these sizes.
 var shortTexts = []int{2, 3}
 
-// usualLength is the length of a text for which tables are worth their rows.
-const usualLength = 32
+// usualLength is the length of a text for which tables are worth their rows, and usualWritten that of
+// a list beside it.
+const (
+	usualLength  = 32
+	usualWritten = 8
+)
 
 // quantiseLength quantises fg with a free length of up to opts.Length: it lowers the
 // model for that and for short texts, with the numbers of the former, and lifts what
 // comes out to a template. So static bounds hold for every length, and integers do not
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
-// model looks back alone.
+// model looks back alone. The length of a list (Written) is free as well, up to the same bound.
 func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) (*Result, error) {
 	bound := opts.Length
+	free := []model.FreeDim{{Name: symbol, Bound: bound}}
+	if written := Written(fg); written != "" {
+		free = append(free, model.FreeDim{Name: written, Bound: bound})
+	}
 	if memory.texts == nil || memory.texts.of != fg || memory.texts.list[0].size != bound {
 		var err error
-		if memory.texts, err = textsOf(fg, symbol, bound); err != nil {
+		if memory.texts, err = textsOf(fg, bound, free...); err != nil {
 			return nil, err
 		}
 	}
@@ -75,9 +104,12 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 	}
 	var builds []model.Build
 	for i, l := range all {
-		builds = append(builds, model.Build{Sizes: []int{list[i].size}, Graph: l.Circuit})
+		builds = append(builds, model.Build{Sizes: list[i].sizes, Graph: l.Circuit})
 	}
-	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(symbol), Bound: bound}}, builds...)
+	for i := range free {
+		free[i].Name = model.PrintableName(free[i].Name)
+	}
+	t, err := model.Lift(free, builds...)
 	if err != nil {
 		return nil, err
 	}
@@ -86,31 +118,66 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 			return nil, err
 		}
 	}
-	for _, n := range []int{1, bound} {
-		if _, err := t.At(model.Instance{Sizes: []int{n}}); err != nil {
-			return nil, fmt.Errorf("of %d: %w", n, err)
-		}
+	if _, err := t.At(t.Unit()); err != nil {
+		return nil, fmt.Errorf("of 1: %w", err)
 	}
-	return all[0].finish(t, model.Instance{Sizes: []int{min(bound, usualLength)}})
+	for most := []int{bound, bound}[:len(free)]; ; {
+		_, err := t.At(model.Instance{Sizes: most})
+		if err == nil {
+			break
+		}
+		if len(most) == 1 || most[1] == 1 {
+			return nil, fmt.Errorf("of %d: %w", bound, err)
+		}
+		most[1] /= 2 // so many logits are over the limits of a circuit
+		t.Free[1].Bound = most[1]
+	}
+	usual := []int{min(bound, usualLength)}
+	if len(free) > 1 {
+		usual = append(usual, min(t.Free[1].Bound, usualWritten))
+	}
+	return all[0].finish(t, model.Instance{Sizes: usual})
 }
 
 // texts are a model of texts for the bound of their length and for short ones, which
 // compute the same values, and the constants that differ, for the bound.
 type texts struct {
 	of    *graph.Graph
-	list  []bound
+	list  []text
 	whole map[string]*graph.Tensor
 }
 
-func textsOf(fg *graph.Graph, symbol string, most int) (*texts, error) {
+// text is a model of texts for a length, and sizes of all free dimensions, of which that is the first.
+type text struct {
+	bound
+	sizes []int
+}
+
+func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) (*texts, error) {
 	if most < 2 || most > fixed.LongestText {
 		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	}
-	sizes := append([]int{most}, slices.DeleteFunc(slices.Clone(shortTexts), func(n int) bool { return n == most })...)
-	list, err := rebind(fg, symbol, sizes, nil)
-	if err != nil {
-		return nil, err
+	var list []text
+	var shrunk []bound
+	for i, n := range append([]int{most}, shortTexts...) {
+		sizes := []int{n}
+		if len(free) > 1 { // most, or the other one of the short ones
+			sizes = append(sizes, append([]int{most}, shortTexts[1], shortTexts[0])[i])
+		} else if i > 0 && n == most {
+			continue
+		}
+		named := map[string]int{}
+		for f, d := range free {
+			named[d.Name] = sizes[f]
+		}
+		g, err := fg.Rebind(named)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, text{bound{n, g}, sizes})
+		shrunk = append(shrunk, list[len(list)-1].bound)
 	}
+	shrinkConstants(shrunk)
 	for _, b := range list[1:] {
 		if err := sameNodes(list[0].graph, b.graph); err != nil {
 			return nil, err
@@ -217,7 +284,7 @@ func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
 
 // wholeConstants returns the constants of the first graph whose shapes differ in
 // others, which must have the first of their entries along every axis.
-func wholeConstants(list []bound) (map[string]*graph.Tensor, error) {
+func wholeConstants(list []text) (map[string]*graph.Tensor, error) {
 	whole := map[string]*graph.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(list[0].graph.Consts)) {
 		all := list[0].graph.Consts[name]

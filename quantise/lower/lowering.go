@@ -74,6 +74,7 @@ type value struct {
 	// of all else.
 	channels *perChannel
 
+	own        int  // bits of the format of a value that the graph does not have; 0 of others
 	unreported bool // clamping it says nothing about the calibration
 	clipped    bool // the tensor has less than the value's range
 

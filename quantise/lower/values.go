@@ -54,8 +54,11 @@ func (l *lowering) raw(v *value) model.TensorID {
 	case v.fn != nil && v.fn.piecewise != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
-		var fine bool
-		if v.id, fine = l.fineFunction(v); !fine {
+		var made bool
+		if v.id, made = l.octaveFunction(v); made {
+			break
+		}
+		if v.id, made = l.fineFunction(v); !made {
 			v.id = l.tableFunction(v, l.narrowBitsOf(v))
 		}
 	default:

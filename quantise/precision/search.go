@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
@@ -53,11 +54,17 @@ func (s *search) choose() (*lower.Result, *Choice, error) {
 	opts, fg := s.opts, s.fg
 	if opts.Mode == lower.ModeExact {
 		s.opts.Formats = widest(fg)
-		m, err := s.try(s.opts.Formats)
+		best, err := s.try(s.opts.Formats)
 		if err != nil {
 			return nil, nil, err
 		}
-		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
+		first := best.error
+		if !large(fg) {
+			if best, err = s.widen(best); err != nil {
+				return nil, nil, err
+			}
+		}
+		return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
 	}
 	if s.large = opts.Mode == lower.ModeAuto && large(fg); s.large {
 		return s.chooseLarge()
@@ -323,6 +330,9 @@ func (s *search) start(first *attempt) (*attempt, error) {
 	if f := spectral(s.fg, s.groups); f != nil {
 		starts = append(starts, f)
 	}
+	if f := relative(s.fg, s.groups, s.ranges, s.opts.Headroom); f != nil {
+		starts = append(starts, f)
+	}
 	if first.error > far*lower.Target {
 		starts = append(starts, s.finer()...)
 	}
@@ -336,7 +346,12 @@ func (s *search) finer() []lower.Formats {
 	for _, f := range levels {
 		all = append(all, allOf(s.groups, f, finest))
 	}
-	return all
+	// Public values cost nothing.
+	last := maps.Clone(all[len(all)-1])
+	for _, in := range s.fg.Inputs {
+		last[in.Name] = lower.Format{Bits: fixed.FormatBits}
+	}
+	return append(all, last)
 }
 
 // best returns the best of an attempt and those with some formats, of which none is made after
@@ -436,7 +451,7 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 	for _, i := range order {
 		names := s.groups[i].names
 		given, ok := best.formats[names[0]]
-		if !ok {
+		if !ok || given.Bits >= lower.RelativeBits { // of entries whose sizes samples may not show
 			continue
 		}
 		for _, less := range lesser(given) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/golden"
@@ -23,7 +24,7 @@ type built struct {
 // A proving is a run that a prover who knows everything proves, whatever the verifier says of it.
 type proving struct {
 	text   *schema.Text // of the key
-	size   int          // of its free dimension
+	sizes  []int        // of its free dimensions
 	inputs [][]int32
 }
 
@@ -230,7 +231,7 @@ func allBuilt() []built {
 	for _, name := range []string{"\u200b", "\u202e", "\u00a0", "\ue000", "\U000e0001", "\U00050000", "\U0010ffff", "\u2065", "\x7f"} {
 		list = append(list, built{fmt.Sprintf("the name %+q", name), false, named(name), nil})
 	}
-	return append(list, picks()...)
+	return slices.Concat(list, picks(), written())
 }
 
 // picks are keys with an input that is an index: it says which entry of an axis is the output. The
@@ -263,7 +264,7 @@ func picks() (list []built) {
 	} {
 		for at := range int32(8) {
 			list = append(list, built{fmt.Sprintf("entry %d of %s", at, k.name), at <= k.most, k.g,
-				&proving{size: length, inputs: [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8}, {at}}}})
+				&proving{sizes: []int{length}, inputs: [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8}, {at}}}})
 		}
 	}
 	// The last logits of a text: one position, or two.
@@ -283,11 +284,38 @@ func picks() (list []built) {
 				continue
 			}
 			list = append(list, built{fmt.Sprintf("logits at %v of a text of %d tokens", positions, length), int(first)+n == length, &b.g,
-				&proving{&schema.Text{}, length, [][]int32{{3, 1, 2}, positions}}})
+				&proving{&schema.Text{}, []int{length}, [][]int32{{3, 1, 2}, positions}}})
 		}
 		if n == 2 {
-			list = append(list, built{"logits in another order", false, &b.g, &proving{&schema.Text{}, length, [][]int32{{3, 1, 2}, {2, 1}}}})
+			list = append(list, built{"logits in another order", false, &b.g, &proving{&schema.Text{}, []int{length}, [][]int32{{3, 1, 2}, {2, 1}}}})
 		}
+	}
+	return list
+}
+
+// written are keys of a model that writes any number of tokens, which are 0 always: the positions of the logits follow from that
+// number and from the length of the text.
+func written() (list []built) {
+	const length = 5
+	b := &builder{}
+	b.g.Free = []*schema.Free{{Name: "n", Bound: 8}, {Name: "m", Bound: 8}}
+	tokens, at := b.input(0, 3, 1), b.input(0, 7, 1)
+	b.g.Tensors[tokens].Scales, b.g.Tensors[at].Scales = []uint32{1}, []uint32{2}
+	table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
+	found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
+	b.g.Tensors[found].Scales = []uint32{1}
+	long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
+	logits := b.virtual([]uint64{1}, term(1, long, picked(0, 0, at)))
+	b.g.Tensors[logits].Scales = []uint32{2}
+	b.g.Outputs = []uint32{logits}
+	for _, positions := range [][]int32{{0}, {2}, {3}, {4}, {5}, {2, 3}, {1, 2}, {3, 3}, {3, 2}, {3, 4}, {2, 4}, {1, 2, 3}, {1, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 3, 4}} {
+		n := len(positions)
+		right := n < length
+		for i, p := range positions {
+			right = right && int(p) == length-1-n+i
+		}
+		list = append(list, built{fmt.Sprintf("a text of %d tokens of which %d are written, by logits at %v", length, n, positions), right, &b.g,
+			&proving{&schema.Text{Writes: 1}, []int{length, n}, [][]int32{make([]int32, length), positions}}})
 	}
 	return list
 }
@@ -314,7 +342,7 @@ func (b *built) line() *line {
 	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
 	of, rng := &golden.Case{}, rand.New(rand.NewPCG(1, 2))
 	if b.run != nil {
-		of.Instance.Sizes, of.Inputs, rng = []int{b.run.size}, b.run.inputs, nil
+		of.Instance.Sizes, of.Inputs, rng = b.run.sizes, b.run.inputs, nil
 	}
 	if made := prove(of, file, rng); made != nil {
 		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true

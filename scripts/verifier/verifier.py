@@ -73,12 +73,14 @@ class Verifier:
 
     def check_statement(self):
         """Indexes are those of entries that are there; where the second input of a language model is the positions of its
-        logits, and it writes nothing, these are the last."""
+        logits, these are the last; or of a model that writes any number of tokens, the last before the end."""
         graph, text = self.vk.graph, self.vk.text
         check_ids(graph, self.circuit, dict(zip(self.given, self.inputs)))
-        if text is not None and not text.writes and len(graph.inputs) == 2 and graph.inputs[1] in wired(graph):
-            tokens, positions = len(self.inputs[0]), self.inputs[1]
-            require(positions == list(range(tokens - len(positions), tokens)), "logits at other positions than the last")
+        if text is None or len(graph.inputs) != 2 or graph.inputs[1] not in wired(graph):
+            return
+        positions, end = self.inputs[1], len(self.inputs[0]) - text.writes
+        if not text.writes or graph.tensors[graph.inputs[1]].scales:
+            require(positions == list(range(end - len(positions), end)), "logits at other positions than the last")
 
     def written(self):
         """Which tokens come before and in the text that the model wrote, and whether it ended; None if the key is not for that.

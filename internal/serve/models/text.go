@@ -11,6 +11,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
 )
 
 // ErrTooLong is wrapped by the error about a prompt that has too many tokens.
@@ -101,12 +102,12 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 	}
 	var text strings.Builder
 	var weighed *scale
-	cutter := &cutter{stops: w.Stop, emit: func(s string) {
+	cutter := &job.Cutter{Stops: w.Stop, Emit: func(s string) {
 		text.WriteString(s)
 		w.Each(s, weighed.take())
 	}}
 	opts := &provemodel.GenerateOptions{
-		Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.stopped }, Device: m.opts.Prove.Device, Observer: m.opts.Prove.Observer,
+		Sampling: w.Sampling, MaxTokens: w.MaxTokens, Stop: func() bool { return cutter.Stopped }, Device: m.opts.Prove.Device, Observer: m.opts.Prove.Observer,
 	}
 	if w.Logprobs != nil {
 		weighed = &scale{top: *w.Logprobs}
@@ -117,7 +118,7 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 			weighed.weigh(token)
 		}
 		if stream != nil {
-			cutter.add(stream.Next(token))
+			cutter.Add(stream.Next(token))
 		}
 	}
 	written, _, err := m.committed.Circuit().Generate(ctx, w.Prompt, opts)
@@ -129,58 +130,12 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 		if err != nil {
 			return nil, err
 		}
-		cutter.add(rest)
+		cutter.Add(rest)
 	}
-	cutter.end()
-	if out.Tokens, out.Text = written.Tokens, text.String(); written.Ended || cutter.stopped {
+	cutter.End()
+	if out.Tokens, out.Text = written.Tokens, text.String(); written.Ended || cutter.Stopped {
 		out.Finish = Stopped
 	}
 	out.Rest = weighed.take()
 	return out, nil
-}
-
-// cutter passes a text on until one of some texts is in it, of which nothing is passed on.
-type cutter struct {
-	stops   []string
-	emit    func(s string)
-	held    string // the end of the text, as far as it may be the beginning of a stop
-	stopped bool
-}
-
-func (c *cutter) add(s string) {
-	if c.stopped || s == "" {
-		return
-	}
-	c.held += s
-	at := -1
-	for _, stop := range c.stops {
-		if i := strings.Index(c.held, stop); i >= 0 && (at < 0 || i < at) {
-			at = i
-		}
-	}
-	if at >= 0 {
-		c.pass(at)
-		c.held, c.stopped = "", true
-		return
-	}
-	keep := 0
-	for _, stop := range c.stops {
-		for n := min(len(stop)-1, len(c.held)); n > keep; n-- {
-			if strings.HasSuffix(c.held, stop[:n]) {
-				keep = n
-				break
-			}
-		}
-	}
-	c.pass(len(c.held) - keep)
-}
-
-// end passes on what was held back.
-func (c *cutter) end() { c.pass(len(c.held)) }
-
-func (c *cutter) pass(n int) {
-	if n > 0 {
-		c.emit(c.held[:n])
-		c.held = c.held[n:]
-	}
 }

@@ -283,45 +283,45 @@ func (t *Team) End() {
 	}
 }
 
-// Lane is what one worker does: a job at a time, of whatever model, and beside jobs it helps others.
-type Lane struct {
+// Worker does one job at a time, of whatever model, and helps others where it has none.
+type Worker struct {
 	work sync.Mutex
 	mu   sync.Mutex
 	stop context.CancelFunc // of helping; nil if it does not help
 }
 
-// begin waits for the lane, for a job: what it helps with is left to others.
-func (l *Lane) begin() (end func()) {
-	l.mu.Lock()
-	if l.stop != nil {
-		l.stop()
+// begin waits until the worker has no other job: what it helps with is left to others.
+func (w *Worker) begin() (end func()) {
+	w.mu.Lock()
+	if w.stop != nil {
+		w.stop()
 	}
-	l.mu.Unlock()
-	l.work.Lock()
-	return l.work.Unlock
+	w.mu.Unlock()
+	w.work.Lock()
+	return w.work.Unlock
 }
 
-// help has the lane help if it does nothing else and the context has not ended. It does not wait: helping is what goes on.
-func (l *Lane) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx context.Context)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if ctx.Err() != nil || !l.work.TryLock() {
+// help has the worker help if it does nothing else and the context has not ended. It does not wait: helping is what goes on.
+func (w *Worker) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx context.Context)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil || !w.work.TryLock() {
 		return
 	}
-	ctx, l.stop = context.WithCancel(ctx)
+	ctx, w.stop = context.WithCancel(ctx)
 	helping.Go(func() {
 		f(ctx)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.stop()
-		l.stop = nil
-		l.work.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.stop()
+		w.stop = nil
+		w.work.Unlock()
 	})
 }
 
 // Help helps other workers with the proofs of the model with a commitment, until the context ends, whenever there is no job of its own and
-// lane is free.
-func (q *Queue) Help(ctx context.Context, commitment, worker string, lane *Lane, help Helper) error {
+// the worker is free.
+func (q *Queue) Help(ctx context.Context, commitment, name string, worker *Worker, help Helper) error {
 	c, err := q.jobs.Consumer(ctx, q.workers(commitment).Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		c, err = q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
@@ -335,10 +335,10 @@ func (q *Queue) Help(ctx context.Context, commitment, worker string, lane *Lane,
 		if json.Unmarshal(m.Data, &o) != nil || o.From == q.process {
 			return
 		}
-		// If the lane is at something, the offer comes again, to another worker.
-		lane.help(ctx, &helping, func(ctx context.Context) {
+		// If the worker is at something, the offer comes again, to another worker.
+		worker.help(ctx, &helping, func(ctx context.Context) {
 			if info, err := c.Info(ctx); err == nil && info.NumPending == 0 {
-				q.help(ctx, commitment, worker, &o, help)
+				q.help(ctx, commitment, name, &o, help)
 			}
 		})
 	})
@@ -347,7 +347,7 @@ func (q *Queue) Help(ctx context.Context, commitment, worker string, lane *Lane,
 	}
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
-	lane.begin()() // no offer that came before is taken after it
+	worker.begin()() // no offer that came before is taken after it
 	helping.Wait()
 	return nil
 }

@@ -126,16 +126,16 @@ func (s *shop) connected(join bool) *Queue {
 func (s *shop) worker(prove Prover, help Helper) (kill func()) {
 	s.t.Helper()
 	q := s.connected(true)
-	lane := new(Lane)
+	worker := new(Worker)
 	s.number++
 	name := fmt.Sprintf("w%d", s.number)
 	ctx, cancel := context.WithCancel(s.ctx)
 	killed := new(atomic.Bool)
 	if prove != nil {
-		s.wait.Go(func() { s.ends(ctx, killed, name, q.Work(ctx, commitment, name, lane, prove)) })
+		s.wait.Go(func() { s.ends(ctx, killed, name, q.Work(ctx, commitment, name, worker, prove)) })
 	}
 	if help != nil {
-		s.wait.Go(func() { s.ends(ctx, killed, name, q.Help(ctx, commitment, name, lane, help)) })
+		s.wait.Go(func() { s.ends(ctx, killed, name, q.Help(ctx, commitment, name, worker, help)) })
 	}
 	kill = sync.OnceFunc(func() {
 		killed.Store(true)

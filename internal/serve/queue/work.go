@@ -34,18 +34,18 @@ type result struct {
 }
 
 // Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
-// another worker. lane is what several models share. worker is a name for people.
-func (q *Queue) Work(ctx context.Context, commitment, worker string, lane *Lane, prove Prover) error {
+// another worker. worker is what several models share. name is for people.
+func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worker, prove Prover) error {
 	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	if err != nil {
 		return unlessEnded(ctx, fmt.Errorf("the queue of jobs: %w", err))
 	}
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
-		defer lane.begin()()
+		defer worker.begin()()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return q.work(ctx, m, worker, prove)
+		return q.work(ctx, m, name, prove)
 	})
 }
 

@@ -30,7 +30,7 @@ func NewMachine(dev kernels.Device) *Machine {
 
 // Run implements forward.Machine on this machine alone.
 func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	return (&run.Forward{Homes: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
+	return (&run.Forward{Contexts: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
 }
 
 // Backend runs on a device. It is for one goroutine at a time; others use its workers, each on a stream of its own.

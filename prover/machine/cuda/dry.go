@@ -49,7 +49,7 @@ func (m *Machine) newDry(g *model.Graph, mode device.Mode) *dry {
 	for i := range inputs {
 		inputs[i] = make([]int32, 1)
 	}
-	f := &run.Forward{Homes: []*device.Context{d.on}, Host: m.Threshold}
+	f := &run.Forward{Contexts: []*device.Context{d.on}, Host: m.Threshold}
 	kept, _ := f.Run(context.Background(), g, d.weights, inputs) // an error is of sizes that no device takes
 	d.kept, _ = kept.(*run.Run)
 	t := d.on.Traffic()

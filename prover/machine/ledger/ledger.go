@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/prove-model/prove-model/internal/atomicfile"
 )
 
 // Secret is what a key that hides weights was made from, beside the model.
@@ -184,7 +186,8 @@ func (l *Ledger) refuse(moved string) error {
 	return fmt.Errorf("%s: %w: %s. Positions that other copies have opened are not in it", l.path, ErrMoved, moved)
 }
 
-// change calls f with the ledger, which no other process changes meanwhile. One that is shorter than it was is refused.
+// change calls f with the ledger, which no other process changes meanwhile. One that is shorter than it was is refused, and
+// one that others may read.
 func (l *Ledger) change(f func(file *os.File, b *book, at place) error) error {
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
@@ -194,6 +197,9 @@ func (l *Ledger) change(f func(file *os.File, b *book, at place) error) error {
 	if err := lock(file); err != nil {
 		return fmt.Errorf("%s: cannot be locked: %w", l.path, err)
 	}
+	if err := l.private(file); err != nil {
+		return err
+	}
 	b, err := l.read(file)
 	if err != nil {
 		return err
@@ -202,15 +208,25 @@ func (l *Ledger) change(f func(file *os.File, b *book, at place) error) error {
 	if err != nil {
 		return err
 	}
-	length := len(b.text)
-	if remembered(&l.Secret, at) > length {
+	known := remembered(&l.Secret, at)
+	if known > len(b.text) {
 		return fmt.Errorf("%s: %w: it was longer before. What was opened since is not in it: make another key (commit --hide weights)", l.path, ErrMoved)
 	}
-	if err := f(file, b, at); err != nil {
+	err = f(file, b, at)
+	if len(b.text) > known { // also after a process that ended between its entry and this
+		remember(&l.Secret, at, len(b.text))
+	}
+	return err
+}
+
+// private is an error if others than the owner may read or write the file, as they may a copy that was made without care.
+func (l *Ledger) private(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
 		return err
 	}
-	if len(b.text) > length {
-		remember(&l.Secret, at, len(b.text))
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("%s: others may open the file (mode %04o), and who has it computes weights from proofs: chmod 600", l.path, mode)
 	}
 	return nil
 }
@@ -263,7 +279,7 @@ func remember(s *Secret, at place, length int) {
 	if !ok || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	_ = os.WriteFile(path, fmt.Appendln(nil, length), 0o600)
+	_ = atomicfile.WriteFile(path, fmt.Appendln(nil, length)) // the old number or the new one, whenever the process ends
 }
 
 // remembered is what remember has kept, 0 if nothing.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -229,6 +230,61 @@ func TestOlderCopies(t *testing.T) {
 		if !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "longer before") {
 			t.Errorf("%s of an older copy in its place: %v", name, err)
 		}
+	}
+}
+
+// TestRememberedLate: a process that ended between an entry and the memory of it leaves a memory of a shorter file, or one that
+// cannot be read. The next use of the ledger puts that right, even if it adds nothing, so that older copies are refused again.
+func TestRememberedLate(t *testing.T) {
+	for name, memoryOf := range map[string]func(old []byte) []byte{
+		"of the file before": func(old []byte) []byte { return fmt.Appendln(nil, len(old)) },
+		"empty":              func([]byte) []byte { return nil },
+	} {
+		l := made(t, 100)
+		old, err := os.ReadFile(l.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Reserve(ID{1}, 10); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "prove-model", "ledgers", "*"))
+		if runtime.GOOS == "darwin" || err != nil || len(files) != 1 {
+			t.Skip("the configuration folder is not the test's: ", files, err)
+		}
+		if err := os.WriteFile(files[0], memoryOf(old), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(10, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.Path(), old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Reserve(ID{2}, 10); !errors.Is(err, ErrMoved) {
+			t.Errorf("memory %s: an older copy: %v", name, err)
+		}
+	}
+}
+
+// TestOthersMayRead: no proof is made with a secret that others than its owner may read or write.
+func TestOthersMayRead(t *testing.T) {
+	l := made(t, 100)
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
+		if err := os.Chmod(l.Path(), mode); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{"claim": l.Claim(1), "check": l.Check(1, 1), "reserve": l.Reserve(ID{1}, 1)} {
+			if err == nil || !strings.Contains(err.Error(), "chmod 600") {
+				t.Errorf("%s at mode %o: %v", name, mode, err)
+			}
+		}
+	}
+	if err := os.Chmod(l.Path(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reserve(ID{1}, 1); err != nil {
+		t.Error(err)
 	}
 }
 

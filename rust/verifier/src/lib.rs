@@ -41,7 +41,7 @@ mod poly;
 mod proof;
 mod reveal;
 mod shape;
-mod sites;
+mod reduce;
 mod soundness;
 mod stream;
 mod template;

@@ -14,7 +14,7 @@ use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
 use crate::reveal::Revealed;
 use crate::shape::{shape_variables, size};
-use crate::sites::{Fork, Shared};
+use crate::reduce::{Fork, Shared};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
 use crate::text::{self, Model, Rule, Written};
@@ -395,19 +395,20 @@ impl<'a> Verification<'_, 'a> {
     }
 
     /// Indexes are those of entries that are there; where the second input of a language model is the positions of its
-    /// logits, and it writes nothing, these are the last ones of the text.
+    /// logits, these are the last ones of the text; or of a model that writes any number of tokens, the last before the end.
     fn check_statement(&self, by_tensor: &BTreeMap<u32, &[i32]>, inputs: &Values) -> Result<()> {
         let g = &self.key.graph;
         g.check_ids(by_tensor)?;
-        let (Some(Text { writes: false, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
-        if !g.is_ids(g.inputs[1]) {
+        let (Some(&Text { writes, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
+        if !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
             return Ok(());
         }
         let (tokens, count) = (ids.len() as i64, positions.len() as i64);
         for (i, &at) in positions.iter().enumerate() {
-            let want = tokens - count + i as i64;
+            let want = tokens - count + i as i64 - writes as i64;
             let last = at as i64 == want;
-            require!(last, "logits at position {at} of a text of {tokens} tokens, where the key's are those of the last: {want}");
+            require!(last || writes, "logits at position {at} of a text of {tokens} tokens, where the key's are those of the last: {want}");
+            require!(last, "logits at position {at} of a text of {tokens} tokens, of which {count} are written: the key's are at {want}");
         }
         Ok(())
     }

@@ -1,16 +1,23 @@
 //! Throughput of Plonky3's Mersenne-31 code on one core, for the table
-//! "Against Plonky3" of docs/benchmarks.md. Prints "name<TAB>value", values in
-//! millions a second; run.sh does the same for the Go side.
+//! "Against Plonky3" of docs/benchmarks.md; with the argument "trees" of its
+//! Merkle trees on as many cores as RAYON_NUM_THREADS says. Prints
+//! "name<TAB>value", values in millions a second; run.sh does the same for the
+//! Go side.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use p3_blake3::Blake3;
 use p3_circle::{CircleDomain, CircleEvaluations};
 use p3_field::integers::QuotientMap;
 use p3_field::{Field, PackedValue};
-use p3_matrix::dense::RowMajorMatrix;
+use p3_matrix::dense::{RowMajorMatrix, RowMajorMatrixView};
+use p3_merkle_tree::MerkleTree;
 use p3_mersenne_31::{Mersenne31, default_mersenne31_poseidon2_16};
-use p3_symmetric::Permutation;
+use p3_symmetric::{
+    CompressionFunctionFromHasher, PaddingFreeSponge, Permutation, SerializingHasher,
+    TruncatedPermutation,
+};
 
 type Packed = <Mersenne31 as Field>::Packing;
 
@@ -56,6 +63,9 @@ fn elementwise(name: &str, op: impl Fn(Packed, Packed) -> Packed) {
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("trees") {
+        return trees();
+    }
     elementwise("M31 add", |x, y| x + y);
     elementwise("M31 mul", |x, y| x * y);
 
@@ -76,6 +86,39 @@ fn main() {
     circle_fft(20, 64);
     circle_fft(22, 16);
 }
+
+/// Measures the Merkle tree over the 2^18 rows of a matrix of 64 columns.
+fn trees() {
+    let values = sample(TREE_COLUMNS << TREE_LOG_ROWS, 5);
+    let matrix = || RowMajorMatrixView::new(black_box(&values), TREE_COLUMNS);
+    let elements = values.len() as f64 / 1e6;
+    let best = |op: &dyn Fn()| {
+        let time = (0..TREE_RUNS).map(|_| {
+            let start = Instant::now();
+            op();
+            start.elapsed().as_secs_f64()
+        });
+        elements / time.fold(f64::MAX, f64::min)
+    };
+
+    let (leaf, node) = (SerializingHasher::new(Blake3), CompressionFunctionFromHasher::<_, 2, 32>::new(Blake3));
+    let rate = best(&|| {
+        black_box(MerkleTree::<Mersenne31, u8, _, 2, 32>::new::<Mersenne31, u8, _, _>(&leaf, &node, vec![matrix()]));
+    });
+    println!("Merkle tree, BLAKE3\t{rate:.2}");
+
+    let perm = default_mersenne31_poseidon2_16();
+    let leaf = PaddingFreeSponge::<_, 16, 8, 8>::new(perm.clone());
+    let node = TruncatedPermutation::<_, 2, 8, 16>::new(perm);
+    let rate = best(&|| {
+        black_box(MerkleTree::<Mersenne31, Mersenne31, _, 2, 8>::new::<Packed, Packed, _, _>(&leaf, &node, vec![matrix()]));
+    });
+    println!("Merkle tree, Poseidon2\t{rate:.2}");
+}
+
+const TREE_COLUMNS: usize = 64;
+const TREE_LOG_ROWS: usize = 18;
+const TREE_RUNS: usize = 10;
 
 /// Measures the evaluation of polynomials, one a column, at rate 1/4 on
 /// 2^log_n points. One call takes long, so that it cannot be hoped to run

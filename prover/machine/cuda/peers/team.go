@@ -101,7 +101,7 @@ func (b *Leader) dealGroups(c *backend.Commitment) []int {
 			continue
 		}
 		if first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]; first.Kind == model.Witness {
-			at := b.s.Run.Homes[min(first.Chunk, len(b.s.Run.Homes)-1)]
+			at := b.s.Run.Contexts[min(first.Chunk, len(b.s.Run.Contexts)-1)]
 			owners[i] = slices.Index(b.group.Others, at) + 1
 		}
 	}

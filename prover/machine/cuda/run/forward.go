@@ -17,8 +17,8 @@ import (
 // Forward runs circuits on devices: steps are launches on the home of their chunk, many of them one,
 // and all values stay there.
 type Forward struct {
-	// Homes are the machines of the chunks, the last one also that of chunks beyond.
-	Homes []*device.Context
+	// Contexts are the devices of the chunks, the last one also that of chunks beyond.
+	Contexts []*device.Context
 	// Host is the number of entries up to which tensors are brought to the host as well,
 	// all at once when the run is over: what the processor proves.
 	Host int
@@ -35,7 +35,7 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	}
 	homes := make([]*device.Context, g.Chunks)
 	for i := range homes {
-		homes[i] = f.Homes[min(i, len(f.Homes)-1)]
+		homes[i] = f.Contexts[min(i, len(f.Contexts)-1)]
 	}
 	p, err := takeProgram(g, weights, homes, f.Host)
 	if errors.Is(err, errNot) {
@@ -109,7 +109,7 @@ func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context,
 	for i := len(*list) - 1; i >= 0; i-- {
 		p := (*list)[i]
 		switch {
-		case p.g == g && p.host == host && slices.Equal(p.Homes, homes) && p.current(weights):
+		case p.g == g && p.host == host && slices.Equal(p.Contexts, homes) && p.current(weights):
 			p.users++
 			return p, nil
 		case p.users == 0 && (p.g == g || len(*list) >= mostPrograms):
@@ -165,7 +165,7 @@ func (p *program) current(weights model.Weights) bool {
 
 // leave says that a run with the program is over.
 func (p *program) leave() {
-	known := programsOf(p.Homes[0])
+	known := programsOf(p.Contexts[0])
 	known.Lock()
 	defer known.Unlock()
 	p.users--

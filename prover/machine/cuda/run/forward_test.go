@@ -343,7 +343,7 @@ func TestForward(t *testing.T) {
 		a.SetMode(device.Mode{Keys: seed%4 >= 2, Values: seed%7 <= 2, Kept: int(seed % 3)})
 		b.SetMode(device.Mode{Keys: seed%4%3 != 0, Values: seed%7 <= 2})
 		c := newCircuit(seed)
-		f := &Forward{Homes: []*device.Context{a, b, a}, Host: int(seed % 40)}
+		f := &Forward{Contexts: []*device.Context{a, b, a}, Host: int(seed % 40)}
 		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.inputs)
 		got, err := forward.RunOn(context.Background(), f, c.g, c.w, c.inputs)
 		if wantErr != nil || err != nil {
@@ -409,9 +409,9 @@ func TestForwardChain(t *testing.T) {
 	f := &Forward{}
 	for i := range steps {
 		if i < len(devices) {
-			f.Homes = append(f.Homes, device.New(devices[i]))
+			f.Contexts = append(f.Contexts, device.New(devices[i]))
 		} else {
-			f.Homes = append(f.Homes, f.Homes[i-len(devices)])
+			f.Contexts = append(f.Contexts, f.Contexts[i-len(devices)])
 		}
 	}
 	run, err := f.Run(t.Context(), g, make(model.Weights, len(g.Tensors)), [][]int32{input})
@@ -419,7 +419,7 @@ func TestForwardChain(t *testing.T) {
 		t.Fatal(run, err)
 	}
 	copied := int64(0)
-	for _, m := range f.Homes[:len(devices)] {
+	for _, m := range f.Contexts[:len(devices)] {
 		copied += m.Traffic().Copied
 		if down := m.Traffic().Downloaded; down != slotAlignment {
 			t.Errorf("%d bytes came to the host", down)
@@ -439,7 +439,7 @@ func TestForwardChain(t *testing.T) {
 		}
 	}
 	run.Close()
-	for _, m := range f.Homes[:len(devices)] {
+	for _, m := range f.Contexts[:len(devices)] {
 		m.Close()
 		if err := m.Drain(0); err != nil || m.Traffic().Live != 0 {
 			t.Errorf("%d bytes are left, %v", m.Traffic().Live, err)
@@ -633,7 +633,7 @@ func TestForwardPieces(t *testing.T) {
 		}
 		run := func(m *device.Context, how string) {
 			t.Helper()
-			got, err := forward.RunOn(context.Background(), &Forward{Homes: []*device.Context{m}}, g, w, inputs)
+			got, err := forward.RunOn(context.Background(), &Forward{Contexts: []*device.Context{m}}, g, w, inputs)
 			if err != nil {
 				t.Fatal(c.name, how, err)
 			}

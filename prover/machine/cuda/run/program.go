@@ -15,13 +15,13 @@ import (
 // A program is a circuit as launches: what each step reads and writes, and where that
 // lies in the memory of a run. It is made once for a circuit and its weights.
 type program struct {
-	g       *model.Graph
-	weights model.Weights
-	Homes   []*device.Context // by chunk
-	host    int               // entries from which on a tensor is the device's alone
-	parts   []*part
-	ops     []op
-	users   int // runs that are not closed, under the machine's lock
+	g        *model.Graph
+	weights  model.Weights
+	Contexts []*device.Context // by chunk
+	host     int               // entries from which on a tensor is the device's alone
+	parts    []*part
+	ops      []op
+	users    int // runs that are not closed, under the machine's lock
 
 	segments *segments  // nil where all values are kept
 	again    [][]launch // of a segment
@@ -106,7 +106,7 @@ type compiler struct {
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
-	c := &compiler{program: &program{g: g, weights: weights, Homes: homes, host: host}}
+	c := &compiler{program: &program{g: g, weights: weights, Contexts: homes, host: host}}
 	defer func() {
 		if err != nil {
 			c.free()
@@ -177,7 +177,7 @@ func (p *program) part(m *device.Context) *part {
 // counts gives the multiplicities their places, in memory that is cleared.
 func (c *compiler) counts() {
 	for _, m := range c.g.Mults {
-		p := c.part(c.Homes[m.Chunk])
+		p := c.part(c.Contexts[m.Chunk])
 		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
 	}
 	for _, p := range c.parts {
@@ -262,7 +262,7 @@ func (c *compiler) flush() {
 // step adds step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
-	p, n := c.part(c.Homes[s.Chunk]), model.Size(s.Shape)
+	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
 	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
 	c.reads = nil
 	switch s.Kind {

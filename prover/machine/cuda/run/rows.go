@@ -84,7 +84,7 @@ func compileRows(m *device.Context, rc *forward.RowCircuit) (_ *program, row *ro
 	p := &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, smallZeros: slotAlignment, tensors: map[model.TensorID]slot{},
 		keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}}
 	c := &compiler{
-		program:  &program{g: g, weights: rc.Weights, Homes: []*device.Context{m}, parts: []*part{p}},
+		program:  &program{g: g, weights: rc.Weights, Contexts: []*device.Context{m}, parts: []*part{p}},
 		machines: []*device.Context{m}, row: &rowProgram{},
 	}
 	defer func() {

@@ -88,7 +88,7 @@ func TestSegments(t *testing.T) {
 	m := device.New(d)
 	m.Streams = 3
 	m.SetMode(device.Mode{Values: true})
-	wit, err := forward.RunOn(t.Context(), &Forward{Homes: []*device.Context{m}}, g, w, inputs)
+	wit, err := forward.RunOn(t.Context(), &Forward{Contexts: []*device.Context{m}}, g, w, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestKeys(t *testing.T) {
 		}
 		wit := want
 		if c.run {
-			if wit, err = forward.RunOn(t.Context(), &run.Forward{Homes: machines[:1]}, g, w, inputs); err != nil {
+			if wit, err = forward.RunOn(t.Context(), &run.Forward{Contexts: machines[:1]}, g, w, inputs); err != nil {
 				t.Fatal(err)
 			}
 			run := wit.Kept().(*run.Run)

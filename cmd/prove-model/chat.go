@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/internal/job"
+)
+
+func newChat() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "chat --model FOLDER|FILE.gguf",
+		Short: "Talk with a language model; every answer is proved meanwhile",
+		Long: `Talk with a language model that has a chat template. Each line is a turn; the
+answer is printed as it is written, and proved while the next one is typed.
+
+  prove-model chat --model FOLDER --system "Answer in one sentence."
+
+/verify has the last answer's proof verified with the model's key, and says what it
+shows; /verify all, or a number, others. /save FOLDER writes the key, the proofs and
+a transcript, which ` + "`prove-model verify`" + ` takes anywhere. /help lists all commands.
+
+Ctrl-C ends an answer where it is, ctrl-D the conversation. A standard input that is
+no terminal is read to its end, one turn a line; with --json events are printed, one
+object a line. The model's key is that of ` + "`commit --logits generated`" + ` with the same
+--tokens, which bounds the whole conversation.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			return job.MemoryHint(talk(cmd, cfg))
+		},
+	}
+	config.AddFlags(cmd.Flags(), "model", "system", "stop", "max-tokens", "tokens", "temperature", "top-k", "top-p", "seed", "calibration", "ranges", "mode", "target-error", "headroom",
+		"soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads",
+		"no-cache", "cache-dir", "no-self-check", "quiet", "json", "progress-json")
+	cmd.Flags().Lookup("max-tokens").Usage = fmt.Sprintf("most `tokens` of an answer (default: %d, or what is left of --tokens)", longestAnswer)
+	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that are drawn"
+	cmd.Flags().Lookup("json").Usage = "print events as JSON, one object a line"
+	return cmd
+}
+
+const (
+	longestAnswer = 512     // tokens, unless the settings say otherwise
+	longestTurn   = 1 << 20 // bytes of a line
+)
+
+const chatHelp = `/verify [N|all]  verify the proof of the last answer, of answer N, or of all
+/save FOLDER     write the key, all proofs and the transcript into a new folder
+/system [TEXT]   tell the model something before all turns, or show what it is told
+/clear           begin another conversation; answers so far can still be verified and saved
+/quit            end, as ctrl-D does; ctrl-C ends an answer
+/help            this list`
+
+// talk has a conversation until its input ends.
+func talk(cmd *cobra.Command, cfg *config.Config) error {
+	out := &chatPrinter{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: cfg.JSON, quiet: cfg.Quiet}
+	if f, ok := cmd.InOrStdin().(*os.File); ok && !cfg.JSON {
+		out.terminal = term.IsTerminal(int(f.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+	}
+	c, err := openConversation(cmd.Context(), cfg, progress(cmd, cfg), out)
+	if err != nil {
+		return err
+	}
+	// From here on an interrupt ends an answer, and not the command.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	c.signals = signals
+	proving := c.proofs.start(ctx)
+	defer func() {
+		cancel()
+		<-proving
+		c.close()
+	}()
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	out.say("%s: /help lists what can be said besides", c.job.Model.Name())
+	lines := linesOf(cmd.InOrStdin())
+	for {
+		out.ask()
+		select {
+		case l := <-lines:
+			if l.err == nil || errors.Is(l.err, io.EOF) && l.text != "" {
+				if err := c.turn(ctx, strings.TrimSpace(l.text)); errors.Is(err, errQuit) {
+					l.err = io.EOF
+				} else if err != nil && (!out.terminal || ctx.Err() != nil || errors.Is(err, errTerminated)) {
+					return err
+				} else if err != nil {
+					out.failed(err)
+				}
+			}
+			if errors.Is(l.err, io.EOF) {
+				out.end()
+				if n := c.proofs.waiting(); n > 0 {
+					out.say("%d answers were not proved yet: /verify and /save wait for that", n)
+				}
+				return c.verdict
+			}
+			if l.err != nil {
+				return fmt.Errorf("standard input: %w", l.err)
+			}
+		case s := <-signals:
+			if s != os.Interrupt {
+				return errTerminated
+			}
+			out.say("\nctrl-D or /quit ends the conversation")
+		}
+	}
+}
+
+var (
+	errQuit       = errors.New("the conversation ends")
+	errTerminated = errors.New("terminated; what was not saved is lost")
+)
+
+// line is one of the input, or why there is none.
+type line struct {
+	text string
+	err  error
+}
+
+// linesOf reads lines until there are no more.
+func linesOf(r io.Reader) <-chan line {
+	lines := make(chan line)
+	go func() {
+		b := bufio.NewReaderSize(r, longestTurn)
+		for {
+			text, err := b.ReadSlice('\n')
+			lines <- line{string(text), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// turn does what a line says.
+func (c *conversation) turn(ctx context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	if !strings.HasPrefix(text, "/") {
+		return c.answer(ctx, text)
+	}
+	name, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	switch name {
+	case "/help":
+		c.out.tell(chatHelp)
+	case "/quit":
+		return errQuit
+	case "/clear":
+		c.messages = c.messages[:c.systems()]
+		c.out.say("another conversation begins")
+	case "/system":
+		return c.setSystem(rest)
+	case "/verify":
+		return c.verify(ctx, rest)
+	case "/save":
+		return c.save(ctx, rest)
+	default:
+		return fmt.Errorf("%s is no command: /help lists them", name)
+	}
+	return nil
+}
+
+// systems is the number of messages before the conversation: 1, or 0 if the model is told nothing.
+func (c *conversation) systems() int {
+	if len(c.messages) > 0 && c.messages[0].Role == "system" {
+		return 1
+	}
+	return 0
+}
+
+// setSystem has the model told a text first; an empty one shows what it is told.
+func (c *conversation) setSystem(text string) error {
+	n := c.systems()
+	if text == "" {
+		said := "the model is told nothing before the conversation"
+		if n > 0 {
+			said = c.messages[0].Content
+		}
+		c.out.tell(said)
+		return nil
+	}
+	messages := append([]chat.Message{{Role: "system", Content: text}}, c.messages[n:]...)
+	if _, err := c.template.Render(append(messages, chat.Message{Role: "user", Content: "?"}), true); err != nil {
+		return fmt.Errorf("/system: %w", err)
+	}
+	c.messages = messages
+	return nil
+}
+
+// interruptible runs f with a context that an interrupt ends as long as first returns true; asked says whether there was one. The error
+// is errTerminated if the program was to end.
+func (c *conversation) interruptible(ctx context.Context, first func() bool, f func(ctx context.Context, asked *atomic.Bool) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var asked, terminated atomic.Bool
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case s := <-c.signals:
+				asked.Store(true)
+				if s != os.Interrupt {
+					terminated.Store(true)
+				}
+				if first() || s != os.Interrupt {
+					cancel()
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	err := f(ctx, &asked)
+	close(done)
+	<-stopped
+	if terminated.Load() {
+		return errTerminated
+	}
+	return err
+}
+
+// always is for work that an interrupt may end at any time.
+func always() bool { return true }
+
+// openConversation opens and quantises the model. What is committed to is left to the first proof.
+func openConversation(ctx context.Context, cfg *config.Config, ph phases, out *chatPrinter) (_ *conversation, err error) {
+	c := &conversation{cfg: cfg, out: out}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	unlimited, err := job.LimitMemory(cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	c.ends = append(c.ends, unlimited)
+	collectWhileReading(cfg.Model)
+	if err := c.readTexts(); err != nil {
+		return nil, err
+	}
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	c.ends = append(c.ends, func() { dev.Close() })
+	open := *cfg
+	open.MaxTokens, open.Logits, open.Temperature = 0, config.LogitsGenerated, 0 // of a key, which does not depend on what is written
+	if c.job, err = job.Open(&open); err != nil {
+		return nil, err
+	}
+	c.ends = append(c.ends, c.job.Close)
+	c.opts = job.OptionsOf(cfg, ph, dev)
+	if c.circuit, err = c.job.Quantise(ctx, c.opts); err != nil {
+		return nil, err
+	}
+	if free := c.circuit.Free(); len(free) < 2 {
+		return nil, fmt.Errorf("the model cannot have a key for texts of any length: %w", c.circuit.Report().OneBatch)
+	}
+	if cfg.System != "" {
+		if err := c.setSystem(cfg.System); err != nil {
+			return nil, fmt.Errorf("--system: %w", err)
+		}
+	}
+	c.proofs = newProofs(c.circuit, c.opts, out)
+	return c, nil
+}
+
+// The rule by which answers are drawn, or nil.
+func (c *conversation) sampling() *provemodel.Sampling { return job.Sampling(c.cfg) }

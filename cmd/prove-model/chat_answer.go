@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// phases are what setting up is shown on.
+type phases = *ui.Phases
+
+// conversation is a model, what was said so far, and the answers that it has given.
+type conversation struct {
+	cfg       *config.Config
+	out       *chatPrinter
+	signals   <-chan os.Signal
+	job       *job.Job
+	opts      *job.Options
+	circuit   *provemodel.Circuit
+	template  *chat.Template
+	tokenizer *tokenizer.Tokenizer
+	prefix    provemodel.Pass // of the last answer, for the next one
+	messages  []chat.Message  // one of the system, if there is one, then those of the conversation
+	answers   []*answer
+	proofs    *proofs
+	saved     map[string]bool // folders
+	verdict   error           // that some proof did not verify
+
+	ends []func() // in reverse
+}
+
+func (c *conversation) close() {
+	for i := len(c.ends) - 1; i >= 0; i-- {
+		c.ends[i]()
+	}
+	c.ends = nil
+}
+
+// answer is what the model wrote in one turn.
+type answer struct {
+	Number       int                  `json:"number"`
+	Messages     []chat.Message       `json:"messages"` // that it answers
+	Text         string               `json:"text"`     // without the stop that ended it
+	PromptTokens []int                `json:"prompt_tokens"`
+	Tokens       []int                `json:"tokens"`
+	Verdict      string               `json:"verdict"` // ended, or cut
+	Sampling     *provemodel.Sampling `json:"sampling,omitempty"`
+	Proof        string               `json:"proof,omitempty"` // file
+
+	in   provemodel.Input
+	file []byte        // the proof, once done is closed
+	err  error         // or why there is none
+	done chan struct{} // closed when it is proved
+}
+
+// readTexts reads tokenizer and template.
+func (c *conversation) readTexts() (err error) {
+	if c.cfg.Model == "" {
+		return job.WithHint(errors.New("no model"), "name a folder or a GGUF file with --model")
+	}
+	if !hf.Is(c.cfg.Model) {
+		return fmt.Errorf("%s is no language model with a tokenizer: name a folder in the Hugging Face layout, or a GGUF file", c.cfg.Model)
+	}
+	from := job.TokenizerOf(c.cfg.Model)
+	if c.tokenizer, err = tokenizer.Open(from); err != nil {
+		return err
+	}
+	if c.template, err = chat.Open(from); err != nil {
+		return job.WithHint(err, "a model without a chat template goes on after any text: prove-model --prompt TEXT --max-tokens N")
+	}
+	return nil
+}
+
+// answer has the model answer a text, and the answer proved.
+func (c *conversation) answer(ctx context.Context, text string) error {
+	messages := append(slices.Clone(c.messages), chat.Message{Role: "user", Content: text})
+	rendered, err := c.template.Render(messages, true)
+	if err != nil {
+		return err
+	}
+	prompt, err := c.tokenizer.EncodeChat(rendered)
+	if err != nil {
+		return err
+	}
+	free := c.circuit.Free()
+	room := min(free[1].Bound, free[0].Bound-len(prompt))
+	if room < 1 {
+		return fmt.Errorf("the conversation has %d tokens with this turn, and the key is for %d: /clear begins another, and --tokens has keys for more", len(prompt), free[0].Bound)
+	}
+	most := c.cfg.MaxTokens
+	if most == 0 {
+		most = longestAnswer
+	}
+	a := &answer{Number: len(c.answers) + 1, Messages: messages, Sampling: c.sampling(), done: make(chan struct{})}
+	times := &writingTimes{start: time.Now()}
+	c.proofs.pause()
+	defer c.proofs.resume()
+	err = c.interruptible(ctx, func() bool { return !times.began() }, func(ctx context.Context, asked *atomic.Bool) error {
+		return c.write(ctx, a, prompt, min(room, most), asked, times)
+	})
+	c.out.endAnswer()
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		c.out.say("interrupted before the first token")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.messages = append(messages, chat.Message{Role: "assistant", Content: a.Text})
+	c.answers = append(c.answers, a)
+	c.out.answered(a, times)
+	c.proofs.add(a)
+	return nil
+}
+
+// write has the model write an answer, until it was asked to stop.
+func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most int, asked *atomic.Bool, times *writingTimes) error {
+	stream := c.tokenizer.Stream(prompt)
+	var text strings.Builder
+	cutter := &job.Cutter{Stops: c.cfg.Stop, Emit: func(s string) {
+		text.WriteString(s)
+		c.out.part(a.Number, s)
+	}}
+	w, in, err := c.circuit.Generate(ctx, prompt, &provemodel.GenerateOptions{
+		Sampling: a.Sampling, MaxTokens: most, Prefix: &c.prefix, Device: c.opts.Prove.Device, Observer: warner{c.out},
+		Each: func(token int) {
+			times.token()
+			cutter.Add(stream.Next(token))
+		},
+		Stop: func() bool { return cutter.Stopped || asked.Load() },
+	})
+	if err != nil {
+		return err
+	}
+	rest, err := stream.Rest()
+	if err != nil {
+		return err
+	}
+	cutter.Add(rest)
+	cutter.End()
+	a.Text, a.PromptTokens, a.Tokens, a.Verdict, a.in = text.String(), w.Prompt, w.Tokens, verdict(w.Ended), in
+	return nil
+}
+
+// writingTimes are those of an answer. Other goroutines may ask whether it has begun.
+type writingTimes struct {
+	start, first, last time.Time
+	tokens             atomic.Int64
+}
+
+func (t *writingTimes) token() {
+	t.last = time.Now()
+	if t.tokens.Add(1) == 1 {
+		t.first = t.last
+	}
+}
+
+func (t *writingTimes) began() bool { return t.tokens.Load() > 0 }
+
+// perSecond is the number of tokens in a second, the first one aside; 0 for one token.
+func (t *writingTimes) perSecond() float64 {
+	s := t.last.Sub(t.first).Seconds()
+	if s <= 0 {
+		return 0
+	}
+	return float64(t.tokens.Load()-1) / s
+}
+
+// warner is an observer that passes warnings on alone.
+type warner struct{ out *chatPrinter }
+
+func (warner) Begin(provemodel.Phase) {}
+func (warner) Progress(int, int)      {}
+func (warner) End(error)              {}
+func (w warner) Warn(message string)  { w.out.say("%s", message) }

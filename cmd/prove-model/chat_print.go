@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// chatEvent is a line of chat --json.
+type chatEvent struct {
+	// Event is what happened: part (of an answer), answer, proof, verified, saved, said (what a command says), notice or error.
+	Event  string `json:"event"`
+	Number int    `json:"number,omitempty"` // of the answer
+	Text   string `json:"text,omitempty"`
+	// Of an answer.
+	PromptTokens    []int   `json:"prompt_tokens,omitempty"`
+	Tokens          []int   `json:"tokens,omitempty"`
+	Verdict         string  `json:"verdict,omitempty"` // ended, or cut
+	FirstToken      float64 `json:"first_token_seconds,omitempty"`
+	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
+	// Of a proof.
+	ProofBytes int     `json:"proof_bytes,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`
+	Valid      *bool   `json:"valid,omitempty"` // verified: whether it is
+	Folder     string  `json:"folder,omitempty"`
+	Commitment string  `json:"model_commitment,omitempty"`
+}
+
+// chatPrinter shows a conversation. Several goroutines may use it.
+type chatPrinter struct {
+	mu          sync.Mutex
+	out, err    io.Writer
+	terminal    bool // somebody types
+	json, quiet bool
+}
+
+// event prints an event, or has text print what stands for it.
+func (p *chatPrinter) event(e *chatEvent, text func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.json {
+		text()
+		return
+	}
+	if line, err := json.Marshal(e); err == nil {
+		fmt.Fprintf(p.out, "%s\n", line)
+	}
+}
+
+// ask says that a turn may be typed.
+func (p *chatPrinter) ask() {
+	if p.terminal {
+		p.event(&chatEvent{}, func() { fmt.Fprint(p.out, ">>> ") })
+	}
+}
+
+// end leaves the line of the last turn.
+func (p *chatPrinter) end() {
+	if p.terminal {
+		fmt.Fprintln(p.out)
+	}
+}
+
+// say prints a note on standard error, unless nobody wants any.
+func (p *chatPrinter) say(format string, args ...any) {
+	if p.quiet {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	p.event(&chatEvent{Event: "notice", Text: text}, func() { fmt.Fprintln(p.err, ui.PrintableLines(text)) })
+}
+
+// tell prints what a command was asked for.
+func (p *chatPrinter) tell(text string) {
+	p.event(&chatEvent{Event: "said", Text: text}, func() { fmt.Fprintln(p.out, ui.PrintableLines(text)) })
+}
+
+// failed prints an error that does not end the conversation.
+func (p *chatPrinter) failed(err error) {
+	p.event(&chatEvent{Event: "error", Text: err.Error()}, func() { fmt.Fprintln(p.err, ui.PrintableLines(err.Error())) })
+}
+
+func (p *chatPrinter) part(number int, text string) {
+	p.event(&chatEvent{Event: "part", Number: number, Text: text}, func() { fmt.Fprint(p.out, ui.PrintableLines(text)) })
+}
+
+func (p *chatPrinter) endAnswer() {
+	if !p.json {
+		p.event(nil, func() { fmt.Fprintln(p.out) })
+	}
+}
+
+func (p *chatPrinter) answered(a *answer, t *writingTimes) {
+	first := t.first.Sub(t.start).Seconds()
+	p.event(&chatEvent{Event: "answer", Number: a.Number, Text: a.Text, PromptTokens: a.PromptTokens, Tokens: a.Tokens, Verdict: a.Verdict, FirstToken: first, TokensPerSecond: t.perSecond()}, func() {
+		if !p.quiet {
+			fmt.Fprintf(p.err, "(answer %d: %s; the first after %.2f s, then %.3g a second)\n", a.Number, said(len(a.Tokens), a.Verdict), first, t.perSecond())
+		}
+	})
+}
+
+// proved says that a proof is there, to programs; people are told when they ask, or if there is none.
+func (p *chatPrinter) proved(a *answer, took time.Duration) {
+	if a.err != nil {
+		p.failed(fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err))
+		return
+	}
+	p.event(&chatEvent{Event: "proof", Number: a.Number, ProofBytes: len(a.file), Seconds: took.Seconds()}, func() {})
+}
+
+func (p *chatPrinter) verified(a *answer, sentence string, err error) {
+	if err != nil {
+		sentence = fmt.Sprintf("NOT VALID: answer %d: %s", a.Number, plain(err))
+	}
+	valid := err == nil
+	p.event(&chatEvent{Event: "verified", Number: a.Number, Valid: &valid, Text: sentence}, func() { fmt.Fprintln(p.out, ui.PrintableLines(sentence)) })
+}
+
+func (p *chatPrinter) savedIn(folder string, n int, commitment string) {
+	p.event(&chatEvent{Event: "saved", Folder: folder, Commitment: commitment}, func() {
+		fmt.Fprintf(p.out, "saved       %d proofs, key.vk and transcript.json in %s\n", n, ui.Printable(folder))
+		fmt.Fprintf(p.out, "commitment  %s\n", commitment)
+	})
+}

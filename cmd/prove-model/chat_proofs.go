@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/job"
+)
+
+// proofs proves answers one after the other, and waits while the model writes.
+type proofs struct {
+	circuit *provemodel.Circuit
+	opts    *job.Options
+	out     *chatPrinter
+	todo    chan *answer
+	undone  atomic.Int64
+
+	mu        sync.Mutex
+	writing   chan struct{} // closed when the model has written; nil: it does not write
+	committed *provemodel.Committed
+}
+
+// mostWaiting is how many answers may wait to be proved: another one waits itself then.
+const mostWaiting = 1 << 10
+
+func newProofs(c *provemodel.Circuit, opts *job.Options, out *chatPrinter) *proofs {
+	return &proofs{circuit: c, opts: opts, out: out, todo: make(chan *answer, mostWaiting)}
+}
+
+// start proves what is added until the context ends; then the channel that it returns is closed.
+func (p *proofs) start(ctx context.Context) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case a := <-p.todo:
+				start := time.Now()
+				a.file, a.err = p.prove(ctx, a)
+				p.undone.Add(-1)
+				close(a.done)
+				if ctx.Err() == nil {
+					p.out.proved(a, time.Since(start))
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return over
+}
+
+func (p *proofs) add(a *answer) {
+	p.undone.Add(1)
+	p.todo <- a
+}
+
+// waiting is the number of answers that are not proved yet.
+func (p *proofs) waiting() int { return int(p.undone.Load()) }
+
+// pause has proofs wait, as soon as a part of the work is done, until resume is called.
+func (p *proofs) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writing = make(chan struct{})
+}
+
+func (p *proofs) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.writing)
+	p.writing = nil
+}
+
+// wait returns when the model does not write, or the context ends.
+func (p *proofs) wait(ctx context.Context) {
+	p.mu.Lock()
+	writing := p.writing
+	p.mu.Unlock()
+	if writing != nil {
+		select {
+		case <-writing:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// prove proves an answer. The first one has the model committed to.
+func (p *proofs) prove(ctx context.Context, a *answer) ([]byte, error) {
+	observer := &patient{warner{p.out}, p, ctx}
+	observer.wait(ctx)
+	c, err := p.key(ctx, observer)
+	if err != nil {
+		return nil, err
+	}
+	opts := p.opts.Prove
+	opts.Observer, opts.Sampling = observer, a.Sampling
+	made, err := provemodel.Prove(ctx, c, a.in, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return made.File, nil
+}
+
+// key returns the model's commitment.
+func (p *proofs) key(ctx context.Context, observer provemodel.Observer) (*provemodel.Committed, error) {
+	if p.committed != nil {
+		return p.committed, nil
+	}
+	opts := p.opts.Commit
+	opts.Observer = observer
+	c, err := provemodel.Commit(ctx, p.circuit, &opts)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.committed = c
+	return c, nil
+}
+
+// patient is the observer of proofs: it holds their work up while the model writes.
+type patient struct {
+	warner
+	*proofs
+	ctx context.Context
+}
+
+func (p *patient) Begin(provemodel.Phase) { p.wait(p.ctx) }
+func (p *patient) Progress(int, int)      { p.wait(p.ctx) }
+
+// proved waits until answers are proved.
+func (c *conversation) proved(ctx context.Context, answers []*answer) error {
+	return c.interruptible(ctx, always, func(ctx context.Context, _ *atomic.Bool) error {
+		for _, a := range answers {
+			select {
+			case <-a.done:
+				continue
+			default:
+				c.out.say("waiting for the proof of answer %d …", a.Number)
+			}
+			select {
+			case <-a.done:
+			case <-ctx.Done():
+				return errors.New("interrupted: the proof is still being made")
+			}
+		}
+		return nil
+	})
+}
+
+// verify verifies the proofs of the answers that are named: the last one, by number, or all.
+func (c *conversation) verify(ctx context.Context, which string) error {
+	list, err := c.named(which)
+	if err != nil {
+		return err
+	}
+	if err := c.proved(ctx, list); err != nil {
+		return err
+	}
+	for _, a := range list {
+		if a.err != nil {
+			return fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err)
+		}
+		sentence, err := verifiedAnswer(c.proofs.committed.KeyFile(), a)
+		c.out.verified(a, sentence, err)
+		if err != nil {
+			c.verdict = err
+		}
+	}
+	return nil
+}
+
+func (c *conversation) named(which string) ([]*answer, error) {
+	n := len(c.answers)
+	switch {
+	case n == 0:
+		return nil, errors.New("there is no answer yet")
+	case which == "all":
+		return c.answers, nil
+	case which == "":
+		return c.answers[n-1:], nil
+	}
+	i, err := strconv.Atoi(which)
+	if err != nil || i < 1 || i > n {
+		return nil, fmt.Errorf("/verify %s: want the number of an answer, 1 to %d, or all", which, n)
+	}
+	return c.answers[i-1 : i], nil
+}
+
+// verifiedAnswer verifies the proof of an answer, as anybody could who has the key's file, and says in a sentence what it shows.
+func verifiedAnswer(keyFile []byte, a *answer) (string, error) {
+	s, err := provemodel.VerifyFiles(bytes.NewReader(keyFile), bytes.NewReader(a.file), &provemodel.VerifyOptions{Sampling: a.Sampling, FirstValues: 1})
+	if err != nil {
+		return "", err
+	}
+	if w := s.Generated; w == nil || !slices.Equal(w.Prompt, a.PromptTokens) || !slices.Equal(w.Tokens, a.Tokens) || verdict(w.Ended) != a.Verdict {
+		return "", fmt.Errorf("%w: it is about another text", provemodel.ErrInvalid)
+	}
+	how := "each token has the greatest logit"
+	if a.Sampling != nil {
+		how = "each token is what " + flags(a.Sampling) + " draws from the proved logits"
+	}
+	return fmt.Sprintf("VALID: answer %d is what the model with commitment %s wrote after the %d tokens of the conversation up to there: %s, and %s (security %s)",
+		a.Number, s.Commitment, len(a.PromptTokens), said(len(a.Tokens), a.Verdict), how, s.Strength), nil
+}
+
+// transcript is the file of what was said.
+type transcript struct {
+	Model      string    `json:"model"`
+	Commitment string    `json:"model_commitment"`
+	Key        string    `json:"vk"`
+	Answers    []*answer `json:"answers"`
+}
+
+// save writes key, proofs and transcript into a folder.
+func (c *conversation) save(ctx context.Context, folder string) error {
+	if folder == "" {
+		return errors.New("/save FOLDER: which one?")
+	}
+	if len(c.answers) == 0 {
+		return errors.New("there is no answer yet")
+	}
+	if list, err := os.ReadDir(folder); err == nil && len(list) > 0 && !c.saved[folder] {
+		return fmt.Errorf("/save %s: it has files already; name a new folder", folder)
+	}
+	if err := c.proved(ctx, c.answers); err != nil {
+		return err
+	}
+	for _, a := range c.answers {
+		if a.err != nil {
+			return fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err)
+		}
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("/save: %w", err)
+	}
+	key := c.proofs.committed
+	t := &transcript{Model: c.job.Model.Name(), Commitment: key.Commitment().String(), Key: "key.vk", Answers: c.answers}
+	if err := writeFile(folder, t.Key, key.KeyFile()); err != nil {
+		return err
+	}
+	for _, a := range c.answers {
+		a.Proof = fmt.Sprintf("answer-%d.proof", a.Number)
+		if err := writeFile(folder, a.Proof, a.file); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = writeFile(folder, "transcript.json", append(text, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	if c.saved == nil {
+		c.saved = map[string]bool{}
+	}
+	c.saved[folder] = true
+	c.out.savedIn(folder, len(c.answers), t.Commitment)
+	return nil
+}
+
+func writeFile(folder, name string, data []byte) error {
+	f, err := atomicfile.Create(filepath.Join(folder, name))
+	if err != nil {
+		return fmt.Errorf("/save: %w", err)
+	}
+	defer f.Abort()
+	if _, err = f.Write(data); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("/save: %w", err)
+	}
+	return nil
+}

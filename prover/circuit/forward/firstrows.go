@@ -1,0 +1,82 @@
+package forward
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// FirstRows are the first rows of a run of a causal circuit, of those tensors alone that later rows read, such as the keys and values of an
+// attention. They do not change.
+type FirstRows struct {
+	rows    int
+	tensors []firstRowsOf
+}
+
+type firstRowsOf struct {
+	id     model.TensorID
+	axis   int
+	shape  []int // with as many rows
+	values []int32
+}
+
+// Keep returns the first rows, which must have been set or known, of what the caches of a RowCircuit of an instance of the
+// template are of, as far as they are rows of an input.
+func (r *Rows) Keep(caches []RowCache, input, rows int) *FirstRows {
+	k := &FirstRows{rows: rows}
+	for _, c := range caches {
+		t := &r.g.Tensors[c.Of]
+		if t.Kind == model.Input || r.of(c.Of).input != input {
+			continue
+		}
+		shape := slices.Clone(t.Shape)
+		shape[c.Axis] = rows
+		k.tensors = append(k.tensors, firstRowsOf{c.Of, c.Axis, shape, slices.Clone(shrunk(r.Values[c.Of], t.Shape, shape))})
+	}
+	return k
+}
+
+// NewRowsFrom is NewRowsAfter where the first n rows are kept of another run that had the same there, and nothing is computed of later
+// ones. It returns nil if some step has to be computed as a whole for every row. Witness returns nil for such rows.
+func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
+	own := make([][]int32, len(inputs))
+	for i, v := range inputs {
+		own[i] = slices.Clone(v)
+	}
+	w, err := begin(g, weights, own, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := newRows(w, own, axes)
+	if whole, _ := r.Whole(); whole > 0 || n > k.rows {
+		return nil, nil
+	}
+	room := make([]int32, entries(g)) // of which the system has only the pages that are written to
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero {
+			continue
+		}
+		if r.steps[i].input == nothing {
+			if err := r.step(i); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				size := model.Size(g.Tensors[id].Shape)
+				w.Values[id], room = room[:size:size], room[size:]
+			}
+		}
+	}
+	for _, t := range k.tensors {
+		part := slices.Clone(t.shape)
+		part[t.axis] = n
+		grown := growing{w.Values[t.id], shrunk(t.values, t.shape, part), part, g.Tensors[t.id].Shape}
+		grown.fill()
+	}
+	w.Keys = make([][]int32, len(g.Steps)) // only proofs need them
+	clear(r.cache)
+	return r, nil
+}

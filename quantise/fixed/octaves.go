@@ -1,0 +1,125 @@
+package fixed
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// octaveKeys is how many keys an octave of integers has: each of their leading bits, of which
+// there are one less than in a digit, has one.
+const octaveKeys = 1 << (digitBits - 1)
+
+// OctaveError is the most that rounding an integer to its octave's key changes it by, in units
+// of the integer.
+const OctaveError = 1.0 / (2 * octaveKeys)
+
+// Octaves are keys of integers that are not negative, of up to 2^28, for tables of functions
+// that need their argument to a part of its own size rather than of a range. An integer below
+// 2^12 is its own key. A larger one, x, has the key m + 2^11·e with
+//
+//	m = ⌊x/2^e⌋ in [2^11, 2^12),
+//
+// so that keys rise with x: twelve bits of it, and where they are. OctaveAt is the inverse.
+func (b *Builder) Octaves(name string, id model.TensorID) *Int {
+	t := &b.Circuit.Tensors[id]
+	w := wide{shape: t.Shape, terms: []wideTerm{{b.View(id, nil, t.Shape), 0}}, constant: new(big.Int)}
+	return b.octaves(name, t.Shape, b.digits(name, w, big.NewInt(t.Max)))
+}
+
+// octaves are those of a wide integer with these digits, which it forces to be digits.
+//
+// The first digit that is not 0, from the second one on, and the one after it are h and l;
+// without one these are the two lowest digits. Then m = ⌊(2^12·h + l)/2^e'⌋, e' being the bits of
+// h, so that 2^12·m + rest is h·2^(12−e')·2^12 + l·2^(12−e'): a look-up of h has the first
+// factor, another the second, and one of the sum has m. Each of these is within its table
+// whatever the digits are, so that intervals show that nothing wraps.
+func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *Int {
+	for _, d := range digits[:min(len(digits), 2)] {
+		b.InRange(b.View(d, nil, shape), digitBits)
+	}
+	if len(digits) == 1 {
+		return b.View(digits[0], nil, shape)
+	}
+	h, l, above := b.leadingPair(name, shape, digits)
+
+	var normal, scales, bits []model.Piece
+	add := func(end int, slope, scale, e int64) {
+		normal = append(normal, model.Piece{End: int64(end), Slope: slope})
+		scales = append(scales, model.Piece{End: int64(end), Offset: scale})
+		bits = append(bits, model.Piece{End: int64(end), Offset: e})
+	}
+	add(1, 0, 1<<digitBits, 0)
+	for i := range digitBits {
+		up := int64(1) << (digitBits - 1 - i)
+		add(2<<i, up, up, int64(i+1))
+	}
+	column := func(what string, most int64, pieces []model.Piece) model.TensorID {
+		id := b.Witness(name+", "+what, shape, 0, 0, most)
+		b.LookupDirect(b.View(h, nil, shape), b.steppedTable("octave, "+what, digitBits, pieces), id)
+		return id
+	}
+	high := column("normalised", 1<<digitBits-1, normal)
+	scale := column("scale", 1<<digitBits, scales)
+	octave := column("octave", digitBits, bits)
+
+	e := b.View(high, nil, shape).Times(1 << digitBits).Plus(b.rowProduct(shape, l, scale, (1<<digitBits-1)<<digitBits))
+	e.Shape, e.Frac = shape, 0
+	m := b.Witness(name+", leading bits", shape, 0, 0, 1<<(digitBits+1)-1)
+	b.InRange(b.Cut(e, digitBits, b.ShiftedTable(digitBits+1, 0), m), digitBits)
+
+	key := b.View(m, nil, shape).Plus(b.View(octave, nil, shape).Times(octaveKeys))
+	for i, d := range above { // each is 0 or 1, and one at most is 1
+		if d != model.None {
+			key = key.Plus(b.View(d, nil, shape).Times(octaveKeys * digitBits * int64(i-1)))
+		}
+	}
+	key.Shape, key.Frac, key.Min = shape, 0, 0
+	key.Max = 1<<(digitBits+1) - 1 + octaveKeys*digitBits*int64(len(digits)-1)
+	return key
+}
+
+// leadingPair returns h, l, and by digit, from the third on, what is 1 if that is the first
+// that is not 0, and 0 otherwise.
+func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID) (h, l model.TensorID, first []model.TensorID) {
+	first = make([]model.TensorID, len(digits))
+	first[0], first[1] = model.None, model.None
+	if len(digits) == 2 {
+		return digits[1], digits[0], first
+	}
+	isZero := b.steppedTable("octave, zero", digitBits, []model.Piece{{End: 1, Offset: 1}, {End: 1 << digitBits}})
+	high, low := &Int{Shape: shape}, &Int{Shape: shape}
+	add := func(by model.TensorID, i int) {
+		high = high.Plus(b.Product(shape, by, AllLabels(shape), digits[i], AllLabels(shape), 1))
+		low = low.Plus(b.Product(shape, by, AllLabels(shape), digits[i-1], AllLabels(shape), 1))
+	}
+	none := model.TensorID(model.None) // whether this and all digits above are 0
+	for i := len(digits) - 1; i >= 2; i-- {
+		zero := b.Witness(fmt.Sprintf("%s, digit %d is zero", name, i), shape, 0, 0, 1)
+		b.LookupDirect(b.View(digits[i], nil, shape), isZero, zero) // which keeps the digit in its range
+		if none == model.None {
+			none = zero
+			one := b.Scalar("one", 1)
+			first[i] = b.Add(model.Tensor{Name: "first digit", Shape: shape, Kind: model.Virtual, Max: 1,
+				Def: []model.Linear{{Coef: 1, Src: one, View: LabelView(nil, shape)}, {Coef: -1, Src: none}}})
+		} else {
+			before := none
+			none = b.Exact(fmt.Sprintf("%s, zero from digit %d on", name, i), b.rowProduct(shape, before, zero, 1))
+			first[i] = b.Add(model.Tensor{Name: "first digit", Shape: shape, Kind: model.Virtual, Max: 1,
+				Def: []model.Linear{{Coef: 1, Src: before}, {Coef: -1, Src: none}}})
+		}
+		add(first[i], i)
+	}
+	add(none, 1)
+	for _, e := range []*Int{high, low} {
+		e.Shape, e.Min, e.Max = shape, 0, 1<<digitBits-1
+	}
+	return b.Exact(name+", first digit", high), b.Exact(name+", next digit", low), first
+}
+
+// OctaveAt is the middle of the integers that have a key.
+func OctaveAt(key int64) float64 {
+	e := max(key/octaveKeys-1, 0)
+	return float64(float64(key-octaveKeys*e)*Pow2(int(e))) + (Pow2(int(e))-1)/2
+}

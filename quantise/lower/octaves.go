@@ -1,0 +1,272 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+// RelativeBits is the format of values of which readers need a part of each entry's own size,
+// not of the range: the argument of a logarithm, of a root, of a power, and what is divided.
+// With so many bits the functions of a value are looked up by octaves where that is closer,
+// and divisions are differences of logarithms.
+const RelativeBits = fixed.FormatBits
+
+// relative reports whether a value has that format.
+func (l *lowering) relative(v *value) bool {
+	return l.opts.Mode != modeW8A8 && l.formatted(v) >= RelativeBits && v.rng.Abs() > 0
+}
+
+// octaveFunction makes the tensor of a function of a value by a table with a key for each
+// 2^−11 of an octave. It returns false if the value has no relative format, or if straight
+// lines or a table of as many values as there may be are as close.
+func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
+	base := v.fn.base
+	if !l.relative(base) || v.rng.Abs() == 0 || !l.octavesCloser(v) {
+		return model.None, false
+	}
+	id := l.raw(base)
+	t := l.Circuit.Tensors[id]
+	size, positive := l.magnitudeOf(base, id)
+	key := l.Octaves(v.name, size)
+	rows := int64(1) << model.Log2Ceil(int(key.Max+1))
+	both := positive != model.None
+	if both { // the negative ones after the others
+		key = key.Plus(l.View(positive, nil, key.Shape).Times(-rows)).PlusConst(rows)
+		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
+	}
+	real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
+	unit := fixed.Pow2(-t.Frac)
+	for i := range real {
+		x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
+		if int64(i) >= rows && both {
+			x = -x
+		}
+		real[i] = v.fn.at(x)
+		inside[i] = !math.IsNaN(real[i]) && (v.fn.inside == nil || v.fn.inside(x))
+	}
+	if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
+		real[0] = v.fn.at(unit / 2)
+	}
+	if !both && t.Min < 0 { // what is below 0 has the key of 0
+		inside[0] = false
+	}
+	frac := l.fracFor(l.bitsOf(v), v.rng)
+	values, saturated := columnOf(real, inside, frac, int64(1)<<l.bitsOf(v)-1)
+	return l.octaveColumn(v, key, frac, values, saturated), true
+}
+
+// octaveColumn is the look-up of a column by keys of octaves.
+func (l *lowering) octaveColumn(v *value, key *fixed.Int, frac int, values []int32, saturated []model.Rows) model.TensorID {
+	least, greatest := values[0], values[0]
+	for _, y := range values {
+		least, greatest = min(least, y), max(greatest, y)
+	}
+	id := l.Witness(v.name, key.Shape, frac, int64(least), int64(greatest))
+	l.Saturates(fixed.United(saturated))
+	l.LookupDirect(key, l.FuncTable(v.fn.name, 0, values), id)
+	return id
+}
+
+// columnOf rounds real values to a scale, within ±top, and says which rows were not inside of
+// the function's domain or were clamped.
+func columnOf(real []float64, inside []bool, frac int, top int64) (values []int32, saturated []model.Rows) {
+	values = make([]int32, len(real))
+	scale := fixed.Pow2(frac)
+	for i, y := range real {
+		if math.IsNaN(y) {
+			y = 0
+		}
+		y = math.Round(y * scale)
+		if !inside[i] || math.Abs(y) > float64(top) {
+			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
+				saturated[n-1].To++
+			} else {
+				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+			}
+		}
+		values[i] = int32(max(-float64(top), min(float64(top), y)))
+	}
+	return values, saturated
+}
+
+// magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
+// calibration met no negative ones, where what is below 0 counts as 0.
+func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive model.TensorID) {
+	t := l.Circuit.Tensors[id]
+	if t.Min >= 0 {
+		return id, model.None
+	}
+	all := fixed.AllLabels(t.Shape)
+	e := l.View(id, nil, t.Shape)
+	positive = l.NotNegative(x.name+", not negative", e)
+	kept := l.Product(t.Shape, positive, all, id, all, 1)
+	if x.rng.Min < 0 {
+		kept = kept.Times(2)
+		kept.Frac = e.Frac
+		kept = kept.Plus(e.Times(-1))
+		kept.Min, kept.Max = 0, max(-t.Min, t.Max)
+	} else {
+		kept.Min, kept.Max = 0, max(t.Max, 0)
+	}
+	kept.Frac, kept.Shape = t.Frac, t.Shape
+	size = l.Exact(x.name+", magnitude", kept)
+	if x.rng.Min >= 0 {
+		positive = model.None
+	}
+	return size, positive
+}
+
+// octavesCloser reports whether a table by octaves is closer to a function than straight lines
+// between 2^fineBits points, and than a table of as many values as fixed.NarrowBits have: in the
+// worst of arguments of all magnitudes that calibration met, in units of the result where that
+// is relative, too.
+func (l *lowering) octavesCloser(v *value) bool {
+	r := l.reachOf(v.fn.base.rng)
+	least := math.Max(v.fn.base.rng.Least, float64(r*fixed.Pow2(-RelativeBits+4)))
+	step := float64(2 * r * fixed.Pow2(-fineBits))
+	var octaves, lines, table float64
+	for size := v.fn.base.rng.Abs(); size >= least; size *= 0.9 {
+		for _, x := range []float64{size, -size} {
+			if x < v.fn.base.rng.Min || x > v.fn.base.rng.Max {
+				continue
+			}
+			y := v.fn.at(x)
+			d := float64(math.Abs(x) * fixed.OctaveError)
+			left := float64(math.Floor(x/step) * step)
+			share := (x - left) / step
+			a, b := v.fn.at(left), v.fn.at(left+step)
+			unit := 1.0
+			if l.relative(v) && y != 0 {
+				unit = math.Abs(y)
+			}
+			octaves = worse(octaves, (v.fn.at(x+d)-y)/unit)
+			lines = worse(lines, (a+float64(share*(b-a))-y)/unit)
+			table = worse(table, (v.fn.at(x+float64(r*fixed.Pow2(-fixed.NarrowBits)))-y)/unit)
+		}
+	}
+	return octaves < lines && octaves < table
+}
+
+// worse is the larger of two magnitudes, infinite where one is not a number.
+func worse(a, b float64) float64 {
+	if b = math.Abs(b); math.IsNaN(b) {
+		return math.Inf(1)
+	}
+	return math.Max(a, b)
+}
+
+const (
+	// logFrac is the scale of logarithms whose difference a quotient is.
+	logFrac = 12
+	// logBits are the bits of such a logarithm, where it is a function of another value.
+	logBits = 18
+	// logOfNothing is the logarithm of 0: far below that of any quotient that is not 0.
+	logOfNothing = -1 << 18
+)
+
+// divRelative lowers a/b for a divisor whose entries count each by its own size: the exponential
+// of the difference of the logarithms, and the sign. Below half a unit of the result it is 0.
+func (l *lowering) divRelative(v, a, b *value) {
+	la, pa := l.logarithm(a, false)
+	lb, pb := l.logarithm(b, true)
+	bits := l.bitsOf(v)
+	frac := l.fracFor(bits, v.rng)
+	top := int64(1)<<bits - 1
+	key := func(y float64) int64 { return int64(math.Floor(elementary.Log(y*fixed.Pow2(-frac)) * (1 << logFrac))) }
+	lo, hi := key(0.25), key(float64(top)+0.5)+1
+	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
+	e.Frac = 0
+	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
+	real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
+	for i := range real {
+		real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
+	}
+	real[0] = 0
+	values, saturated := columnOf(real, inside, frac, top)
+	id := l.Witness(v.name+", magnitude", v.shape, frac, 0, top)
+	l.Saturates(fixed.United(saturated))
+	e.Shape, e.Frac = v.shape, 0
+	l.LookupDirect(e, l.FuncTable("quotient", lo, values), id)
+	out := l.View(id, nil, v.shape)
+	if p := l.sameSign(v, pa, pb); p != model.None {
+		all := fixed.AllLabels(v.shape)
+		e := l.Product(v.shape, p, all, id, all, 1).Times(2)
+		e.Frac = frac
+		out = e.Plus(out.Times(-1))
+		out.Shape, out.Frac, out.Min, out.Max = v.shape, frac, -top, top
+	}
+	v.acc = out
+}
+
+// sameSign is 1 where two values have one sign, of which each is given by where it is not
+// negative; None if neither is ever negative.
+func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
+	var have []model.TensorID
+	for _, id := range []model.TensorID{a, b} {
+		if id != model.None {
+			have = append(have, l.VirtualOf("not negative", l.broadcastOf(id, v.shape)))
+		}
+	}
+	switch len(have) {
+	case 0:
+		return model.None
+	case 1:
+		return have[0]
+	}
+	all := fixed.AllLabels(v.shape)
+	e := l.Product(v.shape, have[0], all, have[1], all, 1).Times(2)
+	for _, id := range have {
+		e = e.Plus(l.View(id, nil, v.shape).Times(-1))
+	}
+	e = e.PlusConst(1)
+	e.Shape, e.Min, e.Max = v.shape, 0, 1
+	return l.Exact(v.name+", same sign", e)
+}
+
+// broadcastOf is a tensor as an accumulator of a shape.
+func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
+	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
+}
+
+// logarithm is that of the magnitudes of a value, on the scale logFrac, and where the value is not
+// negative: None if it never is. A divisor that is 0 counts as half a unit and as saturated.
+//
+// A positive function of another value need not be there itself, nor fit into any format: its
+// logarithm is a function of that one, too.
+func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorID) {
+	const wide = 1 << (RelativeBits - 12)
+	if r := x.rng; x.fn != nil && x.fn.piecewise == nil && r.Min > 0 && (x.nonlinear() || l.reachOf(r) > wide*r.Least) {
+		most := math.Max(math.Abs(elementary.Log(r.Min)), math.Abs(elementary.Log(r.Max)))
+		y := &value{
+			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
+			id: model.None, shaped: model.None,
+			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then(elementary.Log)},
+		}
+		e := l.View(l.tensor(y), nil, y.shape)
+		if up := logFrac - e.Frac; up >= 0 {
+			e = e.Times(1 << up)
+			e.Frac = logFrac
+			return l.VirtualOf(y.name, e), model.None
+		}
+		return l.RoundTo(y.name, e, logFrac), model.None
+	}
+	size, positive := l.magnitudeOf(x, l.tensor(x))
+	t := l.Circuit.Tensors[size]
+	key := l.Octaves(x.name+", octaves", size)
+	values := make([]int32, key.Max+1)
+	for i := range values {
+		at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
+		values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
+	}
+	if divisor {
+		l.Saturates([]model.Rows{{From: 0, To: 1}})
+	} else {
+		values[0] = logOfNothing
+	}
+	id = l.Witness(x.name+", logarithm", t.Shape, logFrac, int64(min(values[0], values[1])), int64(values[len(values)-1]))
+	l.LookupDirect(key, l.FuncTable("logarithm by octaves", 0, values), id)
+	return id, positive
+}

@@ -1,0 +1,148 @@
+package precision
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/lower"
+)
+
+// relative are the formats that models begin with in which something reads a value by the size of
+// each entry, and whose entries calibration found to be of many sizes: the argument of a
+// logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
+// are made of as many as spectra have. It returns none for other models.
+func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
+	by := map[string]*graph.Node{}
+	for _, n := range fg.Nodes {
+		by[n.Output] = n
+	}
+	needed, before := map[string]bool{}, map[string]bool{}
+	for _, n := range fg.Nodes {
+		for _, name := range readRelatively(fg, n, ranges, headroom) {
+			markRelative(fg, by, name, needed, before)
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	f := lower.Formats{}
+	for _, g := range groups {
+		for _, name := range g.names {
+			v := lower.Format{Bits: spectrumAfter}
+			if g.product {
+				v.Weights = spectrumAfter
+			}
+			if before[name] {
+				v.Bits = spectrumBits
+				if g.product {
+					v.Weights = lower.FormatWeights
+				}
+			}
+			if needed[name] {
+				v.Bits = lower.RelativeBits
+			}
+			f[name] = v
+		}
+	}
+	return f
+}
+
+// readRelatively lists the operands of a node that it reads by the size of each entry.
+func readRelatively(fg *graph.Graph, n *graph.Node, ranges map[string]lower.Range, headroom float64) []string {
+	var f func(float64) float64
+	x := n.Inputs[0]
+	switch op := n.Op.(type) {
+	case graph.Scalar:
+		if op.Func.Clamp != nil || op.Func.Jumps {
+			return nil
+		}
+		f = op.Of()
+	case graph.Arithmetic:
+		if op != graph.Div || fg.Consts[n.Inputs[1]] != nil {
+			return nil
+		}
+		f = func(x float64) float64 { return 1 / x }
+		x = n.Inputs[1]
+	default:
+		return nil
+	}
+	if fg.Consts[x] != nil || !fg.DTypes[x].IsFloat() || !coarse(f, ranges[x], headroom) {
+		return nil
+	}
+	if len(n.Inputs) == 2 && fg.Consts[n.Inputs[0]] == nil {
+		return n.Inputs
+	}
+	return []string{x}
+}
+
+// manySizes is from how many times the smallest entry on the largest makes entries of many sizes.
+const manySizes = 16
+
+// coarse reports whether a table of a function's values for 2^16 arguments of one scale is off, at
+// some argument that calibration may have met, by more than a part of the target, and by more
+// than one for arguments by octaves is.
+func coarse(f func(float64) float64, r lower.Range, headroom float64) bool {
+	if r.Abs() <= manySizes*r.Least {
+		return false
+	}
+	half := float64(r.Abs() * headroom * fixed.Pow2(-fixed.NarrowBits))
+	least := math.Max(r.Least, half)
+	var off, octaves float64
+	lo, hi := 0.0, 0.0 // as errors are measured
+	for size := r.Abs(); size >= least; size *= 0.75 {
+		for _, x := range []float64{size, -size} {
+			if x < r.Min || x > r.Max {
+				continue
+			}
+			y := f(x)
+			if y-y != 0 {
+				continue
+			}
+			lo, hi = math.Min(lo, y), math.Max(hi, y)
+			if d := math.Abs(f(x+half) - y); d-d == 0 {
+				off = math.Max(off, d)
+			}
+			if d := math.Abs(f(x+float64(x*fixed.OctaveError)) - y); d-d == 0 {
+				octaves = math.Max(octaves, d)
+			}
+		}
+	}
+	return off > float64((hi-lo)*lower.Target/2) && octaves < off
+}
+
+// markRelative marks a value that is needed relatively, and likewise what it is a function of, or
+// a sum; and all that is before these.
+func markRelative(fg *graph.Graph, by map[string]*graph.Node, name string, needed, before map[string]bool) {
+	if needed[name] || fg.Consts[name] != nil {
+		return
+	}
+	needed[name], before[name] = true, true
+	n := by[name]
+	if n == nil {
+		return
+	}
+	t := lower.TraitsOf(n.Op)
+	_, scalar := n.Op.(graph.Scalar)
+	arithmetic := len(n.Inputs) == 2 && t.PerEntry
+	for _, in := range n.Inputs {
+		if scalar || lower.OnlyMoves(n) || arithmetic {
+			markRelative(fg, by, in, needed, before)
+		} else {
+			markBefore(fg, by, in, before)
+		}
+	}
+}
+
+// markBefore marks all that a value is made of.
+func markBefore(fg *graph.Graph, by map[string]*graph.Node, name string, before map[string]bool) {
+	if before[name] || fg.Consts[name] != nil {
+		return
+	}
+	before[name] = true
+	if n := by[name]; n != nil {
+		for _, in := range n.Inputs {
+			markBefore(fg, by, in, before)
+		}
+	}
+}
