@@ -42,8 +42,8 @@ full: ## the tests of many like cases with all of them (make test tries a few of
 forced: ## the tests in which a prover changes a witness, with as many changes as there is time for
 	$(GO) test ./prover/prover -run Forced -forced 150 -timeout 1h
 
-hiding: build ## distinguishers of proofs that hide, at full size: what could tell one set of weights from another must not
-	$(GO) test ./prover/prover -run 'TestTwoWeights' -distinguish $(or $(PROOFS),300) -timeout 2h
+hiding: build ## distinguishers of proofs that hide, at full size: what could tell weights or inputs from others must not
+	$(GO) test ./prover/prover -run 'TestTwoWeights|TestTwoInputs' -distinguish $(or $(PROOFS),300) -timeout 2h
 	scripts/recover.sh
 
 hostile: ## files that are made to exhaust memory or patience are refused before they cost much

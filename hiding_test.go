@@ -284,3 +284,88 @@ func encodings(values []int32) (all [][]byte) {
 	all = append(list[from:], []byte(strings.Trim(fmt.Sprint(values), "[]")))
 	return append(all, []byte(strings.ReplaceAll(strings.Trim(fmt.Sprint(values), "[]"), " ", ",")))
 }
+
+// TestHiddenInput: a proof hides an input and what it does not reveal of an output, under a plain key and under one that hides weights; it
+// says so, and no few entries of either are in it, in what the cache has afterwards, or in the error of a verifier who asks for the input.
+func TestHiddenInput(t *testing.T) {
+	hiding, _ := hidden(t, 2)
+	for name, settings := range map[string][]with{"plain key": quick, "hidden weights": hiding} {
+		folder := t.TempDir()
+		settings = append(slices.Clone(settings), withCache(folder), func(e *every) {
+			e.prove.HideInputs, e.prove.HideOutputs, e.prove.Reveal = []string{""}, []string{"logits"}, map[string]int{"logits": 0}
+		})
+		c, in := commit(t, settings...)
+		p, err := Prove(t.Context(), c, in, proveWith(settings...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Masked || len(s.Inputs) != 0 || len(s.Outputs) != 1 || len(s.Reveals) != 1 || len(s.Hidden) != 1 || s.Hidden[0].Name != "image" {
+			t.Errorf("%s: it states %+v", name, s)
+		}
+		given, err := ReadArrays(digits + "input.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, refused := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, Input: given})
+		if !errors.Is(refused, ErrOtherInput) || !strings.Contains(refused.Error(), "it hides its inputs") {
+			t.Errorf("%s: %v", name, refused)
+		}
+		places := map[string][]byte{"key": c.KeyFile(), "proof": p.File, "error": []byte(refused.Error())}
+		err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				places["cache "+path], err = os.ReadFile(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := Prove(t.Context(), c, in, proveWith(append(settings, func(e *every) { e.prove.HideInputs, e.prove.HideOutputs, e.prove.Reveal = nil, nil, nil })...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ints, _, err := c.circuit.quantised.QuantiseInput(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := ints[0][32:40]
+		for _, pattern := range encodings(values) {
+			for place, text := range places {
+				if bytes.Contains(text, pattern) {
+					t.Errorf("%s: the input's %v is in %s", name, values, place)
+				}
+			}
+		}
+		if s, err := Verify(c.Key(), bytes.NewReader(plain.File), &VerifyOptions{MinBits: 1}); err != nil || len(s.Inputs) != 1 || len(s.Hidden) != 0 {
+			t.Errorf("%s: a proof that hides nothing of the statement: %v", name, err)
+		}
+	}
+}
+
+// TestHiddenInputRefusals: what cannot be hidden, or not together with something else, is refused before any work.
+func TestHiddenInputRefusals(t *testing.T) {
+	c, in := commit(t, quick...)
+	seen := &began{}
+	for name, tc := range map[string]struct {
+		set  func(o *ProveOptions)
+		want string
+	}{
+		"no such input":  {func(o *ProveOptions) { o.HideInputs = []string{"other"} }, `the model has no "other"`},
+		"no such output": {func(o *ProveOptions) { o.HideOutputs = []string{"other"} }, `the model has no "other"`},
+		"all outputs":    {func(o *ProveOptions) { o.HideOutputs = []string{""} }, "states no output says nothing"},
+		"resume":         {func(o *ProveOptions) { o.HideInputs, o.Resume, o.CacheDir = []string{""}, true, t.TempDir() }, "are not resumed"},
+		"together":       {func(o *ProveOptions) { o.HideInputs, o.Together = []string{""}, together{} }, "by one process"},
+	} {
+		_, err := Prove(t.Context(), c, in, proveWith(append(quick, withObserve(seen), func(e *every) { tc.set(&e.prove) })...))
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	if len(seen.phases) > 0 {
+		t.Errorf("work was begun: %v", seen.phases)
+	}
+}

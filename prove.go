@@ -57,6 +57,11 @@ type ProveOptions struct {
 	// the last axis: how many, in order, equal ones by index, as a last axis of so many indexes; or 0 for the greatest alone, the
 	// first of equal ones, without that axis.
 	Reveal map[string]int
+	// HideInputs and HideOutputs have the names of inputs and outputs that the proof does not state; "" is all of them, but for outputs
+	// of which something is revealed, which are hidden anyway. The proof is masked: it says that there are inputs in their ranges with
+	// which the model gives what is stated, and nothing of them, nor of the values inside of the model, but what follows from that and
+	// from the key. See docs/hiding.md.
+	HideInputs, HideOutputs []string
 	// Logits has a proof of a generated text state the logits at every position. Without, and without Sampling, it states
 	// which tokens have the greatest, where the circuit's logits have a range that allows it.
 	Logits bool
@@ -103,10 +108,10 @@ func (o *ProveOptions) validate() error {
 	return checkShare(o.MemoryBudget, o.Workers)
 }
 
-// checkHiding refuses options that do not go with keys that hide weights.
+// checkHiding refuses options that do not go with proofs that hide something.
 func (o *ProveOptions) checkHiding() error {
 	if o.Resume {
-		return errors.New("proofs of a key that hides weights are not resumed, as their masks are made anew each time: option Resume is for others")
+		return errors.New("proofs that hide something are not resumed, as their masks are made anew each time: option Resume is for others")
 	}
 	if o.Together != nil {
 		return errTogether
@@ -114,7 +119,10 @@ func (o *ProveOptions) checkHiding() error {
 	return nil
 }
 
-var errTogether = errors.New("proofs of a key that hides weights are made by one process: the parts of their masks are nobody else's")
+var errTogether = errors.New("proofs that hide something are made by one process: the parts of their masks are nobody else's")
+
+// hides says whether something of the statement is to be hidden.
+func (o *ProveOptions) hides() bool { return len(o.HideInputs)+len(o.HideOutputs) > 0 }
 
 // share is what of the processor a proof takes.
 func (o *ProveOptions) share() devices.Share {
@@ -185,7 +193,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input, n int) (*proving, er
 	if err != nil {
 		return nil, err
 	}
-	if c.hiding != nil {
+	if p.Pads != nil {
 		err = o.checkHiding()
 	}
 	if err == nil {
@@ -212,6 +220,12 @@ func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, err
 		in.Reveals = append(in.Reveals, model.Reveal{Output: at, Top: top})
 	}
 	slices.SortFunc(in.Reveals, func(a, b model.Reveal) int { return cmp.Compare(a.Output, b.Output) })
+	if err := c.hide(o, q, &in); err != nil {
+		return nil, err
+	}
+	if o.hides() && c.hiding == nil { // masked, also where an output is hidden of which something is revealed, and nothing else
+		return c.key.HidingPlan(in, plan.CheapestTails)
+	}
 	if l := c.circuit.language; l != nil && l.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits {
 		tokens := in
 		tokens.Reveals = []model.Reveal{{Output: 0}}
@@ -222,17 +236,57 @@ func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, err
 	return c.key.Plan(in)
 }
 
-// reveal computes what a proof has beside the run: which entries are the greatest, and that no others are.
-func (r *proving) reveal(ctx context.Context) error {
+// hide puts what the options hide into an instance.
+func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) error {
+	inputs := make([]string, len(q.Graph.Inputs))
+	entries := func(id model.TensorID) bool { return q.Graph.Tensors[id].Kind != model.Empty }
+	for i, id := range q.Graph.Inputs {
+		inputs[i] = q.Graph.Tensors[id].Name
+	}
+	outputs := make([]string, len(c.circuit.outputs))
+	for i, s := range c.circuit.outputs {
+		outputs[i] = s.Name
+	}
+	var err error
+	if in.HiddenInputs, err = places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }); err != nil {
+		return fmt.Errorf("option HideInputs: %w", err)
+	}
+	revealed := func(i int) bool {
+		return slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })
+	}
+	if in.HiddenOutputs, err = places(o.HideOutputs, outputs, func(i int) bool { return entries(q.Graph.Outputs[i]) && !revealed(i) }); err != nil {
+		return fmt.Errorf("option HideOutputs: %w", err)
+	}
+	return nil
+}
+
+// places returns where the named ones are in a list, in order; "" names all that may be hidden.
+func places(names, all []string, may func(i int) bool) (list []int, err error) {
+	for _, name := range names {
+		if name != "" && !slices.Contains(all, name) {
+			return nil, fmt.Errorf("the model has no %q", name)
+		}
+	}
+	for i, name := range all {
+		if (slices.Contains(names, "") || slices.Contains(names, name)) && may(i) {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+// restate computes what a proof has beside the run: which entries are the greatest, and that no others are, and that hidden inputs
+// are in their ranges.
+func (r *proving) restate(ctx context.Context) error {
 	g := r.plan.Graph
-	if len(g.Reveals) == 0 {
+	if len(g.Reveals) == 0 && !g.Instance.Hides() {
 		return nil
 	}
 	run := r.wit
 	r.wit = nil
 	var wit *forward.Witness
 	err := await(ctx, func() (err error) {
-		wit, err = forward.Reveal(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
+		wit, err = forward.Restate(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
 		return err
 	})
 	if err != nil {
@@ -270,7 +324,7 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.o.bar().check(run); err != nil {
 		return err
 	}
-	return r.reveal(ctx)
+	return r.restate(ctx)
 }
 
 // close releases the run's values if prove has not taken them over.
@@ -294,7 +348,9 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 			opts.Results = kept
 		}
 		opts.Together = r.o.Together
-		opts.Hiding = r.hiding.Options()
+		if opts.Hiding = r.hiding.Options(); opts.Hiding == nil && r.plan.Pads != nil {
+			opts.Hiding = &prover.Hiding{TailLog: r.plan.Choice.TailLog}
+		}
 		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})
@@ -332,7 +388,7 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
-	if c.hiding != nil {
+	if c.hiding != nil || o.hides() {
 		return errTogether
 	}
 	r, err := c.of(o, w, in, 1)

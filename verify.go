@@ -55,6 +55,9 @@ type Statement struct {
 	Saturated []statement.Saturation
 	// Reveals says of which outputs the greatest entries alone are stated, in their place.
 	Reveals []statement.Reveal
+	// Hidden are the inputs and outputs that the proof does not state: there are inputs in their ranges with which the model gives what
+	// it states, and it says nothing else of them.
+	Hidden []statement.Hidden
 	// Masked says that the proof shows nothing of the values inside of the model, nor what Saturated would say, but
 	// what follows from inputs, outputs and whatever is known of the weights: inputs and outputs are in the proof.
 	Masked bool
@@ -146,8 +149,11 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Masked: result.Masked, HiddenFor: key.Proofs(),
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
 		Generated: result.Written, Text: key.Text(),
+	}
+	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
+		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)
 	}
 	if o.Input != nil {
 		arrays, err := o.Input.For(asInputs(s.Inputs))

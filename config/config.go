@@ -51,8 +51,8 @@ type Config struct {
 	RangesOut string `mapstructure:"ranges-out" file:"write" group:"files" usage:"{file} that the calibrated ranges are written to"`
 	// empty: <model>.proof in the current folder
 	Proof string `mapstructure:"proof" file:"made" group:"files" usage:"proof {file} (default: <model>.proof here)"`
-	// HideWeights; empty: nothing, unless the key that is proved under says so
-	Hide string `mapstructure:"hide" group:"prove" oneof:"weights" unset:"ok" usage:"{what} the key and its proofs hide: weights (docs/hiding.md). It is said when committing, and its secret is in <key>.secret then; proving takes it from the key"`
+	// see HiddenOf; empty: nothing, unless the key that is proved under hides weights
+	Hide string `mapstructure:"hide" group:"prove" usage:"{what} is hidden, with commas (docs/hiding.md): weights, by a key and its proofs, which is said when committing (the secret is in <key>.secret then, and proving takes it from the key); input and output, by a proof, all of them or input:NAME, output:NAME"`
 	// that a key that hides weights is good for; 0: 50
 	Proofs int `mapstructure:"proofs" group:"prove" range:"1..10000000" unset:"ok" usage:"{number} of proofs that a key with --hide weights is good for (default: 50)"`
 	// 1 or 1/N of what is left of the budget; see ShareOf
@@ -219,7 +219,7 @@ const (
 	SoundnessJohnson = "johnson" // Johnson bound in the tail rounds
 )
 
-// HideWeights is the value of Hide.
+// HideWeights in Hide hides weights.
 const HideWeights = "weights"
 
 // Values of Hash: the suite of a key and its proofs.
@@ -358,6 +358,38 @@ func (c *Config) Reveals() (map[string]int, error) {
 	return tops, nil
 }
 
+// Hidden is what is hidden.
+type Hidden struct {
+	Weights bool
+	// Inputs and Outputs are names; "" is all of them.
+	Inputs, Outputs []string
+}
+
+// Run says whether a proof hides something of its statement.
+func (h *Hidden) Run() bool { return len(h.Inputs)+len(h.Outputs) > 0 }
+
+// HiddenOf returns what Hide names.
+func (c *Config) HiddenOf() (*Hidden, error) {
+	h := &Hidden{}
+	if c.Hide == "" {
+		return h, nil
+	}
+	for _, what := range strings.Split(c.Hide, ",") {
+		kind, name, named := strings.Cut(what, ":")
+		switch {
+		case what == HideWeights:
+			h.Weights = true
+		case kind == "input" && named == (name != ""):
+			h.Inputs = append(h.Inputs, name)
+		case kind == "output" && named == (name != ""):
+			h.Outputs = append(h.Outputs, name)
+		default:
+			return nil, fmt.Errorf("--hide %q: want weights, input, output, input:NAME or output:NAME, with commas", c.Hide)
+		}
+	}
+	return h, nil
+}
+
 // ShareOf returns n of a share of 1/n, 0 if none is named.
 func (c *Config) ShareOf() (int, error) {
 	switch c.Share {
@@ -405,6 +437,9 @@ func (c *Config) validate() error {
 		errs = append(errs, err)
 	}
 	if _, err := c.ShareOf(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := c.HiddenOf(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, c.checkStdin())...)

@@ -188,7 +188,7 @@ func TestRefusals(t *testing.T) {
 		"fix twice":       {args: []string{"--fix=s=a.npy", "--fix=s=b.npy"}, want: "given twice"},
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
-		"hide":            {args: []string{"--hide=input"}, want: `--hide "input"`},
+		"hide":            {args: []string{"--hide=inputs"}, want: `--hide "inputs"`},
 		"proofs":          {args: []string{"--proofs=-1"}, want: "--proofs -1"},
 		"share":           {args: []string{"--share=2"}, want: "want 1, or 1/N"},
 		"share of none":   {args: []string{"--share=1/0"}, want: "want 1, or 1/N"},
@@ -271,6 +271,22 @@ func TestReveals(t *testing.T) {
 		c := Config{Reveal: bad}
 		if got, err := c.Reveals(); err == nil {
 			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}
+
+func TestHidden(t *testing.T) {
+	for hide, want := range map[string]Hidden{
+		"": {}, "weights": {Weights: true}, "input,output": {Inputs: []string{""}, Outputs: []string{""}},
+		"input:a:b,weights,output:y,input:x": {Weights: true, Inputs: []string{"a:b", "x"}, Outputs: []string{"y"}},
+	} {
+		if got, err := (&Config{Hide: hide}).HiddenOf(); err != nil || !cmp.Equal(*got, want) {
+			t.Errorf("%q: %+v, %v", hide, got, err)
+		}
+	}
+	for _, bad := range []string{"none", "input:", "weights:x", ",", "input, output"} {
+		if got, err := (&Config{Hide: bad}).HiddenOf(); err == nil {
+			t.Errorf("%q: %+v", bad, got)
 		}
 	}
 }

@@ -101,11 +101,21 @@ def report(verifier, size, seconds):
         print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
     for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
+    inputs, outputs = statement.hidden(verifier)
+    for name, shape, ends in inputs:
+        own = f", its entries in [{ends[0]:.5g}, {ends[1]:.5g}]" if ends else ""
+        print(f"hidden      input {name} [{' '.join(map(str, shape))}]{own}")
+    for name, shape in outputs:
+        print(f"hidden      output {name} [{' '.join(map(str, shape))}]")
+    if (inputs or outputs) and not verifier.vk.tail_log:
+        print("public      inputs and outputs above, which model it is, its weights, sizes, and ranges as the key has them")
     if verifier.vk.tail_log:
         print("hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program")
         print("public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges")
     elif verifier.tail_log:
         print("hidden      values inside of the model, and how many were saturated, but not the weights: the key does not hide them")
+    if inputs or outputs:
+        print("told        what the public part says of the hidden one; that nothing else does is the word of the program that proved")
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")

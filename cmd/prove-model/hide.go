@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -13,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // private is said of what the command prints beside a proof that hides.
@@ -32,7 +34,7 @@ func hiddenOf(cfg *config.Config, c *provemodel.Committed) (*hiddenKey, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	return &hiddenKey{cfg.Hide, cfg.Secret, *b, b.Proofs()}, nil
+	return &hiddenKey{config.HideWeights, cfg.Secret, *b, b.Proofs()}, nil
 }
 
 func (h *hiddenKey) print(w io.Writer) {
@@ -45,7 +47,13 @@ func (h *hiddenKey) print(w io.Writer) {
 }
 
 // printHidden says to a verifier what a proof hides; nothing of one that hides nothing.
-func printHidden(w io.Writer, masked bool, proofs int) {
+func printHidden(w io.Writer, masked bool, proofs int, hidden []statement.Hidden) {
+	for _, h := range hidden {
+		fmt.Fprintf(w, "hidden      %s\n", ui.Printable(h.String()))
+	}
+	if len(hidden) > 0 && proofs == 0 {
+		fmt.Fprintf(w, "public      inputs and outputs above, which model it is, its weights, sizes, and ranges as the key has them\n")
+	}
 	switch {
 	case proofs > 0:
 		fmt.Fprintf(w, "hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program\n")
@@ -53,6 +61,9 @@ func printHidden(w io.Writer, masked bool, proofs int) {
 		fmt.Fprintf(w, "budget      the key is good for %d proofs; only whoever has its secret can count them\n", proofs)
 	case masked:
 		fmt.Fprintf(w, "hidden      values inside of the model, and how many were saturated, but not the weights: the key does not hide them\n")
+	}
+	if len(hidden) > 0 {
+		fmt.Fprintf(w, "told        what the public part says of the hidden one; that nothing else does is the word of the program that proved\n")
 	}
 }
 
@@ -87,7 +98,10 @@ func keyIn(path string) (k *provemodel.Key, hides bool) {
 // hidesForKey settles what a key that is about to be made hides.
 func hidesForKey(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
+	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
 	switch _, hides := keyIn(vk); {
+	case what.Run():
+		return job.WithHint(errors.New("--hide: a key hides weights; inputs and outputs are hidden by a proof"), "say --hide input or --hide output where a proof is made")
 	case cfg.Hide == "" && (cfg.Proofs != 0 || cfg.Secret != ""):
 		return job.WithHint(errors.New("--proofs and --secret are of keys that hide weights"), "add --hide weights")
 	case cfg.Hide == "" && hides:
@@ -109,16 +123,23 @@ func hidesForProof(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
 	secret := secretPath(cfg, vk)
 	const commit = "prove-model commit --hide weights makes one"
+	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
+	if what.Run() && len(cfg.Calibration) == 0 && cfg.Ranges == "" {
+		return job.WithHint(errors.New("--hide: the ranges in the key could be those of the hidden input, which would say something of it"),
+			"give the samples that the ranges come from with --calibration, or the ranges with --ranges")
+	}
 	switch key, hides := keyIn(vk); {
 	case hides && !isThere(secret):
 		return job.WithHint(fmt.Errorf("%s hides weights, and its secret %s is not there: only who has it makes proofs of the key", vk, secret), "name the secret with --secret, or another key with --vk")
 	case hides:
-		cfg.Hide, cfg.Secret = config.HideWeights, secret
+		if cfg.Secret = secret; !what.Weights {
+			cfg.Hide = strings.Trim(cfg.Hide+","+config.HideWeights, ",")
+		}
 		share, _ := cfg.ShareOf()
 		return shareHint(hiding.Check(key, secret, share))
-	case cfg.Hide != "" && key != nil:
+	case what.Weights && key != nil:
 		return job.WithHint(fmt.Errorf("--hide: the root of %s does not hide weights", vk), commit)
-	case cfg.Hide != "":
+	case what.Weights:
 		return job.WithHint(fmt.Errorf("--hide: there is no key %s, and one that hides weights is made before its proofs", vk), commit)
 	case isThere(secret) && cfg.Secret == "":
 		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of another key would say something of the same weights", secret, vk),

@@ -45,9 +45,11 @@ type proved struct {
 	Devices []devices.Stats `json:"devices"`
 	security
 	// Hidden is of a key that hides weights. Of this document the rest says more of them than the proof.
-	Hidden      *hiddenKey `json:"hidden,omitempty"`
-	SelfChecked bool       `json:"self_checked"`
-	Resumed     int        `json:"resumed,omitempty"` // parts that an interrupted run had left
+	Hidden *hiddenKey `json:"hidden,omitempty"`
+	// HideRun is what of the statement the proof hides, as --hide says it.
+	HideRun     string `json:"hidden_in_proof,omitempty"`
+	SelfChecked bool   `json:"self_checked"`
+	Resumed     int    `json:"resumed,omitempty"` // parts that an interrupted run had left
 
 	strength soundness.Strength
 }
@@ -119,6 +121,9 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	made := s.proved(p, file, j.InputFrom, outputs, logits)
 	if made.Hidden, err = hiddenOf(cfg, s.committed); err != nil {
 		return nil, err
+	}
+	if what, _ := cfg.HiddenOf(); what.Run() {
+		made.HideRun = cfg.Hide
 	}
 	made.Report = cfg.Report
 	if text != nil {
@@ -196,7 +201,10 @@ func (p *proved) print(w io.Writer) {
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
 	p.Hidden.print(w)
-	if p.Hidden != nil {
+	if p.HideRun != "" {
+		fmt.Fprintf(w, "hides       %s: the values above are in no proof\n", ui.Printable(p.HideRun))
+	}
+	if p.Hidden != nil || p.HideRun != "" {
 		fmt.Fprintln(w, private)
 	}
 	if p.Ranges != "" {

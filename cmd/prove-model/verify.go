@@ -97,6 +97,8 @@ type verified struct {
 	Saturated []statement.Saturation `json:"saturated,omitempty"`
 	// Reveals lists outputs of which the greatest entries alone are stated.
 	Reveals []statement.Reveal `json:"reveals,omitempty"`
+	// Hidden are inputs and outputs that the proof does not state (provemodel.Statement).
+	Hidden []statement.Hidden `json:"hidden,omitempty"`
 	// Masked says that the proof does not state what Saturated would say (provemodel.Statement).
 	Masked bool `json:"masked,omitempty"`
 	// HiddenFor is for how many proofs the key hides its weights (provemodel.Statement).
@@ -169,7 +171,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	return &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
-		Saturated: s.Saturated, Reveals: s.Reveals, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
+		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Receipt: said,
 	}, nil
 }
@@ -277,7 +279,7 @@ func (v *verified) print(w io.Writer) {
 	v.proven.print(w)
 	v.Receipt.print(w)
 	printSaturated(w, v.Saturated)
-	printHidden(w, v.Masked, v.HiddenFor)
+	printHidden(w, v.Masked, v.HiddenFor, v.Hidden)
 	if v.Certified {
 		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
 	} else {

@@ -185,7 +185,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 	}
 	if len(c.Instance.Reveals) > 0 {
 		if g, err = c.Template.At(c.Instance); err == nil {
-			wit, err = forward.Reveal(ctx, m.Forward, wit, g)
+			wit, err = forward.Restate(ctx, m.Forward, wit, g)
 		}
 		if err != nil {
 			return nil, err

@@ -20,43 +20,56 @@ import (
 // so they are not made again to be compared: every verifier has to accept them, and to refuse them altered.
 const maskedFolder = "../../testdata/masked"
 
-// maskedCases are the golden cases that there are masked proofs of, with the tails of the rows of each. key asks for a
-// key whose rows have tails too, which is good for so many proofs.
-var maskedCases = []struct {
-	name    string
-	tailLog int
-	key     int
-}{
+// maskedCase is a golden case that there is a masked proof of, with the tails of its rows, 0 for what costs least. key asks for a
+// key whose rows have tails too, which is good for so many proofs. Such a case that hides inputs or outputs has a folder of another
+// name.
+type maskedCase struct {
+	name            string
+	tailLog         int
+	key             int
+	inputs, outputs []int
+}
+
+func (m *maskedCase) folder() string {
+	if len(m.inputs)+len(m.outputs) > 0 {
+		return m.name + "_hidden"
+	}
+	return m.name
+}
+
+var maskedCases = []maskedCase{
 	{name: "digits", key: 2}, {name: "digits_chunks", tailLog: 3}, {name: "digits_johnson", tailLog: 2},
 	{name: "digits_poseidon2", tailLog: 2}, {name: "digits_top", tailLog: 4}, {name: "attention", tailLog: 2},
 	{name: "saturated", tailLog: 6}, {name: "division", tailLog: 2}, {name: "formulas", tailLog: 5},
 	{name: "function", tailLog: 2}, {name: "text", tailLog: 2}, {name: "transpose", tailLog: 2},
+	{name: "digits_argmax", inputs: []int{0}}, {name: "digits_top", key: 2, inputs: []int{0}}, {name: "division", inputs: []int{1}},
+	{name: "formulas", inputs: []int{0}, outputs: []int{0, 2}}, {name: "stretched", inputs: []int{0}, outputs: []int{1}},
 }
 
 // mask makes a masked proof of a case.
-func mask(t *testing.T, c *Case, tailLog, key int) Files {
+func mask(t *testing.T, c *Case, m *maskedCase) Files {
 	t.Helper()
 	ctx := context.Background()
-	whole := c.Instance
-	whole.Reveals = nil
+	whole, in := c.Instance, c.Instance
+	whole.Reveals, in.HiddenInputs, in.HiddenOutputs = nil, m.inputs, m.outputs
 	g, err := c.Template.At(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wit, err := forward.Run(ctx, g, c.Weights, c.Inputs)
-	if err == nil && len(c.Instance.Reveals) > 0 {
-		if g, err = c.Template.At(c.Instance); err == nil {
-			wit, err = forward.Reveal(ctx, nil, wit, g)
+	if err == nil && (len(in.Reveals) > 0 || in.Hides()) {
+		if g, err = c.Template.At(in); err == nil {
+			wit, err = forward.Restate(ctx, nil, wit, g)
 		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer wit.Close()
-	hiding := &prover.Hiding{TailLog: tailLog, Reserve: func([16]byte, int) error { return nil }}
+	hiding := &prover.Hiding{TailLog: m.tailLog, Reserve: func([16]byte, int) error { return nil }}
 	k, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, prover.Options{})
-	if key > 0 {
-		p, planErr := prover.PlanMasked(c.Template, c.Security, key)
+	if m.key > 0 {
+		p, planErr := prover.PlanMasked(c.Template, c.Security, m.key)
 		if planErr != nil {
 			t.Fatal(planErr)
 		}
@@ -72,7 +85,7 @@ func mask(t *testing.T, c *Case, tailLog, key int) Files {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := prover.Prove(ctx, k, c.Instance, tree, wit, &out, prover.Options{Hiding: hiding}); err != nil {
+	if _, err := prover.Prove(ctx, k, in, tree, wit, &out, prover.Options{Hiding: hiding}); err != nil {
 		t.Fatal(err)
 	}
 	f.Proof = out.Bytes()
@@ -83,11 +96,11 @@ func mask(t *testing.T, c *Case, tailLog, key int) Files {
 func TestMasked(t *testing.T) {
 	all := cases(t)
 	for _, m := range maskedCases {
-		t.Run(m.name, func(t *testing.T) {
-			folder := filepath.Join(maskedFolder, m.name)
+		t.Run(m.folder(), func(t *testing.T) {
+			folder := filepath.Join(maskedFolder, m.folder())
 			if *update {
 				i := slices.IndexFunc(all, func(c *Case) bool { return c.Name == m.name })
-				f := mask(t, all[i], m.tailLog, m.key)
+				f := mask(t, all[i], &m)
 				if err := os.MkdirAll(folder, 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +114,7 @@ func TestMasked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := slices.IndexFunc(made, func(c *Case) bool { return c.Name == "masked "+m.name })
+			i := slices.IndexFunc(made, func(c *Case) bool { return c.Name == "masked "+m.folder() })
 			if i < 0 {
 				t.Fatal("there is none")
 			}
@@ -111,8 +124,9 @@ func TestMasked(t *testing.T) {
 				t.Fatal(err)
 			}
 			verify := func(r io.Reader) (*verifier.Result, error) { return verifier.Verify(k, r) }
-			if got, err := verify(bytes.NewReader(file)); err != nil || !got.Masked {
-				t.Fatalf("not valid, or not masked: %v", err)
+			if got, err := verify(bytes.NewReader(file)); err != nil || !got.Masked ||
+				len(got.Circuit.Hidden) != len(m.inputs) || len(got.Circuit.HiddenOutputs) != len(m.outputs) {
+				t.Fatalf("not valid, not masked, or hides something else: %v", err)
 			}
 			for at := 0; at < len(file); at += len(file)/20 + 1 {
 				bad := bytes.Clone(file)

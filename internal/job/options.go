@@ -28,17 +28,21 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	}
 	reveal, _ := cfg.Reveals() // which whoever read the settings has checked
 	share, _ := cfg.ShareOf()  // likewise
-	hides := cfg.Hide != ""
+	hides, _ := cfg.HiddenOf() // likewise
+	hide := ""
+	if hides.Weights {
+		hide = config.HideWeights
+	}
 	return &Options{
-		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom, Hide: hides},
+		Quantise: provemodel.QuantiseOptions{Observer: ph, CacheDir: cache, Mode: cfg.Mode, TargetError: cfg.TargetError, Headroom: cfg.Headroom, Hide: hides.Weights},
 		Commit: provemodel.CommitOptions{
 			Observer: ph, Device: dev, CacheDir: cache, SecurityBits: cfg.SecurityBits, GrindBits: grind, Soundness: cfg.Soundness, Hash: cfg.Hash,
-			Hide: cfg.Hide, SecretFile: cfg.Secret, Proofs: cfg.Proofs,
+			Hide: hide, SecretFile: cfg.Secret, Proofs: cfg.Proofs,
 		},
 		Certify: provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
 		Prove: provemodel.ProveOptions{
 			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,
-			Resume: cache != "" && !cfg.NoResume && !hides, Share: share, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
+			Resume: cache != "" && !cfg.NoResume && cfg.Hide == "", HideInputs: hides.Inputs, HideOutputs: hides.Outputs, Share: share, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
 		},
 	}
 }

@@ -206,15 +206,17 @@ type Frame struct {
 }
 
 type Header struct {
-	Version      uint32    `field:"1"`
-	Key          []byte    `field:"2"`
-	Sizes        []uint64  `field:"3"`
-	ChunkEntries uint64    `field:"4"`
-	RowVars      uint32    `field:"5"`
-	Levels       []*Level  `field:"6"`
-	Hash         Enum      `field:"7"`
-	TailLog      uint32    `field:"9"`
-	Reveals      []*Reveal `field:"12"`
+	Version       uint32    `field:"1"`
+	Key           []byte    `field:"2"`
+	Sizes         []uint64  `field:"3"`
+	ChunkEntries  uint64    `field:"4"`
+	RowVars       uint32    `field:"5"`
+	Levels        []*Level  `field:"6"`
+	Hash          Enum      `field:"7"`
+	TailLog       uint32    `field:"9"`
+	HiddenInputs  []uint32  `field:"10"`
+	HiddenOutputs []uint32  `field:"11"`
+	Reveals       []*Reveal `field:"12"`
 }
 
 type Reveal struct {

@@ -33,6 +33,9 @@ type Header struct {
 	Hash hash.Suite
 	// Reveals says of which outputs the greatest entries alone are stated, by increasing output.
 	Reveals []model.Reveal
+	// HiddenInputs and HiddenOutputs are the places in the key's lists of those that are not stated, increasing: then the
+	// proof is masked.
+	HiddenInputs, HiddenOutputs []int
 	// TailLog is 0 in a plain proof. In a hiding one rows have tails of at most a 2^TailLog-th of
 	// their length (soundness.Params).
 	TailLog int
@@ -41,7 +44,8 @@ type Header struct {
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals, TailLog: p.Choice.TailLog}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals,
+		HiddenInputs: in.HiddenInputs, HiddenOutputs: in.HiddenOutputs, TailLog: p.Choice.TailLog}
 }
 
 // Statement starts the transcript of a proof with this header, which all of it depends on: the
@@ -52,7 +56,7 @@ func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 
 // Instance returns the instance of the key's circuit that the proof is of.
 func (h *Header) Instance() model.Instance {
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Reveals: h.Reveals}
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs}
 }
 
 const (
@@ -84,8 +88,8 @@ var headerMessage = wire.New("Header", nil,
 	wire.Num(7, "hash", wire.EnumOf(2), func(h *Header) *hash.Suite { return &h.Hash }),
 	wire.Reserved[Header](8, "trees"),
 	wire.Num(9, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(h *Header) *int { return &h.TailLog }),
-	wire.Reserved[Header](10, "hidden_inputs"),
-	wire.Reserved[Header](11, "hidden_outputs"),
+	wire.Nums(10, "hidden_inputs", count, func(h *Header) *[]int { return &h.HiddenInputs }),
+	wire.Nums(11, "hidden_outputs", count, func(h *Header) *[]int { return &h.HiddenOutputs }),
 	wire.List(12, "reveals", revealMessage, func(h *Header) *[]model.Reveal { return &h.Reveals }),
 	wire.Reserved[Header](13, "texts"),
 )

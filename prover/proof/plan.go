@@ -30,6 +30,9 @@ func (k *Key) checkOnce() error {
 
 // at returns an instance of the key's circuit.
 func (k *Key) at(in model.Instance) (*model.Graph, error) {
+	if in.Hides() && k.Text() != nil {
+		return nil, fmt.Errorf("%w: inputs and outputs of language models are tokens and logits, which proofs state", model.ErrHide)
+	}
 	if k.known == nil {
 		return k.Circuit.At(in)
 	}
@@ -52,7 +55,8 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 
 // Plan returns the plan of a prover for proofs of an instance of the key's circuit.
 // It is made once, however many ask for the same one in turn; nobody may have
-// changed the key since it was encoded or decoded. The error says why there can be
+// changed the key since it was encoded or decoded. Under a key whose tree has tails, and of an
+// instance that hides something, proofs are masked. The error says why there can be
 // no proof, or none that is worth verifying.
 func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	if err := k.checkOnce(); err != nil {
@@ -66,11 +70,16 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		return p, nil
 	}
 	var p *plan.Plan
-	if t := k.FixedTree(); t != nil && t.TailLog > 0 {
+	switch t := k.FixedTree(); {
+	case t != nil && t.TailLog > 0:
 		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, t.RowVars, t.TailLog)
-	} else if t != nil {
+	case in.Hides() && t != nil:
+		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, t.RowVars, 0)
+	case in.Hides():
+		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, -1, 0)
+	case t != nil:
 		p, err = plan.WithRows(g, k.Security.Config(), t.RowVars)
-	} else {
+	default:
 		p, err = plan.New(g, k.Security.Config())
 	}
 	if err == nil && k.known != nil {
@@ -123,6 +132,9 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	}
 	if h.Hash != k.Security.Hash {
 		return nil, fmt.Errorf("the proof says that it is hashed with %s, and its key asks for %s", h.Hash, k.Security.Hash)
+	}
+	if in := h.Instance(); in.Hides() && h.TailLog == 0 {
+		return nil, errors.New("the proof hides inputs or outputs and is not masked, so that it says what they are")
 	}
 	return k.at(h.Instance())
 }

@@ -105,8 +105,8 @@ func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
 	}
 	for i := range g.Reveals {
 		r := &g.Reveals[i]
-		if err := r.CheckStated(outputs[r.Output]); err != nil {
-			return nil, nil, fmt.Errorf("proof: outputs: %w", malformed("tensor %d: %w", r.Output, err))
+		if err := r.CheckStated(outputs[r.Place]); err != nil {
+			return nil, nil, fmt.Errorf("proof: outputs: %w", malformed("tensor %d: %w", r.Place, err))
 		}
 	}
 	return inputs, outputs, nil

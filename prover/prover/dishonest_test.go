@@ -49,17 +49,23 @@ type fixture struct {
 func newFixture(t *testing.T, suite hash.Suite, chunk int) *fixture {
 	rng := rand.New(rand.NewPCG(7, 7))
 	f := &fixture{b: everything(rng)}
+	f.commit(t, suite, chunk)
+	f.in = [][]int32{make([]int32, 90)}
+	for i := range f.in[0] {
+		f.in[0][i] = rng.Int32N(256) - 128
+	}
+	return f
+}
+
+// commit lays the model out and makes its key.
+func (f *fixture) commit(t *testing.T, suite hash.Suite, chunk int) {
+	t.Helper()
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
 	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4, Hash: suite}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	f.in = [][]int32{make([]int32, 90)}
-	for i := range f.in[0] {
-		f.in[0][i] = rng.Int32N(256) - 128
-	}
-	return f
 }
 
 // clone copies the graph so that a cheat can change it.
@@ -370,7 +376,9 @@ func TestDishonestProvers(t *testing.T) {
 func dishonestProvers(t *testing.T, suite hash.Suite, hiding *Hiding, cheats map[string]cheat, kind int) {
 	for k, chunk := range []int{0, 100} {
 		f := newFixture(t, suite, chunk)
-		f.hiding = hiding
+		if hiding != nil {
+			f.hide(t, hiding, []int{0}, nil)
+		}
 		if err := f.try(t, cheat{}); err != nil {
 			t.Fatalf("the honest control is rejected: %v", err)
 		}

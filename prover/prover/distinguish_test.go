@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -63,15 +65,19 @@ func (h *hiddenRun) commit(secret [32]byte) {
 // masks come from.
 func (h *hiddenRun) prove(weaken func(*backend.Secrets)) [][]byte {
 	h.t.Helper()
-	wit := h.b.run(h.t, rand.New(rand.NewPCG(71, 72)))
-	var file bytes.Buffer
-	_, err := Prove(h.t.Context(), h.key, h.b.g.Instance, h.tree, wit, &file, Options{Hiding: &Hiding{
+	return h.parts(h.b.run(h.t, rand.New(rand.NewPCG(71, 72))), h.b.g.Instance, &Hiding{
 		Weights: h.tails, Reserve: func([16]byte, int) error { return nil }, weaken: weaken,
-	}})
-	if err != nil {
+	})
+}
+
+// parts is prove for a run of an instance.
+func (h *hiddenRun) parts(wit *forward.Witness, of model.Instance, hiding *Hiding) [][]byte {
+	h.t.Helper()
+	var file bytes.Buffer
+	if _, err := Prove(h.t.Context(), h.key, of, h.tree, wit, &file, Options{Hiding: hiding}); err != nil {
 		h.t.Fatal(err)
 	}
-	if weaken == nil {
+	if hiding.weaken == nil {
 		if _, err := verifier.Verify(h.key, bytes.NewReader(file.Bytes())); err != nil {
 			h.t.Fatal(err)
 		}
@@ -100,7 +106,7 @@ func (h *hiddenRun) prove(weaken func(*backend.Secrets)) [][]byte {
 }
 
 // TestTwoWeights (`make hiding` has more proofs): in proofs of two sets of weights, on one circuit, every word of the file behind the public values has the same distribution, as far
-// as its upper bits tell: a test of two samples for each. It fails of proofs without pads, and of ones whose masks are the same
+// as its upper and its lowest bits tell: a test of two samples for each. It fails of proofs without pads, and of ones whose masks are the same
 // each time.
 func TestTwoWeights(t *testing.T) {
 	if testing.Short() {
@@ -110,8 +116,51 @@ func TestTwoWeights(t *testing.T) {
 	if !one.key.Holds(two.key.Circuit) {
 		t.Fatal("two circuits")
 	}
-	if d := apart(one, two, *proofsOfEach, nil); d > worst {
-		t.Errorf("a word of the proof tells two sets of weights apart: %.1f", d)
+	tellsApart(t, func(of, n int, weaken func(*backend.Secrets)) []byte {
+		h := []*hiddenRun{one, two}[of]
+		h.commit([32]byte{byte(of), byte(n), byte(n >> 8)})
+		return slices.Concat(h.prove(weaken)...)
+	})
+}
+
+// TestTwoInputs is TestTwoWeights for two hidden inputs of one model, under a plain key, of which the proofs state the same: which entry
+// of an output is the greatest.
+func TestTwoInputs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a hundred proofs")
+	}
+	h := &hiddenRun{t: t, b: everything(rand.New(rand.NewPCG(1, 2))), sec: proof.Security{TargetBits: 8, GrindBits: 0}}
+	h.b.g.Finish(0)
+	var err error
+	if h.key, h.tree, err = Commit(t.Context(), h.b.g.Template(), h.b.w, h.sec, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	in := h.b.g.Instance
+	in.HiddenInputs, in.HiddenOutputs, in.Reveals = []int{0}, []int{1, 2}, []model.Reveal{{Output: 0}}
+	if h.plan, err = h.key.Plan(in); err != nil {
+		t.Fatal(err)
+	}
+	stated := func(seed uint64) int32 {
+		return in.Reveals[0].Greatest(h.b.run(t, rand.New(rand.NewPCG(seed, 72))).Tensor(h.b.g.Outputs[0]), 19)[0]
+	}
+	inputs := []uint64{71, 72}
+	for stated(inputs[1]) != stated(inputs[0]) { // of a stated output any proof tells
+		inputs[1]++
+	}
+	tellsApart(t, func(of, _ int, weaken func(*backend.Secrets)) []byte {
+		wit, err := forward.Restate(t.Context(), nil, h.b.run(t, rand.New(rand.NewPCG(inputs[of], 72))), h.plan.Graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Concat(h.parts(wit, in, &Hiding{weaken: weaken})...)
+	})
+}
+
+// tellsApart fails if words of proofs of two things tell them apart, or do not although their masks are weakened.
+func tellsApart(t *testing.T, file func(of, n int, weaken func(*backend.Secrets)) []byte) {
+	t.Helper()
+	if d := apart(*proofsOfEach, nil, file); d > worst {
+		t.Errorf("a word of the proof tells the two apart: %.1f", d)
 	}
 	var first *backend.Secrets
 	for name, weaken := range map[string]func(*backend.Secrets){
@@ -131,7 +180,7 @@ func TestTwoWeights(t *testing.T) {
 		case n < 60: // which tell by little
 			continue
 		}
-		if d := apart(one, two, n, weaken); d <= worst {
+		if d := apart(n, weaken, file); d <= worst {
 			t.Errorf("%s: no word of the proof tells: %.1f", name, d)
 		}
 	}
@@ -140,33 +189,36 @@ func TestTwoWeights(t *testing.T) {
 // worst is the most of χ² with three degrees of freedom that is accepted for any of some ten thousand words: it is reached with 10^(−9).
 const worst = 44
 
-// apart returns the greatest χ² of two samples of so many proofs' words, by two bits of each. Every proof is of a new key: the digests near a
-// root are the same in all proofs of one key, so that their words tell two keys apart, as the roots do, whatever the weights.
-func apart(one, two *hiddenRun, proofs int, weaken func(*backend.Secrets)) (most float64) {
-	var counts [2][][4]float64
+// apart returns the greatest χ² of two samples of so many proofs' words, by pairs of bits of each. Proofs of other weights are each of a new key:
+// the digests near a root are the same in all proofs of one key, so that their words tell two keys apart, as the roots do, whatever the weights.
+func apart(proofs int, weaken func(*backend.Secrets), proof func(of, n int, weaken func(*backend.Secrets)) []byte) (most float64) {
+	var counts [2][][3][4]float64 // of the values of each pair of bits
 	words := 1 << 30
-	for i, h := range []*hiddenRun{one, two} {
+	for i := range counts {
 		for n := range proofs {
-			h.commit([32]byte{byte(i), byte(n), byte(n >> 8)})
-			file := slices.Concat(h.prove(weaken)...)
+			file := proof(i, n, weaken)
 			words = min(words, len(file)/4)
 			for len(counts[i]) < len(file)/4 {
-				counts[i] = append(counts[i], [4]float64{})
+				counts[i] = append(counts[i], [3][4]float64{})
 			}
 			for k := range len(file) / 4 {
-				counts[i][k][file[4*k+3]>>5&3]++ // bits 29 and 30 of a word
+				for pair, bits := range []byte{file[4*k+3] >> 5, file[4*k], file[4*k] >> 2} { // 29 and 30 of a word, and the lowest
+					counts[i][k][pair][bits&3]++
+				}
 			}
 		}
 	}
 	for k := range words {
-		x := 0.0
-		for b := range 4 {
-			a, c := counts[0][k][b], counts[1][k][b]
-			if a+c > 0 {
-				x += (a - c) * (a - c) / (a + c)
+		for pair := range counts[0][k] {
+			x := 0.0
+			for b := range 4 {
+				a, c := counts[0][k][pair][b], counts[1][k][pair][b]
+				if a+c > 0 {
+					x += (a - c) * (a - c) / (a + c)
+				}
 			}
+			most = max(most, x)
 		}
-		most = max(most, x)
 	}
 	return most
 }

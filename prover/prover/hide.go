@@ -28,11 +28,12 @@ import (
 	"lukechampine.com/blake3"
 )
 
-// Hiding asks for a proof that says nothing of the witness, all that is committed to of the run, but what follows from
-// inputs and outputs, which are in the proof, and from the weights, of which it opens columns: it is the part of hiding that
-// does not depend on the key.
+// Hiding asks for a proof that says nothing of the witness, all that is committed to of the run, hidden inputs included, but
+// what follows from the inputs and outputs that are in the proof, and from the weights, of which it opens columns: it is the
+// part of hiding that does not depend on the key.
 type Hiding struct {
-	// TailLog says how long tails are, a 2^TailLog-th of rows, 2 to 6. With 0 they are as long as the key's.
+	// TailLog says how long tails are, a 2^TailLog-th of rows, 2 to 6. With 0 they are as long as the key's, or what costs
+	// least for an instance that hides inputs or outputs under a key whose tree has none.
 	TailLog int
 	// Weights is what CommitMasked took, under a key whose tree has tails.
 	Weights *prf.Key
@@ -59,6 +60,8 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 		tails = t.TailLog
 	}
 	switch {
+	case h == nil && in.Hides():
+		return nil, errors.New("a proof that hides inputs or outputs is a hiding one, and is not asked for as that")
 	case h == nil && tails == 0:
 		return key.Plan(in)
 	case h == nil || (h.Weights == nil) != (tails == 0):
@@ -73,7 +76,10 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	if opts.Results != nil {
 		return nil, errors.New("hiding proofs are not resumed: their masks are made anew each time")
 	}
-	if h.TailLog == 0 {
+	switch {
+	case h.TailLog == 0 && tails == 0 && in.Hides():
+		return key.Plan(in)
+	case h.TailLog == 0:
 		return key.HidingPlan(in, tails)
 	}
 	return key.HidingPlan(in, h.TailLog)
@@ -90,6 +96,10 @@ func (r *run) hide(main *transcript.Sponge) error {
 	}
 	if k := r.opts.Hiding.Weights; k != nil {
 		from.weights = *k
+	}
+	for _, v := range r.public(r.plan.Graph.Hidden) {
+		d := valuesDigest(ints.Int32s(v))
+		from.hidden = append(from.hidden, d[:]...)
 	}
 	key := from.masks()
 	r.hiding = &hidden{secrets: &backend.Secrets{Key: key, Pads: r.plan.Pads.Fill(&key)}}
@@ -108,6 +118,7 @@ type circumstances struct {
 	weights prf.Key  // what the tails of the key come from, which nobody else has
 	state   []byte   // of the transcript behind the statement: the key's digest, the header, and public values
 	plan    [sha256.Size]byte
+	hidden  []byte // digests of hidden inputs, which the state does not depend on
 	release string
 	host    string
 	time    time.Time
@@ -116,7 +127,11 @@ type circumstances struct {
 // masks returns the key that masks come from.
 func (c *circumstances) masks() prf.Key {
 	at := binary.LittleEndian.AppendUint64(nil, uint64(c.time.UnixNano()))
-	return prf.Derive("prove-model masks of a proof 2", c.fresh[:], c.weights[:], c.state, c.plan[:], []byte(c.release), []byte(c.host), at)
+	parts := [][]byte{c.weights[:], c.state, c.plan[:], []byte(c.release), []byte(c.host), at}
+	if len(c.hidden) > 0 {
+		parts = append(parts, c.hidden)
+	}
+	return prf.Derive("prove-model masks of a proof 2", c.fresh[:], parts...)
 }
 
 // stateOf returns a digest of a transcript's state.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -26,6 +27,7 @@ func TestHidingOnDevices(t *testing.T) {
 		"one, in pieces, poseidon2":    {capacities: []int{large}, workers: 1},
 		"values made again, blake3":    {capacities: []int{large}, workers: 1, forward: true, again: true},
 		"three, poseidon2":             {capacities: []int{large, large, large}, workers: 1},
+		"two, an input hidden, blake3": {capacities: []int{large, large}, workers: 2},
 		"two, of which one is, blake3": {capacities: []int{large, large}, workers: 2, fault: func(_ string, n int) error { return onlyAfter(n, 160) }},
 	} {
 		if !*full && (strings.HasPrefix(name, "one, blake3") || strings.HasPrefix(name, "three")) {
@@ -40,6 +42,17 @@ func TestHidingOnDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		l, machines, streams, closeAll := c.open(dev)
+		in, wit := b.g.Instance, wit
+		if strings.Contains(name, "hidden") {
+			in.HiddenInputs = []int{0}
+			p, err := key.HidingPlan(in, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wit, err = forward.Restate(t.Context(), nil, b.run(t, rand.New(rand.NewPCG(1, 4))), p.Graph); err != nil {
+				t.Fatal(err)
+			}
+		}
 		on := wit
 		if c.forward {
 			on = b.runOn(t, l, machines, key, wit)
@@ -50,10 +63,10 @@ func TestHidingOnDevices(t *testing.T) {
 		}
 		var want, got bytes.Buffer
 		hiding := &Hiding{TailLog: 3, seed: &[32]byte{2}}
-		if _, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &want, Options{Hiding: hiding}); err != nil {
+		if _, err := Prove(t.Context(), key, in, tree, wit, &want, Options{Hiding: hiding}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Prove(t.Context(), key, b.g.Instance, tree, on, &got, Options{Hiding: hiding, Pool: l})
+		_, err = Prove(t.Context(), key, in, tree, on, &got, Options{Hiding: hiding, Pool: l})
 		if c.forward {
 			on.Close()
 		}

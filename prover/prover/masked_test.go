@@ -355,6 +355,8 @@ func TestMasksAreOfOneProof(t *testing.T) {
 		"weights":   func(c *circumstances) { c.weights[0]++ },
 		"statement": func(c *circumstances) { c.state = []byte("another") },
 		"plan":      func(c *circumstances) { c.plan[3]++ },
+		"hidden":    func(c *circumstances) { c.hidden = []byte{0} },
+		"input":     func(c *circumstances) { c.hidden = []byte{1} },
 		"release":   func(c *circumstances) { c.release = "v2" },
 		"host":      func(c *circumstances) { c.host = "b" },
 		"time":      func(c *circumstances) { c.time = c.time.Add(1) },

@@ -305,6 +305,7 @@ func (r *run) prove(w io.Writer) error {
 	return nil
 }
 
+// public returns the values of tensors, for statement and masks.
 func (r *run) public(ids []model.TensorID) [][]int32 {
 	values := make([][]int32, len(ids))
 	for i, id := range ids {

@@ -81,6 +81,45 @@ func Reveals(r *verifier.Result) []Reveal {
 	return list
 }
 
+// Hidden is an input or an output that a proof does not state.
+type Hidden struct {
+	Input bool   `json:"input"` // or an output
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+	// Range is where the proof shows the entries of an input to be; nil if they are on several scales, and of an output.
+	Range []float64 `json:"range,omitempty"`
+}
+
+// String says it in words.
+func (h Hidden) String() string {
+	kind := "output"
+	if h.Input {
+		kind = "input"
+	}
+	if len(h.Range) == 2 {
+		return fmt.Sprintf("%s %s %v, its entries in [%.5g, %.5g]", kind, h.Name, h.Shape, h.Range[0], h.Range[1])
+	}
+	return fmt.Sprintf("%s %s %v", kind, h.Name, h.Shape)
+}
+
+// HiddenIn returns what is not stated.
+func HiddenIn(r *verifier.Result) []Hidden {
+	var list []Hidden
+	g := r.Circuit
+	for _, id := range g.Hidden {
+		t := &g.Tensors[id]
+		h := Hidden{Input: true, Name: t.Name, Shape: append([]int{}, t.Shape...)}
+		if len(t.Fracs) == 0 {
+			h.Range = t.Reals([]int32{int32(t.Min), int32(t.Max)})
+		}
+		list = append(list, h)
+	}
+	for _, id := range g.HiddenOutputs {
+		list = append(list, Hidden{Name: g.Tensors[id].Name, Shape: append([]int{}, g.Tensors[id].Shape...)})
+	}
+	return list
+}
+
 // Array is what somebody gives for an input, row-major.
 type Array struct {
 	Name   string // empty if it goes by its position

@@ -26,9 +26,10 @@ import (
 var ErrInvalid = errors.New("proof is not valid")
 
 // Result is what a valid proof states: the committed model maps Inputs to
-// Outputs. The integers stand for value·2^(−Frac) of the circuit's tensors.
+// Outputs, with some inputs in their ranges where the circuit has hidden ones, and whatever hidden outputs.
+// The integers stand for value·2^(−Frac) of the circuit's tensors.
 type Result struct {
-	Inputs, Outputs [][]int32
+	Inputs, Outputs [][]int32 // of the circuit's Given and Outputs
 	// Circuit is the key's at the sizes that the proof is for.
 	Circuit *model.Graph
 	// Strength is that of the weakest round.
@@ -159,7 +160,7 @@ func (v *verification) statement(g *model.Graph) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
 	}
-	if err := v.key.CheckStatement(g.Instance.Sizes, v.inputs); err != nil {
+	if err := v.key.CheckStatement(g.Instance.Sizes, g.Instance.Spread(v.inputs)); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	v.main = v.in.Header().Statement(v.inputs, v.outputs)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -61,7 +62,7 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	what = "proving it"
 	var out bytes.Buffer
 	opts := prover.Options{}
-	if rng != nil && rng.IntN(4) == 0 {
+	if in.Hides() || rng != nil && rng.IntN(4) == 0 {
 		opts.Hiding = &prover.Hiding{TailLog: 2 + rng.IntN(3)} // with masks that are drawn anew each time
 	}
 	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, opts); err != nil {
@@ -70,7 +71,8 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}
 }
 
-// revealed has some runs state the greatest entries of outputs, where that can be proved; none without a generator.
+// revealed has some runs state the greatest entries of outputs, where that can be proved, or hide inputs and outputs; none without a
+// generator.
 func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *rand.Rand) (*forward.Witness, model.Instance, error) {
 	if rng == nil {
 		return wit, in, nil
@@ -81,14 +83,26 @@ func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *r
 			of.Reveals = append(of.Reveals, r)
 		}
 	}
-	if len(of.Reveals) == 0 {
+	if rng.IntN(4) == 0 {
+		for i := range t.Graph.Inputs {
+			if rng.IntN(2) == 0 {
+				of.HiddenInputs = append(of.HiddenInputs, i)
+			}
+		}
+		for i := range t.Graph.Outputs {
+			if rng.IntN(3) == 0 && !slices.ContainsFunc(of.Reveals, func(r model.Reveal) bool { return r.Output == i }) {
+				of.HiddenOutputs = append(of.HiddenOutputs, i)
+			}
+		}
+	}
+	if len(of.Reveals) == 0 && !of.Hides() {
 		return wit, in, nil
 	}
 	g, err := t.At(of)
 	if err != nil || size(g) > most {
 		return wit, in, nil
 	}
-	wit, err = forward.Reveal(context.Background(), nil, wit, g)
+	wit, err = forward.Restate(context.Background(), nil, wit, g)
 	return wit, of, err
 }
 

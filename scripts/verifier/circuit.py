@@ -49,7 +49,7 @@ class Circuit:
             entries += more
 
     def _place(self):
-        chunk_of = {}
+        chunk_of = {identifier: 0 for identifier in self.graph.hidden}
         for chunk, steps in enumerate(self.steps):
             for step in steps:
                 chunk_of.update((identifier - 1, chunk) for identifier in (step.out, step.remainder) if identifier)
@@ -193,14 +193,14 @@ def _follows(group):
             and not group.sums)
 
 
-def check_ids(graph, circuit, inputs):
-    """Public indexes must be those of entries that are there."""
+def check_ids(graph, circuit, public):
+    """Public indexes, entries by tensor, must be those of entries that are there."""
     lengths = Lengths(graph, circuit)
     for term in summands(graph):
         for group in term.view.groups if term.view is not None else []:
             if group.map == PUBLIC:
                 length, _ = lengths.of(term.source, group.inn[0])
-                require(all(at < length for at in inputs[graph.inputs.index(group.ids)]), f"an index of an axis of {length} is beyond it")
+                require(all(at < length for at in public[group.ids]), f"an index of an axis of {length} is beyond it")
 
 
 def summands(graph):

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from . import graph, reveal
+from . import graph, hide, reveal
 from .circuit import Circuit, with_sizes
 from .errors import require
 from .multilinear import size
@@ -54,15 +54,19 @@ def read(data, vk):
 
 
 def _circuit(header, vk):
-    """The circuit that the proof is about: the key's for the header's sizes, with what it reveals, and that."""
+    """The circuit that the proof is about: the key's for the header's sizes, with what it reveals and hides, and the former."""
     require(header.version == VERSION, "the proof has another version")
     require(header.key == vk.commitment, "the proof is for another key")
     require(header.hash == vk.security.hash, "the proof and its key are hashed in different ways")
     require(len(header.levels) <= MOST_LEVELS, "the header has too many levels")
     require(header.chunk_entries <= MOST_CHUNK_ENTRIES, "the header's chunks are too large")
     require(len(header.reveals) <= MOST_REVEALS, "the header reveals too much")
+    hides = header.hidden_inputs or header.hidden_outputs
+    require(header.tail_log or not hides, "a proof that hides inputs or outputs and is not masked")
+    require(vk.text is None or not hides, "tokens or logits of a language model are hidden")
     sized, revealed = reveal.derive(with_sizes(vk.graph, header.sizes), header.reveals)
-    if header.sizes or revealed:
+    sized = hide.derive(sized, revealed, header.hidden_inputs, header.hidden_outputs)
+    if header.sizes or revealed or hides:
         graph.check(sized)
     return Circuit(sized, header.chunk_entries), revealed
 

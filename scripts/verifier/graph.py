@@ -109,7 +109,7 @@ class _Checker:
         self._shape(tensor.shape, what)
         least, most = finite(tensor)
         require(least <= most, f"{what}: codes in too small a range")
-        self._units(what, tensor)
+        self._units(i, what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
@@ -143,9 +143,9 @@ class _Checker:
             ends = (f.offset, f.offset + f.step * (tensor.shape[0] - 1))
         require(tensor.min <= min(ends) and max(ends) <= tensor.max, f"{what}: entries of its formula are out of its range")
 
-    def _units(self, what, tensor):
+    def _units(self, i, what, tensor):
         if tensor.fracs:
-            require(tensor.kind == INPUT and tensor.frac == 0 and tensor.shape[-1:] == [len(tensor.fracs)],
+            require((tensor.kind == INPUT or i in self.graph.hidden) and tensor.frac == 0 and tensor.shape[-1:] == [len(tensor.fracs)],
                     f"{what}: scales that are not one an index of an input's last axis")
         require(all(abs(frac) <= MOST_SCALE for frac in [tensor.frac] + tensor.fracs),
                 f"{what}: a scale is out of range")

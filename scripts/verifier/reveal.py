@@ -23,8 +23,14 @@ class Revealed:
 
     def __init__(self, output, axis, top):
         self.output, self.axis, self.top = output, axis, top
+        self.place = output  # among the outputs of the circuit, of which some may be hidden
         self.row = 1 << (axis - 1).bit_length()
         self.falls = None
+
+    @property
+    def count(self):
+        """The inputs that the circuit has for it."""
+        return 3 + (self.falls is not None)
 
     def entries(self, at):
         """The entries of tensors that follow from the indexes; those of marks are not made."""
@@ -84,7 +90,7 @@ def _one(graph, reveal, ranges):
     r.of, r.range, r.proved = t, (least, most), reached is not None
     width = most - least
     bits = (width + 1 if reveal.top > 1 else width).bit_length()
-    table, shift = _range(graph, bits)
+    table, shift = range_of(graph, bits)
     require((1 << graph.tables[table].bits + shift) + width + 1 <= P, "what is revealed: an output of too wide a range")
     r.lift = width + 1
 
@@ -109,13 +115,15 @@ def _one(graph, reveal, ranges):
     end = Group([len(lead)], [], AFFINE, 0, [0])
     if len(shape) > len(lead):
         end.inn, end.base = [len(lead)], r.top - 1
-    _compare(graph, t.shape, [Linear(1, best, View(_same(len(lead)) + [end])), Linear(-1, source), Linear(1, r.marks)], table, shift)
+    look_up(graph, t.shape, Accumulator(linear=[Linear(1, best, View(_same(len(lead)) + [end])), Linear(-1, source), Linear(1, r.marks)]),
+            table, shift)
     if r.top > 1:
         pairs = lead + [r.top - 1]
         r.falls = given(pairs, 0, 1)
         first, second = _same(len(pairs)), _same(len(pairs))
         second[-1].base = 1
-        _compare(graph, pairs, [Linear(1, best, View(first)), Linear(-1, best, View(second)), Linear(-1, r.falls)], table, shift)
+        look_up(graph, pairs, Accumulator(linear=[Linear(1, best, View(first)), Linear(-1, best, View(second)), Linear(-1, r.falls)]),
+                table, shift)
     graph.outputs[reveal.output] = r.at
     return r
 
@@ -129,9 +137,10 @@ def _same(axes):
     return [Group([a], [a], AFFINE, 0, [1]) for a in range(axes)]
 
 
-def _compare(graph, shape, terms, table, shift):
+def look_up(graph, shape, accumulator, table, shift):
+    """Adds steps that look up that a sum is not negative."""
     low = _add(graph, Tensor(shape=shape, kind=WITNESS, max=(1 << shift) - 1)) if shift else -1
-    graph.steps.append(Step(LOOKUP, "", shape, Accumulator(linear=terms), shift, low + 1, table + 1))
+    graph.steps.append(Step(LOOKUP, "", shape, accumulator, shift, low + 1, table + 1))
     if shift:
         graph.steps.append(Step(LOOKUP, "", shape, Accumulator(linear=[Linear(1, low)]), table=_exactly(graph, shift) + 1))
 
@@ -151,14 +160,14 @@ def _exactly(graph, bits):
     return found if found is not None and graph.tables[found].bits == bits else _new(graph, bits)
 
 
-def _range(graph, bits):
+def range_of(graph, bits):
     """The table that numbers of so many bits are looked up in, and the bits below its keys."""
     whole = _smallest(graph, bits)
     if whole is not None:
         return whole, 0
     if bits <= LOW_BITS + 1:
         return _new(graph, bits), 0
-    require(bits - LOW_BITS <= MOST_TABLE_BITS and bits <= 30, "what is revealed: an output of too wide a range")
+    require(bits - LOW_BITS <= MOST_TABLE_BITS and bits <= 30, "what is looked up: too wide a range")
     high = _smallest(graph, bits - LOW_BITS)
     if high is not None and graph.tables[high].bits + LOW_BITS <= 30:
         return high, LOW_BITS

@@ -135,6 +135,10 @@ class Graph:
     outputs: list = pb.packed_uint32(6)
     free: list = pb.messages(7, Free)
 
+    # Of a proof's circuit: tensors that are inputs of the key's and are not stated, and outputs (module hide).
+    hidden = ()
+    hidden_outputs = ()
+
 
 @dataclass
 class Security:
@@ -225,9 +229,11 @@ class Header:
     levels: list = pb.messages(6, Level)
     hash: int = pb.enum(7, 2)
     tail_log: int = pb.uint32(9)
+    hidden_inputs: list = pb.packed_uint32(10)
+    hidden_outputs: list = pb.packed_uint32(11)
     reveals: list = pb.messages(12, Reveal)
 
-    later = {8: "trees", 10: "hidden_inputs", 11: "hidden_outputs", 13: "texts"}
+    later = {8: "trees", 13: "texts"}
 
 
 @dataclass

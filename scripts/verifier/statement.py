@@ -29,8 +29,9 @@ def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trac
 def compare(verifier, given):
     """The input as the quantiser rounds it must be the proof's."""
     graph, circuit = verifier.vk.graph, verifier.circuit
-    require(len(given) == len(graph.inputs), "the input has another number of tensors")
-    for (shape, values), identifier, entries in zip(in_order(verifier, given), graph.inputs, verifier.inputs):
+    require(verifier.given, "the proof hides its inputs, and does not say whether it is about these")
+    require(len(given) == len(verifier.given), "the input has another number of tensors")
+    for (shape, values), identifier, entries in zip(in_order(verifier, given), verifier.given, verifier.inputs):
         t, length = circuit.tensors[identifier], indexed(graph, circuit, identifier)
         require(fits(shape, list(t.shape)), f"the array for input {t.name!r} has shape {shape}, and the input has {list(t.shape)}")
         values = [x + length if -length <= x < 0 else x for x in values]
@@ -56,7 +57,7 @@ def in_order(verifier, given):
     """Shapes and entries by the names of the inputs, or as they stand in a list."""
     if not isinstance(given, dict):
         return given
-    names = [verifier.circuit.tensors[i].name for i in verifier.vk.graph.inputs]
+    names = [verifier.circuit.tensors[i].name for i in verifier.given]
     for name in given:
         require(name in names, f"{name!r} is given, but the model has no input of that name")
     return [given[name] for name in names]
@@ -95,7 +96,15 @@ def scaled(x, exponent):
 
 def inputs(verifier):
     """Name, shape and real values of every input of an accepted proof."""
-    return tensors(verifier, verifier.vk.graph.inputs, verifier.inputs)
+    return tensors(verifier, verifier.given, verifier.inputs)
+
+
+def hidden(verifier):
+    """Name and shape of the inputs, and of the outputs, that an accepted proof does not state. Entries of the former have the ends of a
+    range, none if they are on several scales."""
+    graph, found = verifier.circuit.graph, verifier.circuit.tensors
+    ends = [(found[i], [real(v, found[i], 0) for v in (found[i].min, found[i].max)] if not found[i].fracs else None) for i in graph.hidden]
+    return [(t.name, list(t.shape), own) for t, own in ends], [(found[i].name, list(found[i].shape)) for i in graph.hidden_outputs]
 
 
 def outputs(verifier):

@@ -53,10 +53,11 @@ class Verifier:
         self.lookups = [lookups.Tree(self.circuit, chunk) for chunk in range(len(self.circuit.steps))]
         most = max(tree.fractions for tree in self.lookups)
         self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
-        self.inputs = self._public("inputs", vk.graph.inputs, proof.public.inputs)
+        self.given = [i for i in vk.graph.inputs if i not in self.circuit.graph.hidden]
+        self.inputs = self._public("inputs", self.given, proof.public.inputs)
         self.outputs = self._public("outputs", self.circuit.graph.outputs, proof.public.outputs)
         for revealed in proof.revealed:
-            revealed.check(self.outputs[revealed.output])
+            revealed.check(self.outputs[revealed.place])
 
     def _lay_out(self, pads=None):
         levels = self.proof.header.levels
@@ -74,7 +75,7 @@ class Verifier:
         """Indexes are those of entries that are there; where the second input of a language model is the positions of its
         logits, these are the last; or of a model that writes any number of tokens, the last before the end."""
         graph, text = self.vk.graph, self.vk.text
-        check_ids(graph, self.circuit, self.inputs)
+        check_ids(graph, self.circuit, dict(zip(self.given, self.inputs)))
         if text is None or len(graph.inputs) != 2 or graph.inputs[1] not in wired(graph):
             return
         positions, end = self.inputs[1], len(self.inputs[0]) - text.writes
@@ -137,9 +138,9 @@ class Verifier:
         return main
 
     def _fork(self, main, index, data, name):
-        public, marks = dict(zip(self.vk.graph.inputs, self.inputs)), {}
+        public, marks = dict(zip(self.given, self.inputs)), {}
         for revealed in self.proof.revealed:
-            public |= revealed.entries(self.outputs[revealed.output])
+            public |= revealed.entries(self.outputs[revealed.place])
             marks[revealed.marks] = revealed
         stream = Stream(data, self.suite, main.fork(index, name), name)
         stream.tape = Tape() if self.tail_log else None

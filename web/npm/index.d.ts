@@ -70,6 +70,8 @@ export interface Valid {
   saturated: Saturation[];
   /** The proof says nothing of the values inside of the model, nor how many were clamped. */
   masked: boolean;
+  /** Inputs and outputs that the proof does not state, each also in words. */
+  hidden: { input: boolean; name: string; words: string }[];
   /** For how many proofs the key hides its weights, which only its holder can count; 0 if it does not hide them. */
   weightsHiddenFor: number;
   /** Size of the proof. */

@@ -191,8 +191,11 @@ function detailsView(verdict, milliseconds) {
   const clipped = verdict.saturated.filter((s) => s.count > 0);
   if (clipped.length > 0) fact("Clipped", clipped.map((s) => `at most ${s.count} of ${s.of} values at ${printable(s.where)}`).join("; "));
   else if (verdict.saturated.length > 0) fact("Clipped", `none of ${verdict.saturated.reduce((n, s) => n + s.of, 0)} values inside the model`);
+  for (const hidden of verdict.hidden) {
+    fact("Not stated", `${printable(hidden.words)}: the proof says that there is one, and nothing else of it but what follows from what it states.`);
+  }
   if (verdict.weightsHiddenFor > 0) {
-    fact("Hidden", `The model's weights and everything between input and output are not in this proof, and nothing about them can be computed from it: not from ${verdict.weightsHiddenFor} proofs of this model together, if whoever made them used the program as it is. The input and the output above are not hidden, nor is the model's architecture.`);
+    fact("Hidden", `The model's weights and everything between input and output are not in this proof, and nothing about them can be computed from it: not from ${verdict.weightsHiddenFor} proofs of this model together, if whoever made them used the program as it is. What is stated above is not hidden, nor is the model's architecture.`);
   } else if (verdict.masked) fact("Hidden", "Everything between input and output, but not the model's weights.");
   fact("Bounds", "not certified here: that no integer of the model is too large for the proof's arithmetic rests on who issued the key");
   if (verdict.text?.tokenizer) fact("Tokenizer", `SHA-256 ${verdict.text.tokenizer}`).className = "hex";

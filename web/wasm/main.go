@@ -60,11 +60,20 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	return map[string]any{
 		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
 		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
-		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
+		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "hidden": hidden(v.Result), "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
 		},
 	}, nil
+}
+
+// hidden are the inputs and outputs that are not stated.
+func hidden(r *verifier.Result) any {
+	list := []any{}
+	for _, h := range statement.HiddenIn(r) {
+		list = append(list, map[string]any{"input": h.Input, "name": h.Name, "words": h.String()})
+	}
+	return list
 }
 
 // text is what is stated of a text, null if nothing is.

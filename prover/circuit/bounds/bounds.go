@@ -3,6 +3,7 @@ package bounds
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -154,7 +155,10 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 	case model.Virtual:
 		all = a.form(a.sum(t.Shape, 0, t.Def))
 	case model.Witness:
-		return all
+		if !slices.Contains(a.g.Hidden, id) { // whose look-ups keep it in its range
+			return all
+		}
+		all = Interval{t.Min, t.Max}
 	}
 	a.known[id] = &all
 	return all

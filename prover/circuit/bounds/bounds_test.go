@@ -56,7 +56,7 @@ func TestIntervalsHold(t *testing.T) {
 			}
 			w, err := forward.Run(context.Background(), whole, c.Weights, inputs)
 			if err == nil && len(g.Reveals) > 0 {
-				w, err = forward.Reveal(context.Background(), nil, w, g)
+				w, err = forward.Restate(context.Background(), nil, w, g)
 			}
 			if err != nil {
 				t.Fatal(c.Name, err)

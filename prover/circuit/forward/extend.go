@@ -3,28 +3,33 @@ package forward
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Reveal returns the witness of a run of g, which reveals outputs of the circuit that w is a run of. w must not be
-// used afterwards.
-func Reveal(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witness, error) {
+// Restate returns the witness of a run of g, which hides inputs or outputs of the circuit that w is a run of, or
+// reveals something of them. w must not be used afterwards.
+func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witness, error) {
 	of := w.graph
-	inputs, outputs := make([][]int32, len(of.Inputs)), make([][]int32, len(of.Outputs))
-	for i, id := range of.Inputs {
-		inputs[i] = w.Tensor(id)
+	var inputs, hidden [][]int32
+	for _, id := range of.Inputs {
+		if slices.Contains(g.Hidden, id) {
+			hidden = append(hidden, w.Tensor(id))
+		} else {
+			inputs = append(inputs, w.Tensor(id))
+		}
 	}
+	outputs := make([][]int32, len(g.Outputs))
 	for _, v := range g.Reveals {
-		z := of.Outputs[v.Output]
-		shape := of.Tensors[z].Shape
-		outputs[v.Output] = v.Greatest(w.Tensor(z), shape[len(shape)-1])
+		shape := of.Tensors[v.Of].Shape
+		outputs[v.Place] = v.Greatest(w.Tensor(v.Of), shape[len(shape)-1])
 	}
-	return extend(ctx, m, w, g, g.Widen(inputs, outputs, true))
+	return extend(ctx, m, w, g, append(g.Widen(inputs, outputs, true), hidden...))
 }
 
 // extend returns the witness of a run of g, whose first steps and inputs are those of the circuit that w is a
-// run of. inputs are all of g's. w must not be used afterwards. Where a machine has run w it runs g from the
+// run of. inputs are all of g's, hidden ones last. w must not be used afterwards. Where a machine has run w it runs g from the
 // beginning, which is quicker than to fetch what it has; otherwise only the steps that g has more are executed.
 func extend(ctx context.Context, m Machine, w *Witness, g *model.Graph, inputs [][]int32) (*Witness, error) {
 	if w.kept != nil {

@@ -3,13 +3,14 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Positions in the order of steps. A witness tensor is known from the step
 // on that makes it.
 const (
 	unknown = 1 << 30 // by no step: counts, which no step may read
-	public  = -1      // before the first step: inputs and fixed tensors
+	public  = -1      // before the first step: inputs, hidden ones too, and fixed tensors
 	byNone  = -2      // made by no step and no table
 )
 
@@ -31,7 +32,7 @@ const (
 //     solution in them: the rows of all tables are distinct.
 //   - an output is one of these, or virtual above them.
 //
-// Nothing else may be a witness tensor, and no tensor may be the result of two
+// The statement has the inputs, or says that there are some (Graph.Hidden). Nothing else may be a witness tensor, and no tensor may be the result of two
 // steps. A zero step has no result; it can only add a constraint.
 //
 // A recurrence, a step that reads entries of its own result at smaller indices,
@@ -120,6 +121,12 @@ func (g *Graph) knownFrom() ([]int, error) {
 		known[i] = public
 		switch g.Tensors[i].Kind {
 		case Witness:
+			if slices.Contains(g.Hidden, TensorID(i)) {
+				if made[i] != byNone {
+					return nil, fmt.Errorf("hidden input %d is the result of a step", i)
+				}
+				continue
+			}
 			if made[i] == byNone {
 				return nil, fmt.Errorf("witness tensor %d is the result of no step", i)
 			}

@@ -38,7 +38,8 @@ type TableID int32
 type Kind uint8
 
 const (
-	// Input tensors are public: the verifier evaluates their MLE itself.
+	// Input tensors are public: the verifier evaluates their MLE itself. (Hidden inputs of an
+	// instance are witness tensors.)
 	Input Kind = iota
 	// Fixed tensors (weights, table columns) are committed once per model.
 	Fixed
@@ -63,7 +64,7 @@ type Tensor struct {
 	Scales   []Scale // in a template: of the axes; nil if none scales
 	Kind     Kind
 	Frac     int
-	Fracs    []int // Input: in place of Frac, one for each index of the last axis; nil if one for all
+	Fracs    []int // of an input: in place of Frac, one for each index of the last axis; nil if one for all
 	Min, Max int64
 	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
 	Chunk    int      // Witness: the chunk whose commitment holds it
@@ -208,6 +209,8 @@ type Graph struct {
 	// What an instance states in place of outputs (Instance.Reveals).
 	Reveals []Revealed
 	Stated  int // of the Inputs, those that are given; with Reveals, others follow
+	// What an instance states nothing of: inputs of the template that are witness tensors, and outputs.
+	Hidden, HiddenOutputs []TensorID
 }
 
 // Given returns the inputs that a statement gives.

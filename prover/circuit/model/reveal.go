@@ -43,6 +43,8 @@ func (r Reveal) String() string {
 // Revealed is what a circuit has for a Reveal.
 type Revealed struct {
 	Reveal
+	// Place is that of the indexes among the outputs of the circuit, which is another than Output where outputs are hidden.
+	Place int
 	// Of is the output that is not shown, and At the tensor of indexes that is shown in its place.
 	Of, At TensorID
 	// Issuer says that no look-up of the circuit keeps the output within the range that the
@@ -158,7 +160,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 		same.In, same.Base = []int{len(lead)}, top-1
 	}
 	last.Groups = append(last.Groups, same)
-	g.compare(t.Shape, []Linear{{Coef: 1, Src: best, View: last}, {Coef: -1, Src: z}, {Coef: 1, Src: marks}}, table, shift)
+	g.compare("greatest", t.Shape, Acc{Linear: []Linear{{Coef: 1, Src: best, View: last}, {Coef: -1, Src: z}, {Coef: 1, Src: marks}}}, table, shift)
 	if top > 1 {
 		// Each is greater than the next, or equal and before it.
 		pairs := append(slices.Clone(lead), top-1)
@@ -168,10 +170,10 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 			v.Groups[len(lead)].Base = base
 			return v
 		}
-		g.compare(pairs, []Linear{{Coef: 1, Src: best, View: from(0)}, {Coef: -1, Src: best, View: from(1)}, {Coef: -1, Src: falls}}, table, shift)
+		g.compare("greatest", pairs, Acc{Linear: []Linear{{Coef: 1, Src: best, View: from(0)}, {Coef: -1, Src: best, View: from(1)}, {Coef: -1, Src: falls}}}, table, shift)
 	}
 	g.Outputs[r.Output] = at
-	g.Reveals = append(g.Reveals, Revealed{Reveal: r, Of: z, At: at, Issuer: !proved, Least: least, Most: most})
+	g.Reveals = append(g.Reveals, Revealed{Reveal: r, Place: r.Output, Of: z, At: at, Issuer: !proved, Least: least, Most: most})
 	return nil
 }
 
@@ -241,8 +243,8 @@ func (g *Graph) newRange(n int) TableID {
 }
 
 // compare looks up that a sum is not negative.
-func (g *Graph) compare(shape []int, terms []Linear, table TableID, shift int) {
-	s := Step{Name: "greatest", Shape: shape, Acc: Acc{Linear: terms}, Shift: shift, Lo: None, Table: table, Out: None, Den: None}
+func (g *Graph) compare(name string, shape []int, acc Acc, table TableID, shift int) {
+	s := Step{Name: name, Shape: shape, Acc: acc, Shift: shift, Lo: None, Table: table, Out: None, Den: None}
 	if shift > 0 {
 		s.Lo = g.add(Tensor{Shape: shape, Kind: Witness, Max: 1<<shift - 1})
 	}
@@ -252,7 +254,7 @@ func (g *Graph) compare(shape []int, terms []Linear, table TableID, shift int) {
 		if low == None || g.Tables[low].Bits != shift {
 			low = g.newRange(shift)
 		}
-		g.Steps = append(g.Steps, Step{Name: "greatest", Shape: shape, Acc: Acc{Linear: []Linear{{Coef: 1, Src: s.Lo}}}, Lo: None, Table: low, Out: None, Den: None})
+		g.Steps = append(g.Steps, Step{Name: name, Shape: shape, Acc: Acc{Linear: []Linear{{Coef: 1, Src: s.Lo}}}, Lo: None, Table: low, Out: None, Den: None})
 	}
 }
 
@@ -377,7 +379,7 @@ func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 	inputs = slices.Clone(inputs[:g.Stated])
 	at := map[TensorID][]int32{}
 	for i := range g.Reveals {
-		at[g.Reveals[i].At] = outputs[g.Reveals[i].Output]
+		at[g.Reveals[i].At] = outputs[g.Reveals[i].Place]
 	}
 	for _, id := range g.Inputs[g.Stated:] {
 		t := &g.Tensors[id]

@@ -48,11 +48,14 @@ type Instance struct {
 	ChunkEntries int
 	// Reveals says what is stated of outputs in their place, by increasing output.
 	Reveals []Reveal
+	// HiddenInputs and HiddenOutputs are the places of those that are not stated, increasing.
+	HiddenInputs, HiddenOutputs []int
 }
 
 // Equal says whether two instances are the same.
 func (in *Instance) Equal(o *Instance) bool {
-	return in.ChunkEntries == o.ChunkEntries && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals)
+	return in.ChunkEntries == o.ChunkEntries && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals) &&
+		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs)
 }
 
 // Unit is the instance of all sizes 1.
@@ -86,10 +89,14 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := g.reveal(in.Reveals); err != nil {
 		return nil, err
 	}
+	if err := g.hide(in.HiddenInputs, in.HiddenOutputs); err != nil {
+		return nil, err
+	}
 	if err := g.Finish(in.ChunkEntries); err != nil {
 		return nil, err
 	}
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
+	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	return g, g.Validate()
 }
 
@@ -197,6 +204,7 @@ func (t *Template) measured(s Scale) bool {
 func (t *Template) checkBare() error {
 	g := t.Graph
 	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 || len(g.Reveals) != 0 ||
+		len(g.Hidden)+len(g.HiddenOutputs) != 0 ||
 		slices.ContainsFunc(g.Tensors, func(t Tensor) bool { return t.Chunk != 0 }) ||
 		slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Chunk != 0 }) {
 		return errors.New("a template with chunks")

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -143,7 +144,7 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if lo, hi := t.Finite(); lo > hi {
 		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
 	}
-	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
+	if n := len(t.Fracs); n > 0 && (t.Kind != Input && !slices.Contains(g.Hidden, id) || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
 		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
 	}
 	if t.Kind > Empty {

@@ -22,6 +22,9 @@ type Pads struct {
 	joined int    // claims and equations in the joined claim that plain proofs have not
 }
 
+// CheapestTails has NewHiding choose how long tails are: what costs least.
+const CheapestTails = -1
+
 // NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The tree of the fixed tensors has rows of
 // 2^fixed values (−1: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then it is not
 // hidden.
@@ -32,6 +35,9 @@ func NewHiding(g *model.Graph, c soundness.Config, tailLog, fixed, fixedTailLog 
 // hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
 func (p *Plan) hide(choice Choice) error {
 	for _, j := range []int{choice.TailLog, choice.FixedTailLog} {
+		if j == CheapestTails && choice.Levels == nil && choice.FixedTailLog == 0 {
+			continue
+		}
 		if (j < soundness.MinTailLog || j > soundness.MaxTailLog) && (j != 0 || j == choice.TailLog) {
 			return fmt.Errorf("tails of a 2^%d-th of a row", j)
 		}
@@ -216,7 +222,13 @@ func (s *stacks) chooseHiding(c soundness.Config, choice *Choice, pads uint64) e
 		for _, w := range s.witness {
 			sizes = append(sizes, w.Size)
 		}
-		if choice.WitnessRowVars, err = soundness.ChooseHidingRowVars(c, choice.TailLog, append(sizes, pads), beside...); err != nil {
+		sizes = append(sizes, pads)
+		if choice.TailLog == CheapestTails {
+			choice.WitnessRowVars, choice.TailLog, err = soundness.ChooseHiding(c, sizes, beside...)
+		} else {
+			choice.WitnessRowVars, err = soundness.ChooseHidingRowVars(c, choice.TailLog, sizes, beside...)
+		}
+		if err != nil {
 			return err
 		}
 	}

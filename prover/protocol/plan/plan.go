@@ -79,7 +79,7 @@ func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Graph: g, Config: c}
-	if choice.TailLog > 0 || choice.FixedTailLog > 0 {
+	if choice.TailLog != 0 || choice.FixedTailLog > 0 {
 		if err := p.hide(choice); err != nil {
 			return nil, err
 		}

@@ -183,17 +183,40 @@ func ChooseHidingRowVars(c Config, tailLog int, sizes []uint64, beside ...Tree) 
 	if err != nil {
 		return 0, err
 	}
-	t := newTailSearch(c)
-	best, least := -1, uint64(0)
+	best, _ := newTailSearch(c).hidingRowVars(tailLog, longest, sizes, beside)
+	if best < 0 {
+		return 0, fmt.Errorf("soundness: no rows of up to 2^%d values hide a witness at tails of a 2^%d-th", longest, tailLog)
+	}
+	return best, nil
+}
+
+// hidingRowVars returns the row length of ChooseHidingRowVars, -1 if there is none, and what it costs.
+func (t *tailSearch) hidingRowVars(tailLog, longest int, sizes []uint64, beside []Tree) (best int, least uint64) {
+	best = -1
 	for v := minRowVars; v <= longest; v++ {
 		if cost, ok := t.hidingCost(Tree{v, sizes}, beside, tailLog); ok && (best < 0 || cost < least) {
 			best, least = v, cost
 		}
 	}
-	if best < 0 {
-		return 0, fmt.Errorf("soundness: no rows of up to 2^%d values hide a witness at tails of a 2^%d-th", longest, tailLog)
+	return best, least
+}
+
+// ChooseHiding is ChooseHidingRowVars for tails of any length, which it returns too: what costs least of all.
+func ChooseHiding(c Config, sizes []uint64, beside ...Tree) (rowVars, tailLog int, err error) {
+	longest, err := c.longestHidingRow(sizes, beside)
+	if err != nil {
+		return 0, 0, err
 	}
-	return best, nil
+	t, least := newTailSearch(c), uint64(0)
+	for j := MinTailLog; j <= MaxTailLog; j++ {
+		if v, cost := t.hidingRowVars(j, longest, sizes, beside); v >= 0 && (tailLog == 0 || cost < least) {
+			rowVars, tailLog, least = v, j, cost
+		}
+	}
+	if tailLog == 0 {
+		return 0, 0, fmt.Errorf("soundness: no rows of up to 2^%d values hide a witness", longest)
+	}
+	return rowVars, tailLog, nil
 }
 
 // longestHidingRow is longestRow where tails have to have room for all queries: rows of a small

@@ -36,6 +36,8 @@ type rankCase struct {
 	// that the pads of the rounds are in.
 	forced []field.QM31
 	narrow bool
+	// plain is a key that hides nothing: its rows are known, and have no tails. Secret is the witness alone, hidden inputs in it.
+	plain bool
 }
 
 // variables numbers the values that rows are made of.
@@ -165,6 +167,9 @@ func (c *rankCase) leaks(t *testing.T) int {
 	var v variables
 	params := c.params()
 	layouts, witness, masks, _ := c.layouts(c.queries)
+	if c.plain {
+		layouts[0].Groups[0].Tail = 0
+	}
 	take := func(n, short int, secret bool) []int {
 		at := v.take(n-short, secret)
 		for range short {
@@ -174,7 +179,11 @@ func (c *rankCase) leaks(t *testing.T) int {
 	}
 	fixed := &linearRows{}
 	for range layouts[0].Rows() {
-		fixed.values = append(fixed.values, take(1<<layouts[0].RowVars, 0, true))
+		known := 0
+		if c.plain {
+			known = 1 << layouts[0].RowVars
+		}
+		fixed.values = append(fixed.values, take(1<<layouts[0].RowVars, known, true))
 		fixed.tails = append(fixed.tails, take(layouts[0].Groups[0].Tail, c.fixedShort, false))
 	}
 	own := make([]*linearRows, c.proofs)
@@ -349,6 +358,11 @@ func TestHidingRanks(t *testing.T) {
 		{"shorter rows of the key", func(c *rankCase) { c.fixedShift, c.queries = 1, 4 }, false},
 		{"two proofs of a key", two, false},
 		{"two proofs, shorter rows of the key", func(c *rankCase) { two(c); c.fixedShift = 1; c.queries = 4 }, false},
+		{"a plain key", func(c *rankCase) { c.plain = true }, false},
+		{"a plain key, shorter rows of the witness", func(c *rankCase) { c.plain, c.shift, c.queries = true, 1, 4 }, false},
+		{"a plain key, tails of the witness one short", func(c *rankCase) { c.plain, c.witnessShort = true, 1 }, true},
+		{"a plain key, claims without pads", func(c *rankCase) { c.plain, c.noPads = true, true }, true},
+		{"a plain key, three masks", func(c *rankCase) { c.plain, c.masks = true, 3 }, true},
 		{"claims without pads", func(c *rankCase) { c.noPads = true }, true},
 		{"rounds without pads", func(c *rankCase) { c.noRoundPads, c.behind = true, 1 }, true},
 		{"rows behind the masks", func(c *rankCase) { c.behind = 1 }, false},

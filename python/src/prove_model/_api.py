@@ -65,6 +65,10 @@ def prove(
     For a key that hides weights (commit with hide="weights") give it as key, and the file of its secret as secret: the
     proof then hides them too, and takes a share of what the key is good for, which the secret's file counts.
 
+    hide="input", or "output", or both with a comma, hides them: the proof then does not state them, and says nothing of them
+    but what follows from what it states (reveal="logits=argmax" states the greatest entry). calibration or ranges must be given, as the
+    ranges in the key would be those of the hidden input.
+
     Raises ProveModelError with the command's whole text if it does not accept something.
     """
     with TemporaryDirectory() as temp:
@@ -74,7 +78,7 @@ def prove(
         if key is not None:
             require_secret(options, "a key that is given to prove hides weights")
             vk.write_bytes(Path(file_of(key, vk)).read_bytes())
-        elif options.get("hide") is not None or options.get("secret") is not None:
+        elif "weights" in (options.get("hide") or "").split(",") or options.get("secret") is not None:
             raise ValueError("a key that hides weights is made before its proofs, by commit with hide=: give it as key=")
         arguments += ["--proof", str(proof), "--vk", str(vk), *flags({**options, "max_error": max_error})]
         outcome = succeed(run(arguments, listen(progress)))

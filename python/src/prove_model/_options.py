@@ -63,7 +63,7 @@ class CommitOptions(RunOptions, MachineOptions, total=False):
     security_bits: int
     soundness: Literal["unique", "johnson"]
     hash: Literal["blake3", "poseidon2"]
-    hide: Literal["weights"]
+    hide: str
     secret: Path
 
 

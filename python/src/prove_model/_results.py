@@ -135,8 +135,8 @@ class Proof:
         if not said:
             return cls(file, verified, verdict.outputs, {}, {}, None, verdict.saturated, "", [], verdict.security_bits, {}, "", verdict.tokens)
         made = proof_of(file, verified.file, said)
-        # Of some outputs the proof may state which entries are the greatest, in their place.
-        revealed = {name.split(" of ", 1)[-1] for name in verdict.outputs if name not in made.outputs}
+        # Of some outputs the proof may state which entries are the greatest, in their place, or nothing.
+        revealed = {name.split(" of ", 1)[-1] for name in verdict.outputs if name not in made.outputs} | set(verdict.hidden)
         same = made.outputs.keys() - revealed == verdict.outputs.keys() & made.outputs.keys() and all(
             np.array_equal(values, verdict.outputs[name], equal_nan=True) for name, values in made.outputs.items() if name not in revealed)
         if made.commitment != verdict.commitment or not same:
@@ -176,6 +176,8 @@ class Verdict:
     """How many values inside of the model were, at most, clipped, by look-up table; empty if the key does not say."""
     weights_hidden_for: int = 0
     """For how many proofs the key hides its weights, which only its holder can count; 0 if it does not hide them."""
+    hidden: list[str] = field(default_factory=list)
+    """The names of inputs and outputs that the proof does not state."""
     _text: str = ""
     _tokens: list[int] = field(default_factory=list)
 
@@ -222,4 +224,4 @@ def verdict_of(report: dict[str, Any], accepted: bool, prefix: str) -> Verdict:
     return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
                    r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
                    [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])],
-                   r.get("weights_hidden_for_proofs", 0), r.get("text", ""), r.get("tokens") or [])
+                   r.get("weights_hidden_for_proofs", 0), [h["name"] for h in r.get("hidden", [])], r.get("text", ""), r.get("tokens") or [])

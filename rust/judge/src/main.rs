@@ -75,6 +75,9 @@ fn print(verdict: &Verdict) {
     if let Some(text) = &verdict.written {
         println!("wrote {:?} after {:?}, ended: {}", text.tokens, text.prompt, text.ended);
     }
+    for h in &verdict.hidden {
+        println!("hidden {} {} {:?}", if h.input { "input" } else { "output" }, h.name, h.shape);
+    }
     for s in &verdict.saturated {
         println!("saturated {} of {} at {}", s.count, s.of, s.steps.join(", "));
     }

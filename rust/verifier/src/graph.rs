@@ -2,6 +2,7 @@
 //! prover/proof/schema/key.proto).
 
 use crate::error::{Result, require};
+use crate::hide::Hidden;
 use crate::reveal::{Marks, Revealed};
 use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
 use alloc::borrow::Cow;
@@ -224,9 +225,10 @@ pub struct Graph<'a> {
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
     pub free: Vec<Free<'a>>,
-    // Those of the present proof (modules reveal and template), whose tensors, tables and steps stand behind the key's.
+    // Those of the present proof (modules reveal, hide and template), whose tensors, tables and steps stand behind the key's.
     pub own: Own,
     pub revealed: Vec<Revealed>,
+    pub hidden: Hidden,
     pub multiplicities: Vec<Multiplicity>,
     pub chunks: usize,
 }
@@ -298,6 +300,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         free: Vec::new(),
         own: Own::default(),
         revealed: Vec::new(),
+        hidden: Hidden::default(),
         multiplicities: Vec::new(),
         chunks: 0,
     };

@@ -3,6 +3,7 @@
 use crate::error::{Kind, Result, fail, require};
 use crate::graph::{self, Graph};
 use crate::hash::{Digest, Suite};
+use crate::proof::Header;
 use crate::soundness::{LEAST_TAIL_LOG, MOST_DOMAIN_BITS, MOST_TAIL_LOG, Security};
 use crate::validate;
 use crate::wire::{self, Decoder, Field, UNKNOWN, bytes, message, messages, number, reserved};
@@ -82,7 +83,7 @@ impl<'a> Key<'a> {
         }
         let sizes = vec![1; key.graph.free.len()];
         key.graph.check_template()?;
-        key.graph.at(&sizes, &[], 0)?;
+        key.graph.at(&Header { sizes, ..Header::default() })?;
         validate::check(&key.graph)?;
         key.digest = digest(file);
         Ok(key)

@@ -27,7 +27,9 @@ pub struct Header {
     pub levels: Vec<Level>,
     pub hash: Suite,
     pub reveals: Vec<Reveal>,
-    pub tail_log: u32, // of a masked proof, else 0
+    pub tail_log: u32,            // of a masked proof, else 0
+    pub hidden_inputs: Vec<u32>,  // places in the key's lists
+    pub hidden_outputs: Vec<u32>, // likewise
 }
 
 /// The packed values of the public tensors.
@@ -188,8 +190,8 @@ static HEADER: [Field; 13] = [
     number("hash"),
     reserved("trees"),
     number("tail_log"),
-    reserved("hidden_inputs"),
-    reserved("hidden_outputs"),
+    bytes("hidden_inputs"),
+    bytes("hidden_outputs"),
     messages("reveals"),
     reserved("texts"),
 ];
@@ -211,6 +213,8 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
             6 => value.push(d, &mut h.levels, level)?,
             7 => h.hash = Suite::read(&value)?,
             9 => h.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
+            10 => h.hidden_inputs = value.numbers(wire::count)?,
+            11 => h.hidden_outputs = value.numbers(wire::count)?,
             _ => value.push(d, &mut h.reveals, reveal)?,
         }
     }

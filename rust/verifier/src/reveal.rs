@@ -35,6 +35,8 @@ pub struct Reveal {
 #[derive(Clone, Debug)]
 pub struct Revealed {
     pub reveal: Reveal,
+    /// The place of the indexes among the outputs of the circuit, of which some may be hidden.
+    pub place: usize,
     /// The output, and the tensor of indexes in its place.
     pub of: u32,
     pub at: u32,
@@ -117,11 +119,12 @@ impl Marks {
 impl<'a> Graph<'a> {
     /// The inputs that a proof gives: all others follow from its outputs.
     pub fn given(&self) -> &[u32] {
-        &self.inputs[..self.own.inputs]
+        &self.inputs[..self.own.inputs - self.hidden.inputs.len()]
     }
 
-    /// Takes back what `reveal` did.
+    /// Takes back what `hide` and `reveal` did.
     pub fn unreveal(&mut self) {
+        self.unhide();
         for r in &self.revealed {
             self.outputs[r.reveal.output as usize] = r.of;
         }
@@ -220,7 +223,7 @@ impl<'a> Graph<'a> {
             self.compare(&pairs, terms, table, shift);
             falls = Some(own);
         }
-        Ok(Revealed { reveal, of, at, range: (least, most), proved, flat, falls, row })
+        Ok(Revealed { reveal, place: reveal.output as usize, of, at, range: (least, most), proved, flat, falls, row })
     }
 
     fn add(&mut self, tensor: Tensor<'a>) -> u32 {
@@ -240,18 +243,24 @@ impl<'a> Graph<'a> {
     }
 
     /// Looks up that a sum is not negative.
-    fn compare(&mut self, shape: &[u64], terms: Vec<Linear>, table: u32, shift: u32) {
+    fn compare(&mut self, shape: &[u64], linear: Vec<Linear>, table: u32, shift: u32) {
+        self.look_up("greatest", shape, Accumulator { linear, ..Accumulator::default() }, table, shift);
+    }
+
+    /// The same of any accumulator, for a step of that name.
+    pub fn look_up(&mut self, name: &'static str, shape: &[u64], accumulator: Accumulator, table: u32, shift: u32) {
         let low = (shift > 0).then(|| self.add(Tensor { shape: unscaled(shape), max: (1 << shift) - 1, ..Tensor::new(Kind::Witness) }));
-        self.steps.push(lookup(shape, terms, table, shift, low));
+        self.steps.push(lookup(name, shape, accumulator, table, shift, low));
         if let Some(low) = low {
             let exact = self.smallest(shift).filter(|&t| self.tables[t as usize].bits == shift);
             let table = exact.unwrap_or_else(|| self.add_range(shift));
-            self.steps.push(lookup(shape, vec![term(1, low, None)], table, 0, None));
+            let rest = Accumulator { linear: vec![term(1, low, None)], ..Accumulator::default() };
+            self.steps.push(lookup(name, shape, rest, table, 0, None));
         }
     }
 
     /// The table that numbers of so many bits are looked up in, and the bits below its keys.
-    fn range_for(&mut self, bits: u32) -> Option<(u32, u32)> {
+    pub fn range_for(&mut self, bits: u32) -> Option<(u32, u32)> {
         if let Some(whole) = self.smallest(bits) {
             return Some((whole, 0));
         }
@@ -304,9 +313,8 @@ fn same_axes(count: usize) -> Vec<Group> {
     (0..count as u32).map(same).collect()
 }
 
-fn lookup<'a>(shape: &[u64], linear: Vec<Linear>, table: u32, shift: u32, remainder: Option<u32>) -> Step<'a> {
-    let accumulator = Accumulator { linear, ..Accumulator::default() };
-    let (name, kind, shape) = ("greatest", StepKind::Lookup, unscaled(shape));
+fn lookup<'a>(name: &'static str, shape: &[u64], accumulator: Accumulator, table: u32, shift: u32, remainder: Option<u32>) -> Step<'a> {
+    let (kind, shape) = (StepKind::Lookup, unscaled(shape));
     Step { name, kind, shape, accumulator, shift, remainder, table: Some(table), out: None, divisor: None, chunk: 0 }
 }
 
@@ -392,7 +400,7 @@ mod tests {
 
     fn revealed(top: u32) -> Revealed {
         let reveal = Reveal { output: 0, top };
-        Revealed { reveal, of: 0, at: 1, range: (0, 0), proved: true, flat: 2, falls: (top > 1).then_some(3), row: 8 }
+        Revealed { reveal, place: 0, of: 0, at: 1, range: (0, 0), proved: true, flat: 2, falls: (top > 1).then_some(3), row: 8 }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::error::{Result, fail, require};
 use crate::graph::{Graph, Group, Kind, Linear, Map, Multiplicity, Scaled, Shape, Step, StepKind, Tensor};
 use crate::names;
-use crate::reveal::Reveal;
+use crate::proof::Header;
 use crate::validate::MOST_TABLE_BITS;
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
@@ -107,9 +107,10 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Makes the graph the circuit of a proof: puts the sizes in, adds what shows which entries are the greatest, and lays it
-    /// out. The template has been checked.
-    pub fn at(&mut self, sizes: &[u32], reveals: &[Reveal], chunk_entries: u64) -> Result<()> {
+    /// Makes the graph the circuit of a proof: puts the sizes in, adds what shows which entries are the greatest, takes out what
+    /// is hidden, and lays it out. The template has been checked.
+    pub fn at(&mut self, header: &Header) -> Result<()> {
+        let sizes = &header.sizes;
         require!(sizes.len() == self.free.len(), "{} sizes for {} free dimensions", sizes.len(), self.free.len());
         for (&n, d) in sizes.iter().zip(&self.free) {
             require!(0 < n && n <= d.bound, "size {n} of {} is not in [1, {}]", d.name, d.bound);
@@ -130,8 +131,9 @@ impl<'a> Graph<'a> {
                 s.dimension.put(sizes);
             }
         }
-        self.reveal(reveals)?;
-        self.lay_out(chunk_entries)
+        self.reveal(&header.reveals)?;
+        self.hide(&header.hidden_inputs, &header.hidden_outputs)?;
+        self.lay_out(header.chunk_entries as u64)
     }
 
     fn lay_out(&mut self, chunk_entries: u64) -> Result<()> {

@@ -37,7 +37,7 @@ fn number<T>(what: &str, list: &[T], check: impl Fn(usize, &T) -> Result<()>) ->
 /// Every rule for circuits.
 pub fn check(g: &Graph) -> Result<()> {
     names::check(g.name)?;
-    number("tensor", &g.tensors, |_, t| tensor(t))?;
+    number("tensor", &g.tensors, |i, t| tensor(t, t.kind == Kind::Input || g.is_hidden(i as u32)))?;
     number("tensor", &g.tensors, |i, t| definition(g, i as u32, t))?;
     nesting(g)?;
     number("table", &g.tables, |_, t| table(g, t))?;
@@ -83,7 +83,7 @@ fn shape(shape: &[u64]) -> Result<()> {
     Ok(())
 }
 
-fn tensor(t: &Tensor) -> Result<()> {
+fn tensor(t: &Tensor, input: bool) -> Result<()> {
     names::check(&t.name)?;
     if t.kind == Kind::Empty {
         return empty(t);
@@ -91,8 +91,7 @@ fn tensor(t: &Tensor) -> Result<()> {
     shape(&t.shape.now)?;
     let (low, high) = t.finite();
     require!(low <= high, "codes in the range [{}, {}]", t.min, t.max);
-    let units =
-        t.fracs.is_empty() || t.kind == Kind::Input && t.frac == 0 && t.shape.now.last().is_some_and(|&d| d == t.fracs.len() as u64);
+    let units = t.fracs.is_empty() || input && t.frac == 0 && t.shape.now.last().is_some_and(|&d| d == t.fracs.len() as u64);
     require!(units, "{} scales of {:?} entries", t.fracs.len(), t.shape.now);
     require!(t.min <= t.max && !wide(t.min) && !wide(t.max), "range [{}, {}] is not within ±2^30", t.min, t.max);
     require!((t.kind == Kind::Virtual) != t.definition.is_empty(), "exactly the virtual tensors have a definition");

@@ -116,6 +116,20 @@ pub struct Greatest<'a> {
     pub proved: bool,
 }
 
+/// An input or an output of the model that a proof does not state: there are entries of the input in its range with which all
+/// else holds, and nothing is said of the output.
+#[derive(Clone, Debug)]
+pub struct Hidden<'a> {
+    /// Whether it is an input.
+    pub input: bool,
+    /// Its place among the model's inputs or outputs.
+    pub place: u32,
+    /// As the key has it.
+    pub name: Cow<'a, str>,
+    /// At the proof's sizes.
+    pub shape: Vec<u64>,
+}
+
 /// What a valid proof states: the committed model maps the inputs to the outputs.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
@@ -127,6 +141,8 @@ pub struct Verdict<'a> {
     pub outputs: Vec<Tensor<'a>>,
     /// Outputs that are indexes of the greatest entries of an output of the model's.
     pub greatest: Vec<Greatest<'a>>,
+    /// Inputs and outputs that are not stated.
+    pub hidden: Vec<Hidden<'a>>,
     /// That of the weakest challenge.
     pub strength: Strength,
     /// An element for each table with rows that the key marks as saturated; none of a masked proof.
@@ -142,7 +158,8 @@ impl Verdict<'_> {
     /// The SHA-256 of the model's commitment and of the statement: of the inputs and then of the outputs their number, and
     /// of each the number of its axes, their lengths, and its integers. If some outputs are indexes of greatest entries, then
     /// their number follows, and for each its place among the outputs and how many there are of a row, 0 for the greatest
-    /// alone. Numbers and integers have 4 bytes, lengths 8, all little-endian.
+    /// alone. If some inputs or outputs are hidden, then 2^32 − 1 and their number follow, and for each 0 for an input or 1,
+    /// and its place. Numbers and integers have 4 bytes, lengths 8, all little-endian.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new_with_prefix(self.commitment);
         for tensors in [&self.inputs, &self.outputs] {
@@ -163,6 +180,14 @@ impl Verdict<'_> {
             for g in &self.greatest {
                 hash.update((g.output as u32).to_le_bytes());
                 hash.update(g.top.unwrap_or(0).to_le_bytes());
+            }
+        }
+        if !self.hidden.is_empty() {
+            hash.update(u32::MAX.to_le_bytes());
+            hash.update((self.hidden.len() as u32).to_le_bytes());
+            for h in &self.hidden {
+                hash.update((!h.input as u32).to_le_bytes());
+                hash.update(h.place.to_le_bytes());
             }
         }
         hash.finalize().into()
@@ -190,7 +215,12 @@ impl<'a> Key<'a> {
         require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
         let (own, asked) = (header.hash, self.security.hash);
         require!(own == asked, "the proof says that it is hashed with {own}, and its key asks for {asked}");
-        self.graph.at(&header.sizes, &header.reveals, header.chunk_entries as u64)?;
+        if !(header.hidden_inputs.is_empty() && header.hidden_outputs.is_empty()) {
+            require!(header.tail_log > 0, "the proof hides inputs or outputs and is not masked, so that it says what they are");
+            let none = self.text().is_none();
+            require!(none, "it cannot be hidden: inputs and outputs of language models are tokens and logits, which proofs state");
+        }
+        self.graph.at(&header)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
         let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
@@ -248,7 +278,7 @@ impl<'a> Verification<'_, 'a> {
         let inputs = self.values("inputs", g.given(), &public.inputs)?;
         let outputs = self.values("outputs", &g.outputs, &public.outputs)?;
         self.check_reveals(&outputs)?;
-        let follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.reveal.output as usize])).collect();
+        let follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.place])).collect();
         let given = g.given().iter().copied().zip(inputs.iter().map(|v| &v[..]));
         let by_tensor: BTreeMap<u32, &[i32]> = given.chain(follow.iter().map(|(id, v)| (*id, &v[..]))).collect();
         self.check_statement(&by_tensor, &inputs)?;
@@ -291,6 +321,7 @@ impl<'a> Verification<'_, 'a> {
             inputs: self.tensors(g.given(), inputs),
             outputs: self.tensors(&g.outputs, outputs),
             greatest: self.greatest(),
+            hidden: self.hidden(),
             strength,
             saturated,
             masked,
@@ -357,7 +388,7 @@ impl<'a> Verification<'_, 'a> {
     /// The indexes that are stated of a row are different.
     fn check_reveals(&self, outputs: &Values) -> Result<()> {
         for r in &self.key.graph.revealed {
-            let at = r.reveal.output as usize;
+            let at = r.place;
             r.check(&outputs[at]).map_err(|e| e.within(format_args!("outputs: tensor {at}")).of(Kind::Proof))?;
         }
         Ok(())
@@ -509,12 +540,23 @@ impl<'a> Verification<'_, 'a> {
         ids.iter().zip(values).map(tensor).collect()
     }
 
+    fn hidden(&self) -> Vec<Hidden<'a>> {
+        let g = &self.key.graph;
+        let one = |input: bool| {
+            move |&(place, id): &(u32, u32)| {
+                let t = &g.tensors[id as usize];
+                Hidden { input, place, name: t.name.clone(), shape: t.shape.now.clone() }
+            }
+        };
+        g.hidden.inputs.iter().map(one(true)).chain(g.hidden.outputs.iter().map(one(false))).collect()
+    }
+
     fn greatest(&self) -> Vec<Greatest<'a>> {
         let g = &self.key.graph;
         let one = |r: &Revealed| {
             let of = &g.tensors[r.of as usize];
             let range = [r.range.0, r.range.1].map(|v| scaled(v, of.frac));
-            let (output, top) = (r.reveal.output as usize, Some(r.reveal.top).filter(|&top| top > 0));
+            let (output, top) = (r.place, Some(r.reveal.top).filter(|&top| top > 0));
             Greatest { output, of: of.name.clone(), top, range, proved: r.proved }
         };
         g.revealed.iter().map(one).collect()

@@ -15,7 +15,9 @@ type Proof struct {
 	Frames []Frame `json:"frames"`
 	// States names what is stated in place of outputs: their greatest entries.
 	States []string `json:"states,omitempty"`
-	Key    *Key     `json:"key"`
+	// Hides names inputs and outputs that are not stated.
+	Hides []string `json:"hides,omitempty"`
+	Key   *Key     `json:"key"`
 }
 
 // Frame is a part of the file with its size.
@@ -43,6 +45,12 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 	d := &Proof{Key: describe(key, p)}
 	for _, r := range p.Graph.Reveals {
 		d.States = append(d.States, p.Graph.Tensors[r.At].Name)
+	}
+	for _, id := range p.Graph.Hidden {
+		d.Hides = append(d.Hides, "input "+p.Graph.Tensors[id].Name)
+	}
+	for _, id := range p.Graph.HiddenOutputs {
+		d.Hides = append(d.Hides, "output "+p.Graph.Tensors[id].Name)
 	}
 	start := in.Size()
 	if _, _, err := in.Public(p.Graph); err != nil {
@@ -72,6 +80,9 @@ func (p *Proof) Print(w io.Writer) error {
 	p.Key.Hidden.print(w)
 	for _, name := range p.States {
 		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
+	}
+	for _, name := range p.Hides {
+		fmt.Fprintf(w, "hides       %s\n", ui.Printable(name))
 	}
 	var rows [][]string
 	for _, f := range p.Frames {
