@@ -121,5 +121,5 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 // OctaveAt is the middle of the integers that have a key.
 func OctaveAt(key int64) float64 {
 	e := max(key/octaveKeys-1, 0)
-	return float64(float64(key-octaveKeys*e)*Pow2(int(e))) + (Pow2(int(e))-1)/2
+	return float64(float64(key-octaveKeys*e)*Pow2(int(e))) + float64((Pow2(int(e))-1)/2)
 }

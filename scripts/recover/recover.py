@@ -25,10 +25,10 @@ def opened(vk, proof):
     columns = {}
     plain = whir.check_opening
 
-    def record(stream, root, depth, positions, leaves, name):
+    def record(stream, root, depth, positions, leaves, name, salts=None):
         if "fixed tree" in name:
             columns.update({at: [x for group in groups for x in group] for at, groups in zip(positions, leaves)})
-        return plain(stream, root, depth, positions, leaves, name)
+        return plain(stream, root, depth, positions, leaves, name, salts)
 
     whir.check_opening = record
     try:
