@@ -7,8 +7,8 @@ use crate::forms::Tape;
 use crate::graph::{Graph, Multiplicity, Step, StepKind, Table};
 use crate::layout::inside;
 use crate::poly::{Prefixes, eq, index_value, last, split, weighted_prefix};
-use crate::shape::{Block, BySize, Part, aligned, cut, shape_variables, variables};
 use crate::reduce::{Fork, Point};
+use crate::shape::{Block, BySize, Part, aligned, cut, shape_variables, variables};
 use alloc::vec;
 use alloc::vec::Vec;
 
