@@ -264,7 +264,7 @@ func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance)
 func places(names, all []string, may func(i int) bool) (list []int, err error) {
 	for _, name := range names {
 		if name != "" && !slices.Contains(all, name) {
-			return nil, fmt.Errorf("the model has no %q", name)
+			return nil, fmt.Errorf("the model has no %q, but %q", name, all)
 		}
 	}
 	for i, name := range all {

@@ -39,15 +39,10 @@ func (r *Rows) Keep(caches []RowCache, input, rows int) *FirstRows {
 // NewRowsFrom is NewRowsAfter where the first n rows are kept of another run that had the same there, and nothing is computed of later
 // ones. It returns nil if some step has to be computed as a whole for every row. Witness returns nil for such rows.
 func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
-	own := make([][]int32, len(inputs))
-	for i, v := range inputs {
-		own[i] = slices.Clone(v)
-	}
-	w, err := begin(g, weights, own, nil)
+	r, err := beginRows(g, weights, inputs, axes)
 	if err != nil {
 		return nil, err
 	}
-	r := newRows(w, own, axes)
 	if whole, _ := r.Whole(); whole > 0 || n > k.rows {
 		return nil, nil
 	}
@@ -66,17 +61,17 @@ func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inp
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
 				size := model.Size(g.Tensors[id].Shape)
-				w.Values[id], room = room[:size:size], room[size:]
+				r.Values[id], room = room[:size:size], room[size:]
 			}
 		}
 	}
 	for _, t := range k.tensors {
 		part := slices.Clone(t.shape)
 		part[t.axis] = n
-		grown := growing{w.Values[t.id], shrunk(t.values, t.shape, part), part, g.Tensors[t.id].Shape}
+		grown := growing{r.Values[t.id], shrunk(t.values, t.shape, part), part, g.Tensors[t.id].Shape}
 		grown.fill()
 	}
-	w.Keys = make([][]int32, len(g.Steps)) // only proofs need them
+	r.Keys = make([][]int32, len(g.Steps)) // only proofs need them
 	clear(r.cache)
 	return r, nil
 }

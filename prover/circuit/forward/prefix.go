@@ -17,15 +17,10 @@ import (
 // needs one after the other; −1 is none. If some step has to be computed as a whole for every row, everything is
 // computed.
 func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int, late int) (*Rows, error) {
-	own := make([][]int32, len(inputs))
-	for i, v := range inputs {
-		own[i] = slices.Clone(v)
-	}
-	w, err := begin(g, weights, own, nil)
+	r, err := beginRows(g, weights, inputs, axes)
 	if err != nil {
 		return nil, err
 	}
-	r := newRows(w, own, axes)
 	if whole, _ := r.Whole(); whole > 0 {
 		return NewRows(ctx, g, weights, inputs, axes)
 	}
@@ -49,7 +44,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 				if i == late {
 					break
 				}
-				r.begun[i][at] = slices.Equal(take(known[i], from, axes[i], at), take(own[i], to, axes[i], at))
+				r.begun[i][at] = slices.Equal(take(known[i], from, axes[i], at), take(r.inputs[i], to, axes[i], at))
 			}
 		}
 	}
@@ -79,7 +74,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
-				w.Values[id] = grow(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
+				r.Values[id] = grow(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 			}
 		}
 	}
@@ -91,13 +86,26 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	clear(r.cache)
 	if late >= 0 {
 		shape := g.Tensors[g.Inputs[late]].Shape
-		return r, r.SetOne(ctx, late, 0, slices.Clone(take(own[late], shape, axes[late], 0)))
+		return r, r.SetOne(ctx, late, 0, slices.Clone(take(r.inputs[late], shape, axes[late], 0)))
 	}
 	return r, nil
 }
 
 // isLate reports whether a step depends on rows of an input, if there is such an input.
 func (r *Rows) isLate(step, input int) bool { return input >= 0 && r.steps[step].input == input }
+
+// beginRows returns Rows on copies of inputs, of which nothing is computed yet.
+func beginRows(g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
+	own := make([][]int32, len(inputs))
+	for i, v := range inputs {
+		own[i] = slices.Clone(v)
+	}
+	w, err := begin(g, weights, own, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newRows(w, own, axes), nil
+}
 
 // newRows returns Rows on a witness; own are its inputs, which may be overwritten.
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
