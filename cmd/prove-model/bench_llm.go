@@ -65,7 +65,7 @@ and verify the logits after a text of random tokens. Phases are printed.
 			return bench.LLMTable(cmd.OutOrStdout(), m)
 		},
 	}
-	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
+	config.AddFlags(cmd.Flags(), "hide", "proofs", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
 	addShapeFlags(cmd.Flags(), &shape, &o.Layers)
 	cmd.Flags().IntSliceVar(&o.Tokens, "tokens", []int{1, 16, 128, 512}, "`numbers` of tokens")
 	cmd.Flags().IntVar(&o.Runs, "runs", 1, "`number` of proofs for each number of tokens")

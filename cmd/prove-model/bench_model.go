@@ -88,7 +88,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			return bench.ListLines(cmd.OutOrStdout(), []*bench.Model{m})
 		},
 	}
-	config.AddFlags(cmd.Flags(), "dim", "mode", "target-error", "headroom", "max-error", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
+	config.AddFlags(cmd.Flags(), "dim", "hide", "proofs", "mode", "target-error", "headroom", "max-error", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
 	cmd.Flags().IntVar(&runs, "runs", 1, "proofs of each model, a `number`, of which the quickest is shown")

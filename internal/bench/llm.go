@@ -73,6 +73,11 @@ const calibrated = 64
 func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (*LLM, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
+	done, err := withSecret(&local)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err

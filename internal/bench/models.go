@@ -53,6 +53,11 @@ type List struct {
 func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (*Model, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
+	done, err := withSecret(&local)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	dev, err := job.OpenDevice(ctx, cfg, warnings)
 	if err != nil {
 		return nil, err
