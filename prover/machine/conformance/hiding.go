@@ -19,6 +19,7 @@ type hidingCase struct {
 	rowVars [2]int
 	tailLog int
 	plain   bool // the first tree hides nothing
+	chunks  int  // further stacks of the second tree, of one row each, that begin table rows of their own
 }
 
 // newHidden makes the trees of newStacks hide. Behind its stacks the second has pads, masks, in a group or two, and the
@@ -38,6 +39,9 @@ func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks
 	put := func(n int, part backend.Part, align uint64) {
 		row := (before+(several.Slots()+1<<shift-1)>>shift+align-1)/align*align - before
 		several.Groups, several.Parts = append(several.Groups, whir.Group{First: row << shift, Rows: n}), append(several.Parts, part)
+	}
+	for range h.chunks {
+		put(1, backend.Part{Stack: model.NewStack(&s.graph, []model.TensorID{add(8, 5)})}, 1)
 	}
 	put(2, backend.Part{Kind: backend.Pads, Stack: &model.Stack{Size: uint64(4 * len(pads))}}, 1)
 	put(3<<shift, backend.Part{Kind: backend.Masks}, soundness.Masks)
@@ -74,13 +78,13 @@ func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks
 }
 
 // hiding is openings for openings that hide: with rows of one length and of two, where the longer ones are of either tree, with
-// and without out-of-domain samples, and beside a tree that hides nothing.
+// and without out-of-domain samples, with many stacks in a tree, and beside a tree that hides nothing.
 func hiding(t *testing.T, open Open, suite hash.Suite, from, to int) {
 	for i, c := range []hidingCase{
-		{soundness.Unique, [2]int{8, 8}, 2, false},
-		{soundness.Johnson, [2]int{8, 9}, 3, false},
-		{soundness.Johnson, [2]int{10, 8}, 3, false},
-		{soundness.Unique, [2]int{8, 8}, 3, true},
+		{soundness.Unique, [2]int{8, 8}, 2, false, 0},
+		{soundness.Johnson, [2]int{8, 9}, 3, false, 0},
+		{soundness.Johnson, [2]int{10, 8}, 3, false, 20},
+		{soundness.Unique, [2]int{8, 8}, 3, true, 0},
 	} {
 		if i >= from && i < to {
 			newHidden(t, newRandom(uint64(60+i)), suite, c).open(t, open, fmt.Sprintf("%+v", c), i%2 == 1)

@@ -170,7 +170,14 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 			run.each(parent, &c, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
 				// A list for each of the rows that make a row of the table.
 				some := slots[run.row+first : run.row+first+n]
-				list := newFoldLists(1<<shift, kernels.TailPlanes*(len(some)>>shift+2))
+				// Stacks begin rows of the table, so that some lists may have many more rows than others.
+				longest, lengths := 0, make([]int, 1<<shift)
+				for _, slot := range some {
+					l := slot & (1<<shift - 1)
+					lengths[l] += kernels.TailPlanes
+					longest = max(longest, lengths[l])
+				}
+				list := newFoldLists(1<<shift, longest)
 				for k, slot := range some {
 					row := ByteRow{planes.Offset(kernels.TailPlanes*k, pitch), kernels.TailPlanes}
 					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])

@@ -205,11 +205,13 @@ func newFoldLists(n, longest int) *foldLists {
 
 // add adds the planes of a row to list k.
 func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
+	// That of the list alone: one that is too long must not go on in the next.
+	rows, weights := f.rows[k*f.longest:][:f.longest], f.weights[k*f.longest:][:f.longest]
 	for j := range row.Width {
-		i := k*f.longest + f.lengths[k]
-		f.rows[i], f.weights[i] = row.At.Offset(j, pitch), weight
+		i := f.lengths[k]
+		rows[i], weights[i] = row.At.Offset(j, pitch), weight
 		if j > 0 {
-			f.weights[i] = weight.MulM31(1 << (8 * j))
+			weights[i] = weight.MulM31(1 << (8 * j))
 		}
 		f.lengths[k]++
 	}
