@@ -120,7 +120,10 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 			_, err = provemodel.Verify(key, bytes.NewReader(proof), &provemodel.VerifyOptions{MinBits: 1})
 		}
 	}).Seconds()
-	return m, err
+	if err != nil { // see measureRun
+		return nil, fmt.Errorf("a proof does not verify: %v", err)
+	}
+	return m, nil
 }
 
 // measureList proves n inputs one after the other and as a list, whose proofs must be the same.
