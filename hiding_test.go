@@ -28,7 +28,9 @@ func withHidden(secret string, proofs int) with {
 	}
 }
 
-func withShare(n int) with { return func(e *every) { e.prove.Share = n } }
+func withShare(number, of int) with {
+	return func(e *every) { e.prove.Share = ledger.Share{Number: number, Of: of} }
+}
 
 // hidden are settings for a key that hides weights, and the file of its secret.
 func hidden(t *testing.T, proofs int) (settings []with, secret string) {
@@ -161,8 +163,10 @@ func TestHiddenRefusals(t *testing.T) {
 		"circuit":     {committing(plain), "quantise with option Hide"},
 		"more":        {committing(c, withHidden(secret, 1000)), "is the secret of a key for"},
 		"security":    {committing(c, withSecurityBits(50)), "is the secret of the key with the commitment"},
-		"share":       {func() error { _, err := Prove(t.Context(), plain, in, proveWith(withShare(1))); return err }(), "of keys that hide weights"},
-		"divided":     {errors.Join(proving(withShare(3)), proving(withShare(3))), "the key is used up"},
+		"share":       {func() error { _, err := Prove(t.Context(), plain, in, proveWith(withShare(1, 1))); return err }(), "of keys that hide weights"},
+		"divided":     {proving(withShare(2, 3)), "the key is used up"},
+		"contradicts": {proving(withShare(1, 3)), "it is share 2/3 of the budget, not 1/3"},
+		"undivided":   {proving(withShare(1, 1)), "it is share 2/3 of the budget, not 1/1"},
 	} {
 		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
@@ -223,7 +227,7 @@ func TestWeightsAreNowhere(t *testing.T) {
 	if places["secret"], err = os.ReadFile(secret); err != nil {
 		t.Fatal(err)
 	}
-	_, refused := Prove(t.Context(), c, in, proveWith(append(settings, withShare(100))...))
+	_, refused := Prove(t.Context(), c, in, proveWith(append(settings, withShare(1, 100))...))
 	places["error"] = []byte(refused.Error())
 	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -122,7 +123,7 @@ func TestOptions(t *testing.T) {
 		"secret alone":      {commit(CommitOptions{SecretFile: "s"}), "Hide is empty"},
 		"proofs alone":      {commit(CommitOptions{Proofs: 1}), "Hide is empty"},
 		"proofs":            {commit(CommitOptions{Hide: hiding.Weights, SecretFile: "s", Proofs: -1}), "Proofs is -1"},
-		"share":             {prove(ProveOptions{Share: -1}), "Share is -1"},
+		"share":             {prove(ProveOptions{Share: ledger.Share{Number: 3, Of: 2}}), "Share is 3/2"},
 		"budget":            {prove(ProveOptions{MemoryBudget: -1}), "MemoryBudget is -1"},
 		"workers":           {prove(ProveOptions{Workers: -1}), "Workers is -1"},
 		"max error":         {prove(ProveOptions{MaxError: -0.1}), "MaxError is -0.1"},

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -74,12 +75,12 @@ type ProveOptions struct {
 	// Together, if not nil, shares the parts of the proof's work that do not depend on each other with other processes, which prove
 	// them with Committed.Help.
 	Together prover.Together
-	// Share is for a key that hides weights (CommitOptions.Hide). 0 has the secret's ledger be used where it was before: an older
-	// copy would have forgotten what proofs have opened, so a ledger is refused on another machine, after this one was
-	// started anew, and in another file. 1 says that it is the latest, and the only copy that is used. n above 1 has it
-	// use one n-th of what is left: said first where it has been so far, and then, after it was copied, where the copies are.
-	// Errors about it wrap ledger.ErrMoved, and those about a key that is used up ledger.ErrUsedUp.
-	Share int
+	// Share is for a key that hides weights (CommitOptions.Hide). Without, the secret's ledger must be where it was used before: an
+	// older copy would have forgotten what proofs have opened, so a ledger is refused on another machine, after this one was
+	// started anew, and in another file. 1 of 1 says that it is the latest, and the only copy that is used. Number 1 of 4 divides
+	// what is left by four where the ledger has been so far; copies that are made then are given the other three numbers, each
+	// one. Errors about it wrap ledger.ErrMoved or ledger.ErrShare, and those about a key that is used up ledger.ErrUsedUp.
+	Share ledger.Share
 	// NoSelfCheck leaves out the verification of the proof that was just made.
 	NoSelfCheck bool
 
@@ -96,8 +97,8 @@ func (o *ProveOptions) validate() error {
 		return errors.New("option Float has outputs of the float model, and MaxError does not say how far from them a run may be")
 	case len(o.Reveal) > 0 && (o.Sampling != nil || o.Logits):
 		return errors.New("option Reveal states no logits, and options Sampling and Logits do")
-	case o.Share < 0:
-		return fmt.Errorf("option Share is %d: want n for one n-th, 1 for all, or 0 for what was before", o.Share)
+	case o.Share != ledger.Share{} && !o.Share.Valid():
+		return fmt.Errorf("option Share is %s: want a number of so many, 1 of 1 for all, or nothing for what was before", o.Share)
 	case o.Resume && o.CacheDir == "":
 		return errors.New("option Resume keeps its results in CacheDir, which is empty")
 	case o.Sampling != nil:

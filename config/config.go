@@ -55,8 +55,8 @@ type Config struct {
 	Hide string `mapstructure:"hide" group:"prove" usage:"{what} is hidden, with commas (docs/hiding.md): weights, by a key and its proofs, which is said when committing (the secret is in <key>.secret then, and proving takes it from the key); input and output, by a proof, all of them or input:NAME, output:NAME"`
 	// that a key that hides weights is good for; 0: 50
 	Proofs int `mapstructure:"proofs" group:"prove" range:"1..10000000" unset:"ok" usage:"{number} of proofs that a key with --hide weights is good for (default: 50)"`
-	// 1 or 1/N of what is left of the budget; see ShareOf
-	Share string `mapstructure:"share" group:"prove" usage:"{part} of what a secret's ledger has left that is used here, 1 or 1/N: where it was used before, to divide it; elsewhere, and after the machine was started anew, to say that it is the latest copy"`
+	// K/N of what is left of the budget, or 1; see ShareOf
+	Share string `mapstructure:"share" group:"prove" usage:"which {part} of a key's budget is used here, number K of N such as 2/4, or 1 for all: where the ledger was used before, to divide it; elsewhere, and after the machine was started anew, to say that it is the latest copy with that number"`
 	// empty: <key>.secret
 	Secret string `mapstructure:"secret" file:"read" group:"files" usage:"{file} of the secret of a key that hides weights (default: <key>.secret)"`
 	// empty: <model>.vk in the current folder
@@ -390,20 +390,21 @@ func (c *Config) HiddenOf() (*Hidden, error) {
 	return h, nil
 }
 
-// ShareOf returns n of a share of 1/n, 0 if none is named.
-func (c *Config) ShareOf() (int, error) {
+// ShareOf returns the number of a share and of how many it is one, zeros if none is named.
+func (c *Config) ShareOf() (number, of int, err error) {
 	switch c.Share {
 	case "":
-		return 0, nil
+		return 0, 0, nil
 	case "1":
-		return 1, nil
+		return 1, 1, nil
 	}
-	number, ok := strings.CutPrefix(c.Share, "1/")
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 1 || n > 1<<20 {
-		return 0, fmt.Errorf("--share %q: want 1, or 1/N such as 1/4", c.Share)
+	left, right, _ := strings.Cut(c.Share, "/")
+	number, badNumber := strconv.Atoi(left)
+	of, bad := strconv.Atoi(right)
+	if badNumber != nil || bad != nil || number < 1 || number > of || of > 1<<20 {
+		return 0, 0, fmt.Errorf("--share %q: want K/N, number K of N shares such as 2/4, or 1 for all", c.Share)
 	}
-	return n, nil
+	return number, of, nil
 }
 
 // validate reports every setting that is out of its range.
@@ -436,7 +437,7 @@ func (c *Config) validate() error {
 	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := c.ShareOf(); err != nil {
+	if _, _, err := c.ShareOf(); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := c.HiddenOf(); err != nil {

@@ -190,8 +190,9 @@ func TestRefusals(t *testing.T) {
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
 		"hide":            {args: []string{"--hide=inputs"}, want: `--hide "inputs"`},
 		"proofs":          {args: []string{"--proofs=-1"}, want: "--proofs -1"},
-		"share":           {args: []string{"--share=2"}, want: "want 1, or 1/N"},
-		"share of none":   {args: []string{"--share=1/0"}, want: "want 1, or 1/N"},
+		"share":           {args: []string{"--share=2"}, want: "want K/N"},
+		"share of none":   {args: []string{"--share=1/0"}, want: "want K/N"},
+		"share beyond":    {args: []string{"--share=5/4"}, want: "want K/N"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
 		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
 		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
@@ -255,9 +256,9 @@ func TestUnknownVariables(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	for share, want := range map[string]int{"": 0, "1": 1, "1/1": 1, "1/4": 4} {
-		if n, err := (&Config{Share: share}).ShareOf(); err != nil || n != want {
-			t.Errorf("%q: %d, %v", share, n, err)
+	for share, want := range map[string][2]int{"": {0, 0}, "1": {1, 1}, "1/1": {1, 1}, "1/4": {1, 4}, "4/4": {4, 4}} {
+		if number, of, err := (&Config{Share: share}).ShareOf(); err != nil || [2]int{number, of} != want {
+			t.Errorf("%q: %d of %d, %v", share, number, of, err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (h *hiddenKey) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "hidden      weights; public: inputs, outputs, and what `inspect --vk` lists: architecture, shapes, names, scales, ranges\n")
 	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(h.Secret))
-	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", h.Left, h.Positions, h.Each, h.Proofs)
+	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs%s\n", h.Left, h.Positions, h.Each, h.Proofs, h.OfShare())
 }
 
 // printHidden says to a verifier what a proof hides; nothing of one that hides nothing.
@@ -115,7 +115,7 @@ func hidesForKey(cfg *config.Config) error {
 		return job.WithHint(errors.New("--certify: a key that hides weights has no certificate, which would state their sums and ranges"), "leave it out")
 	}
 	cfg.Secret = secretPath(cfg, vk)
-	return nil
+	return hiding.Possible(cfg.Secret)
 }
 
 // hidesForProof settles what a proof hides: what its key does, which is there if it hides anything.
@@ -135,25 +135,38 @@ func hidesForProof(cfg *config.Config) error {
 		if cfg.Secret = secret; !what.Weights {
 			cfg.Hide = strings.Trim(cfg.Hide+","+config.HideWeights, ",")
 		}
-		share, _ := cfg.ShareOf()
-		return shareHint(hiding.Check(key, secret, share))
+		number, of, _ := cfg.ShareOf()
+		return shareHint(hiding.Check(key, secret, ledger.Share{Number: number, Of: of}))
 	case what.Weights && key != nil:
 		return job.WithHint(fmt.Errorf("--hide: the root of %s does not hide weights", vk), commit)
+	case key == nil && isThere(secret):
+		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and there is no key %s: a proof of another key would say something of the same weights", secret, vk), again(cfg))
 	case what.Weights:
 		return job.WithHint(fmt.Errorf("--hide: there is no key %s, and one that hides weights is made before its proofs", vk), commit)
 	case isThere(secret) && cfg.Secret == "":
-		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of another key would say something of the same weights", secret, vk),
-			"commit --hide weights makes the key again; or name another key with --vk")
+		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of it would say something of the same weights", secret, vk), again(cfg))
 	case cfg.Share != "" || cfg.Secret != "":
 		return job.WithHint(fmt.Errorf("--share and --secret are of keys that hide weights, and %s is none", vk), commit)
 	}
 	return nil
 }
 
+// again says how a key that is gone is made from its secret.
+func again(cfg *config.Config) string {
+	command := "commit --hide weights"
+	if cfg.Secret != "" {
+		command += " --secret " + cfg.Secret
+	}
+	return "prove-model " + command + " with the same model, samples and settings makes the key again; or name another key with --vk"
+}
+
 // shareHint says what helps if a ledger is not where it was.
 func shareHint(err error) error {
-	if errors.Is(err, ledger.ErrMoved) {
+	switch {
+	case errors.Is(err, ledger.ErrMoved):
 		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
+	case errors.Is(err, ledger.ErrShare):
+		return job.WithHint(err, "inspect --vk with --secret says which share it is; docs/hiding.md says how to use several")
 	}
 	return err
 }

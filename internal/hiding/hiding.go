@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -39,7 +40,10 @@ type Draft struct {
 // NewDraft begins a key for a circuit: that of the secret in a file, or a new one, for so many proofs, 0 for the usual number.
 func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (*Draft, error) {
 	d := &Draft{file: file}
-	var err error
+	err := Possible(file)
+	if err != nil {
+		return nil, err
+	}
 	if d.known, err = ledger.Open(file); errors.Is(err, fs.ErrNotExist) {
 		if proofs == 0 {
 			proofs = usualProofs
@@ -62,6 +66,17 @@ func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (*
 		return nil, fmt.Errorf("%s is the secret of a key for %d proofs, not %d: name another file for that of a new key", file, most, proofs)
 	}
 	return d, nil
+}
+
+// Possible says why no key can have its secret in a file, nil if one can: it has, or one can be made there.
+func Possible(file string) error {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := ledger.Possible(file); err != nil {
+		return fmt.Errorf("the secret of a key that hides weights, %s, cannot be kept: %w", file, err)
+	}
+	return nil
 }
 
 // other is the error of a secret that was made for another key.
@@ -95,9 +110,9 @@ func (d *Draft) Made(digest [32]byte, tails *prf.Key) (*Key, error) {
 }
 
 // Ready refuses n proofs of a plan that the secret does not allow with a share (ledger.Claim), before any work.
-func (k *Key) Ready(p *plan.Plan, share, n int) error {
+func (k *Key) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	switch {
-	case k == nil && share != 0:
+	case k == nil && share != ledger.Share{}:
 		return errors.New("option Share is of keys that hide weights")
 	case k == nil:
 		return nil
@@ -125,11 +140,12 @@ func (k *Key) Budget(of *proof.Key) (*ledger.Budget, error) {
 }
 
 func budget(l *ledger.Ledger, of *proof.Key) (*ledger.Budget, error) {
-	left, err := l.Left()
+	b, err := l.Budget()
 	if err != nil {
 		return nil, err
 	}
-	return &ledger.Budget{Positions: l.Positions, Left: left, Each: of.MostPositions()}, nil
+	b.Each = of.MostPositions()
+	return b, nil
 }
 
 // ReadBudget returns the budget of a key by the file of its secret.
@@ -142,7 +158,7 @@ func ReadBudget(of *proof.Key, file string) (*ledger.Budget, error) {
 }
 
 // Check returns the error with which any proof of a key would be refused, as far as the file of its secret tells that by itself.
-func Check(of *proof.Key, file string, share int) error {
+func Check(of *proof.Key, file string, share ledger.Share) error {
 	l, err := open(of, file)
 	if err == nil {
 		err = l.Claim(share)

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
 )
 
 // Options are what the settings say to the calls of the library on the way from a model to a proof.
@@ -26,9 +27,9 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	if grind == 0 {
 		grind = -1
 	}
-	reveal, _ := cfg.Reveals() // which whoever read the settings has checked
-	share, _ := cfg.ShareOf()  // likewise
-	hides, _ := cfg.HiddenOf() // likewise
+	reveal, _ := cfg.Reveals()     // which whoever read the settings has checked
+	number, of, _ := cfg.ShareOf() // likewise
+	hides, _ := cfg.HiddenOf()     // likewise
 	hide := ""
 	if hides.Weights {
 		hide = config.HideWeights
@@ -42,7 +43,7 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 		Certify: provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
 		Prove: provemodel.ProveOptions{
 			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,
-			Resume: cache != "" && !cfg.NoResume && cfg.Hide == "", HideInputs: hides.Inputs, HideOutputs: hides.Outputs, Share: share, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
+			Resume: cache != "" && !cfg.NoResume && cfg.Hide == "", HideInputs: hides.Inputs, HideOutputs: hides.Outputs, Share: ledger.Share{Number: number, Of: of}, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
 		},
 	}
 }

@@ -9,7 +9,10 @@ import (
 	"strings"
 )
 
-const firstLine = "prove-model secret 1\n"
+const firstLine = "prove-model secret 2\n"
+
+// oldLine begins files whose shares had no numbers, so that two could have the same one.
+const oldLine = "prove-model secret 1\n"
 
 // secretLines are those behind the first that say what the secret is.
 const secretLines = 4
@@ -54,17 +57,23 @@ func (b *book) add(line string) {
 // entryAt says where a ledger is counted.
 type entryAt struct {
 	place
-	share int
+	share Share
 }
 
 func (b *book) left() uint64 { return b.limit - min(b.used, b.limit) }
+
+// moved says what tells the place where the ledger was counted last apart from a place; "" if nothing does.
+func (b *book) moved(now place) string { return b.at[len(b.at)-1].moved(now) }
 
 // fresh says that the file has no entries yet.
 func (b *book) fresh() bool { return len(b.at) == 0 }
 
 // parse reads a file. The last line may be missing in part.
 func parse(text []byte) (*book, error) {
-	if !Is(text) {
+	switch {
+	case bytes.HasPrefix(text, []byte(oldLine)):
+		return nil, errors.New("it is the secret of an earlier release, whose shares have no numbers: make another key (commit --hide weights), under another name")
+	case !bytes.HasPrefix(text, []byte(firstLine)):
 		return nil, errors.New("it is not the secret of a key")
 	}
 	b := &book{reserved: map[ID]uint64{}, text: text[:len(firstLine):len(firstLine)]}
@@ -98,11 +107,15 @@ func (b *book) line(i int, words []string) (err error) {
 	switch {
 	case len(words) == 5 && words[0] == "at":
 		at := entryAt{place: place{words[1], words[2], words[3]}}
-		if _, err := fmt.Sscan(words[4], &at.share); err != nil || at.share < 1 {
-			return fmt.Errorf("a share of 1/%s", words[4])
+		if _, err := fmt.Sscanf(words[4], "%d/%d", &at.share.Number, &at.share.Of); err != nil || !at.share.Valid() || at.share.String() != words[4] {
+			return fmt.Errorf("share %s", words[4])
 		}
-		if n := len(b.at); n > 0 && at.share != b.at[n-1].share {
-			b.limit = b.used + b.left()/uint64(at.share)
+		switch {
+		case b.share() == at.share: // in another place, or after another start
+		case b.share() == whole:
+			b.limit = b.used + b.left()/uint64(at.share.Of)
+		case b.share().Of != at.share.Of || b.had(at.share):
+			return fmt.Errorf("share %s, after %s", at.share, b.share())
 		}
 		b.at = append(b.at, at)
 		return nil

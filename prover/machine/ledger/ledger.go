@@ -1,13 +1,11 @@
 package ledger
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -47,6 +45,8 @@ var (
 	ErrUsedUp = errors.New("the key is used up")
 	// ErrMoved is wrapped by errors about a ledger that is not where it was counted.
 	ErrMoved = errors.New("the ledger may be an older copy")
+	// ErrShare is wrapped by errors about a share that is not the ledger's.
+	ErrShare = errors.New("the ledger has another share")
 )
 
 // Create makes the file of a new secret, which must not be there, with an empty ledger.
@@ -68,11 +68,28 @@ func Create(path string, s Secret) (_ *Ledger, err error) {
 		return nil, err
 	}
 	b := newBook(s)
-	if err := b.append(f, at.entry(1)); err != nil {
+	if err := b.append(f, at.entry(whole)); err != nil {
 		return nil, err
 	}
-	remember(&s, at, len(b.text))
+	remember(&s, whole, b)
 	return &Ledger{s, path}, syncFolder(filepath.Dir(path))
+}
+
+// Possible says why no ledger can be kept beside a file that is still to be made, nil if one can: what Create and all that
+// comes after it take is tried with a file that is removed again.
+func Possible(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "*"+atomicfile.TempSuffix)
+	if err != nil {
+		return err
+	}
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
+	if _, err := placeOf(f); err != nil {
+		return err
+	}
+	if err := lock(f); err != nil {
+		return fmt.Errorf("%s: files cannot be locked there: %w", filepath.Dir(path), err)
+	}
+	return nil
 }
 
 // syncFolder has the names in a folder be on disk.
@@ -99,51 +116,63 @@ func Open(path string) (*Ledger, error) {
 	return &Ledger{b.Secret, path}, nil
 }
 
-// Is says whether a file begins as those of this package do.
-func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(firstLine)) }
-
 // Path returns the path of the file.
 func (l *Ledger) Path() string { return l.path }
 
-// Left returns the number of positions that the ledger has left, wherever it is.
-func (l *Ledger) Left() (left uint64, err error) {
+// Budget returns what the ledger says of the budget, wherever it is: all but how much a proof takes.
+func (l *Ledger) Budget() (*Budget, error) {
 	f, err := os.Open(l.path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer f.Close()
 	b, err := l.read(f)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return b.left(), nil
+	return &Budget{Positions: l.Positions, Left: b.left(), Share: b.share().String()}, nil
 }
 
-// Claim takes the ledger for the place where it is now. With share 0 it must be where it was before. A share of n > 0 says
-// that it is meant to be used here, for one n-th of what was left: where it has been counted so far, that divides the rest
-// once; elsewhere n must be what the ledger's part of the rest already is, so that copies of it have no more together than
-// there was.
-func (l *Ledger) Claim(share int) error {
-	return l.change(func(f *os.File, b *book, at place) error {
-		last := b.at[len(b.at)-1]
-		moved := last.moved(at)
-		switch {
-		case share == 0 || moved == "" && share == last.share:
-			return l.refuse(moved)
-		case moved != "" && share != last.share:
-			return fmt.Errorf("%s: %w: %s, and its share is 1/%d, not 1/%d: a ledger is divided where it has been counted so far, before it is copied",
-				l.path, ErrMoved, moved, last.share, share)
+// Claim takes the ledger for the place where it is now. With no share named it must be where it was before. A share that is
+// named must be what the ledger says of itself, or what it may take (book.take): then this is the latest copy with that share.
+func (l *Ledger) Claim(want Share) error {
+	return l.locked(func(f *os.File, b *book, at place) error {
+		had := b.share()
+		if want == (Share{}) {
+			want = had
+			if err := l.refuse(b.moved(at)); err != nil {
+				return err
+			}
 		}
-		return b.append(f, at.entry(share))
+		if err := b.take(want, at); err != nil {
+			return fmt.Errorf("%s: %w", l.path, err)
+		}
+		// A copy that takes a number of its own may be of an earlier time than the one that it was made from.
+		if err := l.notShorter(b, want); err != nil {
+			return err
+		}
+		divides := had == whole && want != whole
+		if divides {
+			if err := l.notShorter(b, had); err != nil {
+				return err
+			}
+		}
+		if want != had || b.moved(at) != "" {
+			if err := b.append(f, at.entry(want)); err != nil {
+				return err
+			}
+		}
+		if divides { // no copy of the whole is used any more
+			remember(&l.Secret, had, b)
+		}
+		remember(&l.Secret, want, b)
+		return nil
 	})
 }
 
 // Check returns an error if so many positions for a proof, for each of n proofs, are not left, or the ledger is not where it was.
 func (l *Ledger) Check(positions, n int) error {
-	return l.change(func(_ *os.File, b *book, at place) error {
-		if err := l.refuse(b.at[len(b.at)-1].moved(at)); err != nil {
-			return err
-		}
+	return l.use(func(_ *os.File, b *book) error {
 		if uint64(n)*uint64(positions) > b.left() {
 			return l.usedUp(b, positions, n)
 		}
@@ -153,10 +182,7 @@ func (l *Ledger) Check(positions, n int) error {
 
 // Reserve counts positions for the proof with this identifier. When it returns, they are on disk.
 func (l *Ledger) Reserve(id ID, positions int) error {
-	return l.change(func(f *os.File, b *book, at place) error {
-		if err := l.refuse(b.at[len(b.at)-1].moved(at)); err != nil {
-			return err
-		}
+	return l.use(func(f *os.File, b *book) error {
 		if n, ok := b.reserved[id]; ok {
 			if n == uint64(positions) {
 				return nil
@@ -186,9 +212,34 @@ func (l *Ledger) refuse(moved string) error {
 	return fmt.Errorf("%s: %w: %s. Positions that other copies have opened are not in it", l.path, ErrMoved, moved)
 }
 
-// change calls f with the ledger, which no other process changes meanwhile. One that is shorter than it was is refused, and
-// one that others may read.
-func (l *Ledger) change(f func(file *os.File, b *book, at place) error) error {
+// notShorter refuses a ledger that does not go on from what is remembered of its share.
+func (l *Ledger) notShorter(b *book, of Share) error {
+	switch known := remembered(&l.Secret, of); {
+	case known.begins(b):
+		return nil
+	case known.length > len(b.text):
+		return fmt.Errorf("%s: %w: it was longer before. What was opened since is not in it: make another key (commit --hide weights)", l.path, ErrMoved)
+	}
+	return fmt.Errorf("%s: %w: share %s was counted in another file, whose positions are not in it", l.path, ErrMoved, of)
+}
+
+// use calls f with a ledger that is where it was counted before.
+func (l *Ledger) use(f func(file *os.File, b *book) error) error {
+	return l.locked(func(file *os.File, b *book, at place) error {
+		if err := l.refuse(b.moved(at)); err != nil {
+			return err
+		}
+		if err := l.notShorter(b, b.share()); err != nil {
+			return err
+		}
+		err := f(file, b)
+		remember(&l.Secret, b.share(), b) // also after a process that ended between its entry and this
+		return err
+	})
+}
+
+// locked calls f with the ledger, which no other process changes meanwhile. One that others may read is refused.
+func (l *Ledger) locked(f func(file *os.File, b *book, at place) error) error {
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -208,15 +259,8 @@ func (l *Ledger) change(f func(file *os.File, b *book, at place) error) error {
 	if err != nil {
 		return err
 	}
-	known := remembered(&l.Secret, at)
-	if known > len(b.text) {
-		return fmt.Errorf("%s: %w: it was longer before. What was opened since is not in it: make another key (commit --hide weights)", l.path, ErrMoved)
-	}
-	err = f(file, b, at)
-	if len(b.text) > known { // also after a process that ended between its entry and this
-		remember(&l.Secret, at, len(b.text))
-	}
-	return err
+	defer lockMemory()()
+	return f(file, b, at)
 }
 
 // private is an error if others than the owner may read or write the file, as they may a copy that was made without care.
@@ -243,8 +287,14 @@ func (l *Ledger) read(f *os.File) (*book, error) {
 	return b, nil
 }
 
-// append writes an entry behind the last whole one, and has it be on disk.
-func (b *book) append(f *os.File, entry string) error {
+// append writes an entry behind the last whole one, and has it be on disk. If that fails the book is as it was.
+func (b *book) append(f *os.File, entry string) (err error) {
+	before := *b
+	defer func() {
+		if err != nil {
+			*b = before
+		}
+	}()
 	end := len(b.text)
 	if b.fresh() { // with all before it
 		end = 0
@@ -273,41 +323,22 @@ func read(f *os.File) (*book, error) {
 	return parse(text)
 }
 
-// remember keeps how long a ledger is where a copy of its file does not bring it back. What cannot be kept is done without.
-func remember(s *Secret, at place, length int) {
-	path, ok := memory(s, at)
-	if !ok || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
-		return
-	}
-	_ = atomicfile.WriteFile(path, fmt.Appendln(nil, length)) // the old number or the new one, whenever the process ends
-}
-
-// remembered is what remember has kept, 0 if nothing.
-func remembered(s *Secret, at place) (length int) {
-	path, ok := memory(s, at)
-	if !ok {
-		return 0
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
-		return 0
-	}
-	_, _ = fmt.Sscan(string(text), &length)
-	return length
-}
-
-func memory(s *Secret, at place) (path string, ok bool) {
-	dir, err := os.UserConfigDir()
-	return filepath.Join(dir, "prove-model", "ledgers", fmt.Sprintf("%x-%s", s.Key[:8], at.file)), err == nil
-}
-
 // Budget says how far a key that hides weights is used up. A proof opens rows of the weights at some positions, and as long as
 // all proofs together open no more than Positions, what they open says nothing of the weights.
 type Budget struct {
 	Positions uint64 `json:"positions"`            // at which all proofs together may open rows
-	Left      uint64 `json:"positions_left"`       // of these
+	Left      uint64 `json:"positions_left"`       // of these, or of the ledger's share of them
+	Share     string `json:"share"`                // of the budget, that the ledger counts, 1/1 for all
 	Each      int    `json:"positions_of_a_proof"` // most that a proof takes
 }
 
 // Proofs returns for how many more proofs the key is good.
 func (b *Budget) Proofs() uint64 { return b.Left / uint64(b.Each) }
+
+// OfShare says which share is counted, nothing where it is all.
+func (b *Budget) OfShare() string {
+	if b.Share == whole.String() {
+		return ""
+	}
+	return ", in share " + b.Share
+}

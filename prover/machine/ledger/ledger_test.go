@@ -50,11 +50,11 @@ func made(t *testing.T, positions uint64) *Ledger {
 
 func left(t *testing.T, l *Ledger) uint64 {
 	t.Helper()
-	n, err := l.Left()
+	b, err := l.Budget()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return b.Left
 }
 
 // TestLedger: positions are counted once for a proof, across openings of the file, until they are used up; and the file is
@@ -197,23 +197,23 @@ func TestOlderCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, err := range map[string]error{"check": other.Check(10, 1), "reserve": other.Reserve(ID{2}, 10), "claim": other.Claim(0), "half": other.Claim(2)} {
+	for name, err := range map[string]error{"check": other.Check(10, 1), "reserve": other.Reserve(ID{2}, 10), "claim": other.Claim(Share{}), "half": other.Claim(Share{1, 2})} {
 		if !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "another file") {
 			t.Errorf("%s of a copy: %v", name, err)
 		}
 	}
 	// Divided first, and then copied: two halves.
-	if err := l.Claim(2); err != nil {
+	if err := l.Claim(Share{1, 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Claim(2); err != nil { // which divides once
+	if err := l.Claim(Share{1, 2}); err != nil { // which divides once
 		t.Fatal(err)
 	}
 	now, _ = os.ReadFile(l.Path())
 	if err := os.WriteFile(copied, now, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Claim(2); err != nil {
+	if err := other.Claim(Share{2, 2}); err != nil {
 		t.Fatal(err)
 	}
 	if left(t, l) != 45 || left(t, other) != 45 {
@@ -226,7 +226,7 @@ func TestOlderCopies(t *testing.T) {
 	if err := os.WriteFile(l.Path(), old, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, err := range map[string]error{"check": l.Check(10, 1), "reserve": l.Reserve(ID{2}, 10), "claim": l.Claim(1)} {
+	for name, err := range map[string]error{"check": l.Check(10, 1), "reserve": l.Reserve(ID{2}, 10), "claim": l.Claim(Share{1, 1})} {
 		if !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "longer before") {
 			t.Errorf("%s of an older copy in its place: %v", name, err)
 		}
@@ -274,7 +274,7 @@ func TestOthersMayRead(t *testing.T) {
 		if err := os.Chmod(l.Path(), mode); err != nil {
 			t.Fatal(err)
 		}
-		for name, err := range map[string]error{"claim": l.Claim(1), "check": l.Check(1, 1), "reserve": l.Reserve(ID{1}, 1)} {
+		for name, err := range map[string]error{"claim": l.Claim(Share{1, 1}), "check": l.Check(1, 1), "reserve": l.Reserve(ID{1}, 1)} {
 			if err == nil || !strings.Contains(err.Error(), "chmod 600") {
 				t.Errorf("%s at mode %o: %v", name, mode, err)
 			}
@@ -295,9 +295,9 @@ func TestStarts(t *testing.T) {
 		"another machine": func(p *place) { p.machine = "x" }, "started anew": func(p *place) { p.boot = "x" },
 	} {
 		l := made(t, 100)
-		err := l.change(func(f *os.File, b *book, p place) error {
+		err := l.locked(func(f *os.File, b *book, p place) error {
 			at(&p)
-			return b.append(f, p.entry(1))
+			return b.append(f, p.entry(whole))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestStarts(t *testing.T) {
 		if err := l.Reserve(ID{1}, 1); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-		if err := errors.Join(l.Claim(1), l.Reserve(ID{1}, 1)); err != nil {
+		if err := errors.Join(l.Claim(Share{1, 1}), l.Reserve(ID{1}, 1)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -340,9 +340,9 @@ func TestDamaged(t *testing.T) {
 // FuzzParse reads any bytes: what is read has an entry, and adds up.
 func FuzzParse(f *testing.F) {
 	b := newBook(Secret{Positions: 100})
-	b.add("at a b c 1")
+	b.add("at a b c 1/1")
 	b.add("used 00000000000000000000000000000001 10")
-	b.add("at a b c 3")
+	b.add("at a b c 3/3")
 	f.Add(b.text)
 	f.Add(b.text[:200])
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -10,8 +10,8 @@ import (
 type place struct{ machine, boot, file string }
 
 // entry is the line that says so, for a share of the rest.
-func (p place) entry(share int) string {
-	return fmt.Sprintf("at %s %s %s %d", p.machine, p.boot, p.file, share)
+func (p place) entry(share Share) string {
+	return fmt.Sprintf("at %s %s %s %s", p.machine, p.boot, p.file, share)
 }
 
 // moved says what tells the place apart from where the ledger is now; "" if nothing does.

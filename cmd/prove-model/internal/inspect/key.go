@@ -63,7 +63,7 @@ func (h *Hidden) print(w io.Writer) {
 	fmt.Fprintf(w, "hidden      weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most\n", h.Proofs, h.Positions, h.Each)
 	fmt.Fprintln(w, "public      all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
 	if b := h.Budget; b != nil {
-		fmt.Fprintf(w, "budget      %d positions left: %d proofs\n", b.Left, b.Proofs())
+		fmt.Fprintf(w, "budget      %d positions left: %d proofs%s\n", b.Left, b.Proofs(), b.OfShare())
 	}
 }
 
