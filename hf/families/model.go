@@ -98,12 +98,12 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT, "mpnet": mpnet, "t5": t5, "mt5": t5, "umt5": t5,
+	"modernbert": modernBERT, "mpnet": mpnet, "t5": t5, "mt5": t5,
 }
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"bart": "encoder–decoders", "mbart": "encoder–decoders",
+	"umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
 	"marian": "encoder–decoders", "pegasus": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 	"mamba": "state-space models", "mamba2": "state-space models",

@@ -19,16 +19,15 @@ type t5Layers struct {
 	eps                      float64
 	act                      activation
 	gated, causal            bool
-	everyLayer               bool        // layers have biases of their own, not the first one's
 	reads                    graph.Value // what a decoder attends to besides its own tokens
 }
 
-// t5 is T5, Flan-T5, mT5 and umT5, or the encoder of one alone.
+// t5 is T5, Flan-T5 and mT5, or the encoder of one alone.
 func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := &t5Layers{
 		name: "encoder.", width: c.Int("d_model", 512), inner: c.Int("d_ff", 2048), heads: c.Int("num_heads", 8), dim: c.Int("d_kv", 64),
 		layers: countOf(c, set, "num_layers", 6), buckets: bucketsOf(c, "relative_attention_num_buckets"), most: c.Int("relative_attention_max_distance", 128),
-		eps: c.Float("layer_norm_epsilon", 1e-6), everyLayer: c.Text("model_type", "") == "umt5",
+		eps: c.Float("layer_norm_epsilon", 1e-6),
 	}
 	if e.most <= e.buckets/2 {
 		c.Failf("field \"relative_attention_max_distance\" is %d, with %d buckets", e.most, e.buckets)
@@ -44,10 +43,14 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e.act, e.gated = act, gated
 	d := *e
 	d.name, d.causal, d.layers = "decoder.", true, countOf(c, set, "num_decoder_layers", e.layers)
-	vocabulary, tied := c.Int("vocab_size", 0), c.Bool("tie_word_embeddings", true)
-	scaled := c.Bool("scale_decoder_outputs", tied)
+	vocabulary := c.Int("vocab_size", 0)
+	// Files that say that nothing is tied are of T5 1.1, whose logits are not scaled; nor are those of mT5.
+	scaled := c.Bool("tie_word_embeddings", true)
+	scaled = c.Bool("scale_decoder_outputs", scaled) && c.Text("model_type", "") == "t5"
+	tied := set.Get("lm_head.weight") == nil
 	alone := m != nil || slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") })
-	c.Ignore("is_gated_act", "dense_act_fn", "output_past", "n_positions")
+	c.Ignore("is_gated_act", "dense_act_fn", "output_past", "n_positions", "dropout_rate")
+	c.Is("is_decoder", false)
 	start := startOf(c)
 	if err := c.Done(); err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (t *t5Layers) run(n *net, x graph.Value) graph.Value {
 			x = n.Add(x, f(n.rms(x, at+"layer_norm", t.eps, false), at))
 			part++
 		}
-		if i == 0 || t.everyLayer {
+		if i == 0 {
 			own.between = n.distances(at+"0.SelfAttention.relative_attention_bias", t.heads, t.buckets, bucket)
 		}
 		add(func(x graph.Value, at string) graph.Value { return t.attend(n, own, x, x, at+"SelfAttention.") })
