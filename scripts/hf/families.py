@@ -282,7 +282,7 @@ def make(name, out, large):
         prompt = ids[:, :8]
         every = torch.ones_like(prompt)  # token 0 is no padding
         g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
-        text = {"prompt": prompt[0].tolist(), "attention_mask": every[0].tolist(), "tokens": g[0, 8:].tolist()}
+        text = {"prompt": prompt[0].tolist(), "attention_mask": every[0].tolist(), "tokens": g[0, -8:].tolist()}
         (d / "greedy.json").write_text(json.dumps(text) + "\n")
 
 
