@@ -3,6 +3,7 @@ package provemodel
 import (
 	"bytes"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +154,28 @@ func TestAnswerOther(t *testing.T) {
 	s, err := Verify(committed.key, bytes.NewReader(forge(t, committed, short)), nil)
 	if err != nil || !slices.Equal(s.Generated.Tokens, float[:2]) {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A stored answer, which the other two verifiers are held to as well: hf/testdata/mt5 in mode w8a8 on these tokens, of up to 9.
+func TestAnswerStored(t *testing.T) {
+	file, err := os.ReadFile("testdata/answer/key.vk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ReadKey(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.ReadFile("testdata/answer/run.proof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Verify(key, bytes.NewReader(p), nil)
+	if err != nil || !slices.Equal(s.Generated.Prompt, []int{10, 8, 25, 3, 40}) || !slices.Equal(s.Generated.Tokens, []int{31, 34, 31}) {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if err := CheckKey(t.Context(), "hf/testdata/mt5", key, nil); err != nil {
+		t.Error(err)
 	}
 }
