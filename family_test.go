@@ -41,6 +41,7 @@ func TestFamiliesQuantised(t *testing.T) {
 func quantisedFamily(t *testing.T, dir string) {
 	var want struct {
 		IDs    []float64 `json:"input_ids"`
+		Answer []float64 `json:"decoder_input_ids"`
 		Pixels []float64 `json:"pixel_values"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
@@ -55,7 +56,7 @@ func quantisedFamily(t *testing.T, dir string) {
 	if file := filepath.Join(dir, "model.gguf"); exists(file) {
 		path = file
 	}
-	m, err := Open(path, &OpenOptions{Tokens: len(want.IDs)})
+	m, err := Open(path, &OpenOptions{Tokens: len(want.IDs), MaxTokens: len(want.Answer)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,10 @@ func quantisedFamily(t *testing.T, dir string) {
 	if want.Pixels != nil {
 		in = Input{want.Pixels}
 	}
-	c, err := Quantise(t.Context(), m, others(m, in[0], want.Pixels == nil), quantiseWith(withSecurityBits(60)))
+	if want.Answer != nil {
+		in = append(in, want.Answer)
+	}
+	c, err := Quantise(t.Context(), m, others(m, in, want.Pixels == nil), quantiseWith(withSecurityBits(60)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,31 +167,24 @@ func writesLikeReference(t *testing.T, dir string) {
 // behind is by how much, in units of the logits' range, the float model has a token behind that
 // which it writes at some place of its text.
 func behind(t *testing.T, m *Model, prompt, text []int, at, token int) float64 {
-	in, err := textInput(prompt, text[:at], len(text), len(prompt)+len(text), len(prompt)+len(text), len(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := m.Run(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := out[0].Values
-	row := all[at*len(all)/len(text):][:len(all)/len(text)]
+	all, row := logitsAfter(t, m, prompt, text[:at], len(text))
 	return (row[text[at]] - row[token]) / (slices.Max(all) - slices.Min(all))
 }
 
 // others are samples that are not the input: random tokens, or pictures.
-func others(m *Model, in []float64, tokens bool) []Input {
+func others(m *Model, in Input, tokens bool) []Input {
 	rng := rand.New(rand.NewPCG(3, 5))
 	samples := make([]Input, 4)
 	for i := range samples {
-		v := make([]float64, len(in))
-		for j := range v {
-			if v[j] = rng.Float64(); tokens {
-				v[j] = float64(rng.IntN(m.Graph().Rows(m.Graph().Inputs[0].Name)))
+		for _, of := range in {
+			v := make([]float64, len(of))
+			for j := range v {
+				if v[j] = rng.Float64(); tokens {
+					v[j] = float64(rng.IntN(m.Graph().Rows(m.Graph().Inputs[0].Name)))
+				}
 			}
+			samples[i] = append(samples[i], v)
 		}
-		samples[i] = Input{v}
 	}
 	return samples
 }

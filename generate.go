@@ -35,6 +35,9 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotGenerating
 	}
+	if start := m.language.Start; start != nil {
+		return answerInput(prompt, start, tokens, max(1, len(tokens)), m.open.most)
+	}
 	n := m.positions()
 	if m.open.written != "" {
 		n = max(1, len(tokens))
@@ -63,6 +66,14 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 		in[1][i] = float64(len(prompt) - 1 + min(i, max(at, 1)-1))
 	}
 	return in, nil
+}
+
+// textInput is the function of that name for the circuit's kind of model.
+func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
+	if c.answers() {
+		return answerInput(prompt, c.language.Start, tokens, positions, most)
+	}
+	return textInput(prompt, tokens, at, length, most, positions)
 }
 
 // GenerateOptions say how tokens are chosen. The zero value, as nil, takes the likeliest.
@@ -108,6 +119,9 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	}
 	g := c.quantised.Graph
 	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
+	if c.answers() && !c.freely() {
+		return nil, nil, fmt.Errorf("an encoder–decoder writes with a key for texts of any length: %w", c.report.OneBatch)
+	}
 	limit, most, err := c.limits(len(prompt), o.MaxTokens)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +130,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if c.free() {
 		length, longest = len(prompt)+most, c.quantised.Circuit.Free[0].Bound
 	}
-	in, err := textInput(prompt, nil, most, length, longest, most)
+	in, err := c.textInput(prompt, nil, most, length, longest, most)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,10 +143,14 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		return nil, nil, err
 	}
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
-	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
+	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}, model.Size(out.Shape)
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
+	before := len(prompt) // tokens of the text that is written on
+	if c.answers() {
+		before = len(c.language.Start)
+	}
 	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
 		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
@@ -150,7 +168,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
 			row = row[len(w.Tokens)*width:][:width]
 		}
-		token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
+		token := by.Choose(row, out.Frac, before+len(w.Tokens))
 		w.Tokens = append(w.Tokens, token)
 		if o.Logits != nil {
 			o.Logits(out.Reals(row))
@@ -175,7 +193,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	if c.freely() {
 		most = len(w.Tokens)
 	}
-	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
+	if in, err = c.textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.Pass != nil {
 		err = await(ctx, func() error { return text.pass(ctx, o.Pass, in) })
 	}
 	if err == nil && o.Prefix != nil {
@@ -226,7 +244,11 @@ func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	}
 	if c.freely() {
 		free := c.quantised.Circuit.Free
-		if most, why = min(free[1].Bound, free[0].Bound-prompt), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
+		room := free[0].Bound - prompt
+		if c.answers() {
+			room = free[1].Bound + 1 - len(c.language.Start)
+		}
+		if most, why = min(free[1].Bound, room), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
 			return 0, 0, fmt.Errorf("a prompt of %d tokens: the key is for texts of up to %d (--tokens), prompt and answer together", prompt, free[0].Bound)
 		}
 		if asked == 0 {
@@ -264,6 +286,25 @@ func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Inpu
 	if whole, _ := rows.Whole(); whole > 0 || !c.free() {
 		return nil
 	}
+	return p.leave(ctx, c, rows, in, func(known [][]int32) error {
+		// The last token's row, and the positions behind that of the last logits.
+		last := len(known[0]) - 1
+		if err := rows.SetOne(ctx, 0, last, known[0][last:]); err != nil {
+			return err
+		}
+		for i := 1; i < len(known[1]); i++ {
+			if known[1][i] == known[1][i-1] {
+				if err := rows.SetOne(ctx, 1, i, known[1][i:i+1]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// leave leaves the run on an input whose rows are computed, after what complete does of them.
+func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32) error) error {
 	q, err := c.sized(in)
 	if err != nil {
 		return err
@@ -272,17 +313,8 @@ func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Inpu
 	if err != nil {
 		return err
 	}
-	// The last token's row, and the positions behind that of the last logits.
-	last := len(known[0]) - 1
-	if err := rows.SetOne(ctx, 0, last, known[0][last:]); err != nil {
+	if err := complete(known); err != nil {
 		return err
-	}
-	for i := 1; i < len(known[1]); i++ {
-		if known[1][i] == known[1][i-1] {
-			if err := rows.SetOne(ctx, 1, i, known[1][i:i+1]); err != nil {
-				return err
-			}
-		}
 	}
 	wit, err := rows.Witness(ctx, q.Graph, q.Weights, known)
 	if err != nil {
@@ -462,6 +494,12 @@ func (w *onDevice) close() {
 
 // write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
 func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (writer, error) {
+	if c.answers() {
+		if dev != nil && dev.GPU() {
+			warn("encoder–decoders write on the CPU")
+		}
+		return c.answer(ctx, q, ints, prompt)
+	}
 	onCPU := func(ctx context.Context) (writer, error) {
 		rows, err := c.goOn(ctx, q, ints, prompt, known)
 		if rows == nil && err == nil {
@@ -525,7 +563,7 @@ func (c *Circuit) prompted(prompt []int) (*quantise.Model, [][]int32, error) {
 	if c.freely() {
 		positions = 1
 	}
-	first, err := textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions)
+	first, err := c.textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions)
 	if err != nil {
 		return nil, nil, err
 	}

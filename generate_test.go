@@ -54,18 +54,31 @@ func decoders(t *testing.T) []string {
 func floatGreedy(t *testing.T, m *Model, prompt []int, n int) []int {
 	var tokens []int
 	for range n {
-		in, err := textInput(prompt, tokens, n, len(prompt)+n, len(prompt)+n, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := m.Run(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		row := out[0].Values[len(tokens)*len(out[0].Values)/n:][:len(out[0].Values)/n]
+		_, row := logitsAfter(t, m, prompt, tokens, n)
 		tokens = append(tokens, slices.Index(row, slices.Max(row)))
 	}
 	return tokens
+}
+
+// logitsAfter returns the float model's logits for n tokens after a prompt, and those of them behind the given tokens.
+func logitsAfter(t *testing.T, m *Model, prompt, tokens []int, n int) (all, row []float64) {
+	t.Helper()
+	in, err := textInput(prompt, tokens, n, len(prompt)+n, len(prompt)+n, n)
+	rows, at := n, len(tokens)
+	if start := m.Start(); start != nil {
+		in, err = answerInput(prompt, start, tokens, n, m.open.most)
+		rows, at = len(in[1]), len(start)-1+len(tokens)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = out[0].Values
+	width := len(all) / rows
+	return all, all[at*width:][:width]
 }
 
 // Every family writes what its float model writes; every row that is computed for a

@@ -397,13 +397,21 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 
 // TextSamples makes samples of texts, each the tokens of one, for a language model or an
 // encoder that leaves their length open. A model that gives logits at some positions alone
-// gives them at the last ones; if their number is open, at judgedPositions of them at most.
+// gives them at the last ones; if their number is open, at judgedPositions of them at most. An encoder–decoder reads each and
+// writes how it begins.
 func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {
 		return nil, errors.New("the model does not take texts of any length as tokens")
 	}
 	samples := make([]Input, len(texts))
 	for i, ids := range texts {
+		if start := m.Start(); start != nil {
+			var err error
+			if samples[i], err = answerSample(ids, start, min(m.open.most, len(start)+judgedPositions)); err != nil {
+				return nil, fmt.Errorf("text %d: %w", i, err)
+			}
+			continue
+		}
 		g, err := m.text(len(ids), min(len(ids), judgedPositions))
 		if err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)

@@ -120,7 +120,7 @@ func openPublished(path string, o *OpenOptions) (*Model, error) {
 			m.Close()
 			return nil, err
 		}
-		text.Generates = o.MaxTokens > 0
+		text.Generates, text.Start = o.MaxTokens > 0, m.Start
 		// A key of a text says which logits it is about: where they are of some positions, these are the last.
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
@@ -146,6 +146,13 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 			return nil, 0, fmt.Errorf("the input has %d positions, and LogitsAt is %d", n, at)
 		}
 		at = n
+	}
+	if m.Start != nil {
+		if o.MaxTokens == 0 {
+			return nil, 0, errors.New("the model is an encoder–decoder, which writes: say how many tokens at most with --max-tokens")
+		}
+		g, err = m.Writing(tokens, len(m.Start)-1+o.MaxTokens)
+		return g, most, err
 	}
 	if o.MaxTokens > 0 {
 		if !m.Next {

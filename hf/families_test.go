@@ -30,7 +30,19 @@ func TestFamilies(t *testing.T) {
 // expectation is the input of a model, row-major.
 type expectation struct {
 	IDs    []float64 `json:"input_ids"`
+	Answer []float64 `json:"decoder_input_ids"`
 	Pixels []float64 `json:"pixel_values"`
+}
+
+// inputs are those of a model, in order.
+func (e *expectation) inputs() [][]float64 {
+	switch {
+	case e.Pixels != nil:
+		return [][]float64{e.Pixels}
+	case e.Answer != nil:
+		return [][]float64{e.IDs, e.Answer}
+	}
+	return [][]float64{e.IDs}
 }
 
 func compare(t *testing.T, dir string) {
@@ -52,18 +64,14 @@ func compare(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	g, err := m.Graph(len(want.IDs), 0)
+	g, err := m.Graph(len(want.IDs), len(want.Answer))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	input := want.IDs
-	if want.Pixels != nil {
-		input = want.Pixels
-	}
-	values, err := g.RunFloat([][]float64{input})
+	values, err := g.RunFloat(want.inputs())
 	if err != nil {
 		t.Fatal(err)
 	}

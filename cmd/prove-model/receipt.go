@@ -193,7 +193,7 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 	if t == nil {
 		return said, nil
 	}
-	text, err := t.After(s.Generated.Prompt, s.Generated.Tokens)
+	text, err := t.After(s.Generated.Before(), s.Generated.Tokens)
 	if err != nil {
 		return nil, err
 	}

@@ -110,8 +110,10 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 		return nil, err
 	}
 	p := &proven{}
+	var before []int
 	if s.Generated != nil {
 		p.PromptTokens, p.Tokens, p.Verdict, p.Sampling = s.Generated.Prompt, s.Generated.Tokens, verdict(s.Generated.Ended), s.Generated.Sampling
+		before = s.Generated.Before()
 	} else {
 		for _, id := range s.Inputs[0].Values {
 			p.PromptTokens = append(p.PromptTokens, int(id))
@@ -122,7 +124,7 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	}
 	var err error
 	if p.Prompt, err = t.Decode(p.PromptTokens); err == nil {
-		p.Text, err = t.After(p.PromptTokens, p.Tokens)
+		p.Text, err = t.After(before, p.Tokens)
 	}
 	if err != nil {
 		return nil, err

@@ -27,16 +27,17 @@ type attention struct {
 	each func(x graph.Value, which string) graph.Value
 }
 
-// attend returns the heads' results, of shape [tokens, heads·dim], for queries of
-// shape [tokens, heads·dim], keys and values of shape [tokens, groups·dim].
+// attend returns the heads' results, of shape [tokens, heads·dim], for queries of shape
+// [tokens, heads·dim], keys and values of shape [tokens, groups·dim]: of the same text, or of
+// another one, of any length, without mask, positions and biases.
 func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	if !n.Valid(q) || !n.Valid(k) || !n.Valid(v) {
 		return graph.Value{}
 	}
 	n.At("", a.name)
-	t, share := n.tokens, a.heads/a.groups
+	t, other, share := n.Shape(q)[0], n.Shape(k)[0], a.heads/a.groups
 	q = n.Reshape(q, []int{t, a.heads, a.dim})
-	k = n.Reshape(k, []int{t, a.groups, a.dim})
+	k = n.Reshape(k, []int{other, a.groups, a.dim})
 	if a.each != nil {
 		q, k = a.each(q, "q"), a.each(k, "k")
 		n.At("", a.name)
@@ -48,8 +49,8 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	}
 	// [groups, share, tokens, dim] · [groups, 1, dim, tokens]
 	q = n.Transpose(n.Reshape(q, []int{t, a.groups, share, a.dim}), []int{1, 2, 0, 3})
-	k = n.Transpose(n.Reshape(k, []int{t, a.groups, 1, a.dim}), []int{1, 2, 3, 0})
-	v = n.Transpose(n.Reshape(v, []int{t, a.groups, 1, a.dim}), []int{1, 2, 0, 3})
+	k = n.Transpose(n.Reshape(k, []int{other, a.groups, 1, a.dim}), []int{1, 2, 3, 0})
+	v = n.Transpose(n.Reshape(v, []int{other, a.groups, 1, a.dim}), []int{1, 2, 0, 3})
 	scores := n.MatMul(q, k)
 	if a.cap != 0 {
 		scores = n.softCap(scores, a.cap)

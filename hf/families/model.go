@@ -18,6 +18,9 @@ type Model struct {
 	Vocabulary int
 	Layers     int
 	Next       bool // it gives the logits of the token that follows each position
+	// Start has, of an encoder–decoder, the tokens that a text of the decoder begins with, at least one; nil for other models.
+	// Its second input is the decoder's tokens, at all of which it gives logits.
+	Start []int
 	// Padding, if not nil, is a token that no text may have: the reference gives the tokens
 	// behind it other positions, and the graph does not.
 	Padding *int
@@ -26,9 +29,13 @@ type Model struct {
 }
 
 // Graph builds the graph for a number of tokens, which models of images ignore. Its logits
-// are at so many positions, which a second input gives (Positions), or at all if that is 0.
+// are at so many positions, which a second input gives (Positions), or at all if that is 0; of an encoder–decoder (Start)
+// they are at so many tokens of the decoder, at least one.
 // Graphs share their weights. The returned graph has a Rebind for other numbers of tokens.
 func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
+	if m.Start != nil && (positions < 1 || positions > m.Context) {
+		return nil, fmt.Errorf("%d tokens of the decoder: the model takes 1 to %d", positions, m.Context)
+	}
 	if positions < 0 || positions > 0 && !m.Next {
 		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
 	}
@@ -91,12 +98,12 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT, "mpnet": mpnet,
+	"modernbert": modernBERT, "mpnet": mpnet, "t5": t5, "mt5": t5,
 }
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"t5": "encoder–decoders", "mt5": "encoder–decoders", "umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
+	"umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
 	"marian": "encoder–decoders", "pegasus": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 	"mamba": "state-space models", "mamba2": "state-space models",
@@ -106,11 +113,7 @@ var notYet = map[string]string{
 // or nil.
 func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	kind := c.Text("model_type", "")
-	what := notYet[kind]
-	if what == "encoder–decoders" && slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") }) {
-		what = "encoders that are part of encoder–decoders"
-	}
-	if what != "" {
+	if what := notYet[kind]; what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}
 	if f := encoders[kind]; f != nil {

@@ -40,7 +40,7 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	out := &Text{}
 	var stream *tokenizer.Stream
 	if j.prompt.Tokenizer != nil {
-		stream = j.prompt.Tokenizer.Stream(j.prompt.IDs)
+		stream = j.prompt.Tokenizer.Stream(j.before())
 	}
 	show := func(s string) {
 		if w != nil && s != "" {
@@ -74,9 +74,17 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	}
 	out.Written, j.Input, j.generated = generated, in, true
 	if t := j.prompt.Tokenizer; t != nil {
-		out.Text, err = t.After(generated.Prompt, generated.Tokens)
+		out.Text, err = t.After(generated.Before(), generated.Tokens)
 	}
 	return out, err
+}
+
+// before are the tokens that those which the model writes follow.
+func (j *Job) before() []int {
+	if start := j.Model.Start(); start != nil {
+		return start
+	}
+	return j.prompt.IDs
 }
 
 // IsText says that the model is one of language.

@@ -60,6 +60,7 @@ type Text struct {
 	Ends      []uint32 `field:"2"`
 	Writes    Enum     `field:"3"`
 	Template  []byte   `field:"4"`
+	Starts    []uint32 `field:"9"`
 }
 
 type Source struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // Text says what the tokens of a language model's proofs mean. The circuit's first
-// input is these tokens. A second input that is indexes is the positions that logits are of.
+// input is these tokens. A second input that is indexes is the positions that logits are of, or the decoder's tokens.
 type Text struct {
 	// Tokenizer is the SHA-256 of the file of the tokenizer, zeros if the model came
 	// without one.
@@ -26,6 +26,9 @@ type Text struct {
 	// verifier holds the tokens against them (docs/protocol.md, "Written by the
 	// model").
 	Generates bool
+	// Start has, of an encoder–decoder, the tokens that every text of the decoder begins with; nil for other models. It generates:
+	// the second input is then the decoder's tokens in place of positions, and logits are at all of these.
+	Start []int
 }
 
 // HasTokenizer says whether the model came with a tokenizer.
@@ -39,7 +42,7 @@ func (t *Text) Equal(o *Text) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates
+	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates && slices.Equal(t.Start, o.Start)
 }
 
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
@@ -51,7 +54,7 @@ func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
 		return err
 	}
 	t, g := k.Text(), k.Circuit.Graph
-	if t == nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && g.Tensors[g.Inputs[1]].Scales == nil {
+	if t == nil || t.Start != nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && g.Tensors[g.Inputs[1]].Scales == nil {
 		return nil
 	}
 	tokens, positions, before := len(inputs[0]), inputs[1], 0
@@ -69,8 +72,11 @@ func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
 	return nil
 }
 
-// maxEnds bounds the tokens that end a text.
-const maxEnds = 1 << 10
+// Bounds on the tokens that end a text, and those that a decoder's begins with.
+const (
+	maxEnds  = 1 << 10
+	maxStart = 1 << 6
+)
 
 func (t *Text) validate(g *model.Graph) error {
 	if len(t.Ends) > maxEnds {
@@ -81,7 +87,12 @@ func (t *Text) validate(g *model.Graph) error {
 			return errors.New("tokens that end a text are not increasing")
 		}
 	}
+	if len(t.Start) > maxStart || slices.ContainsFunc(t.Start, func(id int) bool { return id < 0 || id >= model.Bound }) {
+		return fmt.Errorf("%d tokens that a decoder's text begins with, or one that is none", len(t.Start))
+	}
 	switch {
+	case t.Start != nil && !t.Generates:
+		return errors.New("it has tokens that a decoder's text begins with, and does not generate")
 	case len(g.Inputs) == 0 || !g.IsIds(g.Inputs[0]):
 		return errors.New("its first input is not tokens")
 	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || !g.IsIds(g.Inputs[1]) || g.Tensors[g.Outputs[0]].Kind == model.Empty):
@@ -99,6 +110,7 @@ var textMessage = wire.New("Text", nil,
 	wire.Reserved[Text](6, "input"),
 	wire.Reserved[Text](7, "positions"),
 	wire.Reserved[Text](8, "logits"),
+	wire.Nums(9, "starts", count, func(t *Text) *[]int { return &t.Start }),
 )
 
 // optionalSHA256 is a digest that is absent where it is zeros.

@@ -14,10 +14,20 @@ import (
 // it. With Sampling it is the token that the rule draws from these logits.
 type Written struct {
 	Prompt, Tokens []int
-	Sampling       *Sampling
+	// Start has what the decoder's text begins with, of an encoder–decoder; nil for other models, whose text begins with the prompt.
+	Start    []int
+	Sampling *Sampling
 	// Ended says that the last token is one that ends a text. If it is false, the prover
 	// stopped there.
 	Ended bool
+}
+
+// Before returns the tokens that those which the model wrote follow in one text.
+func (w *Written) Before() []int {
+	if w.Start != nil {
+		return w.Start
+	}
+	return w.Prompt
 }
 
 // ErrOtherToken is wrapped, beside ErrInvalid, by the error for a token that is not the
@@ -27,7 +37,7 @@ var ErrOtherToken = errors.New("the text does not follow from the logits")
 // WrittenOf checks generated tokens against logits (docs/protocol.md, "Text that the model
 // generates"): by a rule or, if by is nil, by the greatest logit. ids, positions and
 // logits are the values of the statement; logits has those at each position, in units of
-// 2^(−frac). Verify calls WrittenOf. Its error wraps ErrInvalid.
+// 2^(−frac). Of an encoder–decoder positions are the decoder's tokens. Verify calls WrittenOf. Its error wraps ErrInvalid.
 func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac int) (*Written, error) {
 	n := len(positions)
 	if n == 0 || len(logits)%n != 0 {
@@ -59,6 +69,9 @@ func WrittenAs(t *proof.Text, ids, positions, greatest []int32) (*Written, error
 
 // written checks generated tokens, which choose sets to those that follow from the model's logits.
 func written(t *proof.Text, by *Sampling, ids, positions []int32, choose func(from int, chosen []int)) (*Written, error) {
+	if t.Start != nil {
+		return answered(t, by, ids, positions, choose)
+	}
 	n := len(positions)
 	from := int(positions[0]) + 1
 	count := 1
@@ -76,17 +89,8 @@ func written(t *proof.Text, by *Sampling, ids, positions []int32, choose func(fr
 	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count]), Sampling: by}
 	chosen := make([]int, count)
 	choose(from, chosen)
-	for i, id := range w.Tokens {
-		if id != chosen[i] {
-			how := "the model's"
-			if by != nil {
-				how = "the one that is drawn"
-			}
-			return nil, fmt.Errorf("%w: %w: token %d of the text is %d, and %s is %d", ErrInvalid, ErrOtherToken, i, id, how, chosen[i])
-		}
-		if w.Ended = slices.Contains(t.Ends, id); w.Ended && i < count-1 {
-			return nil, fmt.Errorf("%w: the text goes on after token %d, %d, which ends it", ErrInvalid, i, id)
-		}
+	if err := w.check(t, chosen); err != nil {
+		return nil, err
 	}
 	last := ids[from+count-1]
 	for i, id := range ids[from+count:] {
@@ -95,6 +99,37 @@ func written(t *proof.Text, by *Sampling, ids, positions []int32, choose func(fr
 		}
 	}
 	return w, nil
+}
+
+// check holds the tokens against those that follow from the model's logits.
+func (w *Written) check(t *proof.Text, chosen []int) error {
+	for i, id := range w.Tokens {
+		if id != chosen[i] {
+			how := "the model's"
+			if w.Sampling != nil {
+				how = "the one that is drawn"
+			}
+			return fmt.Errorf("%w: %w: token %d of the text is %d, and %s is %d", ErrInvalid, ErrOtherToken, i, id, how, chosen[i])
+		}
+		if w.Ended = slices.Contains(t.Ends, id); w.Ended && i < len(chosen)-1 {
+			return fmt.Errorf("%w: the text goes on after token %d, %d, which ends it", ErrInvalid, i, id)
+		}
+	}
+	return nil
+}
+
+// answered is written for an encoder–decoder. The decoder's tokens are what every text begins with and all that were written but the
+// last, which follows from the last logits and is stated by these alone: so tokens and logits are as many.
+func answered(t *proof.Text, by *Sampling, ids, decoder []int32, choose func(from int, chosen []int)) (*Written, error) {
+	k := len(t.Start)
+	if len(decoder) < k || !slices.Equal(tokens(decoder[:k]), t.Start) {
+		return nil, fmt.Errorf("%w: the decoder's text does not begin with the key's %d tokens", ErrInvalid, k)
+	}
+	chosen := make([]int, len(decoder))
+	choose(1, chosen) // the token behind each
+	w := &Written{Prompt: tokens(ids), Tokens: tokens(decoder[k:]), Start: slices.Clone(t.Start), Sampling: by}
+	w.Tokens = append(w.Tokens, chosen[len(chosen)-1])
+	return w, w.check(t, chosen[k-1:])
 }
 
 func tokens(ids []int32) []int {

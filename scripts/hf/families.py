@@ -21,6 +21,8 @@ base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_laye
 kv = dict(num_key_value_heads=2)
 four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
+    decoder_start_token_id=0, initializer_factor=0.2)
 
 
 def no_inner(c):
@@ -120,11 +122,16 @@ models = {
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
+    "t5": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**t5, tie_word_embeddings=True)), f32),
+    "t5-gated": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**t5, feed_forward_proj="gated-gelu", num_decoder_layers=1, tie_word_embeddings=False)), f32),
+    "mt5": (lambda: tf.MT5ForConditionalGeneration(tf.MT5Config(**t5)), bf16),
+    "t5-encoder": (lambda: tf.T5EncoderModel(tf.T5Config(**t5)), f32),
     "sentence": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
 }
 
 wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
+wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 outliers = {
     "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=256, n_embd=64, n_layer=2, n_head=4, n_positions=128)), f32),
@@ -195,6 +202,10 @@ outliers = {
     "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), layerscale_value=0.7)), f32),
     "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), use_swiglu_ffn=True)), f32),
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(wide_vit), num_labels=5)), f32),
+    "t5": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**wide_t5, tie_word_embeddings=True)), f32),
+    "t5-gated": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**wide_t5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)), bf16),
+    "mt5": (lambda: tf.MT5ForConditionalGeneration(tf.MT5Config(**wide_t5)), bf16),
+    "t5-encoder": (lambda: tf.T5EncoderModel(tf.T5Config(**wide_t5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**wide_vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**wide_vit, num_labels=10)), f32),
 }
@@ -246,6 +257,10 @@ def make(name, out, large):
         ids = torch.randint(0, 256, (1, 24), generator=gen) if large else torch.randint(0, 48, (1, 12), generator=gen)
         case["input_ids"] = ids[0].tolist()
         args = dict(input_ids=ids)
+        if m.config.is_encoder_decoder and hasattr(m, "generate"):
+            answer = torch.cat([torch.tensor([[m.config.decoder_start_token_id]]), torch.randint(0, ids.max() + 1, (1, 8 if large else 6), generator=gen)], 1)
+            case["decoder_input_ids"] = answer[0].tolist()
+            args["decoder_input_ids"] = answer
     with torch.no_grad():
         if name == "bert-mlm":
             o = m.bert(**args)
@@ -267,7 +282,7 @@ def make(name, out, large):
         prompt = ids[:, :8]
         every = torch.ones_like(prompt)  # token 0 is no padding
         g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
-        text = {"prompt": prompt[0].tolist(), "attention_mask": every[0].tolist(), "tokens": g[0, 8:].tolist()}
+        text = {"prompt": prompt[0].tolist(), "attention_mask": every[0].tolist(), "tokens": g[0, -8:].tolist()}
         (d / "greedy.json").write_text(json.dumps(text) + "\n")
 
 

@@ -18,6 +18,7 @@ MOST_BYTES = 32 << 20
 MOST_FILES = 1 << 16
 MOST_RANGES = 3 << 20
 MOST_ENDS = 1 << 10
+MOST_STARTS = 1 << 6
 MOST_TARGET = 120
 MOST_GRIND = 24
 MOST_ROW_VARS = 29
@@ -75,6 +76,8 @@ def _check_text(text, graph):
         require(len(digest) in (0, 32) and (not digest or any(digest)), "text: a digest")
     require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
             "text: the tokens that end one")
+    require(len(text.starts) <= MOST_STARTS and max(text.starts, default=0) < 1 << 30 and (text.writes or not text.starts),
+            "text: the tokens that a decoder's begins with")
     indexes = circuit.wired(graph)
     require(graph.inputs and graph.inputs[0] in indexes, "text: its first input is not tokens")
     if text.writes:

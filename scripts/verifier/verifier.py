@@ -76,7 +76,7 @@ class Verifier:
         logits, these are the last; or of a model that writes any number of tokens, the last before the end."""
         graph, text = self.vk.graph, self.vk.text
         check_ids(graph, self.circuit, dict(zip(self.given, self.inputs)))
-        if text is None or len(graph.inputs) != 2 or graph.inputs[1] not in wired(graph):
+        if text is None or text.starts or len(graph.inputs) != 2 or graph.inputs[1] not in wired(graph):
             return
         positions, end = self.inputs[1], len(self.inputs[0]) - text.writes
         if not text.writes or graph.tensors[graph.inputs[1]].scales:
@@ -91,7 +91,11 @@ class Verifier:
         (ids, positions), logits = self.inputs, self.outputs[0]
         width, rest = divmod(len(logits), len(positions))
         require(rest == 0 and width > 0, "logits at a part of a position")
-        stated = bool(self.proof.revealed)  # which are the greatest, in place of logits
+        rows = [logits[i * width:(i + 1) * width] for i in range(len(positions))]
+        # A proof may state which are the greatest, in place of logits.
+        chosen = [row[0] if self.proof.revealed else row.index(max(row)) for row in rows]
+        if text.starts:
+            return self._answered(text, ids, positions, chosen)
         first, count = positions[0] + 1, 1
         while count < len(positions) and positions[count] == positions[count - 1] + 1:
             count += 1
@@ -99,11 +103,20 @@ class Verifier:
         require(first + count <= len(ids), "a text longer than the tokens")
         tokens = ids[first:first + count]
         for i, token in enumerate(tokens):
-            row = logits[i * width:(i + 1) * width]
-            require((row[0] if stated else row.index(max(row))) == token, f"token {i} of the text is not the model's")
+            require(chosen[i] == token, f"token {i} of the text is not the model's")
             require(i == count - 1 or token not in text.ends, "the text goes on after its end")
         require(all(token == tokens[-1] for token in ids[first + count:]), "the tokens after the text are not its last")
         return ids[:first], tokens, tokens[-1] in text.ends
+
+    def _answered(self, text, ids, decoder, chosen):
+        """written, of an encoder–decoder: the decoder's tokens are what every text begins with, and all that were written but the
+        last. chosen are the tokens that follow each of them."""
+        starts = len(text.starts)
+        require(decoder[:starts] == text.starts, "the decoder's text begins with other tokens than the key's")
+        tokens = chosen[starts - 1:]
+        require(decoder[starts:] == tokens[:-1], "a token of the text is not the model's")
+        require(not any(token in text.ends for token in tokens[:-1]), "the text goes on after its end")
+        return ids, tokens, tokens[-1] in text.ends
 
     def verify(self):
         """Raises Invalid unless the proof holds. Then saturated has, by table that has

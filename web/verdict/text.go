@@ -57,8 +57,9 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 		out.Tokenizer = hex.EncodeToString(text.Tokenizer[:])
 	}
 	var tokens []int
+	var begins []int
 	if w := r.Written; w != nil {
-		out.PromptTokens, tokens, out.Ended = w.Prompt, w.Tokens, w.Ended
+		out.PromptTokens, tokens, out.Ended, begins = w.Prompt, w.Tokens, w.Ended, w.Before()
 	} else {
 		for _, id := range r.Inputs[0] {
 			out.PromptTokens = append(out.PromptTokens, int(id))
@@ -73,7 +74,7 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errTokenizer, err) // the proof holds
 		}
-		answer, err := t.After(out.PromptTokens, tokens)
+		answer, err := t.After(begins, tokens)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errTokenizer, err)
 		}
@@ -128,8 +129,9 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 		return out
 	}
 	width := len(logits) / len(r.Inputs[1]) // a row for each position
+	first := max(0, len(r.Written.Start)-1) // of those behind which a token was chosen
 	for i, id := range r.Written.Tokens {
-		row := logits[i*width : (i+1)*width]
+		row := logits[(first+i)*width:][:width]
 		other := -1
 		for k, x := range row {
 			if k != id && (other < 0 || x > row[other]) {

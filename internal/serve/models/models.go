@@ -91,8 +91,11 @@ func (m *Model) readText(c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("model %s: %w", m.Name, err)
 	}
-	context, writes := h.Context, h.Next
+	context, writes, start := h.Context, h.Next, h.Start
 	h.Close()
+	if start != nil {
+		return fmt.Errorf("model %s: encoder–decoders are not served: prove-model --model FOLDER --prompt TEXT --max-tokens N proves what they write", m.Name)
+	}
 	if context == 0 {
 		return nil // of pictures
 	}

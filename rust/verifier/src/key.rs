@@ -24,6 +24,8 @@ const MOST_RANGES: usize = 3 << 20;
 const RANGE_BITS: u32 = 28;
 const FORMAT_BITS: u32 = 16;
 const MOST_ENDS: usize = 1 << 10;
+/// The most tokens that a decoder's text begins with.
+const MOST_STARTS: usize = 1 << 6;
 const MOST_FRAC: u32 = 1000;
 
 /// What a verifier holds: a circuit, the commitment to its weights, and the security asked for. Names and bytes are parts
@@ -57,6 +59,9 @@ pub struct Text {
     pub ends: Vec<u32>,
     /// Whether proofs state which part of a text the model wrote.
     pub writes: bool,
+    /// Of an encoder–decoder, the tokens that a text of the decoder begins with; the second input is then the decoder's tokens,
+    /// and the logits are at all of these.
+    pub starts: Vec<u32>,
 }
 
 impl<'a> Key<'a> {
@@ -127,6 +132,9 @@ impl<'a> Key<'a> {
         require!(text.ends.len() <= MOST_ENDS, "{} tokens that end a text, at most {MOST_ENDS}", text.ends.len());
         let below = text.ends.last().is_none_or(|&id| (id as i64) < validate::BOUND);
         require!(below && text.ends.is_sorted_by(|a, b| a < b), "tokens that end a text are not increasing");
+        let starts = text.starts.len() <= MOST_STARTS && text.starts.iter().all(|&id| (id as i64) < validate::BOUND);
+        require!(starts, "{} tokens that a decoder's text begins with, or one that is none", text.starts.len());
+        require!(text.writes || text.starts.is_empty(), "it has tokens that a decoder's text begins with, and does not generate");
         let g = &self.graph;
         require!(g.inputs.first().is_some_and(|&id| g.is_ids(id)), "its first input is not tokens");
         let written = g.inputs.len() == 2 && g.outputs.len() == 1 && g.is_ids(g.inputs[1]) && g.kind(g.outputs[0]) != graph::Kind::Empty;
@@ -228,7 +236,7 @@ fn read_security(d: &mut Decoder, body: &[u8]) -> Result<Security> {
     Ok(s)
 }
 
-static TEXT: [Field; 8] = [
+static TEXT: [Field; 9] = [
     bytes("tokenizer"),
     bytes("ends"),
     number("writes"),
@@ -237,16 +245,18 @@ static TEXT: [Field; 8] = [
     reserved("input"),
     reserved("positions"),
     reserved("logits"),
+    bytes("starts"),
 ];
 
 fn read_text(d: &mut Decoder, body: &[u8]) -> Result<Text> {
-    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false };
+    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false, starts: Vec::new() };
     let mut fields = d.open(body, &TEXT)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => t.tokenizer = Some(value.here(some_sha256(value.bytes()))?),
             2 => t.ends = value.numbers(wire::count)?,
             3 => t.writes = value.number(wire::enumeration(2))? == 1,
+            9 => t.starts = value.numbers(wire::count)?,
             _ => t.template = Some(value.here(some_sha256(value.bytes()))?),
         }
     }

@@ -29,7 +29,19 @@ fn greatest(logits: &[i32]) -> usize {
     (1..logits.len()).fold(0, |at, i| if logits[i] > logits[at] { i } else { at })
 }
 
-/// Checks tokens against what they follow from.
+impl Model<'_> {
+    /// The token that follows from row i of n, at a place of the text, and how it does.
+    fn choose(&self, i: usize, n: usize, place: usize) -> (i64, &'static str) {
+        let row = |entries: &'_ [i32]| i * (entries.len() / n)..(i + 1) * (entries.len() / n);
+        match self {
+            Model::Logits(logits, None, _) => (greatest(&logits[row(logits)]) as i64, "the model's"),
+            Model::Logits(logits, Some(rule), frac) => (rule(&logits[row(logits)], *frac, place) as i64, "the one that is drawn"),
+            Model::Greatest(indexes) => (indexes[row(indexes).start] as i64, "the model's"),
+        }
+    }
+}
+
+/// Checks tokens against what they follow from. Of an encoder–decoder positions are the decoder's tokens.
 pub fn written(text: &Text, ids: &[i32], positions: &[i32], model: Model) -> Result<Written> {
     let n = positions.len();
     let (entries, what) = match model {
@@ -37,6 +49,9 @@ pub fn written(text: &Text, ids: &[i32], positions: &[i32], model: Model) -> Res
         Model::Greatest(indexes) => (indexes, "tokens"),
     };
     require!(n > 0 && entries.len() % n == 0, "{} {what} at {n} positions", entries.len());
+    if !text.starts.is_empty() {
+        return answered(text, ids, positions, &model);
+    }
     let from = positions[0] as i64 + 1;
     let count = 1 + positions.windows(2).take_while(|pair| pair[1] == pair[0] + 1).count();
     let stays = positions[count - 1];
@@ -45,27 +60,43 @@ pub fn written(text: &Text, ids: &[i32], positions: &[i32], model: Model) -> Res
     }
     let within = from >= 1 && from + count as i64 <= ids.len() as i64;
     require!(within, "{count} tokens written after {from}, of {} in all", ids.len());
-    let (from, width) = (from as usize, entries.len() / n);
+    let from = from as usize;
     let tokens = &ids[from..from + count];
-    let mut ended = false;
-    for (i, &id) in tokens.iter().enumerate() {
-        let row = &entries[i * width..(i + 1) * width];
-        let (chosen, how) = match model {
-            Model::Logits(_, None, _) => (greatest(row), "the model's"),
-            Model::Logits(_, Some(rule), frac) => (rule(row, frac, from + i), "the one that is drawn"),
-            Model::Greatest(_) => (row[0] as usize, "the model's"),
-        };
-        let same = id as i64 == chosen as i64;
-        require!(same, "the text does not follow from the logits: token {i} of the text is {id}, and {how} is {chosen}");
-        ended = text.ends.contains(&(id as u32));
-        require!(!ended || i == count - 1, "the text goes on after token {i}, {id}, which ends it");
-    }
+    let ended = follow(text, tokens, |i| model.choose(i, n, from + i))?;
     let last = tokens[count - 1];
     for (i, &id) in ids.iter().enumerate().skip(from + count) {
         require!(id == last, "token {i}, after the text, is {id} and not {last}, its last");
     }
-    let all = |ids: &[i32]| ids.iter().map(|&id| id as u32).collect();
     Ok(Written { prompt: all(&ids[..from]), tokens: all(tokens), ended })
+}
+
+/// Whether the last of the tokens ends the text; an error unless each is the one that is chosen for its place.
+fn follow(text: &Text, tokens: &[i32], choose: impl Fn(usize) -> (i64, &'static str)) -> Result<bool> {
+    let mut ended = false;
+    for (i, &id) in tokens.iter().enumerate() {
+        let (chosen, how) = choose(i);
+        require!(id as i64 == chosen, "the text does not follow from the logits: token {i} of the text is {id}, and {how} is {chosen}");
+        ended = text.ends.contains(&(id as u32));
+        require!(!ended || i == tokens.len() - 1, "the text goes on after token {i}, {id}, which ends it");
+    }
+    Ok(ended)
+}
+
+/// Written for an encoder–decoder: the decoder's tokens are what every text begins with and all that were written but the last,
+/// which follows from the last logits.
+fn answered(text: &Text, ids: &[i32], decoder: &[i32], model: &Model) -> Result<Written> {
+    let (n, starts) = (decoder.len(), text.starts.len());
+    let begins = n >= starts && all(&decoder[..starts]) == text.starts;
+    require!(begins, "the decoder's text does not begin with the key's {starts} tokens");
+    let choose = |row: usize| model.choose(row, n, row + 1);
+    let mut tokens = decoder[starts..].to_vec();
+    tokens.push(choose(n - 1).0 as i32);
+    let ended = follow(text, &tokens, |i| choose(starts - 1 + i))?;
+    Ok(Written { prompt: all(ids), tokens: all(&tokens), ended })
+}
+
+fn all(ids: &[i32]) -> Vec<u32> {
+    ids.iter().map(|&id| id as u32).collect()
 }
 
 #[cfg(test)]
@@ -75,7 +106,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true };
+        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: Vec::new() };
         let logits = [0, 0, 5, 5, 1, 2, 3, 4];
         let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, ids, positions, Model::Logits(logits, None, 0));
         let found = check(&[9, 8, 2, 3, 3], &[1, 2], &logits).unwrap();
@@ -97,5 +128,23 @@ mod tests {
         assert!(stated(&[2, 1]).is_err() && stated(&[2, 3, 3]).is_err());
         let rule: Rule = &|_, _, place| place;
         assert!(written(&text, &[0, 1, 2], &[0, 1], Model::Logits(&[0; 8], Some(rule), 0)).is_ok());
+    }
+
+    #[test]
+    fn answers() {
+        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: vec![0, 9] };
+        let logits = [9, 0, 0, 0, 0, 0, 5, 5, 1, 2, 3, 4];
+        let check = |decoder: &[i32], logits: &[i32]| written(&text, &[7, 8], decoder, Model::Logits(logits, None, 0));
+        let found = check(&[0, 9, 2], &logits).unwrap();
+        assert_eq!(found, Written { prompt: vec![7, 8], tokens: vec![2, 3], ended: true });
+        assert_eq!(check(&[0, 9], &logits[..8]).unwrap().tokens, [2]);
+        for decoder in [&[0][..], &[9, 0, 2], &[0, 9, 3], &[0, 8, 2]] {
+            assert!(check(decoder, &logits[..decoder.len() * 4]).is_err(), "{decoder:?}");
+        }
+        assert!(check(&[0, 9, 3], &[0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9]).is_err()); // goes on after an end
+        assert_eq!(written(&text, &[7], &[0, 9, 2], Model::Greatest(&[5, 2, 3])).unwrap().tokens, [2, 3]);
+        assert!(written(&text, &[7], &[0, 9, 2], Model::Greatest(&[5, 1, 3])).is_err());
+        let rule: Rule = &|_, _, place| place;
+        assert_eq!(written(&text, &[7], &[0, 9, 2], Model::Logits(&[0; 9], Some(rule), 0)).unwrap().tokens, [2, 3]);
     }
 }

@@ -399,8 +399,8 @@ impl<'a> Verification<'_, 'a> {
     fn check_statement(&self, by_tensor: &BTreeMap<u32, &[i32]>, inputs: &Values) -> Result<()> {
         let g = &self.key.graph;
         g.check_ids(by_tensor)?;
-        let (Some(&Text { writes, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
-        if !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
+        let (Some(&Text { writes, ref starts, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
+        if !starts.is_empty() || !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
             return Ok(());
         }
         let (tokens, count) = (ids.len() as i64, positions.len() as i64);

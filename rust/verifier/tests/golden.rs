@@ -59,6 +59,14 @@ fn masked_proofs_do_not_hold_altered() {
     }
 }
 
+/// What an encoder–decoder wrote, whose key says what its decoder's texts begin with.
+#[test]
+fn an_answer_is_stated() {
+    let (key, proof) = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/answer"));
+    let written = verify(&key, &proof, &Policy::default()).unwrap().written.unwrap();
+    assert_eq!((&written.prompt[..], &written.tokens[..], written.ended), (&[10, 8, 25, 3, 40][..], &[31, 34, 31][..], false));
+}
+
 /// What is stated of the digits: where the greatest of ten numbers are. It is what the numbers say, and part of the digest.
 #[test]
 fn greatest_entries_are_stated() {

@@ -54,8 +54,26 @@ func describeKey(cfg *config.Config, k *proof.Key) (*Key, error) {
 	return d, err
 }
 
+// answers says that a model is an encoder–decoder, which does nothing but write.
+func answers(path string) bool {
+	if !hf.Is(path) {
+		return false
+	}
+	m, err := hf.Open(path)
+	if err != nil {
+		return false // job.Open says why
+	}
+	defer m.Close()
+	return m.Start != nil
+}
+
 // openModel describes a model and, calibrated as for a proof, its quantised form.
 func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
+	if answers(cfg.Model) {
+		writes := *cfg
+		writes.Logits = config.LogitsGenerated
+		cfg = &writes
+	}
 	j, err := job.Open(cfg)
 	if err != nil {
 		return nil, err
