@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -116,4 +118,24 @@ func FuzzLogprobs(f *testing.F) {
 			t.Errorf("logprobs of other than three tokens hold: %s", data)
 		}
 	})
+}
+
+// TestReceiptOfHidden: the receipt of a server that answers a text with a proof which hides its input is refused.
+func TestReceiptOfHidden(t *testing.T) {
+	a := &answered{receipt: &receipt.Signed{}, request: []byte(`{"input": [1, 5]}`)}
+	proved := &provemodel.Statement{}
+	a.receipt.Commitment = proved.Commitment.String()
+	if _, err := a.hold(&config.Config{}, proved, nil); !errors.Is(err, provemodel.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+// TestIsBeginning: an answer is a beginning of what the model wrote, which is found in time that grows with its length alone.
+func TestIsBeginning(t *testing.T) {
+	text := strings.Repeat("é", 1<<19)
+	for n, want := range map[string]bool{"": true, text[:3]: true, text: true, "e": false, text + "é": false} {
+		if isBeginning(text, receipt.TextDigest(n)) != want {
+			t.Errorf("%d bytes of %d: not %v", len(n), len(text), want)
+		}
+	}
 }

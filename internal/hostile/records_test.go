@@ -16,7 +16,8 @@ import (
 var records = []entry{
 	{"ledger: one line", counts, one("a.secret", ledgerHead+strings.Repeat("a ", 1<<19-20))},
 	{"ledger: empty lines", counts, one("a.secret", ledgerHead+strings.Repeat("\n", 1<<19))},
-	{"ledger: damaged at its end", counts, spent("used 00000000000000000000000000000000 9999999999 00000000\n")},
+	{"ledger: damaged at its end", counts, spent(used, "used 00000000000000000000000000000000 9999999999 00000000\n")},
+	{"ledger: many shares", counts, spent(func(i int) string { return fmt.Sprintf("at a b c %d/20000", i+1) }, "a\n")},
 	{"ranges: nested", ranges, one("a.json", strings.Repeat(`{"ranges":`, 1<<16))},
 	{"ranges: many", ranges, func() files {
 		var b strings.Builder
@@ -36,10 +37,12 @@ var records = []entry{
 	{"receipt: a long number", signs, one("a.json", `{"version":1,"created":`+strings.Repeat("9", 1<<20-40)+"}")},
 }
 
-const ledgerHead = "prove-model secret 1\n"
+const ledgerHead = "prove-model secret 2\n"
 
-// spent is a ledger of as many proofs as fit, and something behind them.
-func spent(behind string) func() files {
+func used(i int) string { return fmt.Sprintf("used %032x 1", i) }
+
+// spent is a ledger of as many entries as fit, and something behind them.
+func spent(entry func(i int) string, behind string) func() files {
 	return func() files {
 		var b strings.Builder
 		b.WriteString(ledgerHead)
@@ -52,9 +55,9 @@ func spent(behind string) func() files {
 		line("key " + strings.Repeat("00", 32))
 		line("rows 10 4")
 		line(fmt.Sprint("positions ", 1<<30))
-		line("at a b c 1")
+		line("at a b c 1/1")
 		for i := range 19000 {
-			line(fmt.Sprintf("used %032x 1", i))
+			line(entry(i))
 		}
 		return files{"a.secret": b.String() + behind}
 	}
@@ -65,7 +68,7 @@ func counts(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Left()
+	_, err = l.Budget()
 	return err
 }
 
