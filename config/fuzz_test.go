@@ -18,6 +18,9 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(doubling)
 	f.Add(strings.Repeat("[", 10000))
+	f.Add("model: a.onnx\nreveal: [y=argmax, a=b=top-5]\nhide: weights,input,output:a\n")
+	f.Add("reveal: [=top-0]\n")
+	f.Add("hide: ',,'\n")
 	f.Fuzz(func(t *testing.T, yaml string) {
 		c, err := load(t, yaml)
 		if err == nil && c.validate() != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,12 +215,16 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 
 // isBeginning says whether a text, or a beginning of it, has a SHA-256: an answer ends before the text that was asked to stop it.
 func isBeginning(text, digest string) bool {
-	for n := len(text); n >= 0; n-- {
-		if receipt.TextDigest(text[:n]) == digest {
+	h := sha256.New() // whose state goes on, so that a long text is read once
+	for i := 0; ; i++ {
+		if hex.EncodeToString(h.Sum(nil)) == digest {
 			return true
 		}
+		if i == len(text) {
+			return false
+		}
+		h.Write([]byte{text[i]})
 	}
-	return false
 }
 
 func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tokenizer.Tokenizer) error {
@@ -256,6 +262,9 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 		if ids, err = t.Encode(*body.Input.Text); err != nil {
 			return err
 		}
+	}
+	if len(s.Inputs) == 0 { // they are hidden
+		return notWhat("the request has a text, and the proof does not state what it is about")
 	}
 	if !slices.EqualFunc(ids, s.Inputs[0].Values, func(id int, v float64) bool { return float64(id) == v }) {
 		return notWhat("the proof is about another text than the request has")

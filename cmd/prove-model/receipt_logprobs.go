@@ -27,6 +27,9 @@ func (w *weighed) hold(s *provemodel.Statement) error {
 	if len(s.Reveals) > 0 || len(logits.Shape) == 0 {
 		return notWhat("the answer has logprobs, and the proof states no logits")
 	}
+	if w.Content != nil && w.Values != nil {
+		return notWhat("the answer has logprobs of both kinds, a conversation's and a text's")
+	}
 	if len(w.Content)+len(w.Values) != len(tokens) || len(w.Top) != len(w.Values) {
 		return notWhat("the answer has logprobs of %d tokens, and the proof is about %d", len(w.Content)+len(w.Values), len(tokens))
 	}

@@ -3,12 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // TestReceiptLogprobs: logprobs of an answer are computed again from what its proof states, and others are refused.
@@ -70,6 +77,9 @@ func TestReceiptLogprobs(t *testing.T) {
 		{"another number of a text", "/v1/completions", text, func(a map[string]any) {
 			choice(a)["logprobs"].(map[string]any)["top_logprobs"].([]any)[0].(map[string]any)["x"] = -0.5
 		}, "other logprobs for its token 1"},
+		{"of both kinds", "/v1/completions", text, func(a map[string]any) {
+			choice(a)["logprobs"].(map[string]any)["content"] = []any{}
+		}, "logprobs of both kinds"},
 		{"logprobs that nobody has asked for", "", "", func(a map[string]any) {
 			choice(a)["logprobs"] = map[string]any{"content": []any{}}
 		}, "the proof states no logits"},
@@ -82,6 +92,50 @@ func TestReceiptLogprobs(t *testing.T) {
 		code, said := verify(answer, answer)
 		if c.want == "" && (code != exitOK || !strings.Contains(said, "compared: logprobs")) || c.want != "" && (code != exitNotValid || !strings.Contains(said, c.want)) {
 			t.Errorf("%s: code %d: %s", c.name, code, said)
+		}
+	}
+}
+
+// FuzzLogprobs holds logprobs of any content against a proof's logits.
+func FuzzLogprobs(f *testing.F) {
+	values := []float64{0, 1, 2, 3, 2, 1, 5, 5, 5}
+	l := func(i, token int) float64 { return receipt.Logprobs(values[3*i:][:3])[token] }
+	for _, s := range []string{
+		fmt.Sprintf(`{"content": [{"logprob": %v, "top_logprobs": [{"logprob": %v}]}, {"logprob": %v}, {"logprob": %v}]}`, l(0, 2), l(0, 2), l(1, 0), l(2, 0)),
+		fmt.Sprintf(`{"token_logprobs": [%v, %v, %v], "top_logprobs": [{"a": %v}, {}, null]}`, l(0, 2), l(1, 0), l(2, 0), l(0, 2)),
+		`{"content": [{}], "token_logprobs": [1, 2], "top_logprobs": [{}, {}]}`, `{"content": [], "token_logprobs": [1, 2, 3], "top_logprobs": [{}, {}, {}]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	proved := &provemodel.Statement{Generated: &verifier.Written{Tokens: []int{2, 0, 0}},
+		Outputs: []provemodel.Tensor{{Shape: []int{3, 3}, Values: values}}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := &weighed{}
+		if json.Unmarshal(data, w) != nil || w.hold(proved) != nil {
+			return
+		}
+		if len(w.Content) != 3 && len(w.Values) != 3 {
+			t.Errorf("logprobs of other than three tokens hold: %s", data)
+		}
+	})
+}
+
+// TestReceiptOfHidden: the receipt of a server that answers a text with a proof which hides its input is refused.
+func TestReceiptOfHidden(t *testing.T) {
+	a := &answered{receipt: &receipt.Signed{}, request: []byte(`{"input": [1, 5]}`)}
+	proved := &provemodel.Statement{}
+	a.receipt.Commitment = proved.Commitment.String()
+	if _, err := a.hold(&config.Config{}, proved, nil); !errors.Is(err, provemodel.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+// TestIsBeginning: an answer is a beginning of what the model wrote, which is found in time that grows with its length alone.
+func TestIsBeginning(t *testing.T) {
+	text := strings.Repeat("é", 1<<19)
+	for n, want := range map[string]bool{"": true, text[:3]: true, text: true, "e": false, text + "é": false} {
+		if isBeginning(text, receipt.TextDigest(n)) != want {
+			t.Errorf("%d bytes of %d: not %v", len(n), len(text), want)
 		}
 	}
 }

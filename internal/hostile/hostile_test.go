@@ -49,12 +49,15 @@ type entry struct {
 	files func() files
 }
 
+// refused are all files that nobody accepts.
+func refused() []entry { return slices.Concat(entries, models, keys, instances, certificates, records) }
+
 // folder is where the process that reads finds its files, and which the number of its entry is.
 const folder = "PROVE_MODEL_TEST_HOSTILE"
 
 func TestMain(m *testing.M) {
 	if at, name, ok := strings.Cut(os.Getenv(folder), "="); ok {
-		for _, e := range slices.Concat(entries, models, keys, certificates, valid) {
+		for _, e := range slices.Concat(refused(), valid) {
 			if e.name == name {
 				err := e.read(at)
 				fmt.Print(err, peak, resident())
@@ -89,7 +92,7 @@ func resident() int {
 
 // Each file is refused, with an error and not a panic, before it has cost much.
 func TestCost(t *testing.T) {
-	for i, e := range slices.Concat(entries, models, keys, certificates) {
+	for i, e := range refused() {
 		if !*all && i%4 != 0 {
 			continue
 		}

@@ -3,6 +3,7 @@ package hostile
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math/bits"
 	"os"
 	"path/filepath"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/certify"
+	circuits "github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -277,6 +279,45 @@ var keyHead = string(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), pr
 type circuit struct {
 	schema.Key
 	*schema.Graph
+	// What the proof's header says: sizes of free dimensions, 1 each if there are none, what it hides, and what it reveals.
+	sizes                       []uint64
+	hiddenInputs, hiddenOutputs []int
+	reveals                     []*schema.Reveal
+	tailLog                     int // of a masked proof
+}
+
+// instance is that of the header.
+func (c *circuit) instance() (in circuits.Instance) {
+	for f := range c.Free {
+		size := 1
+		if c.sizes != nil {
+			size = int(c.sizes[f])
+		}
+		in.Sizes = append(in.Sizes, size)
+	}
+	for _, r := range c.reveals {
+		in.Reveals = append(in.Reveals, circuits.Reveal{Output: int(r.Output), Top: int(r.Top)})
+	}
+	in.HiddenInputs, in.HiddenOutputs = c.hiddenInputs, c.hiddenOutputs
+	return in
+}
+
+// plan is that of the proof, nil if there is none.
+func (c *circuit) plan(file string) (*proof.Key, *plan.Plan) {
+	key, err := proof.DecodeKey([]byte(file))
+	if err != nil {
+		return nil, nil
+	}
+	in, p := c.instance(), (*plan.Plan)(nil)
+	if c.tailLog > 0 {
+		p, err = key.HidingPlan(in, c.tailLog)
+	} else {
+		p, err = key.Plan(in)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return key, p
 }
 
 // key makes the files of a circuit, with a proof that has all but what proves: a header, public
@@ -298,40 +339,62 @@ func key(build func(g *circuit)) func() files {
 }
 
 func (c *circuit) proof(file string) string {
-	header := &schema.Header{Version: proof.Version}
+	header := &schema.Header{Version: proof.Version, TailLog: uint32(c.tailLog), Reveals: c.reveals}
 	digest := sha256.Sum256([]byte("prove-model key\n" + file))
 	header.Key = digest[:]
-	for range c.Free {
-		header.Sizes = append(header.Sizes, 1)
+	in := c.instance()
+	for _, n := range in.Sizes {
+		header.Sizes = append(header.Sizes, uint64(n))
+	}
+	for _, i := range in.HiddenInputs {
+		header.HiddenInputs = append(header.HiddenInputs, uint32(i))
+	}
+	for _, i := range in.HiddenOutputs {
+		header.HiddenOutputs = append(header.HiddenOutputs, uint32(i))
 	}
 	// The parameters are those of a prover, if there is one for the key.
 	var frames []plan.Frame
-	if key, err := proof.DecodeKey([]byte(file)); err == nil {
-		if p, err := key.Plan(key.Circuit.Unit()); err == nil {
-			h := proof.NewHeader(key, p)
-			header.RowVars, frames = uint32(h.RowVars), p.Frames
-			for _, l := range h.Levels {
-				header.Levels = append(header.Levels, &schema.Level{
-					FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup), Multiplicity: uint32(l.Multiplicity),
-					Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain), QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
-				})
-			}
-		}
-	}
 	public := &schema.Public{}
-	values := func(ids []uint32) (list []*schema.Values) {
-		for _, id := range ids {
-			list = append(list, &schema.Values{Packed: least(c.Tensors[id])})
+	if key, p := c.plan(file); p != nil {
+		h := proof.NewHeader(key, p)
+		header.RowVars, frames = uint32(h.RowVars), p.Frames
+		for _, l := range h.Levels {
+			header.Levels = append(header.Levels, &schema.Level{
+				FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup), Multiplicity: uint32(l.Multiplicity),
+				Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain), QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
+			})
 		}
-		return list
+		values := func(ids []circuits.TensorID) (list []*schema.Values) {
+			for _, id := range ids {
+				t := &p.Graph.Tensors[id]
+				list = append(list, &schema.Values{Packed: least(t.Max-t.Min, circuits.Size(t.Shape))})
+			}
+			return list
+		}
+		public.Inputs, public.Outputs = values(p.Graph.Given()), values(p.Graph.Outputs)
+	} else {
+		values := func(ids []uint32) (list []*schema.Values) {
+			for _, id := range ids {
+				t, entries := c.Tensors[id], 1
+				for _, d := range t.Shape {
+					entries *= int(min(d, 1<<24))
+				}
+				list = append(list, &schema.Values{Packed: least(t.Max-t.Min, entries)})
+			}
+			return list
+		}
+		public.Inputs, public.Outputs = values(c.Inputs), values(c.Outputs)
 	}
-	public.Inputs, public.Outputs = values(c.Inputs), values(c.Outputs)
 	b := []byte(proof.ProofMagic)
 	frame := func(f *schema.Frame) { b = protowire.AppendBytes(b, schema.Append(nil, f)) }
 	frame(&schema.Frame{Header: header})
 	frame(&schema.Frame{Public: public})
 	for _, f := range frames {
-		zeros := make([]byte, min((f.Bytes/4*31+7)/8, int64(max(0, mostBytes-1000-len(file)-len(b)))))
+		size := f.Bytes
+		if !f.Words {
+			size = (size/4*31 + 7) / 8
+		}
+		zeros := make([]byte, min(size, int64(max(0, mostBytes-1000-len(file)-len(b)))))
 		switch f.Kind {
 		case plan.Commitments:
 			frame(&schema.Frame{Commitments: zeros})
@@ -347,18 +410,12 @@ func (c *circuit) proof(file string) string {
 }
 
 // least packs a tensor of which every entry is the least that it may be.
-func least(t *schema.Tensor) []byte {
-	width, entries := 0, 1
-	for x := t.Max - t.Min; x > 0; x >>= 1 {
-		width++
-	}
-	for _, d := range t.Shape {
-		if entries *= int(d); entries > 1<<24 {
-			return nil
-		}
+func least(span int64, entries int) []byte {
+	if entries > 1<<24 {
+		return nil
 	}
 	blocks := (entries + 127) / 128
-	return make([]byte, (blocks*(width+10)+7)/8)
+	return make([]byte, (blocks*(bits.Len64(uint64(span))+10)+7)/8)
 }
 
 func (c *circuit) tensor(t *schema.Tensor) uint32 {

@@ -48,6 +48,7 @@ var valid = []entry{
 	{"valid: norms", relies, layered(190, func(b *graph.Builder, x graph.Value) graph.Value {
 		return b.Norm(graph.Norm{Axes: []int{1}, Epsilon: 1e-6}, x)
 	})},
+	{"valid: a ledger", counts, spent(used, "")},
 	{"valid: Softmaxes", relies, layered(200, func(b *graph.Builder, x graph.Value) graph.Value { return b.Softmax(x, 1) })},
 }
 

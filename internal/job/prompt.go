@@ -118,6 +118,14 @@ func readTokens(path string) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tokens-file: %w", err)
 	}
+	ids, err := tokensOf(data)
+	if err != nil {
+		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
+	}
+	return ids, nil
+}
+
+func tokensOf(data []byte) ([]int, error) {
 	var file struct {
 		IDs []int `json:"input_ids"`
 	}
@@ -126,10 +134,10 @@ func readTokens(path string) ([]int, error) {
 		if errors.As(err, &wrong) { // whose text speaks of Go's types
 			err = fmt.Errorf("a %s where a list of whole numbers belongs", wrong.Value)
 		}
-		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
+		return nil, err
 	}
 	if len(file.IDs) == 0 {
-		return nil, fmt.Errorf(`--tokens-file %s: no tokens: want {"input_ids": [1, 5, 9]}`, path)
+		return nil, errors.New("no tokens")
 	}
 	return file.IDs, nil
 }

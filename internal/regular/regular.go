@@ -1,4 +1,4 @@
-// Package regular opens the files of a model. Such a name may stand for a pipe, whose opening
+// Package regular opens the files of a model, and secrets. Such a name may stand for a pipe, whose opening
 // waits for a writer, or for a device, which never ends. These are refused before they are
 // opened.
 package regular

@@ -317,6 +317,35 @@ func written() (list []built) {
 		list = append(list, built{fmt.Sprintf("a text of %d tokens of which %d are written, by logits at %v", length, n, positions), right, &b.g,
 			&proving{&schema.Text{Writes: 1}, []int{length, n}, [][]int32{make([]int32, length), positions}}})
 	}
+	return slices.Concat(list, writtenInRoom())
+}
+
+// writtenInRoom are keys of a model that writes as many tokens as its key has positions, or fewer: then the last position is repeated. The
+// text goes where the positions say, and so must be within the tokens.
+func writtenInRoom() (list []built) {
+	const length = 5
+	for n := 1; n <= 2; n++ {
+		b := &builder{}
+		b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
+		tokens, at := b.input(0, 3, 1), b.input(0, 7, uint64(n))
+		b.g.Tensors[tokens].Scales = []uint32{1}
+		table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
+		found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
+		b.g.Tensors[found].Scales = []uint32{1}
+		long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
+		b.g.Outputs = []uint32{b.virtual([]uint64{uint64(n)}, term(1, long, picked(0, 0, at)))}
+		for first := range int32(8) {
+			for last := range int32(8) {
+				positions := []int32{first, last}[:n]
+				right := first <= length-2 && (n == 1 || last == first || last == first+1 && last <= length-2)
+				if n == 1 && last > 0 {
+					continue
+				}
+				list = append(list, built{fmt.Sprintf("logits at %v of %d tokens with room for %d written ones", positions, length, n), right, &b.g,
+					&proving{&schema.Text{Writes: 1}, []int{length}, [][]int32{make([]int32, length), positions}}})
+			}
+		}
+	}
 	return list
 }
 

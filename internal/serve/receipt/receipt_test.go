@@ -1,6 +1,8 @@
 package receipt
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"os"
@@ -64,4 +66,42 @@ func TestSigned(t *testing.T) {
 			t.Errorf("accepted: %s", other)
 		}
 	}
+}
+
+// FuzzRead reads receipts of any content: those that are taken as a server's are what it has signed.
+func FuzzRead(f *testing.F) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	s, err := Sign(&Receipt{
+		Answer: "a", Created: 5, Model: "m<&>", Commitment: "c", Proof: "p", Request: "r", Inputs: map[string]string{"é": "1"},
+		Text: &Text{TokenizerSHA256: "t", AnswerSHA256: "x", PromptTokens: []int{1, 2}, Tokens: []int{3},
+			Sampling: RuleOf(&provemodel.Sampling{Seed: -9007199254740993, Temperature: 0.7, TopP: 1})},
+	}, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	signed, err := s.message()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(bytes.Replace(data, []byte(`"answer":"a"`), []byte(`"answer":"b","ANSWER":"a"`), 1))
+	f.Add([]byte(`{"version": 1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := Read(data, s.PublicKey)
+		if err != nil {
+			return
+		}
+		if message, err := got.message(); err != nil || !bytes.Equal(message, signed) {
+			t.Errorf("the server has not signed %s: %v", message, err)
+		}
+		if got.Text != nil && got.Sampling != nil {
+			if rule, err := got.Sampling.Sampling(); err == nil && rule.Validate() != nil {
+				t.Errorf("a rule that is none: %+v", rule)
+			}
+		}
+	})
 }

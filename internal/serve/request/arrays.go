@@ -67,15 +67,15 @@ func (in *Array) Read() ([]float64, error) {
 		}
 		out = append(out, v)
 	}
-	n := 1
-	for _, size := range in.Shape {
-		if size < 1 || n > len(out) {
-			n = -1
+	rest := len(out)
+	for _, size := range in.Shape { // a product of sizes may be beyond all numbers
+		if size < 1 || rest%size != 0 {
+			rest = 0
 			break
 		}
-		n *= size
+		rest /= size
 	}
-	if n != len(out) {
+	if rest != 1 {
 		return nil, fmt.Errorf("input %s has %d numbers, and its shape is %v", Short(in.Name), len(out), in.Shape)
 	}
 	return out, nil

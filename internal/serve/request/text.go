@@ -59,11 +59,13 @@ type Prompt struct {
 func (p *Prompt) UnmarshalJSON(data []byte) error {
 	var one string
 	var texts []string
+	var ids []int
 	var lists [][]int
 	switch {
 	case json.Unmarshal(data, &one) == nil:
 		p.Text = &one
-	case json.Unmarshal(data, &p.IDs) == nil && len(p.IDs) > 0:
+	case json.Unmarshal(data, &ids) == nil && len(ids) > 0:
+		p.IDs = ids
 	case json.Unmarshal(data, &texts) == nil && len(texts) == 1:
 		p.Text = &texts[0]
 	case json.Unmarshal(data, &lists) == nil && len(lists) == 1:

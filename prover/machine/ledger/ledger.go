@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // Secret is what a key that hides weights was made from, beside the model.
@@ -104,7 +105,7 @@ func syncFolder(dir string) error {
 
 // Open reads a secret. It says nothing yet of whether proofs may be made with it.
 func Open(path string) (*Ledger, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
