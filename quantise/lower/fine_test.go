@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,8 +18,11 @@ func TestLinesAreShared(t *testing.T) {
 	if wide != wider {
 		t.Error("columns that nothing clamps are not shared")
 	}
-	if clamped == wide || slices.Equal(clamped.starts, wide.starts) || len(clamped.saturated) == 0 {
+	if clamped == wide || slices.Equal(clamped.start.values, wide.start.values) || len(clamped.start.saturated) == 0 {
 		t.Error("a function that is clamped has the columns of one that is not")
+	}
+	if lines(square, 3) != clamped {
+		t.Error("columns with the same ends are not shared")
 	}
 	if lines(square, 5) != wide {
 		t.Error("clamped columns have taken the place of others")
@@ -27,7 +31,7 @@ func TestLinesAreShared(t *testing.T) {
 	if other.key = joinKeys("times", square.key, ""); other.key != "" {
 		t.Errorf("a curve of one without a key has the key %q", other.key)
 	}
-	if alone := lines(other, 5); alone == wide || !slices.Equal(alone.starts, wide.starts) || !slices.Equal(alone.slopes, wide.slopes) || !slices.Equal(alone.bends, wide.bends) || alone.frac != wide.frac {
+	if alone := lines(other, 5); alone == wide || !reflect.DeepEqual(alone, wide) {
 		t.Error("shared columns are not those of the function alone")
 	}
 }

@@ -140,19 +140,33 @@ const fusedEntries = 1 << 14
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
-		base.useful = flatBeyond(v.fn.at, base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom) / l.opts.Headroom
+		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
+		flat := l.memory.useful.of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(fixed.Keys(e, frac))
-	// The real values, and the scale they need.
-	real := make([]float64, hi-lo+1)
-	undefined := make([]bool, len(real))
+	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits), l.reachOf(v.rng))
+	if l.integers(v.name) && key != "" {
+		key += ", integers"
+	}
+	c := l.columnOf(key, func() *column { return l.functionColumn(v, lo, hi, frac, bits) })
+	id := l.Witness(v.name, e.Shape, c.frac, c.least, c.greatest)
+	l.Saturates(c.saturated)
+	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, c.values), id)
+	return id
+}
+
+// functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
+// results of at most the given bits.
+func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *column {
+	real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
 	unit := fixed.Pow2(-frac)
 	parallel.For(len(real), 1<<10, func(from, to int) {
 		for i := from; i < to; i++ {
 			x := float64(lo+int64(i)) * unit
 			y := v.fn.at(x)
-			undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
+			inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
 			if math.IsNaN(y) {
 				y = 0
 			}
@@ -178,28 +192,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	} else if most > 0 {
 		out = min(fixed.FloorLog2(float64(top)/most), 100)
 	}
-	values := make([]int32, len(real))
-	var saturated []model.Rows
-	scale := fixed.Pow2(out)
-	for i, y := range real {
-		y = math.Round(y * scale)
-		if undefined[i] || math.Abs(y) > float64(top) {
-			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
-				saturated[n-1].To++
-			} else {
-				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
-			}
-		}
-		values[i] = int32(max(-float64(top), min(float64(top), y)))
-	}
-	least, greatest := values[0], values[0]
-	for _, y := range values {
-		least, greatest = min(least, y), max(greatest, y)
-	}
-	id := l.Witness(v.name, e.Shape, out, int64(least), int64(greatest))
-	l.Saturates(fixed.United(saturated))
-	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, values), id)
-	return id
+	return roundedColumn(real, inside, out, top)
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
@@ -330,6 +323,14 @@ func keyOf(name string, params ...float64) string {
 		name += fmt.Sprintf(" %x", math.Float64bits(p))
 	}
 	return name
+}
+
+// keyWith is a key with further parameters; "" if there is none.
+func keyWith(key string, params ...float64) string {
+	if key == "" {
+		return ""
+	}
+	return keyOf(key+",", params...)
 }
 
 // joinKeys is the key of a function of functions; "" if one of them has none.
