@@ -14,6 +14,7 @@ type Memory struct {
 	bands   map[*graph.Tensor]band // of masks
 	largest map[*graph.Tensor]float64
 	texts   *texts // of the graph that is quantised
+	sizes   *sizes // of its batch
 	// Of functions, by all that they depend on: columns, those between lines, and how much of their
 	// arguments counts.
 	functions recall[*column]
