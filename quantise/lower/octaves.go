@@ -152,12 +152,14 @@ func (l *lowering) divRelative(v, a, b *value) {
 	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
 	e.Frac = 0
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
-	real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
-	for i := range real {
-		real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
-	}
-	real[0] = 0
-	c := roundedColumn(real, inside, frac, top)
+	c := l.columnOf(fmt.Sprint("quotient ", frac, top, lo, hi), func() *column {
+		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
+		for i := range real {
+			real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
+		}
+		real[0] = 0
+		return roundedColumn(real, inside, frac, top)
+	})
 	e.Shape, e.Frac = v.shape, 0
 	id := l.lookedUp(v.name+", magnitude", "quotient", e, lo, c)
 	out := l.View(id, nil, v.shape)
@@ -226,17 +228,17 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	size, positive := l.magnitudeOf(x, l.tensor(x))
 	t := l.Circuit.Tensors[size]
 	key := l.Octaves(x.name+", octaves", size)
-	values := make([]int32, key.Max+1)
-	for i := range values {
-		at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
-		values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
-	}
-	if divisor {
-		l.Saturates([]model.Rows{{From: 0, To: 1}})
-	} else {
+	c := l.columnOf(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *column {
+		values := make([]int32, key.Max+1)
+		for i := range values {
+			at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
+			values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
+		}
+		if divisor {
+			return newColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
+		}
 		values[0] = logOfNothing
-	}
-	id = l.Witness(x.name+", logarithm", t.Shape, logFrac, int64(min(values[0], values[1])), int64(values[len(values)-1]))
-	l.LookupDirect(key, l.FuncTable("logarithm by octaves", 0, values), id)
-	return id, positive
+		return newColumn(values, logFrac, nil)
+	})
+	return l.lookedUp(x.name+", logarithm", "logarithm by octaves", key, 0, c), positive
 }
