@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
@@ -33,5 +34,30 @@ func TestLinesAreShared(t *testing.T) {
 	}
 	if alone := lines(other, 5); alone == wide || !reflect.DeepEqual(alone, wide) {
 		t.Error("shared columns are not those of the function alone")
+	}
+}
+
+// Nodes that are alike share the column of a function, unless it goes far beyond the reach of one.
+func TestColumnsAreShared(t *testing.T) {
+	var memory Memory
+	l := &lowering{Builder: fixed.NewBuilder("", &memory.columns), memory: &memory, opts: Options{Headroom: 1}, fg: &graph.Graph{}}
+	of := func(key string, reach float64) *column {
+		square := curve{at: func(x float64) float64 { return x * x }, key: key}
+		return l.functionColumn(&value{rng: Range{Max: reach}, fn: &function{curve: square}}, -8, 7, 1, 12)
+	}
+	wide, wider, clamped := of("square", 10), of("square", 100), of("square", 3)
+	if wide != wider {
+		t.Error("columns that nothing clamps are not shared")
+	}
+	if clamped == wide || len(clamped.saturated) == 0 || len(wide.saturated) > 0 {
+		t.Error("a function that is clamped has the column of one that is not")
+	}
+	if of("square", 3) != clamped || of("square", 10) != wide {
+		t.Error("columns with the same ends are not shared")
+	}
+	for reach, shared := range map[float64]*column{10: wide, 3: clamped} {
+		if alone := of("", reach); alone == shared || !reflect.DeepEqual(alone, shared) {
+			t.Error("a shared column is not that of the function alone")
+		}
 	}
 }

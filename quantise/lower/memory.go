@@ -15,12 +15,12 @@ type Memory struct {
 	largest map[*graph.Tensor]float64
 	texts   *texts // of the graph that is quantised
 	sizes   *sizes // of its batch
-	// Of functions, by all that they depend on: columns, those between lines, and how much of their
-	// arguments counts.
+	// Of functions, by all that they depend on:
 	functions recall[*column]
 	lines     recall[*lineColumns]
-	closer    recall[bool]
-	useful    recall[float64]
+	closer    recall[bool]    // whether lines are closer than a table
+	useful    recall[float64] // the magnitude beyond which a function is flat
+	most      recall[float64] // that of its values
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
@@ -34,6 +34,7 @@ func (m *Memory) Fill(of *Result) {
 	m.lines.next()
 	m.closer.next()
 	m.useful.next()
+	m.most.next()
 }
 
 // recall remembers by a key what has been asked for since next was called last, and before.

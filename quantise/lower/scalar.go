@@ -146,11 +146,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(fixed.Keys(e, frac))
-	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits), l.reachOf(v.rng))
-	if l.integers(v.name) && key != "" {
-		key += ", integers"
-	}
-	c := l.columnOf(key, func() *column { return l.functionColumn(v, lo, hi, frac, bits) })
+	c := l.functionColumn(v, lo, hi, frac, bits)
 	id := l.Witness(v.name, e.Shape, c.frac, c.least, c.greatest)
 	l.Saturates(c.saturated)
 	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, c.values), id)
@@ -158,32 +154,71 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 }
 
 // functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
-// results of at most the given bits.
+// results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
+// curve, and the node's reach if the function goes far beyond that.
 func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *column {
-	real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
+	reach := l.reachOf(v.rng)
+	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
+	if l.integers(v.name) && key != "" {
+		key += ", integers"
+	}
+	var values realValues
+	most, known := l.memory.most.get(key)
+	if !known || key == "" {
+		values = l.valuesOf(v, lo, hi, frac)
+		most = values.most
+	}
+	l.memory.most.keep(key, most)
+	if !(reach > 0 && most <= 2*reach) {
+		key = keyWith(key, reach)
+	}
+	return l.columnOf(key, func() *column {
+		if values.at == nil {
+			values = l.valuesOf(v, lo, hi, frac)
+		}
+		return l.newFunctionColumn(v, values, bits, reach)
+	})
+}
+
+// realValues are the values of a function: NaN counts as 0 and is not inside of its domain. Of
+// their magnitudes, most is the largest, and finite the largest that is.
+type realValues struct {
+	at           []float64
+	inside       []bool
+	most, finite float64
+}
+
+// valuesOf are those of a function at the keys from lo to hi, in units of 2^−frac.
+func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
+	r := realValues{at: make([]float64, hi-lo+1), inside: make([]bool, hi-lo+1)}
 	unit := fixed.Pow2(-frac)
-	parallel.For(len(real), 1<<10, func(from, to int) {
+	parallel.For(len(r.at), 1<<10, func(from, to int) {
 		for i := from; i < to; i++ {
 			x := float64(lo+int64(i)) * unit
 			y := v.fn.at(x)
-			inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
+			r.inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
 			if math.IsNaN(y) {
 				y = 0
 			}
-			real[i] = y
+			r.at[i] = y
 		}
 	})
-	most, finite := 0.0, 0.0
-	for _, y := range real {
+	for _, y := range r.at {
 		size := math.Abs(y)
-		if most = max(most, size); size <= math.MaxFloat64 {
-			finite = max(finite, size)
+		if r.most = max(r.most, size); size <= math.MaxFloat64 {
+			r.finite = max(r.finite, size)
 		}
 	}
-	if r := l.reachOf(v.rng); r > 0 && !(most <= 2*r) {
-		most = r
-	} else if most = finite; r == 0 && finite > model.Bound {
-		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", finite)
+	return r
+}
+
+// newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
+func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *column {
+	most := values.finite
+	if reach > 0 && !(values.most <= 2*reach) {
+		most = reach
+	} else if reach == 0 && most > model.Bound {
+		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", most)
 	}
 	top := int64(1)<<bits - 1
 	out := 0
@@ -192,7 +227,7 @@ func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *colum
 	} else if most > 0 {
 		out = min(fixed.FloorLog2(float64(top)/most), 100)
 	}
-	return roundedColumn(real, inside, out, top)
+	return roundedColumn(values.at, values.inside, out, top)
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
