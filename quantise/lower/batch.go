@@ -53,12 +53,15 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
 func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) (*Result, error) {
-	of, err := rebind(fg, batch, fewSizes, manySizes)
-	if err != nil {
-		return nil, err
+	if memory.sizes == nil || memory.sizes.of != fg {
+		list, err := rebind(fg, batch, fewSizes, manySizes)
+		if err != nil {
+			return nil, err
+		}
+		memory.sizes = &sizes{fg, list}
 	}
 	var all []*lowering
-	for _, b := range of {
+	for _, b := range memory.sizes.list {
 		r, err := withMoves(b.graph, ranges)
 		if err != nil {
 			return nil, err
@@ -161,6 +164,12 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, erro
 type bound struct {
 	size  int
 	graph *graph.Graph
+}
+
+// sizes are the float models for the sizes that a free batch is tried with.
+type sizes struct {
+	of   *graph.Graph
+	list []bound
 }
 
 // rebind returns the model for all of some sizes of the batch, and for the first

@@ -3,7 +3,6 @@ package lower
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -36,7 +35,12 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		base.low = fixed.LowBits(l.formatted(base))
 	}
 	bent := l.finestOf(v) && l.finestOf(base)
-	if !straighter(v.fn.curve, base.rng.Abs()*l.opts.Headroom, fixed.Pow2(base.low-frac), bent) {
+	r, width := base.rng.Abs()*l.opts.Headroom, fixed.Pow2(base.low-frac)
+	key := keyWith(v.fn.key, r, width)
+	if bent && key != "" {
+		key += ", bent"
+	}
+	if !l.memory.closer.of(key, func() bool { return straighter(v.fn.curve, r, width, bent) }) {
 		base.low = 0
 		return model.None, false
 	}
@@ -56,52 +60,51 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
 	}
 	c := l.linesOf(v.fn.curve, from, to-from+1, p.Bits, l.Circuit.Tensors[id].Frac, out, most, bent)
-	frac = c.frac
-	key := l.View(p.High, nil, high.Shape)
-	column := func(name string, frac int, values []int32, rows []model.Rows) model.TensorID {
-		id := l.Witness(v.name+", "+name, high.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
-		l.Saturates(fixed.United(rows))
-		l.LookupDirect(key, l.FuncTable(v.fn.name+", "+name, from, values), id)
-		return id
+	frac = c.start.frac
+	at, all := l.View(p.High, nil, high.Shape), fixed.AllLabels(high.Shape)
+	of := func(what string, c *column) model.TensorID {
+		return l.lookedUp(v.name+", "+what, v.fn.name+", "+what, at, from, c)
 	}
-	a, b := column("start", frac, c.starts, c.saturated), column("slope", frac, c.slopes, nil)
-	e := l.View(a, nil, high.Shape).Plus(l.Product(high.Shape, b, fixed.AllLabels(high.Shape), p.Low, fixed.AllLabels(high.Shape), 1))
+	a, b := of("start", c.start), of("slope", c.slope)
+	e := l.View(a, nil, high.Shape).Plus(l.Product(high.Shape, b, all, p.Low, all, 1))
 	if bent {
-		e = e.Plus(l.Product(high.Shape, column("bend", frac-p.Bits, c.bends, nil), fixed.AllLabels(high.Shape), l.bow(v, p), fixed.AllLabels(high.Shape), 1))
+		e = e.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
 	}
 	e.Shape, e.Frac = high.Shape, frac
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
 }
 
-// lineColumns are the columns of a function between lines, their scale, and where it was clamped.
+// lineColumns are the columns of a function between lines: where they start, their slope for a step
+// of the low limb, and how much they bend, if they do.
 type lineColumns struct {
-	frac                  int
-	starts, slopes, bends []int32
-	saturated             []model.Rows
-	largest               float64 // magnitude at the cuts, before it was clamped
+	start, slope, bend *column
+	largest            float64 // magnitude at the cuts, before it was clamped
 }
 
 // linesOf makes the columns of n pieces of 2^k units of 2^−unit of a function, from the given one
 // on, within ±most, for results on the scale out. Nodes that are alike share them, as the steps of
-// a loop do: what they depend on besides is the curve, and most if that clamps anything.
+// a loop do, and so do passes over one node: what they depend on besides is the curve, and most if
+// that clamps anything.
 func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
 	if f.key == "" {
 		return newLineColumns(f, from, n, k, unit, out, most, bent)
 	}
-	key := fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
-	c := l.memory.lines[key]
-	if c == nil {
-		c = l.memory.linesBefore[key]
-	}
-	if c == nil || c.largest > most {
-		if c = newLineColumns(f, from, n, k, unit, out, most, bent); c.largest > most {
-			return c // other nodes have other ends
+	free := fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
+	clamped := fmt.Sprintf("%s, within %x", free, math.Float64bits(most))
+	key := free
+	c, ok := l.memory.lines.get(free)
+	if !ok || c.largest > most {
+		key = clamped
+		if c, ok = l.memory.lines.get(clamped); !ok {
+			if c = newLineColumns(f, from, n, k, unit, out, most, bent); c.largest <= most {
+				key = free
+			}
 		}
 	}
-	l.memory.keep(key, c)
-	for what, values := range map[string][]int32{"starts": c.starts, "slopes": c.slopes, "bends": c.bends} {
-		if len(values) > 0 { // so that tables know them again
-			l.Column(key+", "+what, func() []int32 { return values })
+	l.memory.lines.keep(key, c)
+	for what, c := range map[string]*column{"start": c.start, "slope": c.slope, "bend": c.bend} {
+		if c != nil { // so that tables know them again
+			l.Column(key+", "+what, func() []int32 { return c.values })
 		}
 	}
 	return c
@@ -111,34 +114,30 @@ func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float6
 func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
 	p := piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent)
 	// As many bits below the result's as the slope's rounding needs, if there is room.
-	c := &lineColumns{frac: out + k + 2, saturated: p.saturated, largest: p.largest}
-	for reach := p.reach(); float64(reach*fixed.Pow2(c.frac)) >= model.Bound/2-fixed.Pow2(k); {
-		c.frac--
+	frac := out + k + 2
+	for reach := p.reach(); float64(reach*fixed.Pow2(frac)) >= model.Bound/2-fixed.Pow2(k); {
+		frac--
 	}
-	c.starts, c.slopes, c.bends = p.rounded(c.frac, k)
+	starts, slopes, bends := p.rounded(frac, k)
+	c := &lineColumns{start: newColumn(starts, frac, p.saturated), slope: newColumn(slopes, frac, nil), largest: p.largest}
+	if bent {
+		c.bend = newColumn(bends, frac-k, nil)
+	}
 	return c
-}
-
-// keep remembers the columns of a function.
-func (m *Memory) keep(key string, c *lineColumns) {
-	if m.lines == nil {
-		m.lines = map[string]*lineColumns{}
-	}
-	m.lines[key] = c
 }
 
 // bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
 // to a straight line between two multiples of 2^k, makes a parabola.
 func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
-	n := int64(1) << p.Bits
-	rows := make([]int32, n)
-	for i := range n {
-		rows[i] = int32((4*i*(n-i) + n/2) / n)
-	}
-	shape := l.Circuit.Tensors[p.Low].Shape
-	id := l.Witness(v.name+", bow", shape, p.Bits, 0, n)
-	l.LookupDirect(l.View(p.Low, nil, shape), l.FuncTable("bow", 0, rows), id)
-	return id
+	c := l.columnOf(fmt.Sprint("bow ", p.Bits), func() *column {
+		n := int64(1) << p.Bits
+		rows := make([]int32, n)
+		for i := range n {
+			rows[i] = int32((4*i*(n-i) + n/2) / n)
+		}
+		return newColumn(rows, p.Bits, nil)
+	})
+	return l.lookedUp(v.name+", bow", "bow", l.View(p.Low, nil, l.Circuit.Tensors[p.Low].Shape), 0, c)
 }
 
 // curvePieces are a function, cut at the multiples of a width: its values at the cuts, how far
@@ -157,7 +156,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 		y = f.at(x)
 		c.largest = worse(c.largest, y)
 		inside = !math.IsNaN(y) && math.Abs(y) <= most && (f.inside == nil || f.inside(x))
-		if y = math.Max(-most, math.Min(most, y)); math.IsNaN(y) {
+		if y = max(-most, min(most, y)); math.IsNaN(y) {
 			y = 0
 		}
 		return y, inside
@@ -184,13 +183,13 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 func (c *curvePieces) reach() float64 {
 	largest, steepest, bend := 0.0, 0.0, 0.0
 	for i, y := range c.start {
-		largest = math.Max(largest, math.Abs(y))
+		largest = max(largest, math.Abs(y))
 		if i > 0 {
-			steepest = math.Max(steepest, math.Abs(y-c.start[i-1]))
+			steepest = max(steepest, math.Abs(y-c.start[i-1]))
 		}
 	}
 	for _, y := range c.bend {
-		bend = math.Max(bend, math.Abs(y))
+		bend = max(bend, math.Abs(y))
 	}
 	return largest + steepest + bend
 }
@@ -201,13 +200,14 @@ func (c *curvePieces) reach() float64 {
 func (c *curvePieces) rounded(frac, k int) (starts, slopes, bends []int32) {
 	n := len(c.start) - 1
 	starts, slopes, bends = make([]int32, n), make([]int32, n), make([]int32, len(c.bend))
+	unit, step, half, twice := fixed.Pow2(frac), fixed.Pow2(frac-k), fixed.Pow2(k-1), fixed.Pow2(k+1)
 	for i := range starts {
-		y, slope := float64(c.start[i]*fixed.Pow2(frac)), float64((c.start[i+1]-c.start[i])*fixed.Pow2(frac-k))
+		y, slope := float64(c.start[i]*unit), float64((c.start[i+1]-c.start[i])*step)
 		slopes[i] = int32(math.Round(slope))
 		if c.bend != nil {
-			bend := float64(c.bend[i] * fixed.Pow2(frac-k))
+			bend := float64(c.bend[i] * step)
 			bends[i] = int32(math.Round(bend))
-			y += float64((slope-float64(slopes[i]))*fixed.Pow2(k-1)) + float64(float64((bend-float64(bends[i]))*fixed.Pow2(k+1))/3)
+			y += float64((slope-float64(slopes[i]))*half) + float64(float64((bend-float64(bends[i]))*twice)/3)
 		}
 		starts[i] = int32(math.Round(y))
 	}

@@ -1,9 +1,11 @@
 package lower
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
@@ -17,8 +19,11 @@ func TestLinesAreShared(t *testing.T) {
 	if wide != wider {
 		t.Error("columns that nothing clamps are not shared")
 	}
-	if clamped == wide || slices.Equal(clamped.starts, wide.starts) || len(clamped.saturated) == 0 {
+	if clamped == wide || slices.Equal(clamped.start.values, wide.start.values) || len(clamped.start.saturated) == 0 {
 		t.Error("a function that is clamped has the columns of one that is not")
+	}
+	if lines(square, 3) != clamped {
+		t.Error("columns with the same ends are not shared")
 	}
 	if lines(square, 5) != wide {
 		t.Error("clamped columns have taken the place of others")
@@ -27,7 +32,32 @@ func TestLinesAreShared(t *testing.T) {
 	if other.key = joinKeys("times", square.key, ""); other.key != "" {
 		t.Errorf("a curve of one without a key has the key %q", other.key)
 	}
-	if alone := lines(other, 5); alone == wide || !slices.Equal(alone.starts, wide.starts) || !slices.Equal(alone.slopes, wide.slopes) || !slices.Equal(alone.bends, wide.bends) || alone.frac != wide.frac {
+	if alone := lines(other, 5); alone == wide || !reflect.DeepEqual(alone, wide) {
 		t.Error("shared columns are not those of the function alone")
+	}
+}
+
+// Nodes that are alike share the column of a function, unless it goes far beyond the reach of one.
+func TestColumnsAreShared(t *testing.T) {
+	var memory Memory
+	l := &lowering{Builder: fixed.NewBuilder("", &memory.columns), memory: &memory, opts: Options{Headroom: 1}, fg: &graph.Graph{}}
+	of := func(key string, reach float64) *column {
+		square := curve{at: func(x float64) float64 { return x * x }, key: key}
+		return l.functionColumn(&value{rng: Range{Max: reach}, fn: &function{curve: square}}, -8, 7, 1, 12)
+	}
+	wide, wider, clamped := of("square", 10), of("square", 100), of("square", 3)
+	if wide != wider {
+		t.Error("columns that nothing clamps are not shared")
+	}
+	if clamped == wide || len(clamped.saturated) == 0 || len(wide.saturated) > 0 {
+		t.Error("a function that is clamped has the column of one that is not")
+	}
+	if of("square", 3) != clamped || of("square", 10) != wide {
+		t.Error("columns with the same ends are not shared")
+	}
+	for reach, shared := range map[float64]*column{10: wide, 3: clamped} {
+		if alone := of("", reach); alone == shared || !reflect.DeepEqual(alone, shared) {
+			t.Error("a shared column is not that of the function alone")
+		}
 	}
 }

@@ -14,9 +14,13 @@ type Memory struct {
 	bands   map[*graph.Tensor]band // of masks
 	largest map[*graph.Tensor]float64
 	texts   *texts // of the graph that is quantised
-	// Columns of functions between lines, by all that they depend on: those that have been asked
-	// for since the last model got its weights, and before.
-	lines, linesBefore map[string]*lineColumns
+	sizes   *sizes // of its batch
+	// Of functions, by all that they depend on:
+	functions recall[*column]
+	lines     recall[*lineColumns]
+	closer    recall[bool]    // whether lines are closer than a table
+	useful    recall[float64] // the magnitude beyond which a function is flat
+	most      recall[float64] // that of its values
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
@@ -26,5 +30,45 @@ func (m *Memory) Fill(of *Result) {
 	}
 	m.weights.Fill(of.Making)
 	m.columns.Next()
-	m.lines, m.linesBefore = nil, m.lines
+	m.functions.next()
+	m.lines.next()
+	m.closer.next()
+	m.useful.next()
+	m.most.next()
 }
+
+// recall remembers by a key what has been asked for since next was called last, and before.
+type recall[T any] struct{ now, before map[string]T }
+
+// get returns what a key has.
+func (r *recall[T]) get(key string) (T, bool) {
+	if x, ok := r.now[key]; ok {
+		return x, true
+	}
+	x, ok := r.before[key]
+	return x, ok
+}
+
+// keep remembers what a key has.
+func (r *recall[T]) keep(key string, x T) {
+	if r.now == nil {
+		r.now = map[string]T{}
+	}
+	r.now[key] = x
+}
+
+// of is what a key has, which f makes the first time. The empty key has nothing.
+func (r *recall[T]) of(key string, f func() T) T {
+	if key == "" {
+		return f()
+	}
+	x, ok := r.get(key)
+	if !ok {
+		x = f()
+	}
+	r.keep(key, x)
+	return x
+}
+
+// next forgets what nobody has asked for since it was last called.
+func (r *recall[T]) next() { r.now, r.before = nil, r.now }

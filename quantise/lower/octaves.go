@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/internal/elementary"
@@ -37,59 +38,30 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		key = key.Plus(l.View(positive, nil, key.Shape).Times(-rows)).PlusConst(rows)
 		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
 	}
-	real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
-	unit := fixed.Pow2(-t.Frac)
-	for i := range real {
-		x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
-		if int64(i) >= rows && both {
-			x = -x
-		}
-		real[i] = v.fn.at(x)
-		inside[i] = !math.IsNaN(real[i]) && (v.fn.inside == nil || v.fn.inside(x))
+	frac, top, unit := l.fracFor(l.bitsOf(v), v.rng), int64(1)<<l.bitsOf(v)-1, fixed.Pow2(-t.Frac)
+	what := joinKeys("octaves", v.fn.key)
+	if what != "" {
+		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	}
-	if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
-		real[0] = v.fn.at(unit / 2)
-	}
-	if !both && t.Min < 0 { // what is below 0 has the key of 0
-		inside[0] = false
-	}
-	frac := l.fracFor(l.bitsOf(v), v.rng)
-	values, saturated := columnOf(real, inside, frac, int64(1)<<l.bitsOf(v)-1)
-	return l.octaveColumn(v, key, frac, values, saturated), true
-}
-
-// octaveColumn is the look-up of a column by keys of octaves.
-func (l *lowering) octaveColumn(v *value, key *fixed.Int, frac int, values []int32, saturated []model.Rows) model.TensorID {
-	least, greatest := values[0], values[0]
-	for _, y := range values {
-		least, greatest = min(least, y), max(greatest, y)
-	}
-	id := l.Witness(v.name, key.Shape, frac, int64(least), int64(greatest))
-	l.Saturates(fixed.United(saturated))
-	l.LookupDirect(key, l.FuncTable(v.fn.name, 0, values), id)
-	return id
-}
-
-// columnOf rounds real values to a scale, within ±top, and says which rows were not inside of
-// the function's domain or were clamped.
-func columnOf(real []float64, inside []bool, frac int, top int64) (values []int32, saturated []model.Rows) {
-	values = make([]int32, len(real))
-	scale := fixed.Pow2(frac)
-	for i, y := range real {
-		if math.IsNaN(y) {
-			y = 0
-		}
-		y = math.Round(y * scale)
-		if !inside[i] || math.Abs(y) > float64(top) {
-			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
-				saturated[n-1].To++
-			} else {
-				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+	c := l.columnOf(what, func() *column {
+		real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
+		for i := range real {
+			x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
+			if int64(i) >= rows && both {
+				x = -x
 			}
+			real[i] = v.fn.at(x)
+			inside[i] = !math.IsNaN(real[i]) && (v.fn.inside == nil || v.fn.inside(x))
 		}
-		values[i] = int32(max(-float64(top), min(float64(top), y)))
-	}
-	return values, saturated
+		if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
+			real[0] = v.fn.at(unit / 2)
+		}
+		if !both && t.Min < 0 { // what is below 0 has the key of 0
+			inside[0] = false
+		}
+		return roundedColumn(real, inside, frac, top)
+	})
+	return l.lookedUp(v.name, v.fn.name, key, 0, c), true
 }
 
 // magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
@@ -155,7 +127,7 @@ func worse(a, b float64) float64 {
 	if b = math.Abs(b); math.IsNaN(b) {
 		return math.Inf(1)
 	}
-	return math.Max(a, b)
+	return max(a, b)
 }
 
 const (
@@ -180,16 +152,16 @@ func (l *lowering) divRelative(v, a, b *value) {
 	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
 	e.Frac = 0
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
-	real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
-	for i := range real {
-		real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
-	}
-	real[0] = 0
-	values, saturated := columnOf(real, inside, frac, top)
-	id := l.Witness(v.name+", magnitude", v.shape, frac, 0, top)
-	l.Saturates(fixed.United(saturated))
+	c := l.columnOf(fmt.Sprint("quotient ", frac, top, lo, hi), func() *column {
+		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
+		for i := range real {
+			real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
+		}
+		real[0] = 0
+		return roundedColumn(real, inside, frac, top)
+	})
 	e.Shape, e.Frac = v.shape, 0
-	l.LookupDirect(e, l.FuncTable("quotient", lo, values), id)
+	id := l.lookedUp(v.name+", magnitude", "quotient", e, lo, c)
 	out := l.View(id, nil, v.shape)
 	if p := l.sameSign(v, pa, pb); p != model.None {
 		all := fixed.AllLabels(v.shape)
@@ -256,17 +228,17 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	size, positive := l.magnitudeOf(x, l.tensor(x))
 	t := l.Circuit.Tensors[size]
 	key := l.Octaves(x.name+", octaves", size)
-	values := make([]int32, key.Max+1)
-	for i := range values {
-		at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
-		values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
-	}
-	if divisor {
-		l.Saturates([]model.Rows{{From: 0, To: 1}})
-	} else {
+	c := l.columnOf(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *column {
+		values := make([]int32, key.Max+1)
+		for i := range values {
+			at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
+			values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
+		}
+		if divisor {
+			return newColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
+		}
 		values[0] = logOfNothing
-	}
-	id = l.Witness(x.name+", logarithm", t.Shape, logFrac, int64(min(values[0], values[1])), int64(values[len(values)-1]))
-	l.LookupDirect(key, l.FuncTable("logarithm by octaves", 0, values), id)
-	return id, positive
+		return newColumn(values, logFrac, nil)
+	})
+	return l.lookedUp(x.name+", logarithm", "logarithm by octaves", key, 0, c), positive
 }

@@ -140,36 +140,85 @@ const fusedEntries = 1 << 14
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
-		base.useful = flatBeyond(v.fn.at, base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom) / l.opts.Headroom
+		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
+		flat := l.memory.useful.of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(fixed.Keys(e, frac))
-	// The real values, and the scale they need.
-	real := make([]float64, hi-lo+1)
-	undefined := make([]bool, len(real))
+	c := l.functionColumn(v, lo, hi, frac, bits)
+	id := l.Witness(v.name, e.Shape, c.frac, c.least, c.greatest)
+	l.Saturates(c.saturated)
+	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, c.values), id)
+	return id
+}
+
+// functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
+// results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
+// curve, and the node's reach if the function goes far beyond that.
+func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *column {
+	reach := l.reachOf(v.rng)
+	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
+	if l.integers(v.name) && key != "" {
+		key += ", integers"
+	}
+	var values realValues
+	most, known := l.memory.most.get(key)
+	if !known || key == "" {
+		values = l.valuesOf(v, lo, hi, frac)
+		most = values.most
+	}
+	l.memory.most.keep(key, most)
+	if !(reach > 0 && most <= 2*reach) {
+		key = keyWith(key, reach)
+	}
+	return l.columnOf(key, func() *column {
+		if values.at == nil {
+			values = l.valuesOf(v, lo, hi, frac)
+		}
+		return l.newFunctionColumn(v, values, bits, reach)
+	})
+}
+
+// realValues are the values of a function: NaN counts as 0 and is not inside of its domain. Of
+// their magnitudes, most is the largest, and finite the largest that is.
+type realValues struct {
+	at           []float64
+	inside       []bool
+	most, finite float64
+}
+
+// valuesOf are those of a function at the keys from lo to hi, in units of 2^−frac.
+func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
+	r := realValues{at: make([]float64, hi-lo+1), inside: make([]bool, hi-lo+1)}
 	unit := fixed.Pow2(-frac)
-	parallel.For(len(real), 1<<10, func(from, to int) {
+	parallel.For(len(r.at), 1<<10, func(from, to int) {
 		for i := from; i < to; i++ {
 			x := float64(lo+int64(i)) * unit
 			y := v.fn.at(x)
-			undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
+			r.inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
 			if math.IsNaN(y) {
 				y = 0
 			}
-			real[i] = y
+			r.at[i] = y
 		}
 	})
-	most, finite := 0.0, 0.0
-	for _, y := range real {
+	for _, y := range r.at {
 		size := math.Abs(y)
-		if most = max(most, size); size <= math.MaxFloat64 {
-			finite = max(finite, size)
+		if r.most = max(r.most, size); size <= math.MaxFloat64 {
+			r.finite = max(r.finite, size)
 		}
 	}
-	if r := l.reachOf(v.rng); r > 0 && !(most <= 2*r) {
-		most = r
-	} else if most = finite; r == 0 && finite > model.Bound {
-		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", finite)
+	return r
+}
+
+// newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
+func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *column {
+	most := values.finite
+	if reach > 0 && !(values.most <= 2*reach) {
+		most = reach
+	} else if reach == 0 && most > model.Bound {
+		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", most)
 	}
 	top := int64(1)<<bits - 1
 	out := 0
@@ -178,28 +227,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	} else if most > 0 {
 		out = min(fixed.FloorLog2(float64(top)/most), 100)
 	}
-	values := make([]int32, len(real))
-	var saturated []model.Rows
-	scale := fixed.Pow2(out)
-	for i, y := range real {
-		y = math.Round(y * scale)
-		if undefined[i] || math.Abs(y) > float64(top) {
-			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
-				saturated[n-1].To++
-			} else {
-				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
-			}
-		}
-		values[i] = int32(max(-float64(top), min(float64(top), y)))
-	}
-	least, greatest := values[0], values[0]
-	for _, y := range values {
-		least, greatest = min(least, y), max(greatest, y)
-	}
-	id := l.Witness(v.name, e.Shape, out, int64(least), int64(greatest))
-	l.Saturates(fixed.United(saturated))
-	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, values), id)
-	return id
+	return roundedColumn(values.at, values.inside, out, top)
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
@@ -330,6 +358,14 @@ func keyOf(name string, params ...float64) string {
 		name += fmt.Sprintf(" %x", math.Float64bits(p))
 	}
 	return name
+}
+
+// keyWith is a key with further parameters; "" if there is none.
+func keyWith(key string, params ...float64) string {
+	if key == "" {
+		return ""
+	}
+	return keyOf(key+",", params...)
 }
 
 // joinKeys is the key of a function of functions; "" if one of them has none.

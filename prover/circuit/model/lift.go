@@ -162,7 +162,9 @@ func difference(a, b *Graph) string {
 			return fmt.Sprintf("step %d %q", i, a.Steps[i].Name)
 		}
 	}
-	if !reflect.DeepEqual(a, b) {
+	rest, other := *a, *b
+	rest.Tensors, rest.Steps, other.Tensors, other.Steps = nil, nil, nil, nil
+	if !reflect.DeepEqual(rest, other) {
 		return "the list of tables, inputs or outputs"
 	}
 	return ""

@@ -27,6 +27,9 @@ var unnamed = [][2]rune{
 // whose issuer must not be able to move the cursor, to hide or reverse what
 // comes after, or to end the line.
 func printable(r rune) bool {
+	if r < unnamed[1][0] { // most are
+		return r > unnamed[0][1]
+	}
 	_, found := slices.BinarySearchFunc(unnamed, r, func(of [2]rune, r rune) int {
 		if of[0] <= r && r <= of[1] {
 			return 0
