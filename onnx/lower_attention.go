@@ -181,7 +181,6 @@ func (o *op) joinHeads(x graph.Value) graph.Value {
 // lowerAttention reads the Attention of ONNX itself: queries, keys, values, a mask, and
 // keys and values of an earlier run.
 func lowerAttention(o *op) {
-	o.arity(3, 7)
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0), cap: o.floatAttr("softcap", 0)}
 	flat := len(o.shape(a.q)) == 3
 	queries, keys := o.intAttr("q_num_heads", 0), o.intAttr("kv_num_heads", 0)
@@ -235,7 +234,6 @@ func lowerAttention(o *op) {
 
 // lowerFlexAttention is attention with bodies that change scores and weights.
 func lowerFlexAttention(o *op) {
-	o.arity(3, 3)
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0)}
 	o.ignore("softmax_precision")
 	change := func(name string) func(x graph.Value) graph.Value {
@@ -298,9 +296,7 @@ func (o *op) addMask(a *attention, mask graph.Value) {
 
 // lowerTrilu keeps what is above or below a diagonal.
 func lowerTrilu(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	s := o.shape(x)
+	x, s := o.tensor(0)
 	if len(s) < 2 {
 		o.failf("a matrix of shape %v", s)
 	}
@@ -397,6 +393,5 @@ func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int6
 
 // lowerRotary reads the RotaryEmbedding of ONNX itself.
 func lowerRotary(o *op) {
-	o.arity(3, 4)
 	o.result(0, o.rotary(o.in(0), o.in(1), o.in(2), o.optional(3), o.intAttr("num_heads", 0), o.flagAttr("interleaved", false)))
 }

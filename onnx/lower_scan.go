@@ -8,7 +8,6 @@ import (
 
 // cumulative reads the inputs and attributes that CumSum and CumProd share.
 func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
-	o.arity(2, 2)
 	x = o.in(0)
 	a := o.scalarInput(1, "the axis")
 	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
@@ -68,7 +67,6 @@ func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond 
 
 // lowerEyeLike is a constant of ones along a diagonal.
 func lowerEyeLike(o *op) {
-	o.arity(1, 1)
 	in := o.shape(o.in(0))
 	k := o.intAttr("k", 0)
 	dt := graph.DType(o.intAttr("dtype", int64(o.DType(o.in(0)))))
