@@ -213,18 +213,6 @@ func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
 		p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
 }
 
-func typeName(width int) (string, error) {
-	switch width {
-	case 1:
-		return "i8", nil
-	case 2:
-		return "i16", nil
-	case 4:
-		return "i32", nil
-	}
-	return "", fmt.Errorf("integers of %d bytes", width)
-}
-
 // launchForward launches a kernel of the group with arguments of the types Ptr,
 // int and int64.
 func launchForward(d Device, name string, l Launch, args ...any) error {
@@ -254,13 +242,4 @@ func Random(d Device, dst Ptr, n int, seed uint64) error {
 		return fmt.Errorf("%d words of random bytes", n)
 	}
 	return launchForward(d, "forward_random", Cover(n), dst, n, int64(seed))
-}
-
-// NarrowInt8 sets dst[r·columns + c] = a[r·stride + c], a of int32 and dst of
-// int8.
-func NarrowInt8(d Device, dst, a Ptr, rows, columns, stride int) error {
-	if rows < 1 || columns < 1 || stride < columns || dst == 0 || a == 0 {
-		return fmt.Errorf("%d × %d of %d entries to narrow", rows, columns, stride)
-	}
-	return launchForward(d, "forward_narrow_i8", Cover(rows*columns), dst, a, rows, columns, stride)
 }
