@@ -212,13 +212,8 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 }
 
 func sameShape(a, b []int) error {
-	if len(a) != len(b) {
+	if !slices.Equal(a, b) {
 		return fmt.Errorf("shapes %v and %v differ", a, b)
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return fmt.Errorf("shapes %v and %v differ", a, b)
-		}
 	}
 	return nil
 }
