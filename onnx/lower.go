@@ -231,7 +231,7 @@ var lowerings = map[string]lowering{
 	"RNN": {3, 6, lowerRNN}, "GRU": {3, 6, lowerGRU}, "LSTM": {3, 8, lowerLSTM}, "Einsum": {0, many, lowerEinsum},
 	"CumSum":  {2, 2, lowerCumSum},
 	"CumProd": {2, 2, lowerCumProd}, "EyeLike": {1, 1, lowerEyeLike}, "IsNaN": {1, 1, oneInput((*graph.Builder).IsNaN)},
-	"IsInf": {1, 1, lowerIsInf},
+	"IsInf":                 {1, 1, lowerIsInf},
 	"DynamicQuantizeLinear": {1, 1, lowerDynamicQuantize}, "DFT": {1, 3, lowerDFT}, "STFT": {2, 4, lowerSTFT},
 	"Shrink": {1, 1, lowerShrink}, "ThresholdedRelu": {1, 1, lowerThresholdedRelu}, "NonZero": {1, 1, lowerNonZero},
 	"MaxPool": {1, 1, lowerMaxPool}, "AveragePool": {1, 1, lowerAveragePool},
