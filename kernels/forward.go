@@ -39,7 +39,8 @@ func MultiplyAdd(d Device, p MatMul) error {
 	return MultiplyAddWith(d, p, &b)
 }
 
-// Planes are what a product has made of its B: for the next one, if that is the same.
+// Planes keep the byte planes that a product has made of its operand B. The next product with
+// the same B need not make them again.
 type Planes struct {
 	made planes
 	of   planesOf
@@ -80,7 +81,8 @@ func (p *MatMul) Vector() bool {
 
 func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
 
-// MultiplyAddWith is MultiplyAdd for one of several products, which do not write what is their B.
+// MultiplyAddWith is MultiplyAdd for one of several products that may have the same B: kept holds
+// its planes between them. None of the products may write to memory that is a B.
 func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)

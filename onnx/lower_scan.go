@@ -13,8 +13,8 @@ func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
 	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
 }
 
-// lowerCumSum is a product with a triangle of ones, or of integers, which that might round,
-// sums with those before.
+// lowerCumSum multiplies floats by a triangle of ones. Such a product may round large integers,
+// so that these are added up in steps.
 func lowerCumSum(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
 	n := o.shape(x)[axis]
@@ -44,8 +44,9 @@ func lowerCumProd(o *op) {
 	o.result(0, o.cumulated(x, axis, exclusive, reverse, 1, func(x, y graph.Value) graph.Value { return o.InType(o.Mul(x, y)) }))
 }
 
-// cumulated combines each element with the one 1, then 2, then 4 … places before it, of
-// which there are those beyond the end, which change nothing.
+// cumulated combines each element with all before it along an axis, in log2 n steps: step k
+// combines it with the element 2^k places before. Elements before the first are `beyond`, which
+// changes nothing.
 func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond float64, combine func(x, y graph.Value) graph.Value) graph.Value {
 	n := o.shape(x)[axis]
 	shifted := func(v graph.Value, by int) graph.Value {
