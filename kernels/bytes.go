@@ -21,9 +21,6 @@ type ByteRows struct{ Width, Pitch int }
 // read beyond the entries has weight zero.
 func RowPitch(n int) int { return max(n, pieceBytes) }
 
-// Size returns the bytes of a row.
-func (r ByteRows) Size() int { return r.Width * r.Pitch }
-
 // PlaneBias is what the bytes of an entry of that width lack.
 func PlaneBias(width int) uint32 {
 	var bias uint32

@@ -204,12 +204,12 @@ func TestSplitPlanes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 46))
 	for _, width := range []int{1, 2, 4} {
 		as := kernels.ByteRows{Width: width, Pitch: 64}
-		values, want := make([]int32, 33), make([]int8, as.Size())
+		values, want := make([]int32, 33), make([]int8, as.Width*as.Pitch)
 		for i := range values {
 			values[i] = int32(rng.Uint32()) >> (32 - 8*width)
 			putEntry(want[i:], as, values[i])
 		}
-		out := upload(t, d, make([]int8, as.Size()))
+		out := upload(t, d, make([]int8, as.Width*as.Pitch))
 		must(t, kernels.SplitPlanes(d, out, upload(t, d, values), as, len(values)))
 		if i := firstDifference(download[int8](t, d, out, len(want)), want); i >= 0 {
 			t.Errorf("width %d: byte %d differs", width, i)

@@ -39,7 +39,8 @@ func MultiplyAdd(d Device, p MatMul) error {
 	return MultiplyAddWith(d, p, &b)
 }
 
-// Planes are what a product has made of its B: for the next one, if that is the same.
+// Planes keep the byte planes that a product has made of its operand B. The next product with
+// the same B need not make them again.
 type Planes struct {
 	made planes
 	of   planesOf
@@ -80,7 +81,8 @@ func (p *MatMul) Vector() bool {
 
 func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
 
-// MultiplyAddWith is MultiplyAdd for one of several products, which do not write what is their B.
+// MultiplyAddWith is MultiplyAdd for one of several products that may have the same B: kept holds
+// its planes between them. None of the products may write to memory that is a B.
 func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
@@ -213,18 +215,6 @@ func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
 		p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
 }
 
-func typeName(width int) (string, error) {
-	switch width {
-	case 1:
-		return "i8", nil
-	case 2:
-		return "i16", nil
-	case 4:
-		return "i32", nil
-	}
-	return "", fmt.Errorf("integers of %d bytes", width)
-}
-
 // launchForward launches a kernel of the group with arguments of the types Ptr,
 // int and int64.
 func launchForward(d Device, name string, l Launch, args ...any) error {
@@ -254,13 +244,4 @@ func Random(d Device, dst Ptr, n int, seed uint64) error {
 		return fmt.Errorf("%d words of random bytes", n)
 	}
 	return launchForward(d, "forward_random", Cover(n), dst, n, int64(seed))
-}
-
-// NarrowInt8 sets dst[r·columns + c] = a[r·stride + c], a of int32 and dst of
-// int8.
-func NarrowInt8(d Device, dst, a Ptr, rows, columns, stride int) error {
-	if rows < 1 || columns < 1 || stride < columns || dst == 0 || a == 0 {
-		return fmt.Errorf("%d × %d of %d entries to narrow", rows, columns, stride)
-	}
-	return launchForward(d, "forward_narrow_i8", Cover(rows*columns), dst, a, rows, columns, stride)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// A LeafJob are the leaves of a look-up step, or of a table, in words as the kernel reads
-// them (LeafJobs).
+// A LeafJob tells the kernel how to make the leaves of one look-up step or one table: words
+// that LeafJobs writes.
 type LeafJob [22]uint64
 
 // LeafJobs are the leaves of a tree: numerators (M31) and denominators (QM31). A leaf of a
@@ -189,8 +189,7 @@ type RowSums struct {
 	Order, Ends, Weights Ptr
 }
 
-// A RowJob are the sums over parts of the rows of a column, in words as the kernel reads them
-// (RowJobs).
+// A RowJob tells the kernel how to sum parts of the rows of one step: words that RowJobs writes.
 type RowJob [14]uint64
 
 // RowJobs are sums over parts of rows, of several steps.
@@ -219,8 +218,7 @@ func LogUpRowSums(d Device, out Ptr, l *RowJobs, jobs Ptr) error {
 	return d.Launch(Kernel{"logup", "logup_row_sums"}, Launch{GridX: l.Sums, Block: 128}, uint64(out), uint64(jobs), uint64(len(l.Jobs)))
 }
 
-// A ColumnJob are the sums over the rows of the column of a look-up step, in words as the
-// kernel reads them (ColumnJobs).
+// A ColumnJob tells the kernel how to sum the columns of one step: words that ColumnJobs writes.
 type ColumnJob [11]uint64
 
 // ColumnJobs are sums over rows, of several steps.

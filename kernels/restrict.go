@@ -11,16 +11,12 @@ type Integers struct {
 	Width int
 }
 
-func (v Integers) suffix() (string, error) {
-	switch v.Width {
-	case 1:
-		return "i8", nil
-	case 2:
-		return "i16", nil
-	case 4:
-		return "i32", nil
+// typeName names integers of that many bytes in the names of kernels.
+func typeName(width int) (string, error) {
+	if width != 1 && width != 2 && width != 4 {
+		return "", fmt.Errorf("integers of %d bytes", width)
 	}
-	return "", fmt.Errorf("integers of %d bytes", v.Width)
+	return fmt.Sprintf("i%d", 8*width), nil
 }
 
 // Binding is the middle axes of a tensor of Outer × N × Inner entries, to be
@@ -53,7 +49,7 @@ const maxTerms = 1 << 13
 // RestrictInt sets the Outer·Inner elements of K at out to
 // Σ_d Weights[d]·in[p][d][s].
 func RestrictInt(d Device, out Ptr, in Integers, b Binding) error {
-	suffix, err := in.suffix()
+	suffix, err := typeName(in.Width)
 	if err == nil {
 		err = b.check()
 	}
@@ -169,7 +165,7 @@ type Layout struct{ Dims, Steps []int }
 // ArrangeInt writes the table of the layout's MLE, PaddedSize(Dims) elements of
 // K, from integers.
 func ArrangeInt(d Device, out Ptr, in Integers, l Layout) error {
-	suffix, err := in.suffix()
+	suffix, err := typeName(in.Width)
 	if err != nil {
 		return err
 	}

@@ -166,9 +166,9 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 	})
 }
 
-// long has pieces of a transfer, of up to a chunk each, done on several cores: chunk i takes n bytes
-// from byte `at` on. Chunks are used in turn, so that what is in others may be under way; one that is
-// used again is the same core's. The caller holds the lock.
+// long divides a transfer into pieces of up to a chunk, which several cores handle: do(i, at, n) moves
+// n bytes from byte `at` on through chunk i. Chunks are used in turn, so one can be filled while others
+// are still copied to or from the device. A chunk is used again only by the same core. The caller holds the lock.
 func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
 	release, err := e.Bind()
 	if err != nil {

@@ -517,8 +517,8 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	return launchSteps(d, "steps_max", Cover(32*n), bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
 }
 
-// PutRow sets the entries of whole whose index on an axis is the number at, of a tensor with so many entries of the axes before and
-// after it and so many rows on it, to those of row. It does nothing where there is no such row.
+// PutRow copies row into whole, a tensor of before × rows × after entries: whole[b][at][a] = row[b][a]. The index at is a number on
+// the device. If the tensor has no such row, nothing is copied.
 func PutRow(d Device, whole, row, at Integers, before, rows, after int) error {
 	if before < 1 || rows < 1 || after < 1 {
 		return fmt.Errorf("%w: a row of %d × %d × %d entries", ErrSize, before, rows, after)

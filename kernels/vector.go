@@ -32,41 +32,12 @@ func elementwise(d Device, name string, n int, ptrs ...Ptr) error {
 	return d.Launch(Kernel{"field", name}, Cover(n), append(args, uint64(n))...)
 }
 
-// AddM31 sets dst[i] = a[i] + b[i] for n elements of M31. Here and below dst may
-// be a or b.
-func AddM31(d Device, dst, a, b Ptr, n int) error {
-	return elementwise(d, "m31_vec_add", n, dst, a, b)
-}
-
-// SubM31 sets dst[i] = a[i] − b[i] for n elements of M31.
-func SubM31(d Device, dst, a, b Ptr, n int) error {
-	return elementwise(d, "m31_vec_sub", n, dst, a, b)
-}
-
-// MulM31 sets dst[i] = a[i]·b[i] for n elements of M31.
-func MulM31(d Device, dst, a, b Ptr, n int) error {
-	return elementwise(d, "m31_vec_mul", n, dst, a, b)
-}
-
 // FromInt32 sets dst[i] = a[i] mod p for n elements, a of int32.
 func FromInt32(d Device, dst, a Ptr, n int) error {
 	return elementwise(d, "m31_vec_from_i32", n, dst, a)
 }
 
-// AddQM31 sets dst[i] = a[i] + b[i] for n elements of QM31.
+// AddQM31 sets dst[i] = a[i] + b[i] for n elements of QM31; dst may be a or b.
 func AddQM31(d Device, dst, a, b Ptr, n int) error {
 	return elementwise(d, "qm31_vec_add", n, dst, a, b)
 }
-
-// SubQM31 sets dst[i] = a[i] − b[i] for n elements of QM31.
-func SubQM31(d Device, dst, a, b Ptr, n int) error {
-	return elementwise(d, "qm31_vec_sub", n, dst, a, b)
-}
-
-// MulQM31 sets dst[i] = a[i]·b[i] for n elements of QM31.
-func MulQM31(d Device, dst, a, b Ptr, n int) error {
-	return elementwise(d, "qm31_vec_mul", n, dst, a, b)
-}
-
-// InvQM31 sets dst[i] = 1/a[i], and 0 for 0, for n elements of QM31.
-func InvQM31(d Device, dst, a Ptr, n int) error { return elementwise(d, "qm31_vec_inv", n, dst, a) }

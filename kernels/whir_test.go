@@ -123,7 +123,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 	for _, width := range []int{4, 2, 1} {
 		as := kernels.ByteRows{Width: width, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
 		const untouched = 0x55
-		want := make([]int8, int(r.Rows)*as.Size())
+		want := make([]int8, int(r.Rows)*as.Width*as.Pitch)
 		for i := range want {
 			want[i] = untouched
 		}
@@ -138,7 +138,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 			s.fill(r.From+uint64(k)<<rowVars, row)
 			for i, v := range row {
 				v = v << (32 - 8*width) >> (32 - 8*width)
-				putEntry(want[slot>>shift*as.Size()+i<<shift+part:], as, v)
+				putEntry(want[slot>>shift*as.Width*as.Pitch+i<<shift+part:], as, v)
 			}
 		}
 		r.Dst, r.Width = out, uint64(width)
@@ -148,7 +148,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 			for i := range r.Rows {
 				first, end := max(r.First, i<<shift), min(r.First+r.Slots, (i+1)<<shift)
 				if first < end {
-					own := kernels.PackedRows{Dst: out.Offset(int(i), as.Size()), Width: 1, Rows: 1, First: first - i<<shift, Slots: end - first}
+					own := kernels.PackedRows{Dst: out.Offset(int(i), as.Width*as.Pitch), Width: 1, Rows: 1, First: first - i<<shift, Slots: end - first}
 					own.From = r.From + (first-r.First)<<rowVars
 					jobs = append(jobs, own)
 				}
@@ -220,7 +220,7 @@ func TestDots(t *testing.T) {
 		}
 	}
 	as := kernels.ByteRows{Width: 4, Pitch: len(values)}
-	bytes := make([]int8, as.Size())
+	bytes := make([]int8, as.Width*as.Pitch)
 	for i, v := range values {
 		putEntry(bytes[i:], as, v)
 	}

@@ -47,7 +47,9 @@ func (o *op) second(x graph.Value) graph.Value {
 
 // tile repeats the one axis that Tile names before operator set 6.
 func (o *op) tile() graph.Value {
-	o.arity(3, 3)
+	if !o.has(2) {
+		o.failf("has no axis")
+	}
 	x := o.in(0)
 	rank := len(o.shape(x))
 	tiles, axis := o.scalarInput(1, "the number of tiles"), o.scalarInput(2, "the axis")
@@ -70,8 +72,7 @@ func (o *op) upsampleScales(rank int) []float64 {
 // batchNormOfEach is BatchNormalization with spatial = 0, of operator sets before 9:
 // statistics for each element of a sample.
 func (o *op) batchNormOfEach(eps float64) graph.Value {
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	for i := 1; i < 5; i++ {
 		if s := o.shape(o.in(i)); len(in) < 2 || !slices.Equal(s, in[1:]) {
 			o.failf("input %d has shape %v for samples of an input of shape %v", i, s, in)
@@ -84,7 +85,6 @@ func (o *op) batchNormOfEach(eps float64) graph.Value {
 // Operators that only set 1 has.
 
 func lowerAffine(o *op) {
-	o.arity(1, 1)
 	o.result(0, o.affine(o.in(0), o.floatAttr("alpha", 1), o.floatAttr("beta", 0)))
 }
 
@@ -95,23 +95,19 @@ func (o *op) affine(x graph.Value, alpha, beta float64) graph.Value {
 
 // lowerScaledTanh is alpha·tanh(beta·x).
 func lowerScaledTanh(o *op) {
-	o.arity(1, 1)
 	alpha := o.floatAttr("alpha", 1)
 	o.result(0, o.Mul(o.Apply(graph.Tanh, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
 }
 
 // lowerParametricSoftplus is alpha·log(1 + exp(beta·x)).
 func lowerParametricSoftplus(o *op) {
-	o.arity(1, 1)
 	alpha := o.floatAttr("alpha", 1)
 	o.result(0, o.Mul(o.Apply(graph.Softplus, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
 }
 
 // lowerImageScaler scales a picture and adds a number to each channel.
 func lowerImageScaler(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	y := o.Mul(x, o.Number(o.floatAttr("scale", 1)))
 	if bias := o.floatsAttr("bias"); bias != nil {
 		if len(in) != 4 || len(bias) != in[1] {
@@ -129,9 +125,7 @@ func lowerImageScaler(o *op) {
 // lowerCrop cuts a border off a picture, or a window out of it: border is left, top,
 // right, bottom, and scale the height and width of the window.
 func lowerCrop(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	border, window := o.intsAttr("border"), o.intsAttr("scale")
 	if len(in) != 4 || len(border) != 4 || window != nil && len(window) != 2 {
 		o.failf("border %v and scale %v for an input of shape %v", border, window, in)

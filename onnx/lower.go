@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
@@ -25,7 +26,8 @@ type reader struct {
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
-	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}, types: map[string]graph.DType{}, narrows: &narrows{round: opts.typed}}
+	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
+		values: map[string]graph.Value{}, types: map[string]graph.DType{}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
@@ -116,7 +118,7 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical && d != preview {
 		return "operators of this domain are not supported"
 	}
-	if lowering(n) == nil {
+	if loweringOf(n).build == nil {
 		return "the operator is not supported"
 	}
 	return ""
@@ -151,9 +153,19 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	}
 }
 
-// lowering returns the function that builds a node's operator, or nil. A function of
-// one number needs no entry in the table: it is found by its name in package graph.
-func lowering(n *onnxpb.NodeProto) func(*op) {
+// lowering is how the reader understands an operator: the least and most inputs that a node has,
+// and the function that builds what it computes.
+type lowering struct {
+	least, most int
+	build       func(*op)
+}
+
+// many is the most inputs of an operator that takes any number of them.
+const many = math.MaxInt
+
+// loweringOf returns the lowering of a node's operator, which has no build if there is none. A
+// function of one number needs no entry in the table: it is found by its name in package graph.
+func loweringOf(n *onnxpb.NodeProto) lowering {
 	operator := n.GetOpType()
 	switch n.GetDomain() {
 	case microsoft:
@@ -162,17 +174,17 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 		return classicalLowerings[operator]
 	case preview:
 		if operator == "FlexAttention" {
-			return lowerFlexAttention
+			return lowering{3, 3, lowerFlexAttention}
 		}
-		return nil
+		return lowering{}
 	}
-	if f := lowerings[operator]; f != nil {
-		return f
+	if l, ok := lowerings[operator]; ok {
+		return l
 	}
 	if f := graph.FunctionNamed(operator); f != nil && f != graph.Trunc { // which is no operator of ONNX
-		return func(o *op) { lowerFunction(o, f) }
+		return lowering{1, 1, func(o *op) { lowerFunction(o, f) }}
 	}
-	return nil
+	return lowering{}
 }
 
 // arithmetic are the operators whose results on integers may leave the type that their
@@ -189,59 +201,76 @@ const preview = "ai.onnx.preview"
 // lowerings has the operators that are not functions of one number, or that have
 // inputs or attributes besides a function's parameters. Some are supported on
 // constants only.
-var lowerings = map[string]func(*op){
-	"Add": twoInputs((*graph.Builder).Add), "Sub": twoInputs((*graph.Builder).Sub),
-	"Mul": twoInputs((*graph.Builder).Mul), "Div": twoInputs((*graph.Builder).Div),
-	"Sum": lowerSum, "Mean": lowerMean, "Min": lowerMin, "Max": lowerMax,
-	"Pow": twoInputs((*graph.Builder).Pow), "Mod": lowerMod, "PRelu": twoInputs((*graph.Builder).PRelu),
-	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
-	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
-	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot, "Sign": lowerSign,
-	"BitwiseAnd": bitwise(graph.And), "BitwiseOr": bitwise(graph.Or), "BitwiseXor": bitwise(graph.Xor), "BitwiseNot": lowerBitwiseNot,
-	"BitShift": lowerBitShift, "BitCast": lowerBitCast, "Det": lowerDet, "OptionalHasElement": lowerHasElement, "OptionalGetElement": lowerIdentity,
-	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast, "CastLike": lowerCastLike,
+var lowerings = map[string]lowering{
+	"Add": {2, 2, twoInputs((*graph.Builder).Add)}, "Sub": {2, 2, twoInputs((*graph.Builder).Sub)},
+	"Mul": {2, 2, twoInputs((*graph.Builder).Mul)}, "Div": {2, 2, twoInputs((*graph.Builder).Div)},
+	"Sum": {1, many, lowerSum}, "Mean": {1, many, lowerMean}, "Min": {1, many, lowerMin}, "Max": {1, many, lowerMax},
+	"Pow": {2, 2, twoInputs((*graph.Builder).Pow)}, "Mod": {2, 2, lowerMod}, "PRelu": {2, 2, twoInputs((*graph.Builder).PRelu)},
+	"Equal": {2, 2, comparison(graph.Equal)}, "Less": {2, 2, comparison(graph.Less)},
+	"LessOrEqual": {2, 2, comparison(graph.LessOrEqual)},
+	"Greater":     {2, 2, comparison(graph.Greater)}, "GreaterOrEqual": {2, 2, comparison(graph.GreaterOrEqual)},
+	"And": {2, 2, comparison(graph.And)}, "Or": {2, 2, comparison(graph.Or)}, "Xor": {2, 2, comparison(graph.Xor)},
+	"Not":        {1, 1, oneInput((*graph.Builder).Not)},
+	"Sign":       {1, 1, oneInput((*graph.Builder).Sign)},
+	"BitwiseAnd": {2, 2, bitwise(graph.And)}, "BitwiseOr": {2, 2, bitwise(graph.Or)}, "BitwiseXor": {2, 2, bitwise(graph.Xor)},
+	"BitwiseNot": {1, 1, oneInput((*graph.Builder).BitwiseNot)},
+	"BitShift":   {2, 2, lowerBitShift}, "BitCast": {1, 1, lowerBitCast}, "Det": {1, 1, lowerDet},
+	"OptionalHasElement": {0, 1, lowerHasElement}, "OptionalGetElement": {1, 1, lowerIdentity},
+	"Where": {3, 3, lowerWhere}, "Gelu": {1, 1, lowerGelu}, "Clip": {1, 3, lowerClip}, "Cast": {1, 1, lowerCast},
+	"CastLike": {2, 2, lowerCastLike},
 
-	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
-	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
-	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
-	"ConvTranspose": lowerConvTranspose, "LpPool": lowerLpPool, "GlobalLpPool": lowerGlobalLpPool,
-	"InstanceNormalization": lowerInstanceNorm, "GroupNormalization": lowerGroupNorm,
-	"MeanVarianceNormalization": lowerMVN, "LRN": lowerLRN,
-	"QuantizeLinear": lowerQuantizeLinear, "DequantizeLinear": lowerDequantizeLinear, "MatMulInteger": lowerMatMulInteger,
-	"ConvInteger": lowerConvInteger, "QLinearMatMul": lowerQLinearMatMul, "QLinearConv": lowerQLinearConv,
-	"RNN": lowerRNN, "GRU": lowerGRU, "LSTM": lowerLSTM, "Einsum": lowerEinsum, "CumSum": lowerCumSum,
-	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNaN, "IsInf": lowerIsInf,
-	"DynamicQuantizeLinear": lowerDynamicQuantize, "DFT": lowerDFT, "STFT": lowerSTFT, "Shrink": lowerShrink, "ThresholdedRelu": lowerThresholdedRelu, "NonZero": lowerNonZero,
-	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
-	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
-	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum),
-	"ReduceMax": along((*graph.Builder).ReduceMax), "ReduceMin": along((*graph.Builder).ReduceMin),
-	"ReduceProd": along((*graph.Builder).ReduceProd), "ReduceLogSumExp": along((*graph.Builder).ReduceLogSumExp),
-	"ReduceLogSum": lowerReduceLogSum, "ArgMax": lowerArgMax, "ArgMin": lowerArgMin, "TopK": lowerTopK,
-	"OneHot": lowerOneHot, "Hardmax": softmax((*graph.Builder).Hardmax),
-	"ReduceL1": lowerReduceL1, "ReduceL2": lowerReduceL2, "ReduceSumSquare": lowerReduceSumSquare,
-	"NegativeLogLikelihoodLoss": lowerNLL, "SoftmaxCrossEntropyLoss": lowerCrossEntropy,
-	"Softmax": softmax((*graph.Builder).Softmax), "LogSoftmax": softmax((*graph.Builder).LogSoftmax),
+	"Gemm": {2, 3, lowerGemm}, "MatMul": {2, 2, twoInputs((*graph.Builder).MatMul)}, "Conv": {2, 3, lowerConv},
+	"BatchNormalization": {5, 5, lowerBatchNorm}, "LayerNormalization": {2, 3, lowerLayerNorm},
+	"RMSNormalization": {2, 2, lowerRMSNorm}, "LpNormalization": {1, 1, lowerLpNorm},
+	"ConvTranspose": {2, 3, lowerConvTranspose}, "LpPool": {1, 1, lowerLpPool}, "GlobalLpPool": {1, 1, lowerGlobalLpPool},
+	"InstanceNormalization": {3, 3, lowerInstanceNorm}, "GroupNormalization": {3, 3, lowerGroupNorm},
+	"MeanVarianceNormalization": {1, 1, lowerMVN}, "LRN": {1, 1, lowerLRN},
+	"QuantizeLinear": {2, 3, lowerQuantizeLinear}, "DequantizeLinear": {2, 3, lowerDequantizeLinear},
+	"MatMulInteger": {2, 4, lowerMatMulInteger},
+	"ConvInteger":   {2, 4, lowerConvInteger}, "QLinearMatMul": {8, 8, lowerQLinearMatMul}, "QLinearConv": {8, 9, lowerQLinearConv},
+	"RNN": {3, 6, lowerRNN}, "GRU": {3, 6, lowerGRU}, "LSTM": {3, 8, lowerLSTM}, "Einsum": {0, many, lowerEinsum},
+	"CumSum":  {2, 2, lowerCumSum},
+	"CumProd": {2, 2, lowerCumProd}, "EyeLike": {1, 1, lowerEyeLike}, "IsNaN": {1, 1, oneInput((*graph.Builder).IsNaN)},
+	"IsInf":                 {1, 1, lowerIsInf},
+	"DynamicQuantizeLinear": {1, 1, lowerDynamicQuantize}, "DFT": {1, 3, lowerDFT}, "STFT": {2, 4, lowerSTFT},
+	"Shrink": {1, 1, lowerShrink}, "ThresholdedRelu": {1, 1, lowerThresholdedRelu}, "NonZero": {1, 1, lowerNonZero},
+	"MaxPool": {1, 1, lowerMaxPool}, "AveragePool": {1, 1, lowerAveragePool},
+	"GlobalAveragePool": {1, 1, lowerGlobalAveragePool}, "GlobalMaxPool": {1, 1, lowerGlobalMaxPool},
+	"ReduceMean": {1, 2, reduction(graph.Mean)}, "ReduceSum": {1, 2, reduction(graph.Sum)},
+	"ReduceMax": {1, 2, along((*graph.Builder).ReduceMax)}, "ReduceMin": {1, 2, along((*graph.Builder).ReduceMin)},
+	"ReduceProd": {1, 2, along((*graph.Builder).ReduceProd)}, "ReduceLogSumExp": {1, 2, along((*graph.Builder).ReduceLogSumExp)},
+	"ReduceLogSum": {1, 2, lowerReduceLogSum}, "ArgMax": {1, 1, lowerArgMax}, "ArgMin": {1, 1, lowerArgMin}, "TopK": {1, 2, lowerTopK},
+	"OneHot": {3, 3, lowerOneHot}, "Hardmax": {1, 1, softmax((*graph.Builder).Hardmax)},
+	"ReduceL1": {1, 2, lowerReduceL1}, "ReduceL2": {1, 2, lowerReduceL2}, "ReduceSumSquare": {1, 2, lowerReduceSumSquare},
+	"NegativeLogLikelihoodLoss": {2, 3, lowerNLL}, "SoftmaxCrossEntropyLoss": {2, 3, lowerCrossEntropy},
+	"Softmax": {1, 1, softmax((*graph.Builder).Softmax)}, "LogSoftmax": {1, 1, softmax((*graph.Builder).LogSoftmax)},
 
-	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
-	"Attention": lowerAttention, "RotaryEmbedding": lowerRotary, "SimplifiedLayerNormalization": lowerSimplifiedLayerNorm,
-	"Trilu": lowerTrilu, "SwiGLU": lowerSwiGLU, "CausalConvWithState": lowerCausalConv, "LinearAttention": lowerLinearAttention,
+	"Reshape": {1, 2, lowerReshape}, "Flatten": {1, 1, lowerFlatten}, "Squeeze": {1, 2, lowerSqueeze},
+	"Unsqueeze": {1, 2, lowerUnsqueeze},
+	"Attention": {3, 7, lowerAttention}, "RotaryEmbedding": {3, 4, lowerRotary},
+	"SimplifiedLayerNormalization": {2, 2, lowerRMSNorm},
+	"Trilu":                        {1, 2, lowerTrilu}, "SwiGLU": {2, 2, lowerSwiGLU}, "CausalConvWithState": {2, 4, lowerCausalConv},
+	"LinearAttention": {3, 6, lowerLinearAttention},
 
-	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
-	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
-	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
-	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
-	"GridSample": lowerGridSample, "AffineGrid": lowerAffineGrid, "DeformConv": lowerDeformConv, "RoiAlign": lowerRoiAlign,
-	"CenterCropPad": lowerCenterCropPad, "Col2Im": lowerCol2Im, "MaxUnpool": lowerMaxUnpool, "TensorScatter": lowerTensorScatter,
-	"Resize": lowerResize, "Upsample": lowerResize,
-	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
-	"Identity": lowerIdentity, "Dropout": lowerDropout,
+	"Transpose": {1, 1, lowerTranspose}, "Slice": {1, 5, lowerSlice}, "Split": {1, 2, lowerSplit}, "Gather": {2, 2, lowerGather},
+	"Pad":            {1, 4, lowerPad},
+	"GatherElements": {2, 2, lowerGatherElements}, "GatherND": {2, 2, lowerGatherND}, "ScatterElements": {3, 3, lowerScatterElements},
+	"Scatter": {3, 3, lowerScatterElements}, "ScatterND": {3, 3, lowerScatterND}, "Compress": {2, 2, lowerCompress},
+	"ReverseSequence": {2, 2, lowerReverseSequence}, "DepthToSpace": {1, 1, lowerDepthToSpace}, "SpaceToDepth": {1, 1, lowerSpaceToDepth},
+	"GridSample": {2, 2, lowerGridSample}, "AffineGrid": {2, 2, lowerAffineGrid}, "DeformConv": {3, 5, lowerDeformConv},
+	"RoiAlign":      {3, 3, lowerRoiAlign},
+	"CenterCropPad": {2, 2, lowerCenterCropPad}, "Col2Im": {3, 3, lowerCol2Im}, "MaxUnpool": {2, 3, lowerMaxUnpool},
+	"TensorScatter": {2, 3, lowerTensorScatter},
+	"Resize":        {1, 4, lowerResize}, "Upsample": {1, 4, lowerResize},
+	"Concat": {1, many, lowerConcat}, "Expand": {2, 2, lowerExpand}, "Tile": {2, 3, lowerTile},
+	"Identity": {1, 1, lowerIdentity}, "Dropout": {1, 3, lowerDropout},
 
-	"Affine": lowerAffine, "ScaledTanh": lowerScaledTanh, "ParametricSoftplus": lowerParametricSoftplus,
-	"ImageScaler": lowerImageScaler, "Crop": lowerCrop,
+	"Affine": {1, 1, lowerAffine}, "ScaledTanh": {1, 1, lowerScaledTanh}, "ParametricSoftplus": {1, 1, lowerParametricSoftplus},
+	"ImageScaler": {1, 1, lowerImageScaler}, "Crop": {1, 1, lowerCrop},
 
-	"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
-	"Shape": lowerShape, "Size": lowerSize,
-	"HannWindow": windowed(0.5, -0.5), "HammingWindow": windowed(25./46, -21./46), "BlackmanWindow": windowed(0.42, -0.5, 0.08),
-	"MelWeightMatrix": lowerMelWeightMatrix,
+	"Constant": {0, 0, lowerConstant}, "ConstantOfShape": {1, 1, lowerConstantOfShape}, "Range": {3, 3, lowerRange},
+	"Shape": {1, 1, lowerShape}, "Size": {1, 1, lowerSize},
+	"HannWindow": {1, 1, windowed(0.5, -0.5)}, "HammingWindow": {1, 1, windowed(25./46, -21./46)},
+	"BlackmanWindow":  {1, 1, windowed(0.42, -0.5, 0.08)},
+	"MelWeightMatrix": {5, 5, lowerMelWeightMatrix},
 }

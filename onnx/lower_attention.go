@@ -58,6 +58,17 @@ func (o *op) attend(a attention) graph.Value {
 	if shared {
 		x = o.Reshape(x, heads)
 	}
+	x = o.weights(&a, x)
+	if shared {
+		x = o.Reshape(x, []int{q[0], k[1], q[1] / k[1], q[2], k[2]})
+	}
+	return o.Reshape(o.MatMul(x, value), []int{q[0], q[1], q[2], v[3]})
+}
+
+// weights turns scores of shape [batch, heads, queries, keys] into the weights of values.
+func (o *op) weights(a *attention, x graph.Value) graph.Value {
+	s := o.shape(x)
+	queries, keys := s[2], s[3]
 	show := func(stage int) {
 		if a.scores != nil {
 			a.scores(stage, x)
@@ -69,16 +80,16 @@ func (o *op) attend(a attention) graph.Value {
 	}
 	show(cappedScores)
 	for _, b := range a.bias {
-		x = o.Add(x, o.wide(b, k[2], math.Inf(-1)))
-		if s := o.shape(b); o.Tensor(b) == nil && len(s) > 0 && s[len(s)-1] < k[2] {
-			a.allow = append(a.allow, o.seen(func(after int) bool { return after < s[len(s)-1] }, 1, k[2], 0))
+		x = o.Add(x, o.wide(b, keys, math.Inf(-1)))
+		if s := o.shape(b); o.Tensor(b) == nil && len(s) > 0 && s[len(s)-1] < keys {
+			a.allow = append(a.allow, o.seen(func(after int) bool { return after < s[len(s)-1] }, 1, keys, 0))
 		}
 	}
 	for _, b := range a.allow {
-		x = o.Where(o.wide(b, k[2], 0), x, o.Table(lowest()))
+		x = o.Where(o.wide(b, keys, 0), x, o.Table(lowest()))
 	}
 	if a.window != nil {
-		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Table(lowest()))
+		x = o.Where(o.seen(a.window, queries, keys, a.past), x, o.Table(lowest()))
 	}
 	if a.changeScores != nil {
 		x = a.changeScores(x)
@@ -89,10 +100,7 @@ func (o *op) attend(a attention) graph.Value {
 		x = a.changeWeights(x)
 	}
 	show(weightsOfScores)
-	if shared {
-		x = o.Reshape(x, []int{q[0], k[1], q[1] / k[1], q[2], k[2]})
-	}
-	return o.Reshape(o.MatMul(x, value), []int{q[0], q[1], q[2], v[3]})
+	return x
 }
 
 func lowest() *graph.Tensor {
@@ -181,35 +189,24 @@ func (o *op) joinHeads(x graph.Value) graph.Value {
 // lowerAttention reads the Attention of ONNX itself: queries, keys, values, a mask, and
 // keys and values of an earlier run.
 func lowerAttention(o *op) {
-	o.arity(3, 7)
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0), cap: o.floatAttr("softcap", 0)}
 	flat := len(o.shape(a.q)) == 3
 	queries, keys := o.intAttr("q_num_heads", 0), o.intAttr("kv_num_heads", 0)
 	if flat {
 		a.q, a.k, a.v = o.splitHeads(a.q, queries), o.splitHeads(a.k, keys), o.splitHeads(a.v, keys)
 	}
-	if o.has(4) != o.has(5) {
-		o.failf("has earlier keys without values, or values without keys")
-	}
-	if o.has(4) {
-		past := o.shape(o.in(4))
-		if len(past) != 4 {
-			o.failf("earlier keys of shape %v", past)
-		}
-		a.past = past[2]
-		a.k, a.v = o.Concat(2, o.in(4), a.k), o.Concat(2, o.in(5), a.v)
-	}
+	o.putPast(&a)
 	if o.has(3) {
 		o.addMask(&a, o.in(3))
 	}
 	left, right := o.intAttr("left_window_size", -1), o.intAttr("right_window_size", -1)
 	onlyBefore := o.flagAttr("is_causal", false)
-	if o.has(6) {
-		if o.has(4) {
-			o.failf("has earlier keys and lengths of keys (nonpad_kv_seqlen)")
-		}
+	switch {
+	case o.has(6) && o.has(4):
+		o.failf("has earlier keys and lengths of keys (nonpad_kv_seqlen)")
+	case o.has(6):
 		o.lengths(&a, o.in(6), onlyBefore, left, right)
-	} else if onlyBefore || left >= 0 || right >= 0 {
+	case onlyBefore || left >= 0 || right >= 0:
 		a.window = func(after int) bool {
 			return (!onlyBefore || causal(after)) && (left < 0 || int64(-after) <= left) && (right < 0 || int64(after) <= right)
 		}
@@ -233,9 +230,24 @@ func lowerAttention(o *op) {
 	}
 }
 
+// putPast puts the keys and values of an earlier run, inputs 4 and 5, before those of this one.
+func (o *op) putPast(a *attention) {
+	if o.has(4) != o.has(5) {
+		o.failf("has earlier keys without values, or values without keys")
+	}
+	if !o.has(4) {
+		return
+	}
+	past := o.shape(o.in(4))
+	if len(past) != 4 {
+		o.failf("earlier keys of shape %v", past)
+	}
+	a.past = past[2]
+	a.k, a.v = o.Concat(2, o.in(4), a.k), o.Concat(2, o.in(5), a.v)
+}
+
 // lowerFlexAttention is attention with bodies that change scores and weights.
 func lowerFlexAttention(o *op) {
-	o.arity(3, 3)
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0)}
 	o.ignore("softmax_precision")
 	change := func(name string) func(x graph.Value) graph.Value {
@@ -298,9 +310,7 @@ func (o *op) addMask(a *attention, mask graph.Value) {
 
 // lowerTrilu keeps what is above or below a diagonal.
 func lowerTrilu(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	s := o.shape(x)
+	x, s := o.tensor(0)
 	if len(s) < 2 {
 		o.failf("a matrix of shape %v", s)
 	}
@@ -397,6 +407,5 @@ func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int6
 
 // lowerRotary reads the RotaryEmbedding of ONNX itself.
 func lowerRotary(o *op) {
-	o.arity(3, 4)
 	o.result(0, o.rotary(o.in(0), o.in(1), o.in(2), o.optional(3), o.intAttr("num_heads", 0), o.flagAttr("interleaved", false)))
 }

@@ -7,14 +7,8 @@ func bitwise(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Bitwise(c, x, y) })
 }
 
-func lowerBitwiseNot(o *op) {
-	o.arity(1, 1)
-	o.result(0, o.BitwiseNot(o.in(0)))
-}
-
 // lowerBitShift moves the bits of integers by constant amounts.
 func lowerBitShift(o *op) {
-	o.arity(2, 2)
 	direction := o.strAttr("direction", "")
 	if direction != "LEFT" && direction != "RIGHT" {
 		o.failf("direction = %s is not known", graph.Quote(direction))
@@ -24,15 +18,12 @@ func lowerBitShift(o *op) {
 }
 
 func lowerBitCast(o *op) {
-	o.arity(1, 1)
 	o.result(0, o.BitCast(o.in(0), graph.DType(o.intAttr("to", 0))))
 }
 
 // lowerDet expands determinants along their first rows.
 func lowerDet(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	r := len(in)
 	const most = 4
 	if r < 2 || in[r-1] != in[r-2] || in[r-1] < 1 || in[r-1] > most {
@@ -49,7 +40,7 @@ func lowerDet(o *op) {
 		}
 		var sum graph.Value
 		for i, j := range columns {
-			rest := append(append([]int{}, columns[:i]...), columns[i+1:]...)
+			rest := without(columns, i)
 			term := o.Mul(entry(row, j), minor(row+1, rest))
 			switch {
 			case i == 0:
@@ -67,7 +58,6 @@ func lowerDet(o *op) {
 
 // lowerHasElement is a constant: true if the optional tensor is present.
 func lowerHasElement(o *op) {
-	o.arity(0, 1)
 	there := int64(0)
 	if o.has(0) {
 		there = 1

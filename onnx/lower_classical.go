@@ -13,13 +13,13 @@ import (
 const classical = "ai.onnx.ml"
 
 // classicalLowerings are the operators of this domain that are understood.
-var classicalLowerings = map[string]func(*op){
-	"TreeEnsembleRegressor": lowerTreeRegressor, "TreeEnsembleClassifier": lowerTreeClassifier, "TreeEnsemble": lowerTreeEnsemble,
-	"LinearRegressor": lowerLinearRegressor, "LinearClassifier": lowerLinearClassifier,
-	"SVMRegressor": lowerSVMRegressor, "SVMClassifier": lowerSVMClassifier,
-	"Scaler": lowerScaler, "Normalizer": lowerNormalizer, "Binarizer": lowerBinarizer, "Imputer": lowerImputer,
-	"FeatureVectorizer": lowerFeatureVectorizer, "ArrayFeatureExtractor": lowerFeatureExtractor,
-	"LabelEncoder": lowerLabelEncoder, "OneHotEncoder": lowerOneHotEncoder, "ZipMap": lowerZipMap,
+var classicalLowerings = map[string]lowering{
+	"TreeEnsembleRegressor": {1, 1, lowerTreeRegressor}, "TreeEnsembleClassifier": {1, 1, lowerTreeClassifier}, "TreeEnsemble": {1, 1, lowerTreeEnsemble},
+	"LinearRegressor": {1, 1, lowerLinearRegressor}, "LinearClassifier": {1, 1, lowerLinearClassifier},
+	"SVMRegressor": {1, 1, lowerSVMRegressor}, "SVMClassifier": {1, 1, lowerSVMClassifier},
+	"Scaler": {1, 1, lowerScaler}, "Normalizer": {1, 1, lowerNormalizer}, "Binarizer": {1, 1, lowerBinarizer}, "Imputer": {1, 1, lowerImputer},
+	"FeatureVectorizer": {0, many, lowerFeatureVectorizer}, "ArrayFeatureExtractor": {2, 2, lowerFeatureExtractor},
+	"LabelEncoder": {1, 1, lowerLabelEncoder}, "OneHotEncoder": {1, 1, lowerOneHotEncoder}, "ZipMap": {1, 1, lowerZipMap},
 }
 
 // numbersAttr returns a list of floats: the attribute of this name, or the tensor
@@ -95,7 +95,6 @@ func (o *op) features(x graph.Value, name string, list []float32) []graph.Value 
 
 // lowerScaler is (x − offset)·scale.
 func lowerScaler(o *op) {
-	o.arity(1, 1)
 	x := o.floatFeatures(0)
 	for _, offset := range o.features(x, "offset", o.numbersAttr("offset")) {
 		x = o.Sub(x, offset)
@@ -107,7 +106,6 @@ func lowerScaler(o *op) {
 }
 
 func lowerNormalizer(o *op) {
-	o.arity(1, 1)
 	x := o.floatFeatures(0)
 	axes := []int{len(o.shape(x)) - 1}
 	if axes[0] < 0 {
@@ -126,7 +124,6 @@ func lowerNormalizer(o *op) {
 }
 
 func lowerBinarizer(o *op) {
-	o.arity(1, 1)
 	x := o.floatFeatures(0)
 	above := o.Test(graph.IsPositive, o.Sub(x, o.Number(o.floatAttr("threshold", 0))))
 	o.result(0, o.Cast(above, graph.Float))
@@ -135,7 +132,6 @@ func lowerBinarizer(o *op) {
 // lowerImputer replaces one number by another. If that is NaN and the input has none,
 // nothing is replaced.
 func lowerImputer(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	o.shape(x)
 	floats, whole := o.numbersAttr("imputed_value_floats"), o.intsAttr("imputed_value_int64s")
@@ -182,9 +178,7 @@ func lowerFeatureVectorizer(o *op) {
 // lowerFeatureExtractor selects elements along the last axis: of a value at constant
 // indices, or of a constant at computed indices.
 func lowerFeatureExtractor(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) == 0 {
 		o.failf("its first input is one number")
 	}
@@ -242,9 +236,7 @@ func (o *op) typed(name string) *graph.Tensor {
 // lowerLabelEncoder maps keys to values. The result is the default plus, for each
 // key, [x = key] times the difference of its value from the default.
 func lowerLabelEncoder(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	keys, values := o.typed("keys"), o.typed("values")
 	n := keys.Len()
 	if n == 0 || values.Len() != n {
@@ -294,9 +286,7 @@ func (o *op) weightedBits(is, weights graph.Value, dt graph.DType) graph.Value {
 }
 
 func lowerOneHotEncoder(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if !o.flagAttr("zeros", true) {
 		o.failf("zeros = 0, an error at run time for other categories, is not supported")
 	}
@@ -315,7 +305,6 @@ func lowerOneHotEncoder(o *op) {
 // lowerZipMap returns the values of the maps as a tensor of shape [rows, classes].
 // The keys are in the model.
 func lowerZipMap(o *op) {
-	o.arity(1, 1)
 	o.ignore("classlabels_int64s", "classlabels_strings")
 	o.result(0, o.in(0))
 }

@@ -34,7 +34,6 @@ func (o *op) numbersTensor(name string) *graph.Tensor {
 }
 
 func lowerConstant(o *op) {
-	o.arity(0, 0)
 	switch {
 	case o.attrs["value"] != nil:
 		o.result(0, o.Constant("", o.tensorAttr("value")))
@@ -55,7 +54,6 @@ func lowerConstant(o *op) {
 }
 
 func lowerConstantOfShape(o *op) {
-	o.arity(1, 1)
 	value := o.tensorAttr("value")
 	if value == nil {
 		value = &graph.Tensor{DType: graph.Float, F32: []float32{0}, Public: true}
@@ -65,7 +63,6 @@ func lowerConstantOfShape(o *op) {
 
 // lowerRange counts from start to limit by delta.
 func lowerRange(o *op) {
-	o.arity(3, 3)
 	start, limit, delta := o.scalarInput(0, "the start"), o.scalarInput(1, "the limit"), o.scalarInput(2, "the delta")
 	o.result(0, o.Range(start, limit, delta, o.DType(o.in(0))))
 }
@@ -73,9 +70,7 @@ func lowerRange(o *op) {
 // lowerNonZero lists the indices of a constant's elements that are not 0, a row for each
 // axis. For a computed value their number would depend on the input.
 func lowerNonZero(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	shape := o.shape(x)
+	x, shape := o.tensor(0)
 	t := o.Tensor(x)
 	if t == nil {
 		o.failf("what it lists must be constant, but %s", o.Depends(x))
@@ -100,7 +95,6 @@ func lowerNonZero(o *op) {
 }
 
 func lowerShape(o *op) {
-	o.arity(1, 1)
 	in := o.shape(o.in(0))
 	rank := int64(len(in))
 	bound := func(name string, def int64) int64 {
@@ -119,6 +113,5 @@ func lowerShape(o *op) {
 }
 
 func lowerSize(o *op) {
-	o.arity(1, 1)
 	o.result(0, o.Integers([]int{}, []int64{int64(graph.Size(o.shape(o.in(0))))}))
 }

@@ -23,7 +23,7 @@ const (
 
 // Added in init, because these lowerings refer to the table themselves.
 func init() {
-	lowerings["If"], lowerings["Loop"], lowerings["Scan"] = lowerIf, lowerLoop, lowerScan
+	lowerings["If"], lowerings["Loop"], lowerings["Scan"] = lowering{1, 1, lowerIf}, lowering{2, many, lowerLoop}, lowering{0, many, lowerScan}
 }
 
 // reads lists the values that a node depends on: its inputs, and the values of the
@@ -156,7 +156,6 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 // lowerIf builds the branch that a constant condition selects. With a computed condition it
 // builds both branches, and selects each result by the condition.
 func lowerIf(o *op) {
-	o.arity(1, 1)
 	cond := o.in(0)
 	if o.DType(cond) != graph.Bool || graph.Size(o.shape(cond)) != 1 {
 		o.failf("its condition has shape %v and type %v", o.shape(cond), o.DType(cond))
@@ -200,9 +199,6 @@ func (o *op) results(list []graph.Value) {
 
 // lowerLoop unrolls the loop. The number of trips must be constant.
 func lowerLoop(o *op) {
-	if len(o.proto.Input) < 2 {
-		o.failf("has %d inputs; at least 2 are expected", len(o.proto.Input))
-	}
 	body := o.body("body")
 	trips, on := int64(maxTrips+1), true
 	if o.has(0) {

@@ -7,10 +7,14 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
+// oneInput lowers an operator of one input.
+func oneInput(build func(b *graph.Builder, x graph.Value) graph.Value) func(*op) {
+	return func(o *op) { o.result(0, build(o.Builder, o.in(0))) }
+}
+
 // twoInputs lowers an operator of two inputs.
 func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(*op) {
 	return func(o *op) {
-		o.arity(2, 2)
 		x := o.in(0)
 		o.result(0, build(o.Builder, x, o.second(x)))
 	}
@@ -18,9 +22,6 @@ func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(
 
 // chain combines all inputs from left to right.
 func (o *op) chain(combine func(x, y graph.Value) graph.Value) graph.Value {
-	if len(o.proto.Input) == 0 {
-		o.failf("has no inputs")
-	}
 	v := o.in(0)
 	for i := 1; i < len(o.proto.Input); i++ {
 		v = combine(v, o.in(i))
@@ -43,7 +44,6 @@ func lowerMean(o *op) {
 // lowerClip reads its bounds from attributes, before operator set 11, or from
 // constant inputs.
 func lowerClip(o *op) {
-	o.arity(1, 3)
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if o.attrs["min"] != nil {
 		lo = o.floatAttr("min", 0)
@@ -61,7 +61,6 @@ func lowerClip(o *op) {
 }
 
 func lowerMod(o *op) {
-	o.arity(2, 2)
 	o.result(0, o.Mod(o.in(0), o.in(1), o.flagAttr("fmod", false)))
 }
 
@@ -70,20 +69,13 @@ func comparison(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Compare(c, x, y) })
 }
 
-func lowerNot(o *op) {
-	o.arity(1, 1)
-	o.result(0, o.Not(o.in(0)))
-}
-
 func lowerWhere(o *op) {
-	o.arity(3, 3)
 	o.result(0, o.Where(o.in(0), o.in(1), o.in(2)))
 }
 
 // lowerShrink moves elements beyond ±lambd towards zero by bias, and sets the
 // others to zero.
 func lowerShrink(o *op) {
-	o.arity(1, 1)
 	x, bias := o.in(0), o.Number(o.floatAttr("bias", 0))
 	lambda := o.floatAttr("lambd", 0.5)
 	if lambda < 0 {
@@ -94,7 +86,6 @@ func lowerShrink(o *op) {
 }
 
 func lowerThresholdedRelu(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	o.result(0, o.Where(o.Compare(graph.Greater, x, o.Number(o.floatAttr("alpha", 1))), x, o.Number(0)))
 }
@@ -102,7 +93,6 @@ func lowerThresholdedRelu(o *op) {
 // lowerFunction lowers a function of each element. Its parameters are float
 // attributes.
 func lowerFunction(o *op, f *graph.Function) {
-	o.arity(1, 1)
 	var params []float64
 	for _, p := range f.Params {
 		params = append(params, o.floatAttr(p.Name, p.Default))
@@ -111,7 +101,6 @@ func lowerFunction(o *op, f *graph.Function) {
 }
 
 func lowerGelu(o *op) {
-	o.arity(1, 1)
 	tanh := 0.0
 	switch a := o.strAttr("approximate", "none"); a {
 	case "none":
@@ -124,7 +113,6 @@ func lowerGelu(o *op) {
 }
 
 func lowerCast(o *op) {
-	o.arity(1, 1)
 	o.ignore("round_mode") // of Float8E8M0
 	if a := o.attrs["to"]; o.opset < 6 && a.GetType() == onnxpb.AttributeProto_STRING {
 		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
@@ -136,24 +124,12 @@ func lowerCast(o *op) {
 
 // lowerCastLike takes the type of its second input.
 func lowerCastLike(o *op) {
-	o.arity(2, 2)
 	o.ignore("round_mode")
 	o.result(0, o.CastTo(o.in(0), o.DType(o.in(1)), o.flagAttr("saturate", true)))
 }
 
-func lowerIsNaN(o *op) {
-	o.arity(1, 1)
-	o.result(0, o.IsNaN(o.in(0)))
-}
-
 func lowerIsInf(o *op) {
-	o.arity(1, 1)
 	o.result(0, o.IsInf(o.in(0), o.flagAttr("detect_positive", true), o.flagAttr("detect_negative", true)))
-}
-
-func lowerSign(o *op) {
-	o.arity(1, 1)
-	o.result(0, o.Sign(o.in(0)))
 }
 
 // typeNames are the element types as Cast named them before operator set 6.
@@ -164,6 +140,5 @@ var typeNames = map[string]graph.DType{
 
 // lowerSwiGLU is Swish of the first input times the second.
 func lowerSwiGLU(o *op) {
-	o.arity(2, 2)
 	o.result(0, o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1)))
 }

@@ -100,9 +100,7 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 
 // lowerDFT transforms along an axis, an attribute before operator set 20.
 func lowerDFT(o *op) {
-	o.arity(1, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) < 2 {
 		o.failf("its input has shape %v", in)
 	}
@@ -130,9 +128,7 @@ func lowerDFT(o *op) {
 
 // lowerSTFT transforms frames of a signal.
 func lowerSTFT(o *op) {
-	o.arity(2, 4)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) == 2 {
 		x, in = o.Reshape(x, append(slices.Clone(in), 1)), append(slices.Clone(in), 1)
 	}

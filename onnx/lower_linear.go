@@ -7,7 +7,6 @@ import (
 )
 
 func lowerGemm(o *op) {
-	o.arity(2, 3)
 	g := graph.Gemm{
 		TransA: o.flagAttr("transA", false), TransB: o.flagAttr("transB", false),
 		Alpha: o.floatAttr("alpha", 1), Beta: o.floatAttr("beta", 1),
@@ -16,7 +15,6 @@ func lowerGemm(o *op) {
 }
 
 func lowerConv(o *op) {
-	o.arity(2, 3)
 	x, w := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(w)
 	if len(sx) < 3 || len(sw) != len(sx) {
@@ -38,7 +36,6 @@ func lowerConv(o *op) {
 
 // lowerBatchNorm is BatchNormalization with the trained statistics.
 func lowerBatchNorm(o *op) {
-	o.arity(5, 5)
 	eps := o.floatAttr("epsilon", 1e-5)
 	momentum := o.floatAttr("momentum", 0.9)
 	if o.flagAttr("training_mode", false) {
@@ -68,8 +65,7 @@ func lowerBatchNorm(o *op) {
 // batchNormOfBatch is BatchNormalization in training mode: it normalises by the statistics
 // of the batch, and also returns the running statistics that these update.
 func (o *op) batchNormOfBatch(eps, momentum float64) {
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) < 2 {
 		o.failf("its input has shape %v", in)
 	}
@@ -90,9 +86,7 @@ func (o *op) batchNormOfBatch(eps, momentum float64) {
 // the axis on is one axis.
 func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) func(*op) {
 	return func(o *op) {
-		o.arity(1, 1)
-		x := o.in(0)
-		in := o.shape(x)
+		x, in := o.tensor(0)
 		rank := len(in)
 		if o.opset >= 13 {
 			o.result(0, build(o.Builder, x, o.axis(o.intAttr("axis", -1), rank)))
@@ -107,31 +101,25 @@ func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) 
 	}
 }
 
+// lowerRMSNorm also reads SimplifiedLayerNormalization, the name that ONNX Runtime gave to
+// RMSNormalization before ONNX had it.
 func lowerRMSNorm(o *op) {
-	o.arity(2, 2)
 	x := o.in(0)
 	rank := len(o.shape(x))
-	var axes []int
-	for i := o.axis(o.intAttr("axis", -1), rank); i < rank; i++ {
-		axes = append(axes, i)
-	}
+	axes := upTo(o.axis(o.intAttr("axis", -1), rank), rank)
 	o.ignore("stash_type")
 	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
 }
 
 // lowerLayerNorm also returns the mean and the inverse deviation, if they are used.
 func lowerLayerNorm(o *op) {
-	o.arity(2, 3)
 	x := o.in(0)
 	rank := len(o.shape(x))
 	axis := o.axis(o.intAttr("axis", -1), rank)
 	eps := o.floatAttr("epsilon", 1e-5)
 	o.ignore("stash_type")
 	o.result(0, o.LayerNorm(x, axis, eps, o.in(1), o.optional(2)...))
-	var axes []int
-	for i := axis; i < rank; i++ {
-		axes = append(axes, i)
-	}
+	axes := upTo(axis, rank)
 	mean := o.Reduce(graph.Mean, x, axes, true)
 	if o.wanted(1) {
 		o.result(1, mean)

@@ -8,13 +8,11 @@ import (
 
 // lowerNLL is the loss −Σ w·x at the classes that the targets name.
 func lowerNLL(o *op) {
-	o.arity(2, 3)
 	o.result(0, o.loss(o.in(0)))
 }
 
 // lowerCrossEntropy is the same of LogSoftmax, which is its second output.
 func lowerCrossEntropy(o *op) {
-	o.arity(2, 3)
 	x := o.in(0)
 	if len(o.shape(x)) < 2 {
 		o.failf("its input has shape %v", o.shape(x))

@@ -11,22 +11,20 @@ import (
 const microsoft = "com.microsoft"
 
 // microsoftLowerings are the operators of this domain that are understood.
-var microsoftLowerings = map[string]func(*op){
-	"Gelu": lowerGelu, "BiasGelu": lowerBiasGelu, "FastGelu": lowerFastGelu, "QuickGelu": lowerQuickGelu,
-	"FusedMatMul": lowerFusedMatMul, "TransposeMatMul": lowerFusedMatMul,
-	"SkipLayerNormalization": lowerSkipLayerNorm, "SkipSimplifiedLayerNormalization": lowerSkipSimplifiedLayerNorm,
-	"EmbedLayerNormalization": lowerEmbedLayerNorm,
-	"Attention":               lowerPackedAttention, "MultiHeadAttention": lowerMultiHeadAttention,
-	"RotaryEmbedding": lowerMicrosoftRotary,
+var microsoftLowerings = map[string]lowering{
+	"Gelu": {1, 1, lowerGelu}, "BiasGelu": {2, 2, lowerBiasGelu}, "FastGelu": {1, 2, lowerFastGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
+	"FusedMatMul": {2, 2, lowerFusedMatMul}, "TransposeMatMul": {2, 2, lowerFusedMatMul},
+	"SkipLayerNormalization": {3, 5, lowerSkipLayerNorm}, "SkipSimplifiedLayerNormalization": {3, 4, lowerSkipSimplifiedLayerNorm},
+	"EmbedLayerNormalization": {7, 9, lowerEmbedLayerNorm},
+	"Attention":               {2, 7, lowerPackedAttention}, "MultiHeadAttention": {3, 10, lowerMultiHeadAttention},
+	"RotaryEmbedding": {4, 4, lowerMicrosoftRotary},
 }
 
 func lowerBiasGelu(o *op) {
-	o.arity(2, 2)
 	o.result(0, o.Apply(graph.Gelu, o.Add(o.in(0), o.in(1)), 0))
 }
 
 func lowerFastGelu(o *op) {
-	o.arity(1, 2)
 	x := o.in(0)
 	for _, b := range o.optional(1) {
 		x = o.Add(x, b)
@@ -36,13 +34,11 @@ func lowerFastGelu(o *op) {
 
 // lowerQuickGelu is x·σ(α·x).
 func lowerQuickGelu(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	o.result(0, o.Mul(x, o.Apply(graph.Sigmoid, o.Mul(x, o.Number(o.floatAttr("alpha", 1.702))))))
 }
 
 func lowerFusedMatMul(o *op) {
-	o.arity(2, 2)
 	x, y := o.in(0), o.in(1)
 	if o.flagAttr("transBatchA", false) || o.flagAttr("transBatchB", false) {
 		o.failf("transBatchA and transBatchB are not supported")
@@ -69,7 +65,6 @@ func (o *op) sum(inputs ...int) graph.Value {
 
 // lowerSkipLayerNorm is the LayerNorm of a sum. The sum is an output too.
 func lowerSkipLayerNorm(o *op) {
-	o.arity(3, 5)
 	x := o.sum(0, 1, 4)
 	eps := o.floatAttr("epsilon", 1e-12)
 	o.result(0, o.LayerNorm(x, len(o.shape(x))-1, eps, o.in(2), o.optional(3)...))
@@ -77,16 +72,11 @@ func lowerSkipLayerNorm(o *op) {
 }
 
 func lowerSkipSimplifiedLayerNorm(o *op) {
-	o.arity(3, 4)
 	x := o.sum(0, 1, 3)
 	last := []int{len(o.shape(x)) - 1}
 	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: last, Epsilon: o.floatAttr("epsilon", 1e-12)}, x), o.in(2)))
 	o.alsoResult(3, x)
 }
-
-// lowerSimplifiedLayerNorm is RMSNormalization under the name that ONNX Runtime gave it
-// before ONNX had it.
-func lowerSimplifiedLayerNorm(o *op) { lowerRMSNorm(o) }
 
 // alsoResult makes v output i, if the node has one.
 func (o *op) alsoResult(i int, v graph.Value) {
@@ -98,9 +88,7 @@ func (o *op) alsoResult(i int, v graph.Value) {
 // lowerEmbedLayerNorm is the LayerNorm of a sum of rows: at tokens, at positions, and at
 // segments.
 func lowerEmbedLayerNorm(o *op) {
-	o.arity(7, 9)
-	ids := o.in(0)
-	s := o.shape(ids)
+	ids, s := o.tensor(0)
 	if len(s) != 2 {
 		o.failf("tokens of shape %v", s)
 	}
@@ -149,7 +137,6 @@ func (o *op) without(what string, inputs ...int) {
 
 // lowerPackedAttention reads weights of queries, keys and values side by side.
 func lowerPackedAttention(o *op) {
-	o.arity(2, 7)
 	heads, a := o.heads()
 	if o.flagAttr("do_rotary", false) {
 		o.failf("do_rotary is not supported")
@@ -185,7 +172,6 @@ func lowerPackedAttention(o *op) {
 // lowerMultiHeadAttention reads queries, keys and values of [batch, n, heads·d], or keys
 // and values that are heads already.
 func lowerMultiHeadAttention(o *op) {
-	o.arity(3, 10)
 	heads, a := o.heads()
 	o.without("a mask of lengths", 4)
 	o.without("a cache of keys", 6, 7, 8, 9)
@@ -212,7 +198,6 @@ func lowerMultiHeadAttention(o *op) {
 
 // lowerMicrosoftRotary reads positions, or the first of them, before the tables.
 func lowerMicrosoftRotary(o *op) {
-	o.arity(4, 4)
 	if s := o.floatAttr("scale", 1); math.Abs(s-1) > 0 {
 		o.failf("scale = %v is not supported", s)
 	}

@@ -9,9 +9,7 @@ import (
 
 // lowerReshape resolves 0 (as in the input, unless allowzero) and −1 (the rest).
 func lowerReshape(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	var target []int64
 	if o.opset < 5 {
 		target = o.intsAttr("shape")
@@ -54,9 +52,7 @@ func lowerReshape(o *op) {
 }
 
 func lowerFlatten(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	a := o.intAttr("axis", 1)
 	if a < -int64(len(in)) || a > int64(len(in)) {
 		o.failf("axis %d of shape %v", a, in)
@@ -78,9 +74,7 @@ func (o *op) listed(attr string, input int) []int64 {
 }
 
 func lowerSqueeze(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	list := o.listed("axes", 1)
 	drop := map[int]bool{}
 	if list == nil {
@@ -104,7 +98,6 @@ func lowerSqueeze(o *op) {
 }
 
 func lowerUnsqueeze(o *op) {
-	o.arity(1, 2)
 	x := o.in(0)
 	list := o.listed("axes", 1)
 	if list == nil {
@@ -122,7 +115,6 @@ func lowerUnsqueeze(o *op) {
 }
 
 func lowerTranspose(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	rank := len(o.shape(x))
 	list := o.intsAttr("perm")
@@ -145,9 +137,7 @@ func lowerTranspose(o *op) {
 
 // lowerSlice reads bounds from attributes, before operator set 10, or inputs.
 func lowerSlice(o *op) {
-	o.arity(1, 5)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	rank := len(in)
 	starts, ends, axes := o.listed("starts", 1), o.listed("ends", 2), o.listed("axes", 3)
 	n := len(starts)
@@ -201,9 +191,7 @@ func sliced(n int, start, end, by int64) (from, step, count int) {
 
 // lowerSplit makes a Slice for each output.
 func lowerSplit(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	sizes := o.listed("split", 1)
 	n := len(o.proto.Output)
@@ -236,9 +224,7 @@ func lowerSplit(o *op) {
 }
 
 func lowerGather(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) == 0 {
 		o.failf("its input is a scalar")
 	}
@@ -248,7 +234,6 @@ func lowerGather(o *op) {
 // lowerPad reads its amounts from attributes, before operator set 11, or
 // inputs. Negative amounts cut; the reflecting modes become Gather.
 func lowerPad(o *op) {
-	o.arity(1, 4)
 	x := o.in(0)
 	rank := len(o.shape(x))
 	mode := o.strAttr("mode", "constant")
@@ -297,9 +282,6 @@ func lowerPad(o *op) {
 }
 
 func lowerConcat(o *op) {
-	if len(o.proto.Input) == 0 {
-		o.failf("has no inputs")
-	}
 	first := int64(math.MinInt64) // which is refused
 	if o.opset < 4 {
 		first = 1
@@ -323,7 +305,6 @@ func (o *op) toShape(input int, what string) []int {
 }
 
 func lowerExpand(o *op) {
-	o.arity(2, 2)
 	o.result(0, o.Expand(o.in(0), o.toShape(1, "the new shape")))
 }
 
@@ -332,18 +313,18 @@ func lowerTile(o *op) {
 		o.result(0, o.tile())
 		return
 	}
-	o.arity(2, 2)
+	if len(o.proto.Input) != 2 {
+		o.failf("has %d inputs; 2 are expected", len(o.proto.Input))
+	}
 	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
 }
 
 func lowerIdentity(o *op) {
-	o.arity(1, 1)
 	o.result(0, o.in(0))
 }
 
 // lowerDropout is the identity at inference, and keeps every element.
 func lowerDropout(o *op) {
-	o.arity(1, 3)
 	o.ignore("ratio", "seed")
 	if o.has(2) && o.scalarInput(2, "training_mode") != 0 && (!o.has(1) || o.scalarInput(1, "the ratio") != 0) {
 		o.failf("training mode is not supported: what it drops is random")

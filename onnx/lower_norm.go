@@ -8,9 +8,7 @@ import (
 
 // lowerInstanceNorm normalises each channel of each image.
 func lowerInstanceNorm(o *op) {
-	o.arity(3, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if len(in) < 3 {
 		o.failf("its input has shape %v", in)
 	}
@@ -43,9 +41,7 @@ func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
 // lowerGroupNorm normalises groups of channels. Before operator set 21 scale and bias
 // have an entry a group.
 func lowerGroupNorm(o *op) {
-	o.arity(3, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	groups := int(o.intAttr("num_groups", 0))
 	if len(in) < 2 || groups < 1 || in[1]%groups != 0 {
 		o.failf("%d groups of shape %v", groups, in)
@@ -68,7 +64,6 @@ func lowerGroupNorm(o *op) {
 
 // lowerMVN subtracts the mean and divides by the deviation.
 func lowerMVN(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	rank := len(o.shape(x))
 	list := o.intsAttr("axes")
@@ -80,9 +75,7 @@ func lowerMVN(o *op) {
 
 // lowerLRN divides by a power of the mean square of neighbouring channels.
 func lowerLRN(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	size := int(o.intAttr("size", 0))
 	if len(in) < 3 || size < 1 || size > 1<<16 {
 		o.failf("%d channels of shape %v", size, in)
@@ -98,7 +91,6 @@ func lowerLRN(o *op) {
 
 // lowerLpNorm divides by the p-norm along an axis.
 func lowerLpNorm(o *op) {
-	o.arity(1, 1)
 	p := o.intAttr("p", 2)
 	x := o.in(0)
 	axes := []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}

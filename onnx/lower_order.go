@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/graph"
 )
 
@@ -21,7 +23,6 @@ func lowerArgMax(o *op) { o.argMax(o.in(0)) }
 func lowerArgMin(o *op) { o.argMax(o.Negative(o.in(0))) }
 
 func (o *op) argMax(x graph.Value) {
-	o.arity(1, 1)
 	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	keep := o.flagAttr("keepdims", true)
@@ -34,15 +35,12 @@ func (o *op) argMax(x graph.Value) {
 
 // without is a shape without one axis.
 func without(shape []int, axis int) []int {
-	out := append([]int{}, shape[:axis]...)
-	return append(out, shape[axis+1:]...)
+	return slices.Delete(slices.Clone(shape), axis, axis+1)
 }
 
 // lowerTopK always sorts the results; sorted = 0 allows any order.
 func lowerTopK(o *op) {
-	o.arity(1, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	k := o.intAttr("k", -1)
 	if o.has(1) {
 		k = int64(o.scalarInput(1, "k"))
@@ -63,19 +61,14 @@ func lowerTopK(o *op) {
 
 // toLast swaps an axis and the last: a permutation that is its own inverse.
 func toLast(rank, axis int) []int {
-	perm := make([]int, rank)
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := upTo(0, rank)
 	perm[axis], perm[rank-1] = rank-1, axis
 	return perm
 }
 
 // lowerOneHot counts negative indices from the end.
 func lowerOneHot(o *op) {
-	o.arity(3, 3)
-	index := o.in(0)
-	in := o.shape(index)
+	index, in := o.tensor(0)
 	depth := o.scalarInput(1, "the depth")
 	if depth < 1 || depth > 1<<20 {
 		o.failf("a depth of %v", depth)
@@ -86,22 +79,22 @@ func lowerOneHot(o *op) {
 		o.failf("values of shape %v", s)
 	}
 	axis := o.axis(o.intAttr("axis", -1), len(in)+1)
-	shape := append([]int{}, in[:axis]...)
-	shape = append(append(shape, 1), in[axis:]...)
-	index = o.Reshape(index, shape)
+	index = o.Reshape(index, slices.Insert(slices.Clone(in), axis, 1))
 	if o.DType(index).IsFloat() {
 		index = o.Cast(index, graph.Int64)
 	}
-	negative := o.Cast(o.Compare(graph.Less, index, o.zero(index)), o.DType(index))
-	index = o.Add(index, o.Mul(negative, o.whole(index, n)))
-	hot := o.OneHot(index, axis, n)
+	hot := o.OneHot(o.fromStart(index, n), axis, n)
 	off, on := o.SliceAxis(values, 0, 0, 1, 1), o.SliceAxis(values, 0, 1, 1, 1)
 	o.result(0, o.Where(hot, on, off))
+}
+
+// fromStart adds n, the length of an axis, to computed indices that count from its end.
+func (o *op) fromStart(index graph.Value, n int) graph.Value {
+	negative := o.Cast(o.Compare(graph.Less, index, o.whole(index, 0)), o.DType(index))
+	return o.Add(index, o.Mul(negative, o.whole(index, n)))
 }
 
 // whole is a number of the type of x, which is of integers.
 func (o *op) whole(x graph.Value, n int) graph.Value {
 	return o.Cast(o.Integers([]int{}, []int64{int64(n)}), o.DType(x))
 }
-
-func (o *op) zero(x graph.Value) graph.Value { return o.whole(x, 0) }

@@ -66,7 +66,6 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 // lowerGatherElements is wiring if the indices are constant. Otherwise each index is
 // compared with all entries of the axis.
 func lowerGatherElements(o *op) {
-	o.arity(2, 2)
 	x, index := o.in(0), o.in(1)
 	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
@@ -88,9 +87,7 @@ func lowerGatherElements(o *op) {
 	}
 	// hot (…, i, …, n) of the index; x with the axis last and 1 in its place.
 	n, rank := in[axis], len(in)
-	negative := o.Cast(o.Compare(graph.Less, index, o.zero(index)), o.DType(index))
-	index = o.Add(index, o.Mul(negative, o.whole(index, n)))
-	hot := o.OneHot(o.Reshape(index, append(slices.Clone(si), 1)), rank, n)
+	hot := o.OneHot(o.Reshape(o.fromStart(index, n), append(slices.Clone(si), 1)), rank, n)
 	x = o.Slice(x, starts, steps, counts)
 	wide := slices.Clone(counts)
 	wide[axis] = 1
@@ -101,9 +98,7 @@ func lowerGatherElements(o *op) {
 // lowerGatherND is wiring if the indices are constant. Otherwise the computed indices are
 // combined into flat indices of a Take.
 func lowerGatherND(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	if o.Tensor(o.in(1)) == nil {
 		o.result(0, o.takeND(x, o.in(1), int(o.intAttr("batch_dims", 0))))
 		return
@@ -159,9 +154,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	}
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
 	for k := range span {
-		i := o.Reshape(o.SliceAxis(index, last, k, 1, 1), si[:last])
-		negative := o.Cast(o.Compare(graph.Less, i, o.zero(i)), o.DType(i))
-		i = o.Add(i, o.Mul(negative, o.whole(i, in[batch+k])))
+		i := o.fromStart(o.Reshape(o.SliceAxis(index, last, k, 1, 1), si[:last]), in[batch+k])
 		at = o.Add(at, o.Mul(i, o.whole(i, st[batch+k])))
 	}
 	return o.Take(o.Reshape(x, slices.Concat([]int{rows}, in[batch+span:])), 0, at)
@@ -225,9 +218,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 }
 
 func lowerScatterElements(o *op) {
-	o.arity(3, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	t := o.constantIndices(1)
 	if !slices.Equal(o.shape(o.in(2)), t.Shape) {
@@ -237,9 +228,7 @@ func lowerScatterElements(o *op) {
 }
 
 func lowerScatterND(o *op) {
-	o.arity(3, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	t := o.constantIndices(1)
 	r := len(t.Shape)
 	if r == 0 || t.Shape[r-1] < 1 || t.Shape[r-1] > len(in) {
@@ -266,9 +255,7 @@ func lowerScatterND(o *op) {
 
 // lowerCompress takes a constant condition.
 func lowerCompress(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	v := o.in(1)
 	t := o.Tensor(v)
 	if t == nil {
@@ -289,9 +276,7 @@ func lowerCompress(o *op) {
 
 // lowerReverseSequence takes constant lengths.
 func lowerReverseSequence(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	lens := o.intsInput(1, "the lengths")
 	batch, time := o.axis(o.intAttr("batch_axis", 1), len(in)), o.axis(o.intAttr("time_axis", 0), len(in))
 	if batch == time || len(lens) != in[batch] {
@@ -315,9 +300,7 @@ func lowerReverseSequence(o *op) {
 }
 
 func lowerDepthToSpace(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
 	mode := o.strAttr("mode", "DCR")
 	if len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0 {
@@ -336,9 +319,7 @@ func lowerDepthToSpace(o *op) {
 }
 
 func lowerSpaceToDepth(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
 	if len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0 {
 		o.failf("blocks of %d of shape %v", b, in)

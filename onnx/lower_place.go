@@ -11,9 +11,7 @@ import (
 // lowerCenterCropPad crops axes that are too long, and pads axes that are too short with
 // zeros, on both sides.
 func lowerCenterCropPad(o *op) {
-	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	target := o.toShape(1, "the new shape")
 	axes := upTo(0, len(in))
 	if list := o.intsAttr("axes"); list != nil {
@@ -43,7 +41,6 @@ func lowerCenterCropPad(o *op) {
 // lowerCol2Im adds up overlapping blocks: each pixel is the sum of the block entries that
 // lie on it.
 func lowerCol2Im(o *op) {
-	o.arity(3, 3)
 	x := o.in(0)
 	in, image, block := o.shape(x), o.toShape(1, "the image's shape"), o.toShape(2, "the block's shape")
 	r := len(image)
@@ -94,9 +91,7 @@ func lowerCol2Im(o *op) {
 // lowerMaxUnpool puts entries where MaxPool found them: constant indices, in the whole
 // tensor.
 func lowerMaxUnpool(o *op) {
-	o.arity(2, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	t := o.constantIndices(1)
 	r := len(in) - 2
 	if r < 1 || !slices.Equal(t.Shape, in) {
@@ -125,7 +120,6 @@ func lowerMaxUnpool(o *op) {
 // lowerTensorScatter writes a part of a cache of keys or values, at a constant place for
 // each sample.
 func lowerTensorScatter(o *op) {
-	o.arity(2, 3)
 	cache, update := o.in(0), o.in(1)
 	in, part := o.shape(cache), o.shape(update)
 	axis := o.axis(o.intAttr("axis", -2), len(in))

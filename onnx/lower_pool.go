@@ -66,7 +66,6 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 
 // pooled returns the input of a pooling operator and its spatial axes.
 func (o *op) pooled() (x graph.Value, spatial []int) {
-	o.arity(1, 1)
 	x = o.in(0)
 	s := o.shape(x)
 	if len(s) < 3 || len(s) > 2+mostSpatial {
@@ -117,17 +116,12 @@ func lowerAveragePool(o *op) {
 
 // lowerGlobalAveragePool is a mean over the spatial axes.
 func lowerGlobalAveragePool(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	rank := len(o.shape(x))
 	if rank < 3 || !o.DType(x).IsFloat() {
 		o.failf("its input has shape %v and type %v", o.shape(x), o.DType(x))
 	}
-	var axes []int
-	for i := 2; i < rank; i++ {
-		axes = append(axes, i)
-	}
-	o.result(0, o.Reduce(graph.Mean, x, axes, true))
+	o.result(0, o.Reduce(graph.Mean, x, upTo(2, rank), true))
 }
 
 // lowerGlobalMaxPool is a MaxPool whose kernel is the input's size.

@@ -86,9 +86,7 @@ func (o *op) dequantised(x, zero graph.Value) graph.Value {
 }
 
 func lowerQuantizeLinear(o *op) {
-	o.arity(2, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
 	o.ignore("saturate", "precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
@@ -120,9 +118,7 @@ func lowerQuantizeLinear(o *op) {
 }
 
 func lowerDequantizeLinear(o *op) {
-	o.arity(2, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
 	o.ignore("output_dtype")
 	scale := o.in(1)
@@ -145,7 +141,6 @@ func (o *op) zeroPoint(i int, in []int, axis int) graph.Value {
 }
 
 func lowerMatMulInteger(o *op) {
-	o.arity(2, 4)
 	a, b := o.in(0), o.in(1)
 	sa, sb := o.shape(a), o.shape(b)
 	x := o.dequantised(a, o.zeroPoint(2, sa, max(len(sa)-2, 0)))
@@ -154,7 +149,6 @@ func lowerMatMulInteger(o *op) {
 }
 
 func lowerConvInteger(o *op) {
-	o.arity(2, 4)
 	o.result(0, o.Whole(o.wholeConv(1, 2, 3), graph.Int32))
 }
 
@@ -190,7 +184,6 @@ func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.V
 }
 
 func lowerQLinearMatMul(o *op) {
-	o.arity(8, 8)
 	a, b := o.in(0), o.in(3)
 	sa, sb := o.shape(a), o.shape(b)
 	rows, columns := max(len(sa)-2, 0), len(sb)-1
@@ -205,7 +198,6 @@ func lowerQLinearMatMul(o *op) {
 }
 
 func lowerQLinearConv(o *op) {
-	o.arity(8, 9)
 	var bias []graph.Value
 	if o.has(8) {
 		bias = []graph.Value{o.Cast(o.in(8), graph.Float)}
@@ -223,7 +215,6 @@ func lowerQLinearConv(o *op) {
 // arithmetic, which rounds the scale and the quotient too, a number near half-way may be off
 // by one.
 func lowerDynamicQuantize(o *op) {
-	o.arity(1, 1)
 	x := o.in(0)
 	all := upTo(0, len(o.shape(x)))
 	lo, hi := o.Clip(o.ReduceMin(x, all, false), math.Inf(-1), 0), o.Clip(o.ReduceMax(x, all, false), 0, math.Inf(1))

@@ -264,7 +264,6 @@ func (r *recurrent) results(outs, states [][]graph.Value) {
 
 // lowerRNN is h = f(x·Wᵀ + h·Rᵀ + b).
 func lowerRNN(o *op) {
-	o.arity(3, 6)
 	r := o.recurrent(1, 1, "Tanh")
 	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)
 	for d := range r.directions {
@@ -280,7 +279,6 @@ func lowerRNN(o *op) {
 
 // lowerGRU is h = (1 − z)·n + z·h with gates z, r, n.
 func lowerGRU(o *op) {
-	o.arity(3, 6)
 	r := o.recurrent(3, 2, "Sigmoid", "Tanh")
 	linear := o.flagAttr("linear_before_reset", false)
 	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)
@@ -314,7 +312,6 @@ func lowerGRU(o *op) {
 
 // lowerLSTM has gates i, o, f, c, and peepholes if they are given.
 func lowerLSTM(o *op) {
-	o.arity(3, 8)
 	r := o.recurrent(4, 3, "Sigmoid", "Tanh", "Tanh")
 	coupled := o.flagAttr("input_forget", false)
 	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)

@@ -6,16 +6,13 @@ import "github.com/prove-model/prove-model/graph"
 // input or an attribute; without them all axes are reduced, or none with
 // noop_with_empty_axes.
 func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
-	o.arity(1, 2)
 	x = o.in(0)
 	rank := len(o.shape(x))
 	keep = o.flagAttr("keepdims", true)
 	noop := o.flagAttr("noop_with_empty_axes", false)
 	axes = o.axes(o.listed("axes", 1), rank)
 	if len(axes) == 0 && !noop {
-		for i := range rank {
-			axes = append(axes, i)
-		}
+		axes = upTo(0, rank)
 	}
 	return x, axes, keep
 }

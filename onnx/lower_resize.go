@@ -26,9 +26,7 @@ type resizedAxis struct {
 // matrix of its coefficients. Formulas are those of
 // https://onnx.ai/onnx/operators/onnx__Resize.html.
 func lowerResize(o *op) {
-	o.arity(1, 4)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	r := resize{
 		mode: o.strAttr("mode", "nearest"), coordinates: o.strAttr("coordinate_transformation_mode", "half_pixel"),
 		nearest: o.strAttr("nearest_mode", "round_prefer_floor"), cubic: o.floatAttr("cubic_coeff_a", -0.75),

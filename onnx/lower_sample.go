@@ -201,7 +201,6 @@ func (sampling) first(o *op, values []graph.Value) graph.Value {
 // lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the
 // last axis first.
 func lowerGridSample(o *op) {
-	o.arity(2, 2)
 	x, grid := o.in(0), o.in(1)
 	in, places := o.shape(x), o.shape(grid)
 	r := len(in) - 2
@@ -245,7 +244,6 @@ func lowerGridSample(o *op) {
 
 // lowerAffineGrid is the places that affine maps take a regular grid to.
 func lowerAffineGrid(o *op) {
-	o.arity(2, 2)
 	theta := o.in(0)
 	in, size := o.shape(theta), o.toShape(1, "the size")
 	corners := o.flagAttr("align_corners", false)
@@ -278,7 +276,6 @@ func lowerAffineGrid(o *op) {
 
 // lowerDeformConv is a convolution in which an offset is added to the place of every tap.
 func lowerDeformConv(o *op) {
-	o.arity(3, 5)
 	x, weights, offset := o.in(0), o.in(1), o.in(2)
 	in, sw, so := o.shape(x), o.shape(weights), o.shape(offset)
 	if len(in) != 4 || len(sw) != 4 || len(so) != 4 {
@@ -391,9 +388,7 @@ func (r roiAlign) taps(g region, height, width int) (index []int, weights []floa
 // lowerRoiAlign reads constant regions of pictures on a grid: each result is the mean, or
 // the greatest weighted entry, of some places of a cell.
 func lowerRoiAlign(o *op) {
-	o.arity(3, 3)
-	x := o.in(0)
-	in := o.shape(x)
+	x, in := o.tensor(0)
 	regions, pictures := o.floatsInput(1, "the regions"), o.intsInput(2, "the pictures")
 	r := roiAlign{rows: int(o.intAttr("output_height", 1)), columns: int(o.intAttr("output_width", 1)),
 		ratio: int(o.intAttr("sampling_ratio", 0)), scale: o.floatAttr("spatial_scale", 1), half: 0.5}

@@ -8,14 +8,13 @@ import (
 
 // cumulative reads the inputs and attributes that CumSum and CumProd share.
 func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
-	o.arity(2, 2)
 	x = o.in(0)
 	a := o.scalarInput(1, "the axis")
 	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
 }
 
-// lowerCumSum is a product with a triangle of ones, or of integers, which that might round,
-// sums with those before.
+// lowerCumSum multiplies floats by a triangle of ones. Such a product may round large integers,
+// so that these are added up in steps.
 func lowerCumSum(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
 	n := o.shape(x)[axis]
@@ -45,8 +44,9 @@ func lowerCumProd(o *op) {
 	o.result(0, o.cumulated(x, axis, exclusive, reverse, 1, func(x, y graph.Value) graph.Value { return o.InType(o.Mul(x, y)) }))
 }
 
-// cumulated combines each element with the one 1, then 2, then 4 … places before it, of
-// which there are those beyond the end, which change nothing.
+// cumulated combines each element with all before it along an axis, in log2 n steps: step k
+// combines it with the element 2^k places before. Elements before the first are `beyond`, which
+// changes nothing.
 func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond float64, combine func(x, y graph.Value) graph.Value) graph.Value {
 	n := o.shape(x)[axis]
 	shifted := func(v graph.Value, by int) graph.Value {
@@ -68,7 +68,6 @@ func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond 
 
 // lowerEyeLike is a constant of ones along a diagonal.
 func lowerEyeLike(o *op) {
-	o.arity(1, 1)
 	in := o.shape(o.in(0))
 	k := o.intAttr("k", 0)
 	dt := graph.DType(o.intAttr("dtype", int64(o.DType(o.in(0)))))

@@ -100,7 +100,6 @@ func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w
 // lowerConvTranspose is a convolution with reversed weights. Its input has zeros
 // inserted between and around the entries.
 func lowerConvTranspose(o *op) {
-	o.arity(2, 3)
 	x, weights := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(weights)
 	n := len(sx) - 2

@@ -11,7 +11,6 @@ import (
 // lowerCausalConv is a convolution of each channel, in which an output depends on its
 // own and earlier entries. The last entries are the next state.
 func lowerCausalConv(o *op) {
-	o.arity(2, 4)
 	x, weights := o.in(0), o.in(1)
 	in, sw := o.shape(x), o.shape(weights)
 	if len(in) != 3 || len(sw) != 3 || sw[0] != in[1] || sw[1] != 1 || sw[2] < 1 {
@@ -138,7 +137,6 @@ func (l linearAttention) next(state graph.Value, token int) graph.Value {
 // For each token, S is multiplied by the decay, then k⊗(v − Sᵀk)·β, or k⊗v, is added;
 // the result is scale·Sᵀq.
 func lowerLinearAttention(o *op) {
-	o.arity(3, 6)
 	o.ignore("chunk_size")
 	l := o.linearAttention()
 	scale := o.floatAttr("scale", 0)

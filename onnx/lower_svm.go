@@ -25,14 +25,12 @@ func (o *op) linear(x graph.Value, targets int) graph.Value {
 }
 
 func lowerLinearRegressor(o *op) {
-	o.arity(1, 1)
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	y := o.linear(x, int(o.intAttr("targets", 1)))
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
 func lowerLinearClassifier(o *op) {
-	o.arity(1, 1)
 	o.ignore("multi_class")
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	labels := o.labels("classlabels_ints")
@@ -100,7 +98,6 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 }
 
 func lowerSVMRegressor(o *op) {
-	o.arity(1, 1)
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	o.ignore("n_targets")
 	count := int(o.intAttr("n_supports", 0))
@@ -174,7 +171,6 @@ func (o *op) votes(n int) votes {
 // first class of the pair and votes for it. The class with the most votes is the label.
 // With two classes the scores may be probabilities.
 func lowerSVMClassifier(o *op) {
-	o.arity(1, 1)
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	labels := o.labels("classlabels_ints")
 	s := o.votes(len(labels))

@@ -399,7 +399,6 @@ func (o *op) aggregate(x graph.Value, f *forest, how string, targets int, base [
 }
 
 func lowerTreeRegressor(o *op) {
-	o.arity(1, 1)
 	x := o.rows(o.in(0))
 	f := o.oldForest("target")
 	targets := int(o.intAttr("n_targets", 1))
@@ -423,7 +422,6 @@ func (o *op) baseValues(targets int) []float64 {
 // lowerTreeClassifier returns classes as whole numbers: the model's labels or, if these
 // are strings, their places in the list.
 func lowerTreeClassifier(o *op) {
-	o.arity(1, 1)
 	x := o.rows(o.in(0))
 	f := o.oldForest("class")
 	labels := o.labels("classlabels_int64s")
@@ -602,7 +600,6 @@ func (o *op) code(name string, def int64, words []string) string {
 }
 
 func lowerTreeEnsemble(o *op) {
-	o.arity(1, 1)
 	x := o.rows(o.in(0))
 	f := o.newForest()
 	width := int(o.intAttr("n_targets", 1))

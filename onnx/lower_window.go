@@ -13,7 +13,6 @@ import (
 // c[i]·cos(2πi·t/length).
 func windowed(c ...float64) func(*op) {
 	return func(o *op) {
-		o.arity(1, 1)
 		n := int(o.scalarInput(0, "the length"))
 		if n < 1 || n > graph.MaxActivations {
 			o.failf("a window of length %d", n)
@@ -36,7 +35,6 @@ func windowed(c ...float64) func(*op) {
 // lowerMelWeightMatrix makes triangles over the bins of a spectrum, a column each, whose
 // corners are equally far apart on the mel scale.
 func lowerMelWeightMatrix(o *op) {
-	o.arity(5, 5)
 	bands, length := int(o.scalarInput(0, "the number of bands")), int(o.scalarInput(1, "the transform's length"))
 	rate := o.scalarInput(2, "the sample rate")
 	lowest, highest := o.scalarInput(3, "the lowest frequency"), o.scalarInput(4, "the highest frequency")

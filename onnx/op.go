@@ -47,7 +47,13 @@ func (o *op) lower() (ok bool) {
 		o.modernise()
 	}
 	o.Computes(o.stated())
-	lowering(o.proto)(o)
+	l := loweringOf(o.proto)
+	if n := len(o.proto.Input); l.most == many && n < l.least {
+		o.failf("has %d inputs; at least %d are expected", n, l.least)
+	} else if n < l.least || n > l.most {
+		o.failf("has %d inputs; %d to %d are expected", n, l.least, l.most)
+	}
+	l.build(o)
 	if len(o.attrs) > 0 {
 		var names []string
 		for a := range o.attrs {
@@ -77,6 +83,12 @@ func (o *op) in(i int) graph.Value {
 	return o.values[o.proto.Input[i]]
 }
 
+// tensor returns the value of input i and its shape, which must not be changed.
+func (o *op) tensor(i int) (graph.Value, []int) {
+	v := o.in(i)
+	return v, o.shape(v)
+}
+
 // optional returns the value of input i, if it is present.
 func (o *op) optional(i int) []graph.Value {
 	if !o.has(i) {
@@ -99,13 +111,6 @@ func (o *op) shape(v graph.Value) []int {
 func (o *op) room(sizes ...int) {
 	if !o.Room(sizes...) {
 		panic(nodeFailure{})
-	}
-}
-
-// arity fails unless there are between least and most inputs.
-func (o *op) arity(least, most int) {
-	if n := len(o.proto.Input); n < least || n > most {
-		o.failf("has %d inputs; %d to %d are expected", n, least, most)
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
@@ -73,4 +75,15 @@ row. scripts/scale.py draws what --json prints.`,
 	cmd.Flags().IntSliceVar(&s.Tokens, "tokens", []int{1}, "`numbers` of tokens, the rows of the input")
 	cmd.Flags().IntSliceVar(&s.Devices, "gpus", nil, "`numbers` of GPUs, 0 for the processor (default: what --gpu and --devices say)")
 	return cmd
+}
+
+// span reads LO..HI.
+func span(flag, s string, least, most int) (lo, hi int, err error) {
+	from, to, ok := strings.Cut(s, "..")
+	lo, errLo := strconv.Atoi(from)
+	hi, errHi := strconv.Atoi(to)
+	if !ok || errLo != nil || errHi != nil || lo < least || hi > most || lo > hi {
+		return 0, 0, fmt.Errorf("%s %q: want LO..HI, such as 20..26, within %d..%d", flag, s, least, most)
+	}
+	return lo, hi, nil
 }

@@ -99,24 +99,15 @@ func talk(cmd *cobra.Command, cfg *config.Config) error {
 		out.ask()
 		select {
 		case l := <-lines:
-			if l.err == nil || errors.Is(l.err, io.EOF) && l.text != "" {
-				if err := c.turn(ctx, strings.TrimSpace(l.text)); errors.Is(err, errQuit) {
-					l.err = io.EOF
-				} else if err != nil && (!out.terminal || ctx.Err() != nil || errors.Is(err, errTerminated)) {
-					return err
-				} else if err != nil {
-					out.failed(err)
-				}
-			}
-			if errors.Is(l.err, io.EOF) {
+			switch err := c.take(ctx, l); {
+			case errors.Is(err, errQuit):
 				out.end()
 				if n := c.proofs.waiting(); n > 0 {
 					out.say("%d answers were not proved yet: /verify and /save wait for that", n)
 				}
 				return c.verdict
-			}
-			if l.err != nil {
-				return fmt.Errorf("standard input: %w", l.err)
+			case err != nil:
+				return err
 			}
 		case s := <-signals:
 			if s != os.Interrupt {
@@ -125,6 +116,26 @@ func talk(cmd *cobra.Command, cfg *config.Config) error {
 			out.say("\nctrl-D or /quit ends the conversation")
 		}
 	}
+}
+
+// take does what a line of the input says. The error, errQuit after the last line, ends the conversation: on a
+// terminal most errors do not, and are printed.
+func (c *conversation) take(ctx context.Context, l line) error {
+	if l.err != nil && !errors.Is(l.err, io.EOF) {
+		return fmt.Errorf("standard input: %w", l.err)
+	}
+	err := c.turn(ctx, strings.TrimSpace(l.text))
+	switch {
+	case err == nil:
+	case errors.Is(err, errQuit), !c.out.terminal, ctx.Err() != nil, errors.Is(err, errTerminated):
+		return err
+	default:
+		c.out.failed(err)
+	}
+	if l.err != nil {
+		return errQuit
+	}
+	return nil
 }
 
 var (

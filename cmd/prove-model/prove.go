@@ -112,25 +112,10 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var logits likeness
-	if text != nil {
-		logits = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
-	} else if j.Predicts() {
-		logits = likenessOf(p.Outputs[0], float[0], 0)
-	}
-	made := s.proved(p, file, j.InputFrom, outputs, logits)
-	if made.Hidden, err = hiddenOf(cfg, s.committed); err != nil {
-		return nil, err
-	}
-	if what, _ := cfg.HiddenOf(); what.Run() {
-		made.HideRun = cfg.Hide
-	}
+	made := s.proved(p, file, j.InputFrom, outputs, logitsOf(j, text, p, float))
 	made.Report = cfg.Report
-	if text != nil {
-		made.textOf = written(text)
-	}
-	if cfg.Embedding {
-		made.Embedding = p.Outputs[0].Values
+	if err := s.add(made, text, p); err != nil {
+		return nil, err
 	}
 	if page != nil {
 		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
@@ -148,6 +133,34 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		return nil, err
 	}
 	return made, nil
+}
+
+// logitsOf is how like the float model's the logits are, of a model that has any. text is nil if none was written.
+func logitsOf(j *job.Job, text *job.Text, p *provemodel.Proof, float []provemodel.Tensor) likeness {
+	switch {
+	case text != nil:
+		return likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
+	case j.Predicts():
+		return likenessOf(p.Outputs[0], float[0], 0)
+	}
+	return likeness{}
+}
+
+// add adds to the description of a proof what only some have: what is hidden, a text, an embedding.
+func (s *session) add(made *proved, text *job.Text, p *provemodel.Proof) (err error) {
+	if made.Hidden, err = hiddenOf(s.cfg, s.committed); err != nil {
+		return err
+	}
+	if what, _ := s.cfg.HiddenOf(); what.Run() {
+		made.HideRun = s.cfg.Hide
+	}
+	if text != nil {
+		made.textOf = written(text)
+	}
+	if s.cfg.Embedding {
+		made.Embedding = p.Outputs[0].Values
+	}
+	return nil
 }
 
 // proved describes a proof.

@@ -46,9 +46,7 @@ var results = map[string]struct {
 	"bench-text":        {"prove-model bench accuracy --text FILE --json", bench.TextFidelity{}},
 	"bench-model":       {"prove-model bench model mlp --json", bench.Model{}},
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
-	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
 	"bench-scale":       {"prove-model bench scale --json", []bench.ScaleRow{}},
-	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
 	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
 	"bench-write":       {"prove-model bench write --json", bench.Writing{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
@@ -181,7 +179,7 @@ func schema(ts *testscript.TestScript, neg bool, args []string) {
 func TestMeasurementsAreValid(t *testing.T) {
 	for name, value := range map[string]any{
 		"bench-kernels": []bench.Kernel{{Name: "add", Unit: "element", Units: 5, Seconds: 1e-9, PerUnit: 2}}, "bench-kernels-gpu": []bench.DeviceKernel{{}},
-		"bench-llm-matmuls": []*bench.MatMuls{{}}, "bench-llm": bench.LLM{Runs: []bench.LLMRun{{}}},
+		"bench-llm":  bench.LLM{Runs: []bench.LLMRun{{}}},
 		"bench-text": bench.TextFidelity{Margins: []bench.MarginPart{{}}, Drift: []bench.LayerDrift{{}}},
 	} {
 		var b bytes.Buffer

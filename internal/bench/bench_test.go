@@ -17,8 +17,8 @@ const digits = "../../testdata/digits/"
 // too, and its figures make sense.
 func TestMLP(t *testing.T) {
 	cfg := config.Default()
-	var rows []SweepRow
-	err := Sweep(t.Context(), &cfg, 3, 6, 8, ui.NewPhases(nil, true), func(r SweepRow) { rows = append(rows, r) })
+	var rows []ScaleRow
+	err := Scale(t.Context(), &cfg, Scaling{Layers: 3, From: 6, To: 8, Tokens: []int{1}}, ui.NewPhases(nil, true), func(r ScaleRow) { rows = append(rows, r) })
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -31,7 +31,7 @@ func TestMLP(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := SweepTable(&b, rows); err != nil || strings.Count(b.String(), "\n") != 4 {
+	if err := ScaleTable(&b, rows); err != nil || strings.Count(b.String(), "\n") != 4 {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }

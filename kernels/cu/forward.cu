@@ -501,10 +501,3 @@ KERNEL forward_random(u64 *dst, u64 n, u64 seed)
     for (u64 i = thread_index(); i < n; i += thread_count())
         dst[i] = mix(mix(seed) + i);
 }
-
-// dst[r·columns + c] = a[r·stride + c], which fits.
-KERNEL forward_narrow_i8(i8 *dst, const i32 *a, u64 rows, u64 columns, u64 stride)
-{
-    for (u64 i = thread_index(); i < rows * columns; i += thread_count())
-        dst[i] = (i8)a[i / columns * stride + i % columns];
-}

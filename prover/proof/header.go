@@ -94,7 +94,8 @@ var headerMessage = wire.New("Header", nil,
 	wire.Reserved[Header](13, "texts"),
 )
 
-// revealMessage has kind and number of what is stated, of which the one follows from the other.
+// revealMessage says what is stated of an output: where its greatest entry is, or where the Top
+// greatest are. The kind follows from the number, which is 0 for the former.
 var revealMessage = wire.New("Reveal", nil,
 	wire.Value(1, "kind", wire.EnumOf(2), func(r *model.Reveal) int64 {
 		if r.Top > 0 {

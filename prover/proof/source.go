@@ -58,27 +58,31 @@ func (s *Source) validate() error {
 		return fmt.Errorf("%d files, want 1 to %d", len(s.Files), maxSourceFiles)
 	case s.Quantiser < 1 || s.Quantiser > math.MaxInt32:
 		return fmt.Errorf("quantiser version %d", s.Quantiser)
-	case s.WeightBits < 1 || s.WeightBits > 64 || s.ActBits < 1 || s.ActBits > 64 || s.TableBits < 1 || s.TableBits > 64:
+	case min(s.WeightBits, s.ActBits, s.TableBits) < 1 || max(s.WeightBits, s.ActBits, s.TableBits) > 64:
 		return fmt.Errorf("%d, %d and %d bits", s.WeightBits, s.ActBits, s.TableBits)
 	case !(s.Headroom >= 1 && s.Headroom <= math.MaxFloat64):
 		return fmt.Errorf("headroom %v", s.Headroom)
 	case len(s.Ranges)%3 != 0 || len(s.Ranges) > maxSourceRanges:
 		return fmt.Errorf("%d numbers in ranges", len(s.Ranges))
 	}
-	if n := len(s.Formats); n > 0 && (n != len(s.Ranges)/3 || !slices.ContainsFunc(s.Formats, func(c uint32) bool { return c != 0 })) {
+	if n := len(s.Formats); n > 0 && (n != len(s.Ranges)/3 || greatest(s.Formats) == 0) {
 		return fmt.Errorf("%d formats for %d ranges", n, len(s.Ranges)/3)
 	}
-	for _, c := range s.Formats {
-		if c >= 1<<FormatCodeBits {
-			return errors.New("a number in the formats has more than 16 bits")
-		}
+	if most := greatest(s.Formats); most >= 1<<FormatCodeBits {
+		return errors.New("a number in the formats has more than 16 bits")
 	}
-	for _, c := range s.Ranges {
-		if c >= 1<<RangeCodeBits {
-			return errors.New("a number in the ranges has more than 28 bits")
-		}
+	if most := greatest(s.Ranges); most >= 1<<RangeCodeBits {
+		return errors.New("a number in the ranges has more than 28 bits")
 	}
 	return nil
+}
+
+// greatest is the greatest number of a list, 0 if there is none.
+func greatest(list []uint32) uint32 {
+	if len(list) == 0 {
+		return 0
+	}
+	return slices.Max(list)
 }
 
 var sourceMessage = wire.New("Source", nil,

@@ -9,12 +9,16 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Entries of a public tensor are packed in blocks of blockEntries, the last with what is
-// left, column after column of the last axis: entries of one column are alike, as a
-// table's are. A block has the number of its least entry in the tensor's range, the
-// number of zero bits that all others end with when that is taken off, the bits of the
-// largest of these numbers without their zeros, and these. Each number takes as few bits
-// as its greatest value, so that every tensor has one encoding (docs/proof-format.md,
+// Entries of a public tensor are packed in blocks of blockEntries; the last block has the
+// rest. They go column after column of the last axis, since entries of one column are alike,
+// as in a table. A block consists of
+//
+//   - its least entry, counted from the tensor's Min, in rangeBits;
+//   - shift, in shiftBits: how many zero bits all differences from the least entry end with;
+//   - width, in widthBits: how many bits the largest difference has without these;
+//   - the differences without their last shift bits, in width bits each.
+//
+// shift and width are exact, so that every tensor has one encoding (docs/proof-format.md,
 // "Public values").
 const (
 	blockEntries = 128
@@ -163,8 +167,8 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 	return values, nil
 }
 
-// setColumns sets columns of a matrix, from the given one on, to those of which v has the
-// entries one column after the other.
+// setColumns sets the columns of a matrix from number `from` on. v has their entries, one
+// column after the other.
 func setColumns(matrix []int32, columns, from int, v []int32, rows int) {
 	n := len(v) / rows
 	for r := range rows {

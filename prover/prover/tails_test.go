@@ -57,7 +57,7 @@ func (f *fillsRow) Opening(_ context.Context, o backend.Opening) (whir.Passes, e
 			srcs = append(srcs, f.rows(c))
 		}
 	}
-	return whir.NewPasses(o.Params, f.plan.Layouts(), srcs, o.RowOffsets), nil
+	return whir.NewPasses(nil, o.Params, f.plan.Layouts(), srcs, o.RowOffsets), nil
 }
 
 // TestUnusedEndsAreZero: in no chunk can a prover put anything behind the last value

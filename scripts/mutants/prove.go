@@ -106,8 +106,8 @@ func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *r
 	return wit, of, err
 }
 
-// instance is that of the case, if the template is of as many sizes and unless others are drawn;
-// without a generator it is that of the case.
+// instance draws the sizes and the chunks of a circuit; often they are those of the case.
+// Without a generator it returns the case's own.
 func instance(c *golden.Case, t *model.Template, rng *rand.Rand) model.Instance {
 	if rng == nil {
 		return c.Instance

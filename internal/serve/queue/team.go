@@ -64,8 +64,8 @@ const (
 
 // Team has workers that have nothing else to do help with a proof, of which the parts do not depend on each other. It implements
 // prover.Together for the worker that makes the proof. What other workers leave is verified before it counts, and a worker that has
-// left something wrong gets nothing more. When the worker is done with its own parts, it proves those that others have and have not left,
-// until they leave them.
+// left something wrong gets nothing more. When the worker is done with its own parts, it proves those that others have taken, until
+// their results arrive.
 type Team struct {
 	q               *Queue
 	job, commitment string

@@ -238,6 +238,56 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 	})
 }
 
+// verified verifies the proof of a result. It returns the proof's size, and what is wrong with it if anything is.
+func (q *Queue) verified(ctx context.Context, j *Job, out *result, verify Verifier) (size int64, wrong string, err error) {
+	file, err := whole(ctx, q.files, proofFile(out.ID, out.SHA256))
+	if errors.Is(err, errNoFile) {
+		return 0, "the proof was not left", nil
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	if digest := sha256.Sum256(file); hex.EncodeToString(digest[:]) != out.SHA256 {
+		return 0, "the proof has another digest than was said", nil
+	}
+	verifying, span := traces.Start(ctx, "verify", traces.Proof.String(out.ID), traces.Model.String(j.Model))
+	err = verify(verifying, j, file)
+	traces.End(span, err)
+	if err == nil || ctx.Err() != nil {
+		return int64(len(file)), "", ctx.Err()
+	}
+	return 0, err.Error(), nil
+}
+
+// enter enters a verified result, or what is wrong with it. It reports whether the record changes, and whether
+// the job is to be proved again.
+func (r *Record) enter(out *result, size int64, wrong string) (changed, again bool) {
+	if r.State == Proved {
+		if r.SHA256 == out.SHA256 {
+			return false, false
+		}
+		if wrong == "" {
+			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
+		}
+	}
+	if wrong == "" {
+		r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error = Proved, size, out.SHA256, out.Worker, out.Helped, ""
+		r.Faults = append(r.Faults, out.Faults[:min(len(out.Faults), 2*faults)]...)
+		return true, false
+	}
+	if len(r.Faults) < 2*faults {
+		r.Faults = append(r.Faults, out.Worker+": "+wrong)
+	}
+	switch {
+	case r.State == Proved:
+	case len(r.Faults) >= faults:
+		r.State, r.Error = Failed, fmt.Sprintf("%d proofs of it were wrong", len(r.Faults))
+	default:
+		r.State, again = Queued, true
+	}
+	return true, again
+}
+
 // check enters a result into its record.
 func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Record, error) {
 	r, err := q.Record(ctx, out.ID)
@@ -257,52 +307,15 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 	if err != nil {
 		return nil, err
 	}
-	file, err := whole(ctx, q.files, proofFile(out.ID, out.SHA256))
-	if err != nil && !errors.Is(err, errNoFile) {
-		return nil, err
-	}
-	wrong := ""
+	size, wrong, err := q.verified(ctx, j, out, verify)
 	if err != nil {
-		wrong = "the proof was not left"
-	} else if digest := sha256.Sum256(file); hex.EncodeToString(digest[:]) != out.SHA256 {
-		wrong = "the proof has another digest than was said"
-	} else {
-		ctx, span := traces.Start(ctx, "verify", traces.Proof.String(out.ID), traces.Model.String(j.Model))
-		err := verify(ctx, j, file)
-		traces.End(span, err)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			wrong = err.Error()
-		}
+		return nil, err
 	}
 	again := false
 	r, err = q.change(ctx, out.ID, func(r *Record) bool {
-		again = false
-		switch {
-		case r.State == Proved && r.SHA256 == out.SHA256:
-			return false
-		case r.State == Proved && wrong == "":
-			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
-		}
-		if wrong == "" {
-			r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error = Proved, int64(len(file)), out.SHA256, out.Worker, out.Helped, ""
-			r.Faults = append(r.Faults, out.Faults[:min(len(out.Faults), 2*faults)]...)
-			return true
-		}
-		if len(r.Faults) < 2*faults {
-			r.Faults = append(r.Faults, out.Worker+": "+wrong)
-		}
-		if r.State == Proved {
-			return true
-		}
-		if len(r.Faults) >= faults {
-			r.State, r.Error = Failed, fmt.Sprintf("%d proofs of it were wrong", len(r.Faults))
-			return true
-		}
-		r.State, again = Queued, true
-		return true
+		var changed bool
+		changed, again = r.enter(out, size, wrong)
+		return changed
 	})
 	if err == nil && again {
 		err = q.publish(ctx, r)

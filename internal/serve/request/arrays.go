@@ -40,23 +40,11 @@ func (in *Array) Read() ([]float64, error) {
 	var out []float64
 	for d.More() || d.InputOffset() < int64(len(in.Data)) {
 		token, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("input %s: its data is no list of numbers", Short(in.Name))
-		}
-		var v float64
-		switch x := token.(type) {
-		case json.Delim:
-			if x != '[' && x != ']' {
-				return nil, fmt.Errorf("input %s: its data is no list of numbers", Short(in.Name))
-			}
+		if token == json.Delim('[') || token == json.Delim(']') {
 			continue
-		case bool:
-			if x {
-				v = 1
-			}
-		case float64:
-			v = x
-		default:
+		}
+		v, ok := number(token)
+		if err != nil || !ok {
 			return nil, fmt.Errorf("input %s: its data is no list of numbers", Short(in.Name))
 		}
 		if v < t.min || v > t.max || t.whole && v != math.Trunc(v) {
@@ -79,4 +67,18 @@ func (in *Array) Read() ([]float64, error) {
 		return nil, fmt.Errorf("input %s has %d numbers, and its shape is %v", Short(in.Name), len(out), in.Shape)
 	}
 	return out, nil
+}
+
+// number is the number that a token of JSON stands for: truth values are 0 and 1.
+func number(token json.Token) (v float64, ok bool) {
+	switch x := token.(type) {
+	case bool:
+		if x {
+			v = 1
+		}
+		return v, true
+	case float64:
+		return x, true
+	}
+	return 0, false
 }

@@ -13,8 +13,8 @@ import (
 // NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the instance
 // of the same template for these rows alone, and known has its inputs. Only these rows are
 // computed; later rows are zero until they are set. inputs are those of g; later rows may have
-// any values in range. late is an input of whose rows only the first is computed now, such as the positions of logits, of which a text
-// needs one after the other; −1 is none. If some step has to be computed as a whole for every row, everything is
+// any values in range. late is the number of an input of which only the first row is computed now, −1 for none: the positions of
+// logits, say, which a text needs one after the other. If some step has to be computed as a whole for every row, everything is
 // computed.
 func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int, late int) (*Rows, error) {
 	r, err := beginRows(g, weights, inputs, axes)

@@ -211,7 +211,6 @@ func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) ([
 // term returns a summand of a row along an axis of what has a shape.
 func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t model.Linear, err error) {
 	t = *l
-	in := b.g.Tensors[l.Src].Shape
 	if l.View == nil {
 		t.Src, err = b.row(l.Src, axis, input)
 		return t, err
@@ -222,46 +221,14 @@ func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t mode
 	rows := -1 // the axis of the source of which the row with the same index is read; −1 for all of it
 	for i := range view.Groups {
 		g := &view.Groups[i]
-		j := slices.Index(g.Out, axis)
-		if j < 0 {
+		if !slices.Contains(g.Out, axis) {
 			if g.Map == model.MapPublic && b.of(g.Ids).input >= 0 {
 				if g.Ids, err = b.whole(g.Ids); err != nil {
 					return t, err
 				}
 			}
-			continue
-		}
-		switch g.Map {
-		case model.MapAffine:
-			switch {
-			case len(g.In) == 0 || g.Strides[j] == 0: // the same for all rows
-			case len(g.Sum) == 0 && g.Base == 0 && g.Strides[j] == 1 && alone(g, j, shape) && shape[axis] <= in[g.In[0]]:
-				rows = g.In[0]
-			default:
-				return t, fmt.Errorf("rows of %q that are moved", b.g.Tensors[l.Src].Name)
-			}
-		case model.MapReshape:
-			if rows = same(g.Out, shape, axis, g.In, in); rows < 0 {
-				return t, fmt.Errorf("rows of %q that are in several axes", b.g.Tensors[l.Src].Name)
-			}
-		case model.MapPublic:
-			if !alone(g, j, shape) {
-				return t, fmt.Errorf("rows of %q that are picked along several axes", b.g.Tensors[l.Src].Name)
-			}
-			ids := b.g.Tensors[g.Ids].Shape
-			all := make([]int, len(ids))
-			for a := range all {
-				all[a] = a
-			}
-			a := same(g.Out, shape, axis, all, ids)
-			if a < 0 {
-				return t, fmt.Errorf("rows of %q that are picked by entries of several axes", b.g.Tensors[l.Src].Name)
-			}
-			if g.Ids, err = b.row(g.Ids, a, input); err != nil {
-				return t, err
-			}
-		default:
-			return t, fmt.Errorf("rows of %q that are picked by a list", b.g.Tensors[l.Src].Name)
+		} else if rows, err = b.group(g, l.Src, shape, axis, input); err != nil {
+			return t, err
 		}
 	}
 	if rows >= 0 {
@@ -270,6 +237,46 @@ func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t mode
 		t.Src, err = b.whole(l.Src)
 	}
 	return t, err
+}
+
+// group returns which axis of a view's source has the rows that a group of the view reads along an axis of the output's
+// shape, −1 if all rows of the output read the same. It replaces public indexes by those of a row.
+func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis, input int) (rows int, err error) {
+	j, in := slices.Index(g.Out, axis), b.g.Tensors[src].Shape
+	refuse := func(why string) (int, error) {
+		return -1, fmt.Errorf("rows of %q that are %s", b.g.Tensors[src].Name, why)
+	}
+	switch g.Map {
+	case model.MapAffine:
+		if len(g.In) == 0 || g.Strides[j] == 0 { // the same for all rows
+			return -1, nil
+		}
+		if len(g.Sum) == 0 && g.Base == 0 && g.Strides[j] == 1 && alone(g, j, shape) && shape[axis] <= in[g.In[0]] {
+			return g.In[0], nil
+		}
+		return refuse("moved")
+	case model.MapReshape:
+		if rows = same(g.Out, shape, axis, g.In, in); rows < 0 {
+			return refuse("in several axes")
+		}
+		return rows, nil
+	case model.MapPublic:
+		if !alone(g, j, shape) {
+			return refuse("picked along several axes")
+		}
+		ids := b.g.Tensors[g.Ids].Shape
+		all := make([]int, len(ids))
+		for a := range all {
+			all[a] = a
+		}
+		a := same(g.Out, shape, axis, all, ids)
+		if a < 0 {
+			return refuse("picked by entries of several axes")
+		}
+		g.Ids, err = b.row(g.Ids, a, input)
+		return -1, err
+	}
+	return refuse("picked by a list")
 }
 
 // row returns the tensor that is a row of another one along an axis, with the index that an input's row has.

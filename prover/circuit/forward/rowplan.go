@@ -104,9 +104,9 @@ type rowProduct struct {
 	laid map[[2]bool]*laidProduct // by which operands are read in place through a view
 }
 
-// laidProduct is a product with operands that lie in some way. If one of them is a fixed matrix, of which every row is multiplied with
-// the other one, matrix is that, and first says whether it is the first one. sum says that the result is one
-// sum over adjacent entries, as of squares.
+// laidProduct is a product whose operands lie in memory in a known way. If one operand is a fixed matrix and each of its rows is
+// multiplied by the other operand, matrix is that operand, and first says that it is the first of the two. sum says that the result
+// is a single sum over adjacent entries, such as a sum of squares.
 type laidProduct struct {
 	*contraction
 	matrix *matmul.Matrix

@@ -12,9 +12,9 @@ import (
 const MaxName = 256
 
 // unnamed are the ranges of characters that no name holds, first and last: controls, format
-// characters (those that change the direction of writing are), spaces but the ASCII one,
-// separators, surrogates, characters of private use, those that Unicode will never assign, and
-// those that it keeps for more of the kind. The list is the format's, and not that of a version
+// characters (among them those that change the direction of writing), spaces other than the ASCII
+// one, separators, surrogates, characters for private use, code points that Unicode will never
+// assign, and code points that it reserves for more such characters. The list is the format's, and not that of a version
 // of Unicode: which keys are valid must not depend on who reads them.
 var unnamed = [][2]rune{
 	{0x00, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},

@@ -43,32 +43,33 @@ func (r Reveal) String() string {
 // Revealed is what a circuit has for a Reveal.
 type Revealed struct {
 	Reveal
-	// Place is that of the indexes among the outputs of the circuit, which is another than Output where outputs are hidden.
+	// Place is where the indexes stand among the outputs of the circuit. It differs from Output if outputs before it are hidden.
 	Place int
 	// Of is the output that is not shown, and At the tensor of indexes that is shown in its place.
 	Of, At TensorID
-	// Issuer says that no look-up of the circuit keeps the output within the range that the
-	// comparisons rely on, which then rests on whoever issued the key, or on a certificate.
+	// Issuer says that no look-up of the circuit keeps the output within the range [Least, Most],
+	// on which the comparisons rely. Whoever issued the key, or a certificate, then vouches for it.
 	Issuer bool
 	// Least and Most are that range.
 	Least, Most int64
 }
 
-// DerivedKind says what the entries of a public tensor are of the indexes that a circuit states of an
-// output: nobody gives them.
+// DerivedKind says how the entries of an input are computed from the indexes that a proof states of
+// an output. Prover and verifier compute them; no statement carries them.
 type DerivedKind uint8
 
 const (
 	// Flat are positions of the entries in a list of all rows, each of a power of two entries: row·2^s + index.
 	Flat DerivedKind = iota
-	// Marks, of the shape of the output, are −1 before the last index of a row (which wins over what is
-	// equal behind it), Lift at its other indexes, and 0 elsewhere.
+	// Marks have the shape of the output. They are what is added to a comparison with the entry at the last
+	// stated index of a row: −1 for entries before that index, which must be smaller and not equal; Lift
+	// more at the other stated indexes, whose entries may be greater; 0 elsewhere.
 	Marks
 	// Falls are 1 where an index is followed by a smaller one, which must then be of a smaller entry.
 	Falls
 )
 
-// Derived says of what an Input tensor is made.
+// Derived says what the entries of an Input tensor are computed from.
 type Derived struct {
 	Kind DerivedKind
 	At   TensorID // the indexes
@@ -177,7 +178,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	return nil
 }
 
-// sameIndexes is a view whose entries are those at the same indexes, of so many axes.
+// sameIndexes is the identity, written as a view with a group for each axis.
 func sameIndexes(axes int) *View {
 	v := &View{}
 	for a := range axes {
@@ -369,9 +370,9 @@ func (t *Table) reach() (least, most int64) {
 	return least, most
 }
 
-// Widen returns the values of all inputs of a circuit, from those that a statement gives and its
-// outputs, of which those that are revealed are indexes. Entries of marks are there only if
-// dense is set: a verifier evaluates them without.
+// Widen returns the values of all inputs of a circuit: those that a statement gives, the indexes that it
+// states in place of revealed outputs, and what is derived from these. Without dense it leaves marks out
+// (nil): a verifier evaluates them from the indexes.
 func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 	if len(g.Reveals) == 0 {
 		return inputs

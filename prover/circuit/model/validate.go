@@ -138,20 +138,14 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if err := validateShape(t.Shape); err != nil {
 		return err
 	}
-	if t.Numbers > MaskingNumbers {
-		return fmt.Errorf("unknown numbers %d", t.Numbers)
-	}
-	if lo, hi := t.Finite(); lo > hi {
-		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
+	if err := t.validateRange(); err != nil {
+		return err
 	}
 	if n := len(t.Fracs); n > 0 && (t.Kind != Input && !slices.Contains(g.Hidden, id) || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
 		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
 	}
 	if t.Kind > Empty {
 		return fmt.Errorf("unknown kind %d", t.Kind)
-	}
-	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
-		return fmt.Errorf("range [%d, %d] is not within ±2^30", t.Min, t.Max)
 	}
 	if t.Chunk < 0 || t.Chunk >= g.Chunks {
 		return fmt.Errorf("chunk %d does not exist", t.Chunk)
@@ -163,6 +157,20 @@ func (g *Graph) validateTensor(id TensorID) error {
 		return errors.New("exactly the virtual tensors have a definition")
 	}
 	return t.validateFormula()
+}
+
+// validateRange checks the range of the entries, and which of them stand for numbers that are not finite.
+func (t *Tensor) validateRange() error {
+	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
+		return fmt.Errorf("range [%d, %d] is not within ±2^30", t.Min, t.Max)
+	}
+	if t.Numbers > MaskingNumbers {
+		return fmt.Errorf("unknown numbers %d", t.Numbers)
+	}
+	if lo, hi := t.Finite(); lo > hi {
+		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
+	}
+	return nil
 }
 
 // validateDefinition checks the definition of a virtual tensor. The shapes of all
@@ -212,13 +220,8 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 }
 
 func sameShape(a, b []int) error {
-	if len(a) != len(b) {
+	if !slices.Equal(a, b) {
 		return fmt.Errorf("shapes %v and %v differ", a, b)
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return fmt.Errorf("shapes %v and %v differ", a, b)
-		}
 	}
 	return nil
 }
@@ -242,6 +245,11 @@ func (g *Graph) validateTable(t *Table) error {
 	if err := t.validateSaturated(); err != nil {
 		return err
 	}
+	return g.validateValues(t)
+}
+
+// validateValues checks what the values of a table of its kind are.
+func (g *Graph) validateValues(t *Table) error {
 	switch t.Kind {
 	case TableRange:
 		return nil

@@ -151,29 +151,44 @@ func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 			sum(level+1, o, i+k*s.Stride)
 		}
 	}
-	// index holds the indexes of output o on its axes, at its source index.
-	index := make([]int, len(g.Out))
-	at := g.Base
-	for j, rest := len(g.Out)-1, from; j >= 0; j-- {
-		d := out[g.Out[j]]
-		index[j] = rest % d
-		rest /= d
-		at += index[j] * g.Strides[j]
-	}
+	c := g.walk(out, from)
 	for o := from; o < to; o++ {
 		if len(g.Sum) > 0 {
-			sum(0, o, at)
-		} else if at >= 0 && at < dim {
-			f(o, at)
+			sum(0, o, c.at)
+		} else if c.at >= 0 && c.at < dim {
+			f(o, c.at)
 		}
-		for j := len(g.Out) - 1; j >= 0; j-- {
-			at += g.Strides[j]
-			if index[j]++; index[j] < out[g.Out[j]] {
-				break
-			}
-			at -= index[j] * g.Strides[j]
-			index[j] = 0
+		c.next()
+	}
+}
+
+// walk goes through the outputs of an affine group in row-major order.
+type walk struct {
+	g     *Group
+	out   []int
+	index []int // of the output, on its axes
+	at    int   // its source index, without summed indexes
+}
+
+func (g *Group) walk(out []int, from int) walk {
+	w := walk{g, out, make([]int, len(g.Out)), g.Base}
+	for j := len(g.Out) - 1; j >= 0; j-- {
+		d := out[g.Out[j]]
+		w.index[j], from = from%d, from/d
+		w.at += w.index[j] * g.Strides[j]
+	}
+	return w
+}
+
+// next goes on to the next output.
+func (w *walk) next() {
+	for j := len(w.index) - 1; j >= 0; j-- {
+		w.at += w.g.Strides[j]
+		if w.index[j]++; w.index[j] < w.out[w.g.Out[j]] {
+			break
 		}
+		w.at -= w.index[j] * w.g.Strides[j]
+		w.index[j] = 0
 	}
 }
 
@@ -191,24 +206,10 @@ func (g *Group) Bases(out []int, from int, dst []int) {
 		}
 		return
 	}
-	index := make([]int, len(g.Out))
-	at := g.Base
-	for j, rest := len(g.Out)-1, from; j >= 0; j-- {
-		d := out[g.Out[j]]
-		index[j] = rest % d
-		rest /= d
-		at += index[j] * g.Strides[j]
-	}
+	w := g.walk(out, from)
 	for k := range dst {
-		dst[k] = at
-		for j := len(g.Out) - 1; j >= 0; j-- {
-			at += g.Strides[j]
-			if index[j]++; index[j] < out[g.Out[j]] {
-				break
-			}
-			at -= index[j] * g.Strides[j]
-			index[j] = 0
-		}
+		dst[k] = w.at
+		w.next()
 	}
 }
 

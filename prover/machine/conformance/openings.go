@@ -163,7 +163,7 @@ func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
 		layouts, srcs = append(layouts, c.Layout), append(srcs, whir.RowSource(src))
 		trees = append(trees, must(whir.Commit(background, c.Layout, src))(t))
 	}
-	return trees, whir.NewPasses(s.opening.Params, layouts, srcs, s.opening.RowOffsets)
+	return trees, whir.NewPasses(nil, s.opening.Params, layouts, srcs, s.opening.RowOffsets)
 }
 
 // filled gives the rows of a commitment.

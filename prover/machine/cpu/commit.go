@@ -27,7 +27,7 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 	for i, c := range o.Commitments {
 		layouts[i], srcs[i] = c.Layout, NewRows(b.g, b.w, c)
 	}
-	return whir.NewPassesIn(b.a, o.Params, layouts, srcs, o.RowOffsets), nil
+	return whir.NewPasses(b.a, o.Params, layouts, srcs, o.RowOffsets), nil
 }
 
 // Rows gives the rows of a commitment to package whir.

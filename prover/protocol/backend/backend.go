@@ -115,9 +115,9 @@ type Holder interface {
 // Preparer is a Backend that can do what an opening takes whatever its claims are before these are
 // known.
 type Preparer interface {
-	// Prepare begins with that, if there is room for it and for as many bytes beside on every
-	// device, and returns at once: workers may be at work, and none of the backend's other methods is
-	// called before Opening for the same, or Close.
+	// Prepare starts that work and returns at once, if every device has room for it and for
+	// another `beside` bytes. Workers may be running. The backend's next call is Opening for the
+	// same opening, or Close.
 	Prepare(ctx context.Context, o Opening, beside int64)
 }
 

@@ -23,10 +23,11 @@ type Fork struct {
 	// Tau is the number of challenges in the list EquationPoint.
 	Tau       int
 	Equations []Equation
-	// Nodes are the values in the order in which they are found. The first RowNodes are
-	// found before the sum over the steps that are cut, those up to JoinNodes before
-	// that sum and the look-ups are checked, those up to EquationNodes before the
-	// equations are checked, and the others after each batch.
+	// Nodes are the values in the order in which they are found:
+	//   - up to RowNodes before the sum over the steps that are cut,
+	//   - up to JoinNodes before that sum and the look-ups are checked,
+	//   - up to EquationNodes before the equations are checked,
+	//   - the others after each batch.
 	Nodes                              []Node
 	RowNodes, JoinNodes, EquationNodes int
 	Sums                               []Sum

@@ -129,8 +129,8 @@ func (s *Session) take(values *[]field.QM31) field.QM31 {
 	return v
 }
 
-// value finds the value of a node. That of a committed tensor is sent, that of a
-// public one is evaluated, that of a combination follows from those before it.
+// value finds the value of a node: it sends or receives the value of a committed tensor,
+// evaluates a public one, and computes a combination from the nodes before it.
 func (s *Session) value(n *plan.Node) transcript.Form {
 	switch n.Kind {
 	case plan.Public:

@@ -60,17 +60,6 @@ func (t *Tree) rows(rowVars int) uint64 {
 
 func rowsOf(size uint64, rowVars int) uint64 { return (size + 1<<rowVars - 1) >> rowVars }
 
-// Choose picks the row length of a tree over stacks of the given numbers of
-// values, at least one of them positive, and derives the parameters of its
-// opening by itself.
-func Choose(c Config, sizes []uint64) (*Params, error) {
-	rowVars, err := ChooseRowVars(c, sizes)
-	if err != nil {
-		return nil, err
-	}
-	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
-}
-
 // hashCost is what hashing costs with a suite.
 type hashCost struct {
 	ps   uint64 // of a step

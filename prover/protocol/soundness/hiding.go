@@ -96,8 +96,8 @@ func DeriveHiding(c Config, tailLog, rowVars int, rowSlots uint64) (*Params, err
 	return p, nil
 }
 
-// hiding returns the cheapest parameters of a hiding opening, whose first leaves have so many
-// bytes, and what they cost beside the commitments.
+// hiding returns the cheapest parameters of a hiding opening, and what the opening costs besides
+// the commitments. leafBytes is the size of its first leaves.
 func (t *tailSearch) hiding(tailLog int, first Level, leafBytes uint64) (p *Params, cost uint64, ok bool) {
 	if tailLog < MinTailLog || tailLog > MaxTailLog || !roomForPads(first) {
 		return nil, 0, false

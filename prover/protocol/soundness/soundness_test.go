@@ -8,6 +8,17 @@ import (
 	"pgregory.net/rapid"
 )
 
+// choose picks the row length of a tree over stacks of the given numbers of
+// values, at least one of them positive, and derives the parameters of its
+// opening by itself.
+func choose(c Config, sizes []uint64) (*Params, error) {
+	rowVars, err := ChooseRowVars(c, sizes)
+	if err != nil {
+		return nil, err
+	}
+	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
+}
+
 func TestLog2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := new(big.Int).SetUint64(max(1, rapid.Uint64().Draw(t, "x")))
@@ -127,7 +138,7 @@ func TestChooseReachesTarget(t *testing.T) {
 			for _, sizes := range [][]uint64{{1 << n}, {1<<n + 1, 3, 1 << n / 3}} {
 				c := DefaultConfig
 				c.Mode = mode
-				p, err := Choose(c, sizes)
+				p, err := choose(c, sizes)
 				if err != nil {
 					t.Fatalf("%v, sizes %d: %v", mode, sizes, err)
 				}
@@ -181,9 +192,9 @@ func TestDeriveRandom(t *testing.T) {
 func TestRefused(t *testing.T) {
 	c := DefaultConfig
 	for name, err := range map[string]error{
-		"nothing":   second(Choose(c, nil)),
-		"empty":     second(Choose(c, []uint64{0})),
-		"huge":      second(Choose(c, []uint64{1 << 50})),
+		"nothing":   second(choose(c, nil)),
+		"empty":     second(choose(c, []uint64{0})),
+		"huge":      second(choose(c, []uint64{1 << 50})),
 		"no rows":   second(Derive(c, 10, 0)),
 		"long rows": second(Derive(c, 28, 1)),
 		"many rows": second(Derive(c, 10, 1<<MaxFoldVars+1)),

@@ -29,7 +29,7 @@ func TestWeakest(t *testing.T) {
 // The work of a real proof is that of its rounds: without it no round reaches
 // the target by more than rounding.
 func TestWeakestOfAnOpening(t *testing.T) {
-	p, err := Choose(DefaultConfig, []uint64{1 << 20})
+	p, err := choose(DefaultConfig, []uint64{1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,17 +29,12 @@ type local struct {
 
 // NewPasses returns the passes over the rows of the sources, which it reads three times in
 // their course. srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
-// rowOffsets[i]. Memory is 2 bytes for each value of the stack and, in the course of the
-// passes, some 200 to 400, depending on the parameters, for each value of one row; and for
-// trees whose rows are much shorter than the others' (Keeps) as many bytes for each value
-// as the largest of its row has.
-func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
-	return NewPassesIn(nil, params, layouts, srcs, rowOffsets)
-}
-
-// NewPassesIn is NewPasses with rows and tables in an arena, which gets them back when
-// the passes are closed.
-func NewPassesIn(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
+// rowOffsets[i]. They take 2 bytes of memory for each value of the stack.
+// During the passes come 200 to 400 bytes for each value of one row, depending on the parameters.
+// A tree whose rows are much shorter than the others' (Keeps) also keeps its values, each row as
+// wide as its largest value. Rows and tables are memory of the arena, if there is one,
+// which gets it back when the passes are closed.
+func NewPasses(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
 	return &local{params: params, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
 }

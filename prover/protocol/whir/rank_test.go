@@ -277,7 +277,7 @@ func (c *rankCase) leaks(t *testing.T) int {
 				o.value = o.value.Add(power.Mul(value))
 				power = power.Mul(s.zeta)
 			}
-			passes := recorded{NewPasses(params, layouts, o.srcs, o.offsets).(*local), to}
+			passes := recorded{NewPasses(nil, params, layouts, o.srcs, o.offsets).(*local), to}
 			if err := Open(context.Background(), w, params, o.trees, passes, o.offsets, o.terms, o.value); err != nil {
 				t.Fatal(err)
 			}

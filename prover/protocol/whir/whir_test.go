@@ -146,7 +146,7 @@ func (t *Tree) layers() [][]hash.Digest { return t.nodes.(localNodes).Tree.Layer
 
 func (o *opening) passes() Passes {
 	_, layouts := o.committed()
-	return NewPasses(o.params, layouts, o.srcs, o.offsets)
+	return NewPasses(nil, o.params, layouts, o.srcs, o.offsets)
 }
 
 func (o *opening) stack() *stackRows { return o.passes().(*local).rows }

@@ -27,8 +27,8 @@ const (
 	smallestBytes = 30 << 20 // of the program
 )
 
-// estimate is that of committing to so many weights, and of a proof of a run with so
-// many entries, if that is known.
+// estimate estimates what it takes to commit to a number of weights, and to prove a run
+// whose witness has a number of entries. 0 entries: the run is not known.
 func estimate(weights, witness int) *Estimate {
 	e := &Estimate{
 		Weights: weights, Witness: witness,
