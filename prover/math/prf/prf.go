@@ -11,6 +11,7 @@ package prf
 import (
 	"encoding/binary"
 	"io"
+	"unsafe"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -56,17 +57,16 @@ func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 		panic("prf: " + err.Error()) // beyond 2^63 bytes
 	}
 	for len(dst) > 0 {
-		made := words.next()
-		first := from % block
-		n := min(len(dst), int(block-first))
-		for i := range dst[:n] {
-			w := made[first+uint64(i)] & field.P
+		made := words.next()[4*(from%block):]
+		part := dst[:min(len(dst), len(made)/4)]
+		for i := range part {
+			w := binary.LittleEndian.Uint32(made[4*i:]) & field.P
 			if w == field.P {
 				w = k.instead(use, row, from+uint64(i))
 			}
-			dst[i] = field.M31(w)
+			part[i] = field.M31(w)
 		}
-		dst, from = dst[n:], from+uint64(n)
+		dst, from = dst[len(part):], from+uint64(len(part))
 	}
 }
 
@@ -74,8 +74,9 @@ func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 func (k *Key) instead(use Use, row, index uint64) uint32 {
 	words := k.stream(use, row, index)
 	for {
-		for _, w := range words.next() {
-			if w &= field.P; w != field.P {
+		made := words.next()
+		for ; len(made) > 0; made = made[4:] {
+			if w := binary.LittleEndian.Uint32(made) & field.P; w != field.P {
 				return w
 			}
 		}
@@ -86,7 +87,6 @@ func (k *Key) instead(use Use, row, index uint64) uint32 {
 type stream struct {
 	*blake3.OutputReader
 	bytes [4 * block]byte
-	words [block]uint32
 }
 
 // stream returns the stream of a use and numbers.
@@ -100,22 +100,19 @@ func (k *Key) stream(use Use, numbers ...uint64) *stream {
 	return &stream{OutputReader: h.XOF()}
 }
 
-// next returns the next block of words.
-func (s *stream) next() *[block]uint32 {
+// next returns the bytes of the next block of words.
+func (s *stream) next() []byte {
 	if _, err := io.ReadFull(s, s.bytes[:]); err != nil {
 		panic("prf: " + err.Error()) // a stream has 2^64 bytes
 	}
-	for i := range s.words {
-		s.words[i] = binary.LittleEndian.Uint32(s.bytes[4*i:])
-	}
-	return &s.words
+	return s.bytes[:]
 }
 
 // Ints sets dst to Elements as integers of the least absolute value, below 2^30 in all cases.
 func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
-	room := make([]field.M31, len(dst))
-	k.Elements(use, row, from, room)
-	for i, v := range room {
+	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // as many bytes each
+	k.Elements(use, row, from, elements)
+	for i, v := range elements {
 		dst[i] = int32(v.Int64())
 	}
 }
@@ -123,11 +120,6 @@ func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
 // Salts sets dst to the salts of leaves from a position on: eight elements each, so that they are digests of any suite.
 func (k *Key) Salts(from uint64, dst []hash.Digest) {
 	const each = len(hash.Digest{})
-	room := make([]field.M31, each*len(dst))
-	k.Elements(Salt, 0, uint64(each)*from, room)
-	for i := range dst {
-		for j := range dst[i] {
-			dst[i][j] = uint32(room[each*i+j])
-		}
-	}
+	words := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), each*len(dst))
+	k.Elements(Salt, 0, uint64(each)*from, words)
 }
