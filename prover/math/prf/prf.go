@@ -10,12 +10,12 @@ package prf
 
 import (
 	"encoding/binary"
-	"io"
 	"unsafe"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"lukechampine.com/blake3"
+	"lukechampine.com/blake3/guts"
 )
 
 // Key is a secret key.
@@ -46,16 +46,13 @@ const (
 	Dummy                    // of a triple that is used nowhere
 )
 
-// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3. The library's reader is right at
-// multiples of it alone, where it is asked for no more.
-const block = 256
+// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3.
+const block = guts.MaxSIMD * guts.BlockSize / 4
 
 // Elements sets dst to the elements of a row from number `from` on.
 func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 	words := k.stream(use, row)
-	if _, err := words.Seek(int64(4*(from&^(block-1))), io.SeekStart); err != nil {
-		panic("prf: " + err.Error()) // beyond 2^63 bytes
-	}
+	words.node.Counter = from / block * guts.MaxSIMD
 	for len(dst) > 0 {
 		made := words.next()[4*(from%block):]
 		part := dst[:min(len(dst), len(made)/4)]
@@ -83,28 +80,34 @@ func (k *Key) instead(use Use, row, index uint64) uint32 {
 	}
 }
 
-// stream is the output for a message.
+// stream is the output for a message, of one block: copies of the message's node with a counter.
 type stream struct {
-	*blake3.OutputReader
+	node  guts.Node
 	bytes [4 * block]byte
 }
 
-// stream returns the stream of a use and numbers.
+// stream returns the stream of a use and numbers, at most seven.
 func (k *Key) stream(use Use, numbers ...uint64) *stream {
-	message := []byte{byte(use)}
-	for _, n := range numbers {
-		message = binary.LittleEndian.AppendUint64(message, n)
+	var message [guts.BlockSize]byte
+	message[0] = byte(use)
+	n := 1
+	for _, v := range numbers {
+		binary.LittleEndian.PutUint64(message[n:], v)
+		n += 8
 	}
-	h := blake3.New(32, k[:])
-	_, _ = h.Write(message) // it has no errors
-	return &stream{OutputReader: h.XOF()}
+	var key [8]uint32
+	for i := range key {
+		key[i] = binary.LittleEndian.Uint32(k[4*i:])
+	}
+	s := &stream{node: guts.CompressChunk(message[:n], &key, 0, guts.FlagKeyedHash)}
+	s.node.Flags |= guts.FlagRoot
+	return s
 }
 
 // next returns the bytes of the next block of words.
 func (s *stream) next() []byte {
-	if _, err := io.ReadFull(s, s.bytes[:]); err != nil {
-		panic("prf: " + err.Error()) // a stream has 2^64 bytes
-	}
+	guts.CompressBlocks(&s.bytes, s.node)
+	s.node.Counter += guts.MaxSIMD
 	return s.bytes[:]
 }
 

@@ -108,6 +108,13 @@ type Tape struct {
 	equations []Form
 }
 
+// entriesOfAPad is how many entries there are in the end for each element that is received: two for a round of a sumcheck
+// and each of its two elements, and some for what is made of its end.
+const entriesOfAPad = 4
+
+// NewTape returns a tape with room for what is computed of so many elements.
+func NewTape(pads int) *Tape { return &Tape{entries: make([]entry, 0, entriesOfAPad*pads)} }
+
 // entry is ca·(entry a) + cb·(entry b), or a pad, or a product of pads, of number a.
 type entry struct {
 	ca, cb field.QM31
