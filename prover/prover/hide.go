@@ -76,11 +76,8 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	if opts.Results != nil {
 		return nil, errors.New("hiding proofs are not resumed: their masks are made anew each time")
 	}
-	switch {
-	case h.TailLog == 0 && tails == 0 && in.Hides():
+	if h.TailLog == 0 && (tails > 0 || in.Hides()) {
 		return key.Plan(in)
-	case h.TailLog == 0:
-		return key.HidingPlan(in, tails)
 	}
 	return key.HidingPlan(in, h.TailLog)
 }

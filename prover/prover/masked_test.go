@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -249,6 +250,73 @@ func TestDishonestPads(t *testing.T) {
 		})
 		if _, holds := m.read(m.forks, m.ends); holds {
 			t.Errorf("element %d of %d is no product: the joined claim holds", elements-1-back, elements)
+		}
+	}
+}
+
+// TestDishonestPadsOpened goes on to the opening: provers that are honest in everything else, with pads that are altered for
+// all of the proof, or in sub-transcripts alone, commit, open and prove what they have, and are refused by the check at the end of
+// the opening, of the joined claim, and by no other.
+func TestDishonestPadsOpened(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(1, 2)))
+	b.g.Finish(100)
+	sec := proof.Security{TargetBits: 40, GrindBits: 4}
+	key, tree, err := Commit(t.Context(), b.g.Template(), b.w, sec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wit := b.run(t, rand.New(rand.NewPCG(71, 72)))
+	p, err := key.HidingPlan(b.g.Instance, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Pads.Elements() - 1
+	forks := 0 // elements of sub-transcripts, which come first
+	for i := range p.Forks {
+		forks += p.Pads.Count(i)
+	}
+	for name, tc := range map[string]struct {
+		at        int
+		sentAlone bool // committed to and opened as it should be
+		honest    bool
+	}{
+		"honest":                            {at: -1, honest: true},
+		"a dummy's product":                 {at: last},
+		"a dummy's factor":                  {at: last - 1},
+		"the last product":                  {at: last - 12},
+		"a product":                         {at: last - 40},
+		"a pad of the first sub-transcript": {at: 0, sentAlone: true},
+		"a pad in the middle":               {at: forks / 2, sentAlone: true},
+		"the last pad":                      {at: forks - 1, sentAlone: true},
+	} {
+		var secrets *backend.Secrets
+		alter := func() {
+			if tc.at >= 0 {
+				secrets.Pads[tc.at] = secrets.Pads[tc.at].AddM31(1)
+			}
+		}
+		opts := Options{Hiding: &Hiding{TailLog: 2, seed: &[32]byte{1}, weaken: func(s *backend.Secrets) {
+			if secrets = s; !tc.sentAlone {
+				alter()
+			}
+		}}}
+		opts.Progress = func(ph Phase, done, _ int) {
+			switch {
+			case !tc.sentAlone || done > 0:
+			case ph == PhaseChunks:
+				alter()
+			case ph == PhaseOpen: // the pad as it was committed to
+				secrets.Pads[tc.at] = secrets.Pads[tc.at].Sub(field.One)
+			}
+		}
+		var out bytes.Buffer
+		if _, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &out, opts); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_, err := verifier.Verify(key, bytes.NewReader(out.Bytes()))
+		const refused = "the committed values do not give the claimed one"
+		if tc.honest && err != nil || !tc.honest && (err == nil || !strings.Contains(err.Error(), refused)) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

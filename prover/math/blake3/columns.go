@@ -103,15 +103,16 @@ func (h *ColumnHasher) Sum(dst []Digest) {
 	if len(dst) != h.columns {
 		panic("blake3: one digest for each column")
 	}
+	h.end()
+	h.store(dst)
+}
+
+// end ends the messages.
+func (h *ColumnHasher) end() {
 	if h.length == 0 && h.blocks == 0 {
 		h.AbsorbRows(nil) // the one block of an empty message
 	}
 	h.finish()
-	parallel.For(len(h.states), columnsGrain, func(lo, hi int) {
-		for g := lo; g < hi; g++ {
-			h.states[g].store(dst[g*lanes : min((g+1)*lanes, h.columns)])
-		}
-	})
 }
 
 // DigestHasher hashes lists of digests, one list a column, which come one digest of each list at a time. It keeps 64 bytes
@@ -137,6 +138,21 @@ func (h *DigestHasher) Absorb(next []Digest) {
 	if len(next) != h.columns {
 		panic("blake3: one digest for each list")
 	}
+	h.absorb(func(g int, dst *states) { dst.load(next[g*lanes : min((g+1)*lanes, h.columns)]) })
+}
+
+// AbsorbColumns is Absorb of the digests of as many columns, once all their rows have been absorbed. These are not digests in
+// between.
+func (h *DigestHasher) AbsorbColumns(next *ColumnHasher) {
+	if next.columns != h.columns {
+		panic("blake3: one column for each list")
+	}
+	next.end()
+	h.absorb(func(g int, dst *states) { *dst = next.states[g] })
+}
+
+// absorb takes the digests that load sets the states of sixteen lists to.
+func (h *DigestHasher) absorb(load func(g int, dst *states)) {
 	if h.absorbed == h.digests {
 		panic("blake3: more digests than announced")
 	}
@@ -157,7 +173,7 @@ func (h *DigestHasher) Absorb(next []Digest) {
 			if first {
 				half = &h.waiting[g]
 			}
-			half.load(next[g*lanes : min((g+1)*lanes, h.columns)])
+			load(g, half)
 			if first && !last {
 				continue
 			}
@@ -178,9 +194,7 @@ func (h *DigestHasher) Sum(dst []Digest) {
 		panic("blake3: one digest for each list")
 	}
 	h.finish()
-	for g := range h.states {
-		h.states[g].store(dst[g*lanes : min((g+1)*lanes, h.columns)])
-	}
+	h.store(dst)
 }
 
 // Parents sets dst[i] to the keyed hash of children[2i] and children[2i+1], 64 bytes. There are twice as many

@@ -1,6 +1,10 @@
 package blake3
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+)
 
 // lanes is how many messages a block of states has.
 const lanes = 16
@@ -18,13 +22,15 @@ func beginning(key *Key) (s states) {
 	return s
 }
 
-// load sets the first states to digests.
+// load sets the first states to digests, and the others to zeros.
 func (s *states) load(src []Digest) {
+	var rows [lanes][blockWords]uint32
+	var columns [blockWords][lanes]uint32
 	for l := range src {
-		for i, w := range src[l] {
-			s[i][l] = w
-		}
+		*(*Digest)(rows[l][:]) = src[l]
 	}
+	transpose(&columns, &rows)
+	*s = states(columns[:len(s)])
 }
 
 // store writes the first states as digests.
@@ -119,6 +125,15 @@ func (t *tree) finish() {
 	if t.taken != t.length {
 		panic("blake3: shorter messages than announced")
 	}
+}
+
+// store sets dst to the states of all messages.
+func (t *tree) store(dst []Digest) {
+	parallel.For(len(t.states), columnsGrain, func(lo, hi int) {
+		for g := lo; g < hi; g++ {
+			t.states[g].store(dst[g*lanes : min((g+1)*lanes, len(dst))])
+		}
+	})
 }
 
 // compress takes a block of the messages with number g, word i of which is in rows[i] from offset on. Words beyond the length

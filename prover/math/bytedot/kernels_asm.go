@@ -38,16 +38,27 @@ func placeFast(dst []byte, r int, row []int8) int {
 // dotsFast sums the first n rows, and returns how many bytes of each table it has done.
 func dotsFast(out *[MaxRows][pieces]int32, n int, rows, table []byte) int {
 	const step = 2 * group * pieces
-	done := len(table) &^ (step - 1)
-	if !fast || done == 0 {
+	if !fast || len(table) == 0 {
 		return 0
 	}
-	dots := dots16AVX512
-	if n <= MaxRows/2 {
-		dots = dots8AVX512
+	if len(table) < step { // one group, as tables of single elements of K are: with zeros behind
+		var padded [2][step]byte
+		copy(padded[0][:], rows)
+		copy(padded[1][:], table)
+		dots(out, n, &padded[0][0], &padded[1][0], step/(group*pieces))
+		return len(table)
 	}
-	dots(&out[0][0], &rows[0], &table[0], uint64(done/(group*pieces)))
+	done := len(table) &^ (step - 1)
+	dots(out, n, &rows[0], &table[0], uint64(done/(group*pieces)))
 	return done
+}
+
+func dots(out *[MaxRows][pieces]int32, n int, rows, table *byte, groups uint64) {
+	if n <= MaxRows/2 {
+		dots8AVX512(&out[0][0], rows, table, groups)
+	} else {
+		dots16AVX512(&out[0][0], rows, table, groups)
+	}
 }
 
 func splitFast(plane []int8, values []int32) (n int, rest int32) {

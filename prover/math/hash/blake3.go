@@ -49,7 +49,8 @@ func (blake3Suite) newPublicColumns(columns, rows int) Columns {
 // blake3Leaves are of several groups.
 type blake3Leaves struct {
 	h    *blake3.DigestHasher
-	last []Digest // given to Absorb: the leaves, in the end
+	n    int
+	last []Digest // given to Absorb, if any were: the leaves, in the end
 }
 
 func (l *blake3Leaves) Absorb(digests []Digest) {
@@ -57,19 +58,35 @@ func (l *blake3Leaves) Absorb(digests []Digest) {
 	l.last = digests
 }
 
+func (l *blake3Leaves) AbsorbColumns(c Columns) {
+	l.h.AbsorbColumns(c.(blake3Columns).ColumnHasher)
+}
+
 func (l *blake3Leaves) Sum() []Digest {
+	if l.last == nil {
+		l.last = make([]Digest, l.n)
+	}
 	l.h.Sum(ofBlake3(l.last))
 	return l.last
 }
 
 // oneGroup are leaves that are the digests of their group.
-type oneGroup struct{ digests []Digest }
+type oneGroup struct {
+	n       int
+	digests []Digest
+}
 
 func (g *oneGroup) Absorb(digests []Digest) {
 	if g.digests != nil {
 		panic("hash: more groups than announced")
 	}
 	g.digests = digests
+}
+
+func (g *oneGroup) AbsorbColumns(c Columns) {
+	digests := make([]Digest, g.n)
+	c.Sum(digests)
+	g.Absorb(digests)
 }
 
 func (g *oneGroup) Sum() []Digest {
@@ -81,16 +98,16 @@ func (g *oneGroup) Sum() []Digest {
 
 func (blake3Suite) newLeaves(leaves, groups int) Leaves {
 	if groups == 1 {
-		return &oneGroup{}
+		return &oneGroup{n: leaves}
 	}
-	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeyGroups, leaves, groups)}
+	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeyGroups, leaves, groups), n: leaves}
 }
 
 func (blake3Suite) newSaltedLeaves(leaves, groups int) Leaves {
 	if groups < 1 {
 		panic("hash: a leaf without groups")
 	}
-	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeySaltedLeaf, leaves, groups+1)}
+	return &blake3Leaves{h: blake3.NewDigestHasher(&blake3.KeySaltedLeaf, leaves, groups+1), n: leaves}
 }
 
 func (blake3Suite) parents(dst, children []Digest) {

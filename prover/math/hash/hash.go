@@ -124,6 +124,9 @@ func (s Suite) NewPublicColumns(columns, rows int) Columns {
 type Leaves interface {
 	// Absorb takes the digests of the next group, one a leaf. It may keep and overwrite those of the last group.
 	Absorb(digests []Digest)
+	// AbsorbColumns is Absorb of the digests of columns of the suite, one a leaf, once their rows have been absorbed. It takes the
+	// place of their Sum.
+	AbsorbColumns(c Columns)
 	// Sum returns the leaves, once all groups have been absorbed.
 	Sum() []Digest
 }

@@ -221,6 +221,54 @@ func BenchmarkParents(b *testing.B) {
 	}
 }
 
+// TestAbsorbColumns: leaves of columns are those of the columns' digests, salted or not, for any number of columns and groups.
+func TestAbsorbColumns(t *testing.T) {
+	eachSuite(t, func(t *testing.T, suite Suite) {
+		rng := rand.New(rand.NewPCG(1, 9))
+		for _, columns := range []int{1, 2, 16, 31, 300} {
+			for groups := 1; groups <= 4; groups++ {
+				salts := make([]Digest, columns)
+				for i := range salts {
+					salts[i] = Digest{uint32(i), 7}
+				}
+				for _, salted := range []bool{false, true} {
+					var whole, apart Leaves
+					if salted {
+						whole, apart = suite.NewSaltedLeaves(columns, groups), suite.NewSaltedLeaves(columns, groups)
+						whole.Absorb(slices.Clone(salts))
+						apart.Absorb(slices.Clone(salts))
+					} else {
+						whole, apart = suite.NewLeaves(columns, groups), suite.NewLeaves(columns, groups)
+					}
+					one, other := suite.NewColumns(columns, 0), suite.NewColumns(columns, 0)
+					for n := range groups {
+						rows := make([][]field.M31, 3*n) // of the first group none
+						for i := range rows {
+							rows[i] = make([]field.M31, columns)
+							for k := range rows[i] {
+								rows[i][k] = field.M31(rng.Uint32N(field.P))
+							}
+						}
+						one.Reset(len(rows))
+						other.Reset(len(rows))
+						if len(rows) > 0 {
+							one.AbsorbRows(rows)
+							other.AbsorbRows(rows)
+						}
+						digests := make([]Digest, columns)
+						one.Sum(digests)
+						apart.Absorb(digests)
+						whole.AbsorbColumns(other)
+					}
+					if !slices.Equal(whole.Sum(), apart.Sum()) {
+						t.Errorf("%d columns in %d groups, salted %v: other leaves", columns, groups, salted)
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestSaltedLeaves: a salted leaf depends on its salt and on every group, with one group too, and is no leaf without a salt.
 func TestSaltedLeaves(t *testing.T) {
 	eachSuite(t, func(t *testing.T, suite Suite) {

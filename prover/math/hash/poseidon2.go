@@ -37,17 +37,25 @@ func (s poseidon2Suite) newPublicColumns(columns, rows int) Columns {
 	return s.newColumns(columns, rows)
 }
 
-type poseidon2Leaves struct{ *poseidon2.LeafHasher }
+type poseidon2Leaves struct {
+	*poseidon2.LeafHasher
+	columns int
+}
 
 func (h poseidon2Leaves) Absorb(digests []Digest) { h.LeafHasher.Absorb(ofPoseidon2(digests)) }
-func (h poseidon2Leaves) Sum() []Digest           { return toDigests(h.LeafHasher.Sum()) }
+func (h poseidon2Leaves) AbsorbColumns(c Columns) {
+	digests := make([]Digest, h.columns)
+	c.Sum(digests)
+	h.Absorb(digests)
+}
+func (h poseidon2Leaves) Sum() []Digest { return toDigests(h.LeafHasher.Sum()) }
 
 func (poseidon2Suite) newLeaves(columns, groups int) Leaves {
-	return poseidon2Leaves{poseidon2.NewLeafHasher(columns, groups)}
+	return poseidon2Leaves{poseidon2.NewLeafHasher(columns, groups), columns}
 }
 
 func (poseidon2Suite) newSaltedLeaves(columns, groups int) Leaves {
-	return poseidon2Leaves{poseidon2.NewSaltedLeafHasher(columns, groups)}
+	return poseidon2Leaves{poseidon2.NewSaltedLeafHasher(columns, groups), columns}
 }
 
 func (poseidon2Suite) parents(dst, children []Digest) {

@@ -10,11 +10,12 @@ package prf
 
 import (
 	"encoding/binary"
-	"io"
+	"unsafe"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"lukechampine.com/blake3"
+	"lukechampine.com/blake3/guts"
 )
 
 // Key is a secret key.
@@ -45,28 +46,24 @@ const (
 	Dummy                    // of a triple that is used nowhere
 )
 
-// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3. The library's reader is right at
-// multiples of it alone, where it is asked for no more.
-const block = 256
+// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3.
+const block = guts.MaxSIMD * guts.BlockSize / 4
 
 // Elements sets dst to the elements of a row from number `from` on.
 func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 	words := k.stream(use, row)
-	if _, err := words.Seek(int64(4*(from&^(block-1))), io.SeekStart); err != nil {
-		panic("prf: " + err.Error()) // beyond 2^63 bytes
-	}
+	words.node.Counter = from / block * guts.MaxSIMD
 	for len(dst) > 0 {
-		made := words.next()
-		first := from % block
-		n := min(len(dst), int(block-first))
-		for i := range dst[:n] {
-			w := made[first+uint64(i)] & field.P
+		made := words.next()[4*(from%block):]
+		part := dst[:min(len(dst), len(made)/4)]
+		for i := range part {
+			w := binary.LittleEndian.Uint32(made[4*i:]) & field.P
 			if w == field.P {
 				w = k.instead(use, row, from+uint64(i))
 			}
-			dst[i] = field.M31(w)
+			part[i] = field.M31(w)
 		}
-		dst, from = dst[n:], from+uint64(n)
+		dst, from = dst[len(part):], from+uint64(len(part))
 	}
 }
 
@@ -74,48 +71,51 @@ func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 func (k *Key) instead(use Use, row, index uint64) uint32 {
 	words := k.stream(use, row, index)
 	for {
-		for _, w := range words.next() {
-			if w &= field.P; w != field.P {
+		made := words.next()
+		for ; len(made) > 0; made = made[4:] {
+			if w := binary.LittleEndian.Uint32(made) & field.P; w != field.P {
 				return w
 			}
 		}
 	}
 }
 
-// stream is the output for a message.
+// stream is the output for a message, of one block: copies of the message's node with a counter.
 type stream struct {
-	*blake3.OutputReader
+	node  guts.Node
 	bytes [4 * block]byte
-	words [block]uint32
 }
 
-// stream returns the stream of a use and numbers.
+// stream returns the stream of a use and numbers, at most seven.
 func (k *Key) stream(use Use, numbers ...uint64) *stream {
-	message := []byte{byte(use)}
-	for _, n := range numbers {
-		message = binary.LittleEndian.AppendUint64(message, n)
+	var message [guts.BlockSize]byte
+	message[0] = byte(use)
+	n := 1
+	for _, v := range numbers {
+		binary.LittleEndian.PutUint64(message[n:], v)
+		n += 8
 	}
-	h := blake3.New(32, k[:])
-	_, _ = h.Write(message) // it has no errors
-	return &stream{OutputReader: h.XOF()}
+	var key [8]uint32
+	for i := range key {
+		key[i] = binary.LittleEndian.Uint32(k[4*i:])
+	}
+	s := &stream{node: guts.CompressChunk(message[:n], &key, 0, guts.FlagKeyedHash)}
+	s.node.Flags |= guts.FlagRoot
+	return s
 }
 
-// next returns the next block of words.
-func (s *stream) next() *[block]uint32 {
-	if _, err := io.ReadFull(s, s.bytes[:]); err != nil {
-		panic("prf: " + err.Error()) // a stream has 2^64 bytes
-	}
-	for i := range s.words {
-		s.words[i] = binary.LittleEndian.Uint32(s.bytes[4*i:])
-	}
-	return &s.words
+// next returns the bytes of the next block of words.
+func (s *stream) next() []byte {
+	guts.CompressBlocks(&s.bytes, s.node)
+	s.node.Counter += guts.MaxSIMD
+	return s.bytes[:]
 }
 
 // Ints sets dst to Elements as integers of the least absolute value, below 2^30 in all cases.
 func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
-	room := make([]field.M31, len(dst))
-	k.Elements(use, row, from, room)
-	for i, v := range room {
+	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // as many bytes each
+	k.Elements(use, row, from, elements)
+	for i, v := range elements {
 		dst[i] = int32(v.Int64())
 	}
 }
@@ -123,11 +123,6 @@ func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
 // Salts sets dst to the salts of leaves from a position on: eight elements each, so that they are digests of any suite.
 func (k *Key) Salts(from uint64, dst []hash.Digest) {
 	const each = len(hash.Digest{})
-	room := make([]field.M31, each*len(dst))
-	k.Elements(Salt, 0, uint64(each)*from, room)
-	for i := range dst {
-		for j := range dst[i] {
-			dst[i][j] = uint32(room[each*i+j])
-		}
-	}
+	words := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), each*len(dst))
+	k.Elements(Salt, 0, uint64(each)*from, words)
 }

@@ -10,8 +10,9 @@ import "github.com/prove-model/prove-model/prover/math/field"
 // The zero Form is zero. A prover's forms are its true values, without pads.
 type Form struct {
 	known field.QM31
-	tape  *Tape // nil: without pads
-	at    int32 // of the tape's entries
+	scale field.QM31 // of the entry, so that multiplying records nothing
+	tape  *Tape      // nil: without pads
+	at    int32      // of the tape's entries
 }
 
 // Known returns a value that is known.
@@ -29,56 +30,49 @@ func (a Form) Plain() field.QM31 {
 }
 
 // Add returns a + b.
-func (a Form) Add(b Form) Form { return combine(a, b, field.One) }
+func (a Form) Add(b Form) Form {
+	known := a.known.Add(b.known)
+	switch {
+	case b.tape == nil:
+		a.known = known
+		return a
+	case a.tape == nil:
+		b.known = known
+		return b
+	case a.tape != b.tape:
+		panic("transcript: forms of two transcripts")
+	}
+	return a.tape.form(known, entry{a: a.at, ca: a.scale, b: b.at, cb: b.scale})
+}
 
 // Sub returns a − b.
-func (a Form) Sub(b Form) Form { return combine(a, b, field.One.Neg()) }
+func (a Form) Sub(b Form) Form { return a.Add(b.Neg()) }
 
 // Neg returns −a.
-func (a Form) Neg() Form { return a.Mul(field.One.Neg()) }
+func (a Form) Neg() Form {
+	a.known, a.scale = a.known.Neg(), a.scale.Neg()
+	return a
+}
 
 // Mul returns c·a.
 func (a Form) Mul(c field.QM31) Form {
-	v := Form{known: a.known.Mul(c)}
+	a.known = a.known.Mul(c)
 	if a.tape != nil {
-		v.tape, v.at = a.tape, a.tape.record(entry{a: a.at, ca: c, b: noEntry})
+		a.scale = a.scale.Mul(c)
 	}
-	return v
+	return a
 }
 
 // MulM31 returns c·a.
 func (a Form) MulM31(c field.M31) Form {
-	if a.tape == nil {
-		return Form{known: a.known.MulM31(c)}
-	}
-	return a.Mul(field.FromM31(c))
+	a.known, a.scale = a.known.MulM31(c), a.scale.MulM31(c)
+	return a
 }
 
 // AddKnown returns a + c.
 func (a Form) AddKnown(c field.QM31) Form {
 	a.known = a.known.Add(c)
 	return a
-}
-
-// combine returns a + c·b, c being 1 or −1.
-func combine(a, b Form, c field.QM31) Form {
-	v := Form{tape: a.tape}
-	if c == field.One {
-		v.known = a.known.Add(b.known)
-	} else {
-		v.known = a.known.Sub(b.known)
-	}
-	switch {
-	case b.tape == nil:
-		v.at = a.at
-	case a.tape == nil:
-		v.tape, v.at = b.tape, b.tape.record(entry{a: b.at, ca: c, b: noEntry})
-	case a.tape != b.tape:
-		panic("transcript: forms of two transcripts")
-	default:
-		v.at = a.tape.record(entry{a: a.at, ca: field.One, b: b.at, cb: c})
-	}
-	return v
 }
 
 // Product returns a·b. Of two forms with pads both must be elements as they were received, X = X^ + x and Y = Y^ +
@@ -90,14 +84,14 @@ func (a Form) Product(b Form) Form {
 	case b.tape == nil:
 		return a.Mul(b.known)
 	}
-	x, y := a.tape.entries[a.at], b.tape.entries[b.at]
-	if x.b != padEntry || y.b != padEntry || a.tape != b.tape {
+	t := a.tape
+	x, y := t.entries[a.at], b.tape.entries[b.at]
+	if x.b != padEntry || y.b != padEntry || a.scale != field.One || b.scale != field.One || t != b.tape {
 		panic("transcript: a product of forms that were not received")
 	}
-	t := a.tape
 	t.triples = append(t.triples, [2]int{int(x.a), int(y.a)})
-	z := Form{tape: t, at: t.record(entry{a: int32(len(t.triples) - 1), b: productEntry})}
-	return a.Mul(b.known).Add(Form{tape: t, at: b.at}.Mul(a.known)).Add(z)
+	z := t.form(field.Zero, entry{a: int32(len(t.triples) - 1), b: productEntry})
+	return a.Mul(b.known).Add(Form{scale: a.known, tape: t, at: b.at}).Add(z)
 }
 
 // Quadratic is the polynomial q[0] + q[1]·X + q[2]·X².
@@ -114,6 +108,13 @@ type Tape struct {
 	equations []Form
 }
 
+// entriesOfAPad is how many entries there are in the end for each element that is received: two for a round of a sumcheck
+// and each of its two elements, and some for what is made of its end.
+const entriesOfAPad = 4
+
+// NewTape returns a tape with room for what is computed of so many elements.
+func NewTape(pads int) *Tape { return &Tape{entries: make([]entry, 0, entriesOfAPad*pads)} }
+
 // entry is ca·(entry a) + cb·(entry b), or a pad, or a product of pads, of number a.
 type entry struct {
 	ca, cb field.QM31
@@ -122,20 +123,20 @@ type entry struct {
 
 // What b is in place of an entry.
 const (
-	noEntry int32 = -1 - iota
-	padEntry
+	padEntry int32 = -1 - iota
 	productEntry
 )
 
-func (t *Tape) record(e entry) int32 {
+// form records an entry, and returns it with a known part.
+func (t *Tape) form(known field.QM31, e entry) Form {
 	t.entries = append(t.entries, e)
-	return int32(len(t.entries) - 1)
+	return Form{known, field.One, t, int32(len(t.entries) - 1)}
 }
 
 // receive returns the form of an element that was sent less the next pad.
 func (t *Tape) receive(sent field.QM31) Form {
 	t.pads++
-	return Form{sent, t, t.record(entry{a: int32(t.pads - 1), b: padEntry})}
+	return t.form(sent, entry{a: int32(t.pads - 1), b: padEntry})
 }
 
 // Pads returns the number of pads so far: one for each element that was sent.
@@ -165,7 +166,7 @@ func (t *Tape) Back(forms []Weighted) (known field.QM31, pads, products []field.
 		if f.tape != t {
 			panic("transcript: a form of another transcript")
 		}
-		sums[f.at] = sums[f.at].Add(f.Weight)
+		sums[f.at] = sums[f.at].Add(times(f.scale, f.Weight))
 	}
 	pads, products = make([]field.QM31, t.pads), make([]field.QM31, len(t.triples))
 	for i := len(t.entries) - 1; i >= 0; i-- {
@@ -177,11 +178,17 @@ func (t *Tape) Back(forms []Weighted) (known field.QM31, pads, products []field.
 		case e.b == productEntry:
 			products[e.a] = products[e.a].Add(s)
 		default:
-			sums[e.a] = sums[e.a].Add(s.Mul(e.ca))
-			if e.b >= 0 {
-				sums[e.b] = sums[e.b].Add(s.Mul(e.cb))
-			}
+			sums[e.a] = sums[e.a].Add(times(e.ca, s))
+			sums[e.b] = sums[e.b].Add(times(e.cb, s))
 		}
 	}
 	return known, pads, products
+}
+
+// times returns c·v, for c that is often 1.
+func times(c, v field.QM31) field.QM31 {
+	if c == field.One {
+		return v
+	}
+	return c.Mul(v)
 }

@@ -93,3 +93,6 @@ func draw(key *prf.Key, use prf.Use, dst []field.QM31) {
 func (s *Stack) Of(fork int, values []field.QM31) []field.QM31 {
 	return values[s.first[fork]:][:s.forks[fork].Pads]
 }
+
+// Count returns the number of pads of a sub-transcript.
+func (s *Stack) Count(fork int) int { return s.forks[fork].Pads }

@@ -9,7 +9,7 @@ import (
 // Read runs the verifier's side of a masked sub-transcript, of the given number. It returns the claims, and what the joined
 // claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
 func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.Claim, pads.Read) {
-	tape := &transcript.Tape{}
+	tape := transcript.NewTape(pl.Pads.Count(fork))
 	r.Mask(tape)
 	claims := Run(pl, pl.Forks[fork], NewVerifier(r), public)
 	r.Unmask()

@@ -40,7 +40,6 @@ func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level, n int) *f
 	groups := suite.Groups(rows)
 	leaves := suite.NewLeaves(1<<l.LogDomain(), len(groups))
 	h := suite.NewColumns(1<<l.LogDomain(), 0)
-	digests := make([]hash.Digest, 1<<l.LogDomain())
 	first := 0
 	for _, n := range groups {
 		h.Reset(n)
@@ -49,8 +48,7 @@ func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level, n int) *f
 			h.AbsorbRows(t.words[first:to])
 			first = to
 		}
-		h.Sum(digests)
-		leaves.Absorb(digests)
+		leaves.AbsorbColumns(h)
 	}
 	t.nodes = merkle.New(suite, leaves.Sum())
 	return t

@@ -42,14 +42,9 @@ func (l *local) AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error
 	values, _ := l.rows.auxiliaryRow()
 	f, q := l.pair.F, l.pair.Q
 	s := Sums{Zero: field.Dot(f, q)}
-	for i, v := range values {
-		// The difference of rows times that of functionals, less what is the same for all.
-		w := q[i]
-		if i < len(u) {
-			w = w.Add(u[i])
-		}
-		s.Top = s.Top.Add(f[i].Sub(field.FromM31(v)).Mul(w))
-	}
+	// The difference of rows, f − values, times that of functionals, q + u.
+	own := field.DotM31(values, q).Add(field.DotM31(values[:len(u)], u))
+	s.Top = s.Zero.Add(field.Dot(f[:len(u)], u)).Sub(own)
 	return s, nil
 }
 
@@ -62,22 +57,18 @@ func (l *local) BindAuxiliary(ctx context.Context, r field.QM31) error {
 	n := len(values)
 	f, q := arena.Make[field.QM31](l.arena, 2*n), arena.Make[field.QM31](l.arena, 2*n)
 	keep := field.One.Sub(r)
-	for i, v := range values {
-		f[i] = l.pair.F[i].Mul(keep).Add(r.MulM31(v))
-		q[i] = l.pair.Q[i].Mul(keep)
-		if i < len(l.u) {
-			q[i] = q[i].Sub(r.Mul(l.u[i]))
-		}
-	}
-	clear(q[n:])
-	clear(f[n:])
-	l.rows.addTails(f[n:], poly.EqTable(l.point))
-	for i := range f[n:] {
-		f[n+i] = f[n+i].Mul(keep)
-		if i < len(tail) {
-			f[n+i] = f[n+i].Add(r.MulM31(tail[i]))
-		}
-	}
+	clear(f)
+	clear(q)
+	field.MulAccQM31Vec(f[:n], l.pair.F, keep)
+	field.MulAccVec(f[:n], values, r)
+	field.MulAccQM31Vec(q[:n], l.pair.Q, keep)
+	field.MulAccQM31Vec(q[:len(l.u)], l.u, r.Neg())
+	tails := arena.Make[field.QM31](l.arena, n)
+	clear(tails)
+	l.rows.addTails(tails, poly.EqTable(l.point))
+	field.MulAccQM31Vec(f[n:], tails, keep)
+	field.MulAccVec(f[n:n+len(tail)], tail, r)
+	arena.Free(l.arena, tails)
 	arena.Free(l.arena, l.pair.F)
 	arena.Free(l.arena, l.pair.Q)
 	l.pair = Pair{f, q}

@@ -81,9 +81,7 @@ func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []h
 		}
 		h.Reset(n)
 		h.AbsorbRows(rows)
-		digests := make([]hash.Digest, len(leaves))
-		h.Sum(digests)
-		hasher.Absorb(digests)
+		hasher.AbsorbColumns(h)
 		first += n
 	}
 	return hasher.Sum()

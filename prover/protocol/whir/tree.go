@@ -36,24 +36,25 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	leaves := l.newLeaves(columns)
 	if l.Salted() {
 		salts := make([]hash.Digest, columns)
-		src.(HidingSource).FillSalts(0, salts)
+		parallel.For(columns, saltsAtOnce, func(from, to int) { src.(HidingSource).FillSalts(uint64(from), salts[from:to]) })
 		leaves.Absorb(salts)
 	}
 	words := newWordRoom(min(l.Rows(), l.Hash.RowsAtOnce()), l.RowVars, l.LogDomain())
 	hasher := l.Hash.NewColumns(columns, 0)
-	digests := make([]hash.Digest, columns)
 	first := 0
 	for _, g := range l.Groups {
 		hasher.Reset(g.Rows)
 		if err := hashRows(ctx, hasher, src, first, g, words); err != nil {
 			return nil, err
 		}
-		hasher.Sum(digests)
-		leaves.Absorb(digests) // which keeps no digests but the last group's
+		leaves.AbsorbColumns(hasher)
 		first += g.Rows
 	}
 	return &Tree{l, localNodes{merkle.New(l.Hash, leaves.Sum())}}, nil
 }
+
+// saltsAtOnce is the least number of salts worth a goroutine.
+const saltsAtOnce = 1 << 10
 
 // wordRoom is room for some rows, and for what is made of them at a time.
 type wordRoom struct {
