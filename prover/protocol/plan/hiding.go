@@ -101,7 +101,7 @@ func (f *Fork) MaskedEquations() int {
 // plantHiding is plant for a hiding proof.
 func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 	given := choice.Levels != nil
-	if err := s.chooseHiding(p.Config, &choice, p.Pads.stack.Size); err != nil {
+	if err := s.choose(p.Config, &choice, p.Pads.stack.Size); err != nil {
 		return err
 	}
 	if err := s.check(p.Config, &choice, true); err != nil {
@@ -199,40 +199,6 @@ func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err er
 			}
 		}
 	}
-	return nil
-}
-
-// chooseHiding is choose for a hiding proof, with a stack of so many values of pads.
-func (s *stacks) chooseHiding(c soundness.Config, choice *Choice, pads uint64) error {
-	var err error
-	var beside []soundness.Tree
-	if s.fixed != nil {
-		if choice.FixedRowVars < 0 {
-			if choice.FixedTailLog > 0 {
-				return errors.New("the row length of a hiding key is the key's")
-			}
-			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
-				return err
-			}
-		}
-		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: []uint64{s.fixed.Size}})
-	}
-	if choice.WitnessRowVars < 0 {
-		var sizes []uint64
-		for _, w := range s.witness {
-			sizes = append(sizes, w.Size)
-		}
-		sizes = append(sizes, pads)
-		if choice.TailLog == CheapestTails {
-			choice.WitnessRowVars, choice.TailLog, err = soundness.ChooseHiding(c, sizes, beside...)
-		} else {
-			choice.WitnessRowVars, err = soundness.ChooseHidingRowVars(c, choice.TailLog, sizes, beside...)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	choice.FixedRowVars, choice.WitnessRowVars = max(choice.FixedRowVars, 0), max(choice.WitnessRowVars, 0)
 	return nil
 }
 

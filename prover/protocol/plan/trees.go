@@ -87,27 +87,39 @@ func newStacks(g *model.Graph) *stacks {
 }
 
 // choose completes a choice: it replaces what is negative, or nil, by the cheapest
-// parameter. The row length of the fixed tensors follows from their number alone.
-func (s *stacks) choose(c soundness.Config, choice *Choice) error {
-	var err error
+// parameter. The row length of the fixed tensors follows from their number alone. pads is the
+// number of values of a hiding proof's pads, 0 in a plain proof.
+func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err error) {
 	var beside []soundness.Tree
 	if s.fixed != nil {
-		sizes := []uint64{s.fixed.Size}
 		if choice.FixedRowVars < 0 {
+			if choice.FixedTailLog > 0 {
+				return errors.New("the row length of a hiding key is the key's")
+			}
 			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
 				return err
 			}
 		}
-		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: sizes})
+		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: []uint64{s.fixed.Size}})
 	}
-	if len(s.witness) > 0 && choice.WitnessRowVars < 0 {
-		var sizes []uint64
-		for _, w := range s.witness {
-			sizes = append(sizes, w.Size)
-		}
-		if choice.WitnessRowVars, err = soundness.ChooseRowVars(c, sizes, beside...); err != nil {
-			return err
-		}
+	var sizes []uint64
+	for _, w := range s.witness {
+		sizes = append(sizes, w.Size)
+	}
+	if pads > 0 {
+		sizes = append(sizes, pads)
+	}
+	switch {
+	case len(sizes) == 0 || choice.WitnessRowVars >= 0:
+	case pads == 0:
+		choice.WitnessRowVars, err = soundness.ChooseRowVars(c, sizes, beside...)
+	case choice.TailLog == CheapestTails:
+		choice.WitnessRowVars, choice.TailLog, err = soundness.ChooseHiding(c, sizes, beside...)
+	default:
+		choice.WitnessRowVars, err = soundness.ChooseHidingRowVars(c, choice.TailLog, sizes, beside...)
+	}
+	if err != nil {
+		return err
 	}
 	choice.FixedRowVars, choice.WitnessRowVars = max(choice.FixedRowVars, 0), max(choice.WitnessRowVars, 0)
 	return nil
@@ -149,7 +161,7 @@ func rowsOf(s *model.Stack, rowVars int) (int, error) {
 func (p *Plan) plant(choice Choice) error {
 	s := newStacks(p.Graph)
 	given := choice.Levels != nil
-	if err := s.choose(p.Config, &choice); err != nil {
+	if err := s.choose(p.Config, &choice, 0); err != nil {
 		return err
 	}
 	if err := s.check(p.Config, &choice, len(s.witness) > 0); err != nil {
