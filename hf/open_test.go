@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"rope":            {"llama", set("rope_parameters", map[string]any{"rope_type": "proportional", "rope_theta": 1e4}), `"proportional"`},
 		"rope field":      {"llama", set("rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e4, "twist": 1}), `"rope_parameters.twist"`},
 		"activation":      {"llama", set("hidden_act", "xielu"), `"xielu"`},
-		"family":          {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bert,`},
+		"family":          {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bart,`},
 		"encoder–decoder": {"llama", set("model_type", "m2m_100"), "encoder–decoders are not supported yet"},
 		"no family":       {"llama", func(c map[string]any) { delete(c, "model_type") }, `model_type "" is not supported`},
 		"quantised":       {"llama", set("quantization_config", map[string]any{}), "quantization_config"},

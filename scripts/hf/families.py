@@ -28,7 +28,8 @@ t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4,
 
 def seq2seq(c, **more):
     """A configuration of BART and models like it with the sizes of a common one."""
-    d = dict(vocab_size=c["vocab_size"], d_model=c["hidden_size"], max_position_embeddings=c["max_position_embeddings"], pad_token_id=1, decoder_start_token_id=2)
+    d = dict(vocab_size=c["vocab_size"], d_model=c["hidden_size"], max_position_embeddings=c["max_position_embeddings"], pad_token_id=1, decoder_start_token_id=2,
+        forced_eos_token_id=None)  # else generate ends the longest texts with it
     for part in ("encoder", "decoder"):
         d |= {part + "_layers": c["num_hidden_layers"], part + "_ffn_dim": c["intermediate_size"], part + "_attention_heads": c["num_attention_heads"]}
     return d | more
