@@ -31,7 +31,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 	part := func(name string) *bartLayers {
 		e := &bartLayers{
 			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
-			layers: countOf(c, set, name+"_layers", 0), context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
+			layers:  countOf(c, set, name+"_layers", 0),
+			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
 			before: kind == "mbart" || kind == "pegasus", normed: kind == "bart" || kind == "mbart",
 		}
 		if e.sines = !e.normed; !e.sines {
@@ -62,8 +63,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("add_final_layer_norm", e.before)
 	c.Is("static_position_embeddings", e.sines)
 	c.Is("add_bias_logits", false)
-	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "forced_eos_token_id", "forced_bos_token_id", "extra_pos_embeddings", "force_bos_token_to_be_generated",
-		"num_beams", "early_stopping", "no_repeat_ngram_size", "length_penalty", "prefix", "classif_dropout")
+	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "forced_eos_token_id", "forced_bos_token_id",
+		"extra_pos_embeddings", "force_bos_token_to_be_generated", "num_beams", "early_stopping", "no_repeat_ngram_size", "length_penalty", "prefix", "classif_dropout")
 	if err := c.Done(); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 	if !src.has("shared.weight") {
 		embeddings = "encoder.embed_tokens"
 	}
-	return &Model{Context: e.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Next: true, Start: start, build: func(tokens, answered int) (*graph.Graph, error) {
+	out := &Model{Context: e.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Next: true, Start: start}
+	out.build = func(tokens, answered int) (*graph.Graph, error) {
 		n, d := newNet("", src, tokens), *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
 			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
@@ -92,7 +94,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		n.output(Logits, x)
 		return n.finish()
-	}}, nil
+	}
+	return out, nil
 }
 
 // run adds positions, and applies the layers.
@@ -115,7 +118,8 @@ func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 		}
 		attend := func(a attention, name string, x, to graph.Value) graph.Value {
 			a.name, name = at+name+"attention", at+name
-			q, k, v := n.linear(x, name+"q_proj", b.width, true), n.linear(to, name+"k_proj", b.width, true), n.linear(to, name+"v_proj", b.width, true)
+			q := n.linear(x, name+"q_proj", b.width, true)
+			k, v := n.linear(to, name+"k_proj", b.width, true), n.linear(to, name+"v_proj", b.width, true)
 			return n.linear(n.attend(a, q, k, v), name+"out_proj", b.width, true)
 		}
 		own := a
