@@ -134,7 +134,7 @@ func tokensOf(data []byte) ([]int, error) {
 	}
 	if err := json.Unmarshal(data, &batch); err == nil && len(batch.IDs) > 0 {
 		if n := len(batch.IDs); n > 1 {
-			return nil, fmt.Errorf("--tokens-file %s: %d texts, where one is proved", path, n)
+			return nil, fmt.Errorf("%d texts, where one is read", n)
 		}
 		file.IDs = batch.IDs[0]
 	} else if err := json.Unmarshal(data, &file); err != nil {
