@@ -12,15 +12,15 @@ import (
 )
 
 // answerer is a tiny encoder–decoder for texts of up to 9 tokens, which is calibrated on a text and writes until its end.
-func answerer(t *testing.T) (m *Model, c *Circuit, read, float []int) {
+func answerer(t *testing.T, name string, start ...int) (m *Model, c *Circuit, read, float []int) {
 	t.Helper()
-	read = prompt(t, "hf/testdata/mt5")
-	m, err := Open("hf/testdata/mt5", &OpenOptions{Tokens: 9, MaxTokens: 3})
+	read = prompt(t, "hf/testdata/"+name)
+	m, err := Open("hf/testdata/"+name, &OpenOptions{Tokens: 9, MaxTokens: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	m.language.Ends = nil // so that all tokens are written
+	m.language.Ends, m.language.Start = nil, start // so that all tokens are written
 	float = floatGreedy(t, m, read, 4)
 	sample, err := m.TextInput(read, float)
 	if err != nil {
@@ -38,7 +38,12 @@ func answerer(t *testing.T) (m *Model, c *Circuit, read, float []int) {
 // An encoder–decoder writes what its float model writes, for any number of tokens with one key. The rows that are computed one after
 // the other are those of a run, and a proof goes on from them.
 func TestAnswer(t *testing.T) {
-	_, c, read, float := answerer(t)
+	t.Run("one", func(t *testing.T) { answers(t, "mt5", 0) })
+	t.Run("two", func(t *testing.T) { answers(t, "bart", 2, 7) })
+}
+
+func answers(t *testing.T, name string, start ...int) {
+	_, c, read, float := answerer(t, name, start...)
 	committed, err := Commit(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +69,7 @@ func TestAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g := s.Generated; !slices.Equal(g.Tokens, w.Tokens) || !slices.Equal(g.Prompt, read) || !slices.Equal(g.Before(), []int{0}) {
+			if g := s.Generated; !slices.Equal(g.Tokens, w.Tokens) || !slices.Equal(g.Prompt, read) || !slices.Equal(g.Before(), start) {
 				t.Fatalf("%d tokens, logits %t: it states %+v", n, logits, g)
 			}
 		}
@@ -99,7 +104,7 @@ func sameRun(t *testing.T, c *Circuit, in Input, got *forward.Witness) {
 // What a decoder's text begins with is the key's to say, each token that follows is the model's, and none follows an end: a prover
 // with full knowledge is refused.
 func TestAnswerOther(t *testing.T) {
-	_, c, read, float := answerer(t)
+	_, c, read, float := answerer(t, "mt5", 0)
 	committed, err := Commit(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +126,9 @@ func TestAnswerOther(t *testing.T) {
 	}
 	other := func(id int) float64 { return float64((id + 1) % 48) }
 	refused("another beginning", committed, forge(t, committed, altered(func(in Input) { in[1][0] = 5 })), "does not begin with the key's")
-	refused("another token", committed, forge(t, committed, altered(func(in Input) { in[1][1] = other(w.Tokens[0]) })), "token 0 of the text is")
-	refused("another second", committed, forge(t, committed, altered(func(in Input) { in[1][2] = other(w.Tokens[1]) })), "token 1 of the text is")
+	for i, want := range []string{"token 0 of the text is", "token 1 of the text is"} {
+		refused("another token", committed, forge(t, committed, altered(func(in Input) { in[1][1+i] = other(w.Tokens[i]) })), want)
+	}
 	p, err := Prove(t.Context(), committed, in, &ProveOptions{Logits: true})
 	if err != nil {
 		t.Fatal(err)

@@ -131,7 +131,10 @@ func (m *Model) read(dir string) error {
 	if err != nil {
 		return fmt.Errorf("config.json: %w", err)
 	}
-	return nil
+	if m.Start != nil {
+		m.Start, err = startOf(dir, m.Start, m.Vocabulary)
+	}
+	return err
 }
 
 // maxSmall is the most bytes of a file besides the weights.

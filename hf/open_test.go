@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"rope":            {"llama", set("rope_parameters", map[string]any{"rope_type": "proportional", "rope_theta": 1e4}), `"proportional"`},
 		"rope field":      {"llama", set("rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e4, "twist": 1}), `"rope_parameters.twist"`},
 		"activation":      {"llama", set("hidden_act", "xielu"), `"xielu"`},
-		"family":          {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bert,`},
+		"family":          {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bart,`},
 		"encoder–decoder": {"llama", set("model_type", "m2m_100"), "encoder–decoders are not supported yet"},
 		"no family":       {"llama", func(c map[string]any) { delete(c, "model_type") }, `model_type "" is not supported`},
 		"quantised":       {"llama", set("quantization_config", map[string]any{}), "quantization_config"},
@@ -181,5 +182,45 @@ func TestSummarise(t *testing.T) {
 	want := Odd{"model.embed_tokens.weight", "1 of 48 rows are zeros"}
 	if len(s.Odd) != 1 || s.Odd[0] != want {
 		t.Errorf("%v", s.Odd)
+	}
+}
+
+// An answer begins with what the files say: generation_config.json before config.json, and the token that is forced behind the first.
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		config, generation string
+		want               []int
+	}{
+		{"", "", []int{2}},
+		{`"decoder_start_token_id": 3, "forced_bos_token_id": 5`, "", []int{3, 5}},
+		{`"decoder_start_token_id": 3, "forced_bos_token_id": 5`, `{"decoder_start_token_id": 4, "forced_bos_token_id": 0}`, []int{4, 0}},
+		{"", `{"forced_bos_token_id": null, "eos_token_id": 2}`, []int{2}},
+		{"", `{"forced_bos_token_id": 48}`, nil},
+		{"", `{"forced_bos_token_id": "x"}`, nil},
+	} {
+		dir := altered(t, "bart", func(fields map[string]any) {
+			if err := json.Unmarshal([]byte("{"+c.config+"}"), &fields); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if c.generation != "" {
+			if err := os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(c.generation), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := Open(dir)
+		if c.want == nil {
+			if err == nil {
+				t.Errorf("%v: opened", c)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(m.Start, c.want) {
+			t.Errorf("%v: it begins with %v", c, m.Start)
+		}
+		m.Close()
 	}
 }

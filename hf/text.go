@@ -51,18 +51,11 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 // it.
 func endsOf(dir string, names ...string) ([]int, error) {
 	for _, name := range names {
-		data, err := regular.Read(filepath.Join(dir, name), maxSmall)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
 		var fields struct {
 			Ends json.RawMessage `json:"eos_token_id"`
 		}
-		if err := json.Unmarshal(data, &fields); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err := readFields(dir, name, &fields); err != nil {
+			return nil, err
 		}
 		var one int
 		var several []int
@@ -77,6 +70,47 @@ func endsOf(dir string, names ...string) ([]int, error) {
 		return nil, fmt.Errorf("%s: eos_token_id is neither a token nor a list of tokens", name)
 	}
 	return nil, nil
+}
+
+// readFields sets fields to those that a file of a folder has, if there is one.
+func readFields(dir, name string, fields any) error {
+	data, err := regular.Read(filepath.Join(dir, name), maxSmall)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, fields); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// startOf returns the tokens that an encoder–decoder's answers begin with: the one that its configuration says, or, before
+// that, generation_config.json, and the one after it that either forces.
+func startOf(dir string, start []int, vocabulary int) ([]int, error) {
+	var fields struct {
+		Start  *int `json:"decoder_start_token_id"`
+		Forced *int `json:"forced_bos_token_id"`
+	}
+	for _, name := range []string{"config.json", "generation_config.json"} { // the latter counts
+		if err := readFields(dir, name, &fields); err != nil {
+			return nil, err
+		}
+	}
+	if fields.Start != nil {
+		start = []int{*fields.Start}
+	}
+	if fields.Forced != nil {
+		start = append(slices.Clone(start), *fields.Forced)
+	}
+	for _, id := range start {
+		if id < 0 || id >= vocabulary {
+			return nil, fmt.Errorf("the decoder begins with token %d, where the model's are 0 to %d", id, vocabulary-1)
+		}
+	}
+	return start, nil
 }
 
 func endsOfGGUF(path string) ([]int, error) {

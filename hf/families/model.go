@@ -92,7 +92,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
-	"deit": deit, "dinov2": dino,
+	"deit": deit, "dinov2": dino, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
@@ -103,8 +103,7 @@ var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, e
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
-	"marian": "encoder–decoders", "pegasus": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
+	"umt5": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 	"mamba": "state-space models", "mamba2": "state-space models",
 }

@@ -26,8 +26,9 @@ type t5Layers struct {
 func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := &t5Layers{
 		name: "encoder.", width: c.Int("d_model", 512), inner: c.Int("d_ff", 2048), heads: c.Int("num_heads", 8), dim: c.Int("d_kv", 64),
-		layers: countOf(c, set, "num_layers", 6), buckets: bucketsOf(c, "relative_attention_num_buckets"), most: c.Int("relative_attention_max_distance", 128),
-		eps: c.Float("layer_norm_epsilon", 1e-6),
+		layers: countOf(c, set, "num_layers", 6), buckets: bucketsOf(c, "relative_attention_num_buckets"),
+		most: c.Int("relative_attention_max_distance", 128),
+		eps:  c.Float("layer_norm_epsilon", 1e-6),
 	}
 	if e.most <= e.buckets/2 {
 		c.Failf("field \"relative_attention_max_distance\" is %d, with %d buckets", e.most, e.buckets)

@@ -35,21 +35,34 @@ var types = map[uint32]tensorType{
 	6:  {"Q5_0", 32, 22, q5_0, nil, []int{0}},
 	7:  {"Q5_1", 32, 24, q5_1, nil, []int{0, 2}},
 	8:  {"Q8_0", 32, 34, q8_0, nil, []int{0}},
+	10: {"Q2_K", 256, 84, q2K, nil, []int{80, 82}},
+	11: {"Q3_K", 256, 110, q3K, nil, []int{108}},
 	12: {"Q4_K", 256, 144, q4K, nil, []int{0, 2}},
 	13: {"Q5_K", 256, 176, q5K, nil, []int{0, 2}},
 	14: {"Q6_K", 256, 210, q6K, nil, []int{208}},
+	16: {"IQ2_XXS", 256, 66, iq2XXS, nil, []int{0}},
+	17: {"IQ2_XS", 256, 74, iq2XS, nil, []int{0}},
+	18: {"IQ3_XXS", 256, 98, iq3XXS, nil, []int{0}},
+	19: {"IQ1_S", 256, 50, iq1S, nil, []int{0}},
+	20: {"IQ4_NL", 32, 18, iq4NL, nil, []int{0}},
+	21: {"IQ3_S", 256, 110, iq3S, nil, []int{0}},
+	22: {"IQ2_S", 256, 82, iq2S, nil, []int{0}},
+	23: {"IQ4_XS", 256, 136, iq4XS, nil, []int{0}},
 	24: {"I8", 1, 1, nil, func(b []byte) int64 { return int64(int8(b[0])) }, nil},
 	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }, nil},
 	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }, nil},
 	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }, nil},
 	28: {"F64", 1, 8, doubles, nil, nil},
+	29: {"IQ1_M", 256, 56, iq1M, nil, nil},
 	30: {"BF16", 1, 2, narrow.BFloat16s, nil, nil},
+	34: {"TQ1_0", 256, 54, tq1_0, nil, []int{52}},
+	35: {"TQ2_0", 256, 66, tq2_0, nil, []int{64}},
+	39: {"MXFP4", 32, 17, mxfp4, nil, nil},
 }
 
 // unread names types that are known and not read (ggml's enum ggml_type).
 var unread = map[uint32]string{
-	9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S",
-	23: "IQ4_XS", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4", 41: "Q1_0",
+	9: "Q8_1", 15: "Q8_K", 40: "NVFP4", 41: "Q1_0",
 }
 
 // typeName names a type that is not read.

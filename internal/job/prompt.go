@@ -112,7 +112,7 @@ func readAll(path string) ([]byte, error) {
 	return data, err
 }
 
-// readTokens reads {"input_ids": […]}.
+// readTokens reads {"input_ids": […]}, or a batch of one text, {"input_ids": [[…]]}.
 func readTokens(path string) ([]int, error) {
 	data, err := readAll(path)
 	if err != nil {
@@ -129,7 +129,15 @@ func tokensOf(data []byte) ([]int, error) {
 	var file struct {
 		IDs []int `json:"input_ids"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	var batch struct {
+		IDs [][]int `json:"input_ids"`
+	}
+	if err := json.Unmarshal(data, &batch); err == nil && len(batch.IDs) > 0 {
+		if n := len(batch.IDs); n > 1 {
+			return nil, fmt.Errorf("%d texts, where one is read", n)
+		}
+		file.IDs = batch.IDs[0]
+	} else if err := json.Unmarshal(data, &file); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) { // whose text speaks of Go's types
 			err = fmt.Errorf("a %s where a list of whole numbers belongs", wrong.Value)

@@ -25,6 +25,16 @@ t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4,
     decoder_start_token_id=0, initializer_factor=0.2)
 
 
+
+def seq2seq(c, **more):
+    """A configuration of BART and models like it with the sizes of a common one."""
+    d = dict(vocab_size=c["vocab_size"], d_model=c["hidden_size"], max_position_embeddings=c["max_position_embeddings"], pad_token_id=1, decoder_start_token_id=2,
+        forced_eos_token_id=None)  # else generate ends the longest texts with it
+    for part in ("encoder", "decoder"):
+        d |= {part + "_layers": c["num_hidden_layers"], part + "_ffn_dim": c["intermediate_size"], part + "_attention_heads": c["num_attention_heads"]}
+    return d | more
+
+
 def no_inner(c):
     """A configuration without the size of the feed-forward part, which follows from a ratio."""
     return {k: v for k, v in c.items() if k != "intermediate_size"}
@@ -122,6 +132,10 @@ models = {
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
+    "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(base))), bf16),
+    "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(base, scale_embedding=True, activation_function="relu"))), f32),
+    "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(base, decoder_vocab_size=48, scale_embedding=True, activation_function="swish"))), f32),
+    "pegasus": (lambda: tf.PegasusForConditionalGeneration(tf.PegasusConfig(**seq2seq(base, activation_function="relu"))), f32),
     "t5": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**t5, tie_word_embeddings=True)), f32),
     "t5-gated": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**t5, feed_forward_proj="gated-gelu", num_decoder_layers=1, tie_word_embeddings=False)), f32),
     "mt5": (lambda: tf.MT5ForConditionalGeneration(tf.MT5Config(**t5)), bf16),
@@ -202,6 +216,10 @@ outliers = {
     "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), layerscale_value=0.7)), f32),
     "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), use_swiglu_ffn=True)), f32),
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(wide_vit), num_labels=5)), f32),
+    "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(wide))), bf16),
+    "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(wide, scale_embedding=True, activation_function="relu"))), f32),
+    "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(wide, decoder_vocab_size=256, scale_embedding=True, activation_function="swish"))), f32),
+    "pegasus": (lambda: tf.PegasusForConditionalGeneration(tf.PegasusConfig(**seq2seq(wide, activation_function="relu"))), f32),
     "t5": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**wide_t5, tie_word_embeddings=True)), f32),
     "t5-gated": (lambda: tf.T5ForConditionalGeneration(tf.T5Config(**wide_t5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)), bf16),
     "mt5": (lambda: tf.MT5ForConditionalGeneration(tf.MT5Config(**wide_t5)), bf16),

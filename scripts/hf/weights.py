@@ -55,9 +55,15 @@ def blocks(kind, n):
     elems, size = gguf.GGML_QUANT_SIZES[kind]
     b = rng.integers(0, 256, (n, size), dtype=np.uint8)
     scale = lambda: (rng.standard_normal(n) * 0.01).astype(np.float16).view(np.uint8).reshape(n, 2)
-    at = {Q.Q6_K: [208], Q.Q4_K: [0, 2], Q.Q5_K: [0, 2], Q.Q4_1: [0, 2], Q.Q5_1: [0, 2]}.get(kind, [0])
+    at = {Q.Q6_K: [208], Q.Q4_K: [0, 2], Q.Q5_K: [0, 2], Q.Q4_1: [0, 2], Q.Q5_1: [0, 2],
+          Q.Q2_K: [80, 82], Q.Q3_K: [108], Q.TQ1_0: [52], Q.TQ2_0: [64], Q.MXFP4: [], Q.IQ1_M: []}.get(kind, [0])
     for i in at:
         b[:, i:i + 2] = scale()
+    if kind == Q.IQ1_M:
+        b[:, 55] = 0x20 | b[:, 55] & 15  # the scale's upper bits, of a small number
+    if kind == Q.MXFP4:
+        b[:, 0] = rng.integers(112, 132, n)  # an exponent
+        b[:3, 0] = 0, 1, 2  # numbers of less than 24 bits
     return b.reshape(1, n * size), elems
 
 
@@ -72,7 +78,9 @@ def gguf_file():
     w.add_array("a.strings", ["x", "", "yz"])
     w.add_array("a.numbers", [1, -2, 3])
     w.add_array("a.floats", [0.25, -1.5])
-    for kind in (Q.Q4_0, Q.Q4_1, Q.Q5_0, Q.Q5_1, Q.Q8_0, Q.Q4_K, Q.Q5_K, Q.Q6_K):
+    for kind in (Q.Q4_0, Q.Q4_1, Q.Q5_0, Q.Q5_1, Q.Q8_0, Q.Q4_K, Q.Q5_K, Q.Q6_K,
+                 Q.Q2_K, Q.Q3_K, Q.IQ4_NL, Q.IQ4_XS, Q.TQ1_0, Q.TQ2_0, Q.MXFP4,
+                 Q.IQ2_XXS, Q.IQ2_XS, Q.IQ2_S, Q.IQ3_XXS, Q.IQ3_S, Q.IQ1_S, Q.IQ1_M):
         raw, elems = blocks(kind, 256 // gguf.GGML_QUANT_SIZES[kind][0] * 2)
         raw = raw.reshape(2, -1)
         w.add_tensor(kind.name, raw, raw_dtype=kind)
@@ -91,5 +99,17 @@ def gguf_file():
     w.close()
 
 
+def grids():
+    """The rows of the types "IQ", as hf/gguf/grids.go reads them."""
+    data = b""
+    for name, bits in (("IQ2_XXS", 2), ("IQ2_XS", 2), ("IQ2_S", 2), ("IQ1_S", 2), ("IQ3_XXS", 4), ("IQ3_S", 4)):
+        kind = getattr(gguf.quants, name)
+        kind.init_grid()
+        places = np.searchsorted(np.array(kind.grid_map), kind.grid.flatten().astype(int)).reshape(-1, 8 // bits)
+        data += sum(places[:, i] << bits * i for i in range(8 // bits)).astype(np.uint8).tobytes()
+    (root / "gguf/grids.bin").write_bytes(data)
+
+
+grids()
 safetensors()
 gguf_file()

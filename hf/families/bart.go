@@ -1,0 +1,158 @@
+package families
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// bartLayers are the encoder or the decoder of BART and models like it.
+type bartLayers struct {
+	name                        string // of the part: "encoder." or "decoder."
+	width, inner, heads, layers int
+	context, first              int // positions, and the row of the first one
+	act                         activation
+	before                      bool // norms are before each part, and one behind all layers
+	normed                      bool // there is a norm of the embeddings
+	sines                       bool // positions are sines, which need not be stored
+	causal                      bool
+	reads                       graph.Value // what a decoder attends to besides its own tokens
+}
+
+// bartNorm is the epsilon of the norms, which no configuration has.
+const bartNorm = 1e-5
+
+// bart is BART, mBART, Marian and Pegasus.
+func bart(c *config.Config, set weights.Set) (*Model, error) {
+	kind := c.Text("model_type", "")
+	part := func(name string) *bartLayers {
+		e := &bartLayers{
+			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
+			layers:  countOf(c, set, name+"_layers", 0),
+			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
+			before: kind == "mbart" || kind == "pegasus", normed: kind == "bart" || kind == "mbart",
+		}
+		if e.sines = !e.normed; !e.sines {
+			e.first = 2
+		}
+		if e.width%e.heads != 0 {
+			c.Failf("%d heads do not share %d numbers evenly", e.heads, e.width)
+		}
+		c.Ignore(name + "_layerdrop")
+		return e
+	}
+	e, d := part("encoder"), part("decoder")
+	d.causal = true
+	vocabulary, scale := c.Int("vocab_size", 0), 1.0
+	if c.Bool("scale_embedding", false) {
+		scale = math.Sqrt(float64(e.width))
+	}
+	if !c.Has("decoder_start_token_id") {
+		c.Failf("field \"decoder_start_token_id\" is missing: which token the decoder begins with is the model's to say")
+	}
+	start := startOf(c)
+	c.Is("tie_word_embeddings", true)
+	c.Is("share_encoder_decoder_embeddings", true)
+	c.Is("decoder_vocab_size", vocabulary)
+	c.Is("is_decoder", false)
+	c.Is("normalize_embedding", e.normed)
+	c.Is("normalize_before", e.before)
+	c.Is("add_final_layer_norm", e.before)
+	c.Is("static_position_embeddings", e.sines)
+	c.Is("add_bias_logits", false)
+	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "forced_eos_token_id", "forced_bos_token_id",
+		"extra_pos_embeddings", "force_bos_token_to_be_generated", "num_beams", "early_stopping", "no_repeat_ngram_size", "length_penalty", "prefix", "classif_dropout")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "encoder.layers.0.fc1.weight", "model.", "")
+	embeddings := "shared"
+	if !src.has("shared.weight") {
+		embeddings = "encoder.embed_tokens"
+	}
+	out := &Model{Context: e.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Next: true, Start: start}
+	out.build = func(tokens, answered int) (*graph.Graph, error) {
+		n, d := newNet("", src, tokens), *d
+		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
+			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
+		}
+		embed := func(ids graph.Value) graph.Value {
+			x := n.embed(ids, embeddings, vocabulary, e.width)
+			if scale != 1 {
+				x = n.Mul(x, n.Number(scale))
+			}
+			return x
+		}
+		d.reads = e.run(n, embed(n.ids()))
+		x := d.run(n, embed(n.answer(answered)))
+		x = n.logits(x, "lm_head.weight", embeddings+".weight", vocabulary, true)
+		if name := "final_logits_bias"; set.Get(name) != nil {
+			x = n.Add(x, n.absolute(name, []int{1, vocabulary}))
+		}
+		n.output(Logits, x)
+		return n.finish()
+	}
+	return out, nil
+}
+
+// run adds positions, and applies the layers.
+func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
+	norm := func(x graph.Value, name string) graph.Value { return n.layerNorm(x, name, bartNorm) }
+	x = n.Add(x, b.positions(n))
+	if b.normed {
+		x = norm(x, b.name+"layernorm_embedding")
+	}
+	a := attention{heads: b.heads, groups: b.heads, dim: b.width / b.heads, scale: scaleOf(b.width / b.heads)}
+	for i := range b.layers {
+		at := b.name + layer(i, "")
+		// add adds to x what f makes of it, with a norm before or behind.
+		add := func(name string, f func(x graph.Value) graph.Value) {
+			if b.before {
+				x = n.Add(x, f(norm(x, at+name)))
+			} else {
+				x = norm(n.Add(x, f(x)), at+name)
+			}
+		}
+		attend := func(a attention, name string, x, to graph.Value) graph.Value {
+			a.name, name = at+name+"attention", at+name
+			q := n.linear(x, name+"q_proj", b.width, true)
+			k, v := n.linear(to, name+"k_proj", b.width, true), n.linear(to, name+"v_proj", b.width, true)
+			return n.linear(n.attend(a, q, k, v), name+"out_proj", b.width, true)
+		}
+		own := a
+		own.causal = b.causal
+		add("self_attn_layer_norm", func(x graph.Value) graph.Value { return attend(own, "self_attn.", x, x) })
+		if b.causal {
+			add("encoder_attn_layer_norm", func(x graph.Value) graph.Value { return attend(a, "encoder_attn.", x, b.reads) })
+		}
+		add("final_layer_norm", func(x graph.Value) graph.Value {
+			return n.linear(n.activate(b.act, n.linear(x, at+"fc1", b.inner, true)), at+"fc2", b.width, true)
+		})
+	}
+	if b.before {
+		x = norm(x, b.name+"layer_norm")
+	}
+	return x
+}
+
+// positions are learned, or sines in one half of the numbers and cosines in the other.
+func (b *bartLayers) positions(n *net) graph.Value {
+	name := b.name + "embed_positions"
+	if !b.sines || n.src.has(name+".weight") {
+		return n.positionsFrom(name, b.context+b.first, b.width, b.first)
+	}
+	n.At("", name)
+	v, half := make([]float32, n.tokens*b.width), (b.width+1)/2
+	for t := range n.tokens {
+		for i := range b.width {
+			angle := float64(t) / elementary.Pow(10000, 2*float64(i%half)/float64(b.width))
+			if v[t*b.width+i] = float32(elementary.Sin(angle)); i >= half {
+				v[t*b.width+i] = float32(elementary.Cos(angle))
+			}
+		}
+	}
+	return n.table(name+"/sines", []int{n.tokens, b.width}, v, true)
+}
