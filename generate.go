@@ -373,13 +373,12 @@ func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, p
 	return rows, rows.SetOne(ctx, 1, 0, ints[1][:1])
 }
 
-// checkGenerated holds the tokens of a run against its logits.
-func (c *Circuit) checkGenerated(wit *forward.Witness, by *Sampling) error {
+// checkGenerated holds the tokens of a run of the circuit, in some size, against its logits.
+func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampling) error {
 	if c.language == nil || !c.language.Generates {
 		return nil
 	}
-	g := c.quantised.Graph
-	_, err := verifier.WrittenOf(c.language, by, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]), g.Tensors[g.Outputs[0]].Frac)
+	_, err := verifier.WrittenIn(c.language, by, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})
 	if err != nil {
 		return fmt.Errorf("the input is not what the model writes, or %w: %v", ErrNotCausal, err)
 	}

@@ -148,6 +148,11 @@ type Estimate struct {
 // Estimate estimates the commitment to the circuit and a proof of its run on an input, with the options that Commit and Prove
 // get, which may be nil.
 func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
+	return c.EstimateTexts([]Input{in}, commit, prove)
+}
+
+// EstimateTexts is Estimate for one proof of several texts (ProveTexts).
+func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
 	to := orDefault(commit)
 	sec, err := to.security()
 	if err == nil {
@@ -160,7 +165,7 @@ func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	q, err := c.sized(in)
+	q, _, _, err := c.rounded(texts)
 	if err != nil {
 		return nil, err
 	}

@@ -147,9 +147,32 @@ func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Pr
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	return c.proveInputs(ctx, o, []Input{in})
+}
+
+// ProveTexts is Prove for several texts, at most 1024, of different lengths: one proof states them all, each with what the model makes of
+// it alone, and costs less than as many proofs, which each open the weights. The circuit must be for texts of any length. Of a model
+// that writes each input is what Generate or TextInput returns; otherwise, and of encoder–decoders, texts have one length. Float and MaxError belong to one
+// run and must not be set, nor may Pass.
+func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOptions) (*Proof, error) {
+	o := orDefault(opts)
+	switch {
+	case len(texts) < 2:
+		return nil, fmt.Errorf("%d texts: Prove proves one, and ProveTexts several", len(texts))
+	case o.MaxError != 0 || o.Pass != nil:
+		return nil, errors.New("options MaxError, Float and Pass are of one run, and ProveTexts proves several texts at once")
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return c.proveInputs(ctx, o, texts)
+}
+
+// proveInputs makes one proof of one input, or of several texts.
+func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (*Proof, error) {
 	w := newWatch(o.Observer)
 	defer w.stop()
-	r, err := c.of(o, w, in, 1)
+	r, err := c.of(o, w, 1, in...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +182,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Pr
 	}
 	defer release()
 	defer r.close()
-	if err := r.forward(ctx, in); err != nil {
+	if err := r.forward(ctx, in[0]); err != nil {
 		return nil, err
 	}
 	return r.prove(ctx)
@@ -175,19 +198,18 @@ type proving struct {
 	plan   *plan.Plan      // of its circuit, or of that with what is revealed
 	run    *Run
 	wit    *forward.Witness
+
+	ints    [][]int32 // the input, of all texts if there are several
+	clamped int       // of its values
 }
 
-// of checks that a run on an input can be proved, within the process's limit of memory, and n like it.
-func (c *Committed) of(o *ProveOptions, w *watch, in Input, n int) (*proving, error) {
-	q, err := c.circuit.sized(in)
+// of checks that a run on an input, or on several texts, can be proved, within the process's limit of memory, and n like it.
+func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving, error) {
+	q, ints, clamped, err := c.circuit.rounded(in)
 	if err != nil {
 		return nil, err
 	}
-	ints, _, err := q.QuantiseInput(in)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.key.CheckStatement(q.Graph.Instance.Sizes, ints); err != nil {
+	if err := c.key.CheckStatement(&q.Graph.Instance, ints); err != nil {
 		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
 	}
 	p, err := c.planned(o, q)
@@ -207,7 +229,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, in Input, n int) (*proving, er
 	if err := c.circuit.estimate(d, o.Workers, q, p).within(); err != nil {
 		return nil, err
 	}
-	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p}, nil
+	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, ints: ints, clamped: clamped}, nil
 }
 
 // planned returns the plan of a proof with these options.
@@ -305,11 +327,13 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	var wit *forward.Witness
 	pass := r.o.Pass.of(r.circuit, in)
 	err := r.w.run(ctx, phaseRun, func() (err error) {
-		if pass != nil {
-			run, wit, err = r.circuit.read(r.model, in, pass)
-			return err
+		if wit = pass; wit == nil {
+			g := r.model.Graph
+			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, g.Widen(r.ints, nil, true))
 		}
-		run, wit, err = r.circuit.run(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), r.model, in)
+		if err == nil {
+			run = r.circuit.readRounded(r.model, r.ints, r.clamped, wit)
+		}
 		return err
 	})
 	if err != nil {
@@ -319,7 +343,7 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.device.set().Kept(r.wit, r.w.warn); err != nil {
 		return err
 	}
-	if err := r.circuit.checkGenerated(r.wit, r.o.Sampling); err != nil {
+	if err := r.circuit.checkGenerated(r.model.Graph, r.wit, r.o.Sampling); err != nil {
 		return err
 	}
 	if err := r.o.bar().check(run); err != nil {
@@ -392,7 +416,7 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	if c.hiding != nil || o.hides() {
 		return errTogether
 	}
-	r, err := c.of(o, w, in, 1)
+	r, err := c.of(o, w, 1, in)
 	if err != nil {
 		return err
 	}
@@ -456,7 +480,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	all := *o
 	all.Device = orProcessor(o.Device)
 	o, device := &all, all.Device
-	first, err := c.of(o, w, inputs[0], len(inputs))
+	first, err := c.of(o, w, len(inputs), inputs[0])
 	if err != nil {
 		return nil, fmt.Errorf("input 1: %w", err)
 	}
@@ -475,7 +499,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 		}
 		quiet := newWatch(warnings{w})
 		defer quiet.stop()
-		r, err := c.of(&mine, quiet, inputs[i], 1)
+		r, err := c.of(&mine, quiet, 1, inputs[i])
 		if err != nil {
 			return err
 		}

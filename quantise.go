@@ -507,7 +507,10 @@ func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circu
 
 // sized returns the quantised model for a batch, or a text, as large as the input, with
 // chunks of the size that is chosen for it.
-func (c *Circuit) sized(in Input) (*quantise.Model, error) {
+func (c *Circuit) sized(in Input) (*quantise.Model, error) { return c.sizedFor(in, 0) }
+
+// sizedFor is sized for so many texts, each as long as the input; 0 is one.
+func (c *Circuit) sizedFor(in Input, texts int) (*quantise.Model, error) {
 	if c.padding != nil && len(in) > 0 {
 		if at := slices.Index(in[0], float64(*c.padding)); at >= 0 {
 			return nil, paddingError(at, in[0][at])
@@ -521,6 +524,7 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	instance.Texts = texts
 	instance = c.quantised.Circuit.Choose(instance)
 	if same(instance, c.quantised.Graph.Instance) {
 		return c.quantised, nil
@@ -587,16 +591,7 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 
-// read describes a run on an input that has been computed already.
-func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run, *forward.Witness, error) {
-	ints, clamped, err := q.QuantiseInput(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.readRounded(q, ints, clamped, wit), wit, nil
-}
-
-// readRounded is read for an input that is quantised already.
+// readRounded describes a run on an input that is quantised already.
 func (c *Circuit) readRounded(q *quantise.Model, ints [][]int32, clamped int, wit *forward.Witness) *Run {
 	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {

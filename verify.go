@@ -68,6 +68,10 @@ type Statement struct {
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
 	Generated *verifier.Written
+	// Several is how many texts the proof states (ProveTexts), each along the first axis of all inputs and outputs; 0 is one, without
+	// that axis. Texts are what the model wrote after each prompt, in the place of Generated.
+	Several int
+	Texts   []*verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *proof.Text
 }
@@ -150,7 +154,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
-		Generated: result.Written, Text: key.Text(),
+		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(),
 	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)

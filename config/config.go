@@ -37,6 +37,8 @@ type Config struct {
 	Reveal []string `mapstructure:"reveal" group:"prove" usage:"output of which the proof states where the greatest entries are, in place of the output, as {name=argmax} or name=top-5; may be repeated"`
 	// text that is the input of a language model
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
+	// JSON lines of prompts, which one proof is of
+	Prompts string `mapstructure:"prompts" file:"read" group:"prove" usage:"{file} of prompts that one proof is of, each by itself: on each line JSON with \"prompt\", a text, or \"input_ids\", its tokens"`
 	// the prompt begins a conversation, as the model's template writes it
 	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
 	// what a conversation's model is told first
@@ -138,6 +140,8 @@ type Config struct {
 	// 0: all cores
 	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
+	// of a proof of several texts; 0: all
+	TextID int `mapstructure:"text-id" group:"prove" range:"1..1024" unset:"ok" usage:"{number} of the one text that is looked at, of those that the proof is of (default: all)"`
 	// an answer of a server with its receipt, or the receipt alone
 	Receipt string `mapstructure:"receipt" file:"read" group:"prove" usage:"{file} of a server's answer, or of its receipt, that the proof must be about"`
 	// what the answer answers

@@ -20,6 +20,7 @@ import time
 from verifier import key, statement
 from verifier.errors import Invalid
 
+TOKENS = 64  # of a text
 SHOWN = 10  # entries of a tensor
 NAMED = 3  # nodes that use a table
 
@@ -95,10 +96,13 @@ def report(verifier, size, seconds):
             print(f"{word:11} {describe(name, shape, values)}")
     for name, least, most in statement.unproved(verifier):
         print(f"greatest    of entries of {name} in [{least:.5g}, {most:.5g}]: that there are no others rests on who issued the key")
-    if verifier.text is not None:
-        prompt, tokens, ended = verifier.text
-        print(f"prompt      {len(prompt)} tokens: {' '.join(map(str, prompt))}")
-        print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
+    for i, (prompt, tokens, ended) in enumerate(verifier.written_texts):
+        if len(verifier.written_texts) > 1:
+            print(f"text        {i + 1} of {len(verifier.written_texts)}")
+        print(f"prompt      {len(prompt)} tokens: {ids(prompt)}")
+        print(f"tokens      {ids(tokens)}")
+        how = f"{len(tokens)} tokens, ended by the model" if ended else f"cut at {len(tokens)} tokens"
+        print(f"written     {how}: each token has the greatest logit")
     for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
     inputs, outputs = statement.hidden(verifier)
@@ -119,6 +123,10 @@ def report(verifier, size, seconds):
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")
+
+
+def ids(tokens):
+    return " ".join(map(str, tokens[:TOKENS])) + (f" … ({len(tokens)})" if len(tokens) > TOKENS else "")
 
 
 def saturated(verifier):

@@ -90,7 +90,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 	if err = writeRanges(s.ranges, s.job, s.circuit); err != nil {
 		return err
 	}
-	if s.estimate, err = job.Estimate(s.circuit, s.job.Input, s.ph, s.opts); err != nil {
+	if s.estimate, err = job.Estimate(s.circuit, s.job.Together(), s.ph, s.opts); err != nil {
 		return err
 	}
 	collectFor(s.estimate.Memory)

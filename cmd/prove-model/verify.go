@@ -36,6 +36,9 @@ Each token that the model wrote must be the likeliest; where they were drawn,
 --seed, --temperature, --top-k and --top-p, as they were for the proof, draw them
 again from the proved logits, and must give the same.
 
+A proof may be of several texts (--prompts). All are printed, or with --text-id one,
+which --prompt and --text then are about; --prompts compares all prompts.
+
 With --receipt the proof must be that of a server's answer, whose file, or whose
 receipt alone, is given; what it says of drawing is taken from there. --request adds
 what was asked, and --receipt-key the server's public key.
@@ -62,10 +65,11 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
+	cmd.Flags().Lookup("prompts").Usage = "`file` of the prompts that the texts of the proof must be about, as for proving"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
 }
@@ -73,12 +77,12 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "prompt", "text", "tokenizer"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "prompt", "text", "prompts", "tokenizer"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
 	}
-	if flags.Changed("chat") && !flags.Changed("prompt") {
+	if flags.Changed("chat") && !flags.Changed("prompt") && !flags.Changed("prompts") {
 		return job.WithHint(errors.New("--chat without --prompt, so nothing would be compared"), "give the beginning of the conversation with --prompt")
 	}
 	return nil
@@ -104,6 +108,10 @@ type verified struct {
 	// HiddenFor is for how many proofs the key hides its weights (provemodel.Statement).
 	HiddenFor int `json:"weights_hidden_for_proofs,omitempty"`
 	*proven
+	// Several is how many texts the proof is of, if not one; Texts are these, or, with --text-id, all else is about that one.
+	Several int       `json:"text_count,omitempty"`
+	TextID  int       `json:"text_id,omitempty"`
+	Texts   []*proven `json:"texts,omitempty"`
 	security
 	// Receipt is what the answer's receipt says, with --receipt.
 	Receipt    *receiptSaid `json:"receipt,omitempty"`
@@ -156,7 +164,17 @@ func verify(cfg *config.Config) (*verified, error) {
 	s, err := provemodel.VerifyFiles(vk, file, opts)
 	seconds := time.Since(start).Seconds()
 	var text *proven
+	var texts []*proven
+	several := 0
 	if err == nil {
+		several = s.Several
+		texts, err = readTexts(cfg, s, tokens)
+	}
+	if err == nil {
+		s, err = ofText(cfg, s)
+	}
+	if err == nil && s.Several == 0 {
+		texts = nil
 		text, err = readText(cfg, s, tokens)
 	}
 	var said *receiptSaid
@@ -172,7 +190,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	return &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
-		proven: text, Receipt: said,
+		proven: text, Several: several, TextID: cfg.TextID, Texts: texts, Receipt: said,
 	}, nil
 }
 
@@ -201,7 +219,7 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 			return nil, nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	if !cfg.JSON && answer == nil {
+	if !cfg.JSON && answer == nil && cfg.TextID == 0 {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	return answer, opts, nil
@@ -276,7 +294,14 @@ func (v *verified) print(w io.Writer) {
 			fmt.Fprintf(w, "greatest    of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key\n", ui.Printable(r.Output), r.Least, r.Most)
 		}
 	}
+	if v.TextID > 0 {
+		printTextOf(w, v.TextID-1, v.Several)
+	}
 	v.proven.print(w)
+	for i, t := range v.Texts {
+		printTextOf(w, i, len(v.Texts))
+		t.print(w)
+	}
 	v.Receipt.print(w)
 	printSaturated(w, v.Saturated)
 	printHidden(w, v.Masked, v.HiddenFor, v.Hidden)

@@ -42,7 +42,8 @@ type Circuit struct {
 	Instance model.Instance
 	Security proof.Security
 	Weights  model.Weights
-	Inputs   [][]int32 // one dense slice for each of the circuit's inputs
+	Inputs   [][]int32   // one dense slice for each of the circuit's inputs
+	Text     *proof.Text // of a language model's key, else nil
 }
 
 // Files are a key and a proof, encoded.
@@ -116,7 +117,7 @@ func Read(folder string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Template, c.Security = key.Circuit, key.Security
+	c.Template, c.Security, c.Text = key.Circuit, key.Security, key.Text()
 	if c.Instance, err = instance(c.Want.Proof); err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	wit, err := forward.RunOn(ctx, m.Forward, g, c.Weights, c.Inputs)
+	wit, err := forward.RunOn(ctx, m.Forward, g, c.Weights, g.Widen(c.Inputs, nil, true))
 	if err != nil {
 		return nil, err
 	}
@@ -195,6 +196,11 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 	key, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, m.Prover)
 	if err != nil {
 		return nil, err
+	}
+	if c.Text != nil {
+		if err := key.SetText(c.Text); err != nil {
+			return nil, err
+		}
 	}
 	f := &Files{}
 	if f.Key, err = proof.EncodeKey(key); err != nil {

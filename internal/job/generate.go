@@ -37,22 +37,31 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
 	}
+	out, in, err := j.prompt.generate(ctx, c, j.Model.Start(), w, opts, since)
+	if err == nil {
+		j.Input, j.generated = in, true
+	}
+	return out, err
+}
+
+// generate has the circuit go on after the prompt, as Generate.
+func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []int, w io.Writer, opts *provemodel.ProveOptions, since time.Time) (*Text, provemodel.Input, error) {
 	out := &Text{}
 	var stream *tokenizer.Stream
-	if j.prompt.Tokenizer != nil {
-		stream = j.prompt.Tokenizer.Stream(j.before())
+	if p.Tokenizer != nil {
+		stream = p.Tokenizer.Stream(p.before(start))
 	}
 	show := func(s string) {
 		if w != nil && s != "" {
 			fmt.Fprint(w, ui.PrintableLines(s))
 		}
 	}
-	start := time.Now()
+	reading := time.Now()
 	var began time.Time
-	generated, in, err := c.Generate(ctx, j.prompt.IDs, &provemodel.GenerateOptions{Pass: opts.Pass, Sampling: opts.Sampling, Device: opts.Device, Observer: opts.Observer, Each: func(token int) {
+	generated, in, err := c.Generate(ctx, p.IDs, &provemodel.GenerateOptions{Pass: opts.Pass, Sampling: opts.Sampling, Device: opts.Device, Observer: opts.Observer, Each: func(token int) {
 		if began.IsZero() {
 			began = time.Now()
-			out.First, out.Reading = began.Sub(since).Seconds(), began.Sub(start).Seconds()
+			out.First, out.Reading = began.Sub(since).Seconds(), began.Sub(reading).Seconds()
 		}
 		out.Seconds = time.Since(began).Seconds()
 		if stream != nil {
@@ -70,21 +79,21 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 		fmt.Fprintln(w)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out.Written, j.Input, j.generated = generated, in, true
-	if t := j.prompt.Tokenizer; t != nil {
+	out.Written = generated
+	if t := p.Tokenizer; t != nil {
 		out.Text, err = t.After(generated.Before(), generated.Tokens)
 	}
-	return out, err
+	return out, in, err
 }
 
-// before are the tokens that those which the model writes follow.
-func (j *Job) before() []int {
-	if start := j.Model.Start(); start != nil {
+// before are the tokens that those which the model writes follow: those that every text of a decoder begins with, if there are some.
+func (p *Prompt) before(start []int) []int {
+	if start != nil {
 		return start
 	}
-	return j.prompt.IDs
+	return p.IDs
 }
 
 // IsText says that the model is one of language.

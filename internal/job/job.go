@@ -22,7 +22,7 @@ import (
 type Job struct {
 	Model       *provemodel.Model
 	Input       provemodel.Input
-	Inputs      []provemodel.Input // all samples of the input's files, with --each
+	Inputs      []provemodel.Input // all samples of the input's files, with --each, or all texts, with --prompts
 	InputFrom   string             // the file, or how the input was made up
 	Samples     []provemodel.Input // at least one, unless there are ranges
 	SamplesFrom string             // likewise; what the ranges were read from if there are any
@@ -32,8 +32,9 @@ type Job struct {
 	Calibrated bool
 
 	random    bool    // the input
-	prompt    *Prompt // nil if there is none
-	generated bool    // the input has what the model generated
+	prompt    *Prompt // nil if there is none; with --prompts the longest
+	prompts   []*Prompt
+	generated bool // the input has what the model generated
 	ranges    provemodel.Ranges
 	check     *check // nil: the model's own floats
 }
@@ -55,7 +56,8 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Each && len(cfg.Input) == 0 {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
-	prompt, err := prompted(cfg)
+	prompts, err := prompted(cfg)
+	prompt := longest(prompts)
 	if err == nil {
 		err = checkLogits(cfg, prompt)
 	}
@@ -95,7 +97,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		m.Close()
 		return nil, err
 	}
-	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
+	j := &Job{Model: m, prompt: prompt, prompts: prompts, Notes: input.Notes()}
 	if cfg.Check != "" {
 		j.check = &check{cfg.Model, fixed}
 	}
@@ -179,6 +181,9 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	}
 	if j.InputFrom = from; j.prompt != nil {
 		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(j.prompt.IDs))
+	}
+	if cfg.Prompts != "" {
+		return j.setPrompts(cfg)
 	}
 	return nil
 }

@@ -53,8 +53,8 @@ func MemoryHint(err error) error {
 func up(bytes int64) float64 { return math.Ceil(float64(bytes)/gb*100) / 100 }
 
 // Estimate says what is about to be taken, and warns if the system has less memory.
-func Estimate(c *provemodel.Circuit, in provemodel.Input, ph *ui.Phases, opts *Options) (*provemodel.Estimate, error) {
-	e, err := c.Estimate(in, &opts.Commit, &opts.Prove)
+func Estimate(c *provemodel.Circuit, in []provemodel.Input, ph *ui.Phases, opts *Options) (*provemodel.Estimate, error) {
+	e, err := c.EstimateTexts(in, &opts.Commit, &opts.Prove)
 	if err != nil {
 		return nil, err
 	}

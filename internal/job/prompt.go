@@ -26,15 +26,21 @@ type Prompt struct {
 	Tokenizer *tokenizer.Tokenizer // nil if there is none
 }
 
-// prompted returns the tokens that the settings give, nil if they give none.
-func prompted(cfg *config.Config) (*Prompt, error) {
+// prompted returns the tokens that the settings give, of several texts with --prompts, and nil if they give none.
+func prompted(cfg *config.Config) ([]*Prompt, error) {
+	given := 0
+	for _, flag := range []string{cfg.Prompt, cfg.TokensFile, cfg.Prompts} {
+		if flag != "" {
+			given++
+		}
+	}
 	switch {
-	case cfg.Chat && cfg.Prompt == "":
+	case cfg.Chat && cfg.Prompt == "" && cfg.Prompts == "":
 		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
-	case cfg.Prompt == "" && cfg.TokensFile == "":
+	case given == 0:
 		return nil, nil
-	case cfg.Prompt != "" && cfg.TokensFile != "":
-		return nil, errors.New("--prompt and --tokens-file exclude each other")
+	case given > 1:
+		return nil, errors.New("--prompt, --prompts and --tokens-file exclude each other")
 	case len(cfg.Input) > 0:
 		return nil, fmt.Errorf("--%s and --input exclude each other", promptFlag(cfg))
 	case !hf.Is(cfg.Model):
@@ -43,17 +49,26 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
 	if cfg.TokensFile != "" {
 		ids, err := readTokens(cfg.TokensFile)
-		return &Prompt{ids, t}, err // a tokenizer is not needed
+		return []*Prompt{{ids, t}}, err // a tokenizer is not needed
+	}
+	if cfg.Prompts != "" {
+		if err != nil {
+			t = nil // which matters only if a prompt is words
+		}
+		return readPrompts(cfg, t, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--prompt: %w", err)
 	}
 	ids, err := encode(cfg, t, TokenizerOf(cfg.Model), nil)
-	return &Prompt{ids, t}, err
+	return []*Prompt{{ids, t}}, err
 }
 
 func promptFlag(cfg *config.Config) string {
-	if cfg.Prompt == "" {
+	switch {
+	case cfg.Prompts != "":
+		return "prompts"
+	case cfg.Prompt == "":
 		return "tokens-file"
 	}
 	return "prompt"
@@ -208,7 +223,7 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 		if cfg.Model == "" {
 			return nil, nil
 		}
-		path, asked = TokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Text != ""
+		path, asked = TokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Prompts != "" || cfg.Text != ""
 		if asked && !hf.Is(cfg.Model) {
 			return nil, WithHint(fmt.Errorf("%s comes without a tokenizer", cfg.Model), "name it with --tokenizer FILE")
 		}
@@ -226,6 +241,24 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 // Encode returns the tokens of --prompt for a verifier. With --chat the template must be the one
 // that the key names: no other is run. The error wraps provemodel.ErrInvalid if it is not.
 func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, error) {
+	return encode(cfg, t, verifiers(cfg), keyed(of))
+}
+
+// EncodeAll is Encode for --prompts: the tokens of each.
+func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([][]int, error) {
+	list, err := readPrompts(cfg, t, keyed(of))
+	if err != nil {
+		return nil, err
+	}
+	ids := make([][]int, len(list))
+	for i, p := range list {
+		ids[i] = p.IDs
+	}
+	return ids, nil
+}
+
+// verifiers is where the chat template of a verifier is.
+func verifiers(cfg *config.Config) string {
 	from := cfg.Tokenizer
 	if from == "" || cfg.Chat && cfg.Model != "" {
 		from = TokenizerOf(cfg.Model)
@@ -233,7 +266,12 @@ func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, 
 	if cfg.Chat && strings.EqualFold(filepath.Ext(from), ".json") || strings.EqualFold(filepath.Ext(from), ".model") {
 		from = filepath.Dir(from)
 	}
-	return encode(cfg, t, from, func(c *chat.Template) error {
+	return from
+}
+
+// keyed allows the chat template that a key names.
+func keyed(of *proof.Text) func(*chat.Template) error {
+	return func(c *chat.Template) error {
 		switch {
 		case !of.HasTemplate():
 			return fmt.Errorf("%w: --chat: its key names no chat template; give --prompt the whole text", provemodel.ErrInvalid)
@@ -241,5 +279,5 @@ func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, 
 			return fmt.Errorf("%w: --chat: its key is for another chat template, with the digest %x: the one that is given has %x", provemodel.ErrInvalid, of.Template, c.Digest())
 		}
 		return nil
-	})
+	}
 }

@@ -218,6 +218,7 @@ type Header struct {
 	HiddenInputs  []uint32  `field:"10"`
 	HiddenOutputs []uint32  `field:"11"`
 	Reveals       []*Reveal `field:"12"`
+	Texts         uint32    `field:"13"`
 }
 
 type Reveal struct {

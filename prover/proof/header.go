@@ -33,6 +33,8 @@ type Header struct {
 	Hash hash.Suite
 	// Reveals says of which outputs the greatest entries alone are stated, by increasing output.
 	Reveals []model.Reveal
+	// Texts is how many texts the proof is of; 0 is one.
+	Texts int
 	// HiddenInputs and HiddenOutputs are the places in the key's lists of those that are not stated, increasing: then the
 	// proof is masked.
 	HiddenInputs, HiddenOutputs []int
@@ -44,7 +46,7 @@ type Header struct {
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals,
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals, Texts: in.Texts,
 		HiddenInputs: in.HiddenInputs, HiddenOutputs: in.HiddenOutputs, TailLog: p.Choice.TailLog}
 }
 
@@ -56,7 +58,7 @@ func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 
 // Instance returns the instance of the key's circuit that the proof is of.
 func (h *Header) Instance() model.Instance {
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs}
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Texts: h.Texts, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs}
 }
 
 const (
@@ -91,7 +93,7 @@ var headerMessage = wire.New("Header", nil,
 	wire.Nums(10, "hidden_inputs", count, func(h *Header) *[]int { return &h.HiddenInputs }),
 	wire.Nums(11, "hidden_outputs", count, func(h *Header) *[]int { return &h.HiddenOutputs }),
 	wire.List(12, "reveals", revealMessage, func(h *Header) *[]model.Reveal { return &h.Reveals }),
-	wire.Reserved[Header](13, "texts"),
+	wire.Num(13, "texts", wire.Number{Kind: wire.Uint32, Most: model.MaxTexts}, func(h *Header) *int { return &h.Texts }),
 )
 
 // revealMessage says what is stated of an output: where its greatest entry is, or where the Top

@@ -248,7 +248,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"header.tail_log: ", headerWith(9<<3, 7)},
 		{"header.hidden_inputs: ", headerWith(10<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x0f)},
 		{"header.hidden_outputs: ", headerWith(11<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x0f)},
-		{"header.texts: is a field that", headerWith(13<<3|2, 0)},
+		{"header.texts: ", headerWith(13<<3, 0x81, 8)},
 		{"header.reveals[0].index: is a field that", headerWith(12<<3|2, 3, 4<<3|2, 1, 0)},
 		{"header.reveals[0].kind: unknown value 2", headerWith(12<<3|2, 2, 1<<3, 2)},
 		{"header.reveals[0].top: the 0 greatest, of a kind that has 1 to 1024", headerWith(12<<3|2, 2, 1<<3, 1)},

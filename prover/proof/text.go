@@ -48,13 +48,57 @@ func (t *Text) Equal(o *Text) bool {
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
 // those of entries that are there, and where the second input of a language model is the positions of its logits, these
 // are the last ones of the text; or, of a model that writes, the last ones before the end, where the number of written tokens is free;
-// or they follow from what the model wrote (verifier.WrittenOf).
-func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
+// or they follow from what the model wrote (verifier.WrittenOf). Of several texts that a model wrote, each may be shorter than
+// the longest, in tokens and in those that are written, whose numbers the sizes are; but not those of encoder–decoders.
+func (k *Key) CheckStatement(in *model.Instance, inputs [][]int32) error {
+	if in.Texts == 0 {
+		return k.checkText(in.Sizes, inputs, false)
+	}
+	for text := range in.Texts {
+		if err := k.checkText(in.Sizes, ofText(inputs, text, in.Texts), true); err != nil {
+			return fmt.Errorf("text %d: %w", text+1, err)
+		}
+	}
+	return k.checkLongest(inputs, in.Texts)
+}
+
+func ofText(lists [][]int32, text, n int) [][]int32 {
+	own := make([][]int32, len(lists))
+	for i := range own {
+		own[i] = model.OfText(lists[i], text, n)
+	}
+	return own
+}
+
+// checkLongest checks that of several texts that a model wrote, one is as long as all, and one has as many written tokens as
+// there are positions, where the key leaves these sizes open: so a statement has one form.
+func (k *Key) checkLongest(inputs [][]int32, n int) error {
+	t, g := k.Text(), k.Circuit.Graph
+	if t == nil || !t.Generates || t.Start != nil { // a decoder's text is all of its input
+		return nil
+	}
+	longest, most := 0, 0
+	for text := range n {
+		positions := model.OfText(inputs[1], text, n)
+		last := positions[len(positions)-1]
+		longest, most = max(longest, int(last)+2), max(most, int(last-positions[0])+1)
+	}
+	if length := len(inputs[0]) / n; g.Tensors[g.Inputs[0]].Scales != nil && longest != length {
+		return fmt.Errorf("the longest of %d texts has %d tokens, and there is room for %d", n, longest, length)
+	}
+	if positions := len(inputs[1]) / n; g.Tensors[g.Inputs[1]].Scales != nil && most != positions {
+		return fmt.Errorf("of %d texts at most %d tokens are written, and there are logits at %d positions", n, most, positions)
+	}
+	return nil
+}
+
+// checkText is CheckStatement for one text, which may be one of several.
+func (k *Key) checkText(sizes []int, inputs [][]int32, several bool) error {
 	if err := k.Circuit.CheckIds(sizes, inputs); err != nil {
 		return err
 	}
 	t, g := k.Text(), k.Circuit.Graph
-	if t == nil || t.Start != nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && g.Tensors[g.Inputs[1]].Scales == nil {
+	if t == nil || t.Start != nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && (several || g.Tensors[g.Inputs[1]].Scales == nil) {
 		return nil
 	}
 	tokens, positions, before := len(inputs[0]), inputs[1], 0

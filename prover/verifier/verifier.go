@@ -43,6 +43,8 @@ type Result struct {
 	Masked bool
 	// Written is the text that the model generated, if the key is one for generated text.
 	Written *Written
+	// Texts is in its place in a proof of several texts (Circuit.Texts).
+	Texts []*Written
 }
 
 // Saturation counts how often a run looked up rows of a table that the key marks as saturated:
@@ -115,10 +117,10 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	}
 	p := v.plan
 	in.Limit(proof.LimitsFor(p))
-	var text *Written
+	var texts []*Written
 	var textErr error
 	parallel.Do(
-		func() { text, textErr = v.written(by) },
+		func() { texts, textErr = WrittenIn(v.key.Text(), by, v.plan.Graph, v.inputs, v.outputs) },
 		v.read,
 	)
 	if textErr != nil {
@@ -130,10 +132,16 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	if err := in.End(); err != nil {
 		return nil, err
 	}
-	return &Result{
+	result = &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil, Written: text,
-	}, nil
+		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil,
+	}
+	if p.Graph.Texts > 0 {
+		result.Texts = texts
+	} else if len(texts) > 0 {
+		result.Written = texts[0]
+	}
+	return result, nil
 }
 
 // failedOn is the error of a panic.
@@ -160,28 +168,12 @@ func (v *verification) statement(g *model.Graph) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
 	}
-	if err := v.key.CheckStatement(g.Instance.Sizes, g.Instance.Spread(v.inputs)); err != nil {
+	if err := v.key.CheckStatement(&g.Instance, g.Instance.Spread(v.inputs)); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	v.main = v.in.Header().Statement(v.inputs, v.outputs)
 	v.all = g.Widen(v.inputs, v.outputs, false)
 	return nil
-}
-
-// written checks the generated text against the logits, if the key is one for generated text.
-func (v *verification) written(by *Sampling) (*Written, error) {
-	t := v.key.Text()
-	if t == nil || !t.Generates {
-		return nil, nil
-	}
-	g := v.plan.Graph
-	if len(g.Reveals) > 0 {
-		if by != nil {
-			return nil, fmt.Errorf("%w: it states the likeliest tokens and no logits, from which others could be drawn", ErrInvalid)
-		}
-		return WrittenAs(t, v.inputs[0], v.inputs[1], v.outputs[0])
-	}
-	return WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], g.Tensors[g.Outputs[0]].Frac)
 }
 
 // read reads the messages of the commitments and of all sub-transcripts.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -33,6 +35,46 @@ func (w *Written) Before() []int {
 // ErrOtherToken is wrapped, beside ErrInvalid, by the error for a token that is not the
 // one that the rule chooses from the logits.
 var ErrOtherToken = errors.New("the text does not follow from the logits")
+
+// WrittenIn checks the generated texts of a statement for a key, each by itself; none if the key is not one for
+// generated text. t is the key's, and g the circuit of the proof. By is a rule for drawn tokens, or nil.
+func WrittenIn(t *proof.Text, by *Sampling, g *model.Graph, inputs, outputs [][]int32) ([]*Written, error) {
+	if t == nil || !t.Generates {
+		return nil, nil
+	}
+	if len(g.Reveals) > 0 && by != nil {
+		return nil, fmt.Errorf("%w: it states the likeliest tokens and no logits, from which others could be drawn", ErrInvalid)
+	}
+	all := make([]*Written, max(g.Texts, 1))
+	for i := range all {
+		ids, positions, out := model.OfText(inputs[0], i, len(all)), model.OfText(inputs[1], i, len(all)), model.OfText(outputs[0], i, len(all))
+		var err error
+		if len(g.Reveals) > 0 {
+			all[i], err = WrittenAs(t, ids, positions, out)
+		} else {
+			all[i], err = WrittenOf(t, by, ids, positions, out, g.Tensors[g.Outputs[0]].Frac)
+		}
+		if err != nil && g.Texts > 0 {
+			err = &textError{i + 1, err}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// textError is an error about one of several texts.
+type textError struct {
+	text int
+	error
+}
+
+func (e *textError) Error() string {
+	return fmt.Sprintf("%v: text %d: %s", ErrInvalid, e.text, strings.TrimPrefix(e.error.Error(), ErrInvalid.Error()+": "))
+}
+
+func (e *textError) Unwrap() error { return e.error }
 
 // WrittenOf checks generated tokens against logits (docs/protocol.md, "Text that the model
 // generates"): by a rule or, if by is nil, by the greatest logit. ids, positions and

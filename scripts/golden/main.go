@@ -92,6 +92,7 @@ func sources(models string) []source {
 		{name: "long", build: long, options: quantise.Options{ActBits: 8}},
 		{name: "long_poseidon2", build: long, options: quantise.Options{ActBits: 8}, hash: hash.Poseidon2},
 		text(),
+		{name: "texts", made: severalTexts},
 		{name: "stretched", made: highBits},
 	}
 }

@@ -25,6 +25,7 @@ type built struct {
 type proving struct {
 	text   *schema.Text // of the key
 	sizes  []int        // of its free dimensions
+	texts  int          // of the proof, 0 for one
 	inputs [][]int32
 }
 
@@ -284,10 +285,10 @@ func picks() (list []built) {
 				continue
 			}
 			list = append(list, built{fmt.Sprintf("logits at %v of a text of %d tokens", positions, length), int(first)+n == length, &b.g,
-				&proving{&schema.Text{}, []int{length}, [][]int32{{3, 1, 2}, positions}}})
+				&proving{&schema.Text{}, []int{length}, 0, [][]int32{{3, 1, 2}, positions}}})
 		}
 		if n == 2 {
-			list = append(list, built{"logits in another order", false, &b.g, &proving{&schema.Text{}, []int{length}, [][]int32{{3, 1, 2}, {2, 1}}}})
+			list = append(list, built{"logits in another order", false, &b.g, &proving{&schema.Text{}, []int{length}, 0, [][]int32{{3, 1, 2}, {2, 1}}}})
 		}
 	}
 	return list
@@ -315,7 +316,20 @@ func written() (list []built) {
 			right = right && int(p) == length-1-n+i
 		}
 		list = append(list, built{fmt.Sprintf("a text of %d tokens of which %d are written, by logits at %v", length, n, positions), right, &b.g,
-			&proving{&schema.Text{Writes: 1}, []int{length, n}, [][]int32{make([]int32, length), positions}}})
+			&proving{&schema.Text{Writes: 1}, []int{length, n}, 0, [][]int32{make([]int32, length), positions}}})
+	}
+	// Two texts, with the positions of each: repeated where a text has fewer written tokens.
+	for _, x := range []struct {
+		positions []int32
+		valid     bool
+	}{
+		{[]int32{3, 3}, true}, {[]int32{3, 0}, true}, {[]int32{0, 3}, true}, {[]int32{2, 2}, false}, {[]int32{3, 4}, false}, {[]int32{3, 5}, false},
+		{[]int32{2, 3, 2, 3}, true}, {[]int32{2, 3, 0, 0}, true}, {[]int32{1, 1, 2, 3}, true}, {[]int32{2, 3, 0, 1}, true},
+		{[]int32{3, 3, 2, 2}, false}, {[]int32{3, 3, 1, 2}, true}, {[]int32{2, 3, 3, 2}, false}, {[]int32{2, 3, 1, 3}, false}, {[]int32{2, 3, 4, 4}, false},
+		{[]int32{1, 2, 0, 1}, false}, {[]int32{1, 2, 3, 0, 0, 0}, true}, {[]int32{1, 2, 2, 2, 3, 3}, false}, {[]int32{1, 2, 3, 0, 1, 0}, false},
+	} {
+		list = append(list, built{fmt.Sprintf("two texts of up to %d tokens, written by logits at %v", length, x.positions), x.valid, &b.g,
+			&proving{&schema.Text{Writes: 1}, []int{length, len(x.positions) / 2}, 2, [][]int32{make([]int32, 2*length), x.positions}}})
 	}
 	return slices.Concat(list, writtenInRoom())
 }
@@ -342,7 +356,7 @@ func writtenInRoom() (list []built) {
 					continue
 				}
 				list = append(list, built{fmt.Sprintf("logits at %v of %d tokens with room for %d written ones", positions, length, n), right, &b.g,
-					&proving{&schema.Text{Writes: 1}, []int{length}, [][]int32{make([]int32, length), positions}}})
+					&proving{&schema.Text{Writes: 1}, []int{length}, 0, [][]int32{make([]int32, length), positions}}})
 			}
 		}
 	}
@@ -371,7 +385,7 @@ func (b *built) line() *line {
 	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
 	of, rng := &golden.Case{}, rand.New(rand.NewPCG(1, 2))
 	if b.run != nil {
-		of.Instance.Sizes, of.Inputs, rng = b.run.sizes, b.run.inputs, nil
+		of.Instance.Sizes, of.Instance.Texts, of.Inputs, rng = b.run.sizes, b.run.texts, b.run.inputs, nil
 	}
 	if made := prove(of, file, rng); made != nil {
 		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true

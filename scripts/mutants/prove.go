@@ -41,6 +41,9 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 		return nil
 	}
 	w, inputs := weights(c, key.Circuit.Graph, rng), inputs(c, g, rng)
+	if inputs == nil {
+		return nil
+	}
 	what = "running it"
 	wit, err := forward.Run(context.Background(), g, w, inputs)
 	if err != nil {
@@ -119,6 +122,9 @@ func instance(c *golden.Case, t *model.Template, rng *rand.Rand) model.Instance 
 			in.Sizes[f] = c.Instance.Sizes[f]
 		}
 	}
+	if in.Texts = c.Instance.Texts; rng.IntN(4) == 0 {
+		in.Texts = rng.IntN(4)
+	}
 	if rng.IntN(2) == 0 {
 		in.ChunkEntries = c.Instance.ChunkEntries
 	} else if rng.IntN(4) == 0 {
@@ -155,9 +161,11 @@ func weights(c *golden.Case, g *model.Graph, rng *rand.Rand) model.Weights {
 	return w
 }
 
+// inputs are those of a circuit, nil if what follows from those that are given could not be run.
 func inputs(c *golden.Case, g *model.Graph, rng *rand.Rand) [][]int32 {
-	list := make([][]int32, len(g.Inputs))
-	for i, id := range g.Inputs {
+	given := g.Given()
+	list := make([][]int32, len(given))
+	for i, id := range given {
 		t := &g.Tensors[id]
 		if t.Kind == model.Empty {
 			continue
@@ -167,6 +175,12 @@ func inputs(c *golden.Case, g *model.Graph, rng *rand.Rand) [][]int32 {
 			continue
 		}
 		list[i] = drawn(t, rng)
+	}
+	list = g.Widen(list, nil, true)
+	for i, id := range g.Inputs[len(given):] {
+		if !within(list[len(given)+i], &g.Tensors[id]) {
+			return nil
+		}
 	}
 	return list
 }

@@ -10,6 +10,7 @@ from .multilinear import size
 from .protobuf import decode, read_varint
 from .key import VERSION
 from .schema import Frame, Header, Public
+from .texts import Texts
 
 MAGIC = b"PM.prf\r\n"
 FRAME_BYTES = 64 << 20  # or the bytes of the public values
@@ -22,11 +23,12 @@ MOST_CHUNK_ENTRIES = 1 << 27
 
 @dataclass
 class Proof:
-    """The parts of a proof file. All but the first five are streams."""
+    """The parts of a proof file. All but the first six are streams."""
     header: Header
     head: bytes  # the header's frame
     circuit: Circuit
     revealed: list  # of outputs, in their place
+    texts: Texts  # None if it is of one
     public: Public
     commitments: bytes
     chunks: list
@@ -43,18 +45,19 @@ def read(data, vk):
     head = data[position:position + length]
     header = decode(Frame, head).header
     require(header is not None, "the proof does not begin with a header")
-    circuit, revealed = _circuit(header, vk)
+    circuit, revealed, texts = _circuit(header, vk)
     values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + circuit.graph.outputs)
     found = _frames(data, max(FRAME_BYTES, values))
     names = ["header", "public", "commitments"] + ["chunk"] * len(circuit.steps) + ["io", "opening"]
     require([name for name, _ in found] == names, "the proof does not have the frames that are due")
     _, public, commitments, *chunks, io, opening = (content for _, content in found)
     require([c.index for c in chunks] == list(range(len(circuit.steps))), "the chunks are out of order")
-    return Proof(header, head, circuit, revealed, public, commitments, [c.body for c in chunks], io, opening)
+    return Proof(header, head, circuit, revealed, texts, public, commitments, [c.body for c in chunks], io, opening)
 
 
 def _circuit(header, vk):
-    """The circuit that the proof is about: the key's for the header's sizes, with what it reveals and hides, and the former."""
+    """The circuit that the proof is about: the key's for the header's sizes, with what it reveals and hides; the former; and the texts,
+    if there are several."""
     require(header.version == VERSION, "the proof has another version")
     require(header.key == vk.commitment, "the proof is for another key")
     require(header.hash == vk.security.hash, "the proof and its key are hashed in different ways")
@@ -64,11 +67,14 @@ def _circuit(header, vk):
     hides = header.hidden_inputs or header.hidden_outputs
     require(header.tail_log or not hides, "a proof that hides inputs or outputs and is not masked")
     require(vk.text is None or not hides, "tokens or logits of a language model are hidden")
-    sized, revealed = reveal.derive(with_sizes(vk.graph, header.sizes), header.reveals)
+    require(header.texts == 0 or not hides, "several texts, of which something is hidden")
+    sized = with_sizes(vk.graph, header.sizes)
+    texts = Texts(vk.graph, sized, header.texts) if header.texts else None
+    sized, revealed = reveal.derive(texts.graph if texts else sized, header.reveals)
     sized = hide.derive(sized, revealed, header.hidden_inputs, header.hidden_outputs)
-    if header.sizes or revealed or hides:
+    if header.sizes or texts or revealed or hides:
         graph.check(sized)
-    return Circuit(sized, header.chunk_entries), revealed
+    return Circuit(sized, header.chunk_entries), revealed, texts
 
 
 def _frames(data, most):

@@ -233,8 +233,9 @@ class Header:
     hidden_inputs: list = pb.packed_uint32(10)
     hidden_outputs: list = pb.packed_uint32(11)
     reveals: list = pb.messages(12, Reveal)
+    texts: int = pb.uint32(13)
 
-    later = {8: "trees", 13: "texts"}
+    later = {8: "trees"}
 
 
 @dataclass

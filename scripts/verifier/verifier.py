@@ -18,6 +18,7 @@ from .reduce import Fork
 from .soundness import Rounds
 from .stream import Stream
 from .suites import SUITES
+from .texts import part
 from .whir import Opening
 
 PROTOCOL = b"prove-model protocol 4"
@@ -74,21 +75,33 @@ class Verifier:
     def check_statement(self):
         """Indexes are those of entries that are there; where the second input of a language model is the positions of its
         logits, these are the last; or of a model that writes any number of tokens, the last before the end."""
-        graph, text = self.vk.graph, self.vk.text
-        check_ids(graph, self.circuit, dict(zip(self.given, self.inputs)))
+        graph, text, texts = self.vk.graph, self.vk.text, self.proof.texts
+        if texts:
+            texts.check(self.given, self.inputs, text is not None and text.writes and not text.starts)
+        else:
+            check_ids(graph, self.circuit, dict(zip(self.given, self.inputs)))
         if text is None or text.starts or len(graph.inputs) != 2 or graph.inputs[1] not in wired(graph):
             return
-        positions, end = self.inputs[1], len(self.inputs[0]) - text.writes
-        if not text.writes or graph.tensors[graph.inputs[1]].scales:
+        if text.writes and (texts or not graph.tensors[graph.inputs[1]].scales):
+            return  # what the model wrote says where
+        for (ids, positions), _ in self._texts():
+            end = len(ids) - text.writes
             require(positions == list(range(end - len(positions), end)), "logits at other positions than the last")
 
+    def _texts(self):
+        """Inputs and outputs of each text."""
+        count = self.proof.texts.count if self.proof.texts else 1
+        return [tuple([part(entries, text, count) for entries in lists] for lists in (self.inputs, self.outputs)) for text in range(count)]
+
     def written(self):
-        """Which tokens come before and in the text that the model wrote, and whether it ended; None if the key is not for that.
+        """Of each text, which tokens come before and in what the model wrote, and whether it ended; none if the key is not for that.
         Raises Invalid unless every one of the latter has the greatest logit, the first of several."""
+        if self.vk.text is None or not self.vk.text.writes:
+            return []
+        return [self._written(*inputs, outputs[0]) for inputs, outputs in self._texts()]
+
+    def _written(self, ids, positions, logits):
         text = self.vk.text
-        if text is None or not text.writes:
-            return None
-        (ids, positions), logits = self.inputs, self.outputs[0]
         width, rest = divmod(len(logits), len(positions))
         require(rest == 0 and width > 0, "logits at a part of a position")
         rows = [logits[i * width:(i + 1) * width] for i in range(len(positions))]
@@ -123,7 +136,7 @@ class Verifier:
         saturated rows, how often these are looked up."""
         sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
         self.check_statement()
-        self.text = self.written()
+        self.written_texts = self.written()
         main = self._start()
         forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]
         self.saturated = {i: sum(fork.saturated.get(i, 0) for fork in forks)
@@ -152,6 +165,8 @@ class Verifier:
 
     def _fork(self, main, index, data, name):
         public, marks = dict(zip(self.given, self.inputs)), {}
+        if self.proof.texts:
+            public |= self.proof.texts.entries(public)
         for revealed in self.proof.revealed:
             public |= revealed.entries(self.outputs[revealed.place])
             marks[revealed.marks] = revealed

@@ -40,7 +40,7 @@ type Choice struct {
 // errTokenizer is wrapped by the error for a tokenizer that is not the key's.
 var errTokenizer = errors.New("the tokenizer is not the one of the key")
 
-// textOf is what a proof states of a text, nil if its key is not a language model's. A tokenizer
+// textOf is what a proof states of a text, nil if its key is not a language model's, or if it is of several texts. A tokenizer
 // that is given must be the key's.
 func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) (*Text, error) {
 	text := key.Text()
@@ -49,6 +49,9 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 		return nil, fmt.Errorf("%w: its key is not a language model's", verifier.ErrInvalid)
 	case text == nil:
 		return nil, nil
+	case r.Circuit.Texts > 0: // their tokens are inputs and outputs, and have been verified
+		_, err := open(text, file)
+		return nil, err
 	case r.Written == nil && drawn != nil:
 		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", verifier.ErrInvalid)
 	}

@@ -26,7 +26,11 @@ func (t *Template) Choose(in Instance) Instance {
 	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))}
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		d.Steps[i] = Step{Kind: s.Kind, Shape: f.shape(s.Shape, s.Scales), Lo: s.Lo, Out: s.Out, Table: s.Table}
+		shape := f.shape(s.Shape, s.Scales)
+		if in.Texts > 0 {
+			shape = append([]int{in.Texts}, shape...)
+		}
+		d.Steps[i] = Step{Kind: s.Kind, Shape: shape, Lo: s.Lo, Out: s.Out, Table: s.Table}
 	}
 	first := d.canonical()
 	least, leaves := d.costOf(first)

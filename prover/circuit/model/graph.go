@@ -206,16 +206,21 @@ type Graph struct {
 	Chunks   int    // number of chunks, ≥ 1
 	Mults    []Mult // ordered by chunk, then table
 
+	// Texts is how many texts the circuit is of, each along the first axis of what depends on inputs; 0 is one, without that axis.
+	Texts int
 	// What an instance states in place of outputs (Instance.Reveals).
 	Reveals []Revealed
-	Stated  int // of the Inputs, those that are given; with Reveals, others follow
+	Stated  int // of the Inputs, those that are given; with Reveals or Texts, others follow
 	// What an instance states nothing of: inputs of the template that are witness tensors, and outputs.
 	Hidden, HiddenOutputs []TensorID
 }
 
+// derives says whether some inputs follow from what a statement gives.
+func (g *Graph) derives() bool { return len(g.Reveals) > 0 || g.Texts > 0 }
+
 // Given returns the inputs that a statement gives.
 func (g *Graph) Given() []TensorID {
-	if len(g.Reveals) > 0 {
+	if g.derives() {
 		return g.Inputs[:g.Stated]
 	}
 	return g.Inputs

@@ -67,6 +67,8 @@ const (
 	Marks
 	// Falls are 1 where an index is followed by a smaller one, which must then be of a smaller entry.
 	Falls
+	// RowsOfTexts are, of indexes that each of several texts has, those in one list of the rows of all: text·Length + index.
+	RowsOfTexts
 )
 
 // Derived says what the entries of an Input tensor are computed from.
@@ -74,6 +76,8 @@ type Derived struct {
 	Kind DerivedKind
 	At   TensorID // the indexes
 	Lift int64    // Marks
+	// Length is how many rows a text has (RowsOfTexts).
+	Length int
 }
 
 // reveal adds to a circuit that has no layout yet what shows that the entries at stated indexes are the
@@ -84,7 +88,9 @@ func (g *Graph) reveal(list []Reveal) error {
 		return nil
 	}
 	g.Inputs, g.Outputs, g.Tables = slices.Clone(g.Inputs), slices.Clone(g.Outputs), slices.Clone(g.Tables)
-	g.Stated = len(g.Inputs)
+	if g.Texts == 0 {
+		g.Stated = len(g.Inputs)
+	}
 	known := g.newIntervals()
 	for i, r := range list {
 		if r.Output < 0 || r.Output >= len(g.Outputs) || i > 0 && r.Output <= list[i-1].Output {
@@ -374,11 +380,14 @@ func (t *Table) reach() (least, most int64) {
 // states in place of revealed outputs, and what is derived from these. Without dense it leaves marks out
 // (nil): a verifier evaluates them from the indexes.
 func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
-	if len(g.Reveals) == 0 {
+	if !g.derives() {
 		return inputs
 	}
 	inputs = slices.Clone(inputs[:g.Stated])
 	at := map[TensorID][]int32{}
+	for i := range inputs {
+		at[g.Inputs[i]] = inputs[i]
+	}
 	for i := range g.Reveals {
 		at[g.Reveals[i].At] = outputs[g.Reveals[i].Place]
 	}
@@ -398,6 +407,9 @@ func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 
 // derived returns the entries of a derived tensor.
 func (g *Graph) derived(t *Tensor, at []int32) []int32 {
+	if t.Derived.Kind == RowsOfTexts {
+		return g.rowsOfTexts(t, at)
+	}
 	of := g.revealedAt(t.Derived.At)
 	shape := g.Tensors[of.Of].Shape
 	d, top := shape[len(shape)-1], max(of.Top, 1)

@@ -46,6 +46,8 @@ type Instance struct {
 	// ChunkEntries is the size of a chunk in witness entries (Graph.Finish), 0
 	// for the canonical one.
 	ChunkEntries int
+	// Texts is how many texts the proof is of, of these sizes all (Graph.Texts); 0 is one.
+	Texts int
 	// Reveals says what is stated of outputs in their place, by increasing output.
 	Reveals []Reveal
 	// HiddenInputs and HiddenOutputs are the places of those that are not stated, increasing.
@@ -54,7 +56,7 @@ type Instance struct {
 
 // Equal says whether two instances are the same.
 func (in *Instance) Equal(o *Instance) bool {
-	return in.ChunkEntries == o.ChunkEntries && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals) &&
+	return in.ChunkEntries == o.ChunkEntries && in.Texts == o.Texts && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals) &&
 		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs)
 }
 
@@ -86,6 +88,9 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 		}
 	}
 	g := t.graph(old, in.Sizes)
+	if err := g.texts(t, &in); err != nil {
+		return nil, err
+	}
 	if err := g.reveal(in.Reveals); err != nil {
 		return nil, err
 	}
@@ -95,6 +100,7 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := g.Finish(in.ChunkEntries); err != nil {
 		return nil, err
 	}
+	g.Instance.Texts = in.Texts
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	return g, g.Validate()
@@ -203,7 +209,7 @@ func (t *Template) measured(s Scale) bool {
 // checkBare checks that the circuit has no layout.
 func (t *Template) checkBare() error {
 	g := t.Graph
-	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 || len(g.Reveals) != 0 ||
+	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 || len(g.Reveals) != 0 || g.Texts != 0 ||
 		len(g.Hidden)+len(g.HiddenOutputs) != 0 ||
 		slices.ContainsFunc(g.Tensors, func(t Tensor) bool { return t.Chunk != 0 }) ||
 		slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Chunk != 0 }) {

@@ -72,7 +72,7 @@ fn print(verdict: &Verdict) {
         }
     }
     println!("{} bits, {} of them proven", verdict.strength.total_bits(), verdict.strength.proven_bits());
-    if let Some(text) = &verdict.written {
+    for text in verdict.written.iter().chain(&verdict.texts) {
         println!("wrote {:?} after {:?}, ended: {}", text.tokens, text.prompt, text.ended);
     }
     for h in &verdict.hidden {

@@ -4,6 +4,7 @@
 use crate::error::{Result, require};
 use crate::hide::Hidden;
 use crate::reveal::{Marks, Revealed};
+use crate::texts::Texts;
 use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -225,8 +226,9 @@ pub struct Graph<'a> {
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
     pub free: Vec<Free<'a>>,
-    // Those of the present proof (modules reveal, hide and template), whose tensors, tables and steps stand behind the key's.
+    // Those of the present proof (modules texts, reveal, hide and template), whose tensors, tables and steps stand behind the key's.
     pub own: Own,
+    pub texts: Option<Texts<'a>>,
     pub revealed: Vec<Revealed>,
     pub hidden: Hidden,
     pub multiplicities: Vec<Multiplicity>,
@@ -299,6 +301,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         outputs: Vec::new(),
         free: Vec::new(),
         own: Own::default(),
+        texts: None,
         revealed: Vec::new(),
         hidden: Hidden::default(),
         multiplicities: Vec::new(),

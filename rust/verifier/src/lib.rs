@@ -46,6 +46,7 @@ mod soundness;
 mod stream;
 mod template;
 mod text;
+mod texts;
 mod validate;
 mod values;
 mod verify;

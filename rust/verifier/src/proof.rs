@@ -5,6 +5,7 @@ use crate::hash::Suite;
 use crate::key::{check_version, sha256};
 use crate::reveal::{MOST_REVEALS, MOST_TOP, Reveal};
 use crate::soundness::{Level, MOST_TAIL_LOG};
+use crate::texts::MOST_TEXTS;
 use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number, reserved};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -27,6 +28,7 @@ pub struct Header {
     pub levels: Vec<Level>,
     pub hash: Suite,
     pub reveals: Vec<Reveal>,
+    pub texts: u32,               // 0: one
     pub tail_log: u32,            // of a masked proof, else 0
     pub hidden_inputs: Vec<u32>,  // places in the key's lists
     pub hidden_outputs: Vec<u32>, // likewise
@@ -193,7 +195,7 @@ static HEADER: [Field; 13] = [
     bytes("hidden_inputs"),
     bytes("hidden_outputs"),
     messages("reveals"),
-    reserved("texts"),
+    number("texts"),
 ];
 
 fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
@@ -215,7 +217,8 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
             9 => h.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
             10 => h.hidden_inputs = value.numbers(wire::count)?,
             11 => h.hidden_outputs = value.numbers(wire::count)?,
-            _ => value.push(d, &mut h.reveals, reveal)?,
+            12 => value.push(d, &mut h.reveals, reveal)?,
+            _ => h.texts = value.number(wire::at_most(MOST_TEXTS))?,
         }
     }
     check_version(version).map_err(|e| e.at(".version"))?;

@@ -122,13 +122,14 @@ impl<'a> Graph<'a> {
         &self.inputs[..self.own.inputs - self.hidden.inputs.len()]
     }
 
-    /// Takes back what `hide` and `reveal` did.
+    /// Takes back what `hide`, `reveal` and `several` did.
     pub fn unreveal(&mut self) {
         self.unhide();
         for r in &self.revealed {
             self.outputs[r.reveal.output as usize] = r.of;
         }
         self.revealed.clear();
+        self.single();
         self.tensors.truncate(self.own.tensors);
         self.tables.truncate(self.own.tables);
         self.steps.truncate(self.own.steps);
@@ -231,7 +232,7 @@ impl<'a> Graph<'a> {
         self.tensors.len() as u32 - 1
     }
 
-    fn add_input(&mut self, shape: &[u64], min: i64, max: i64) -> u32 {
+    pub fn add_input(&mut self, shape: &[u64], min: i64, max: i64) -> u32 {
         let id = self.add(Tensor { shape: unscaled(shape), min, max, ..Tensor::new(Kind::Input) });
         self.inputs.push(id);
         id
@@ -304,11 +305,11 @@ fn term(coefficient: i64, source: u32, groups: Option<Vec<Group>>) -> Linear {
     Linear { coefficient, source, view: groups.map(|groups| View { groups, fill: 0 }) }
 }
 
-fn one_axis(map: Map, out: Vec<u32>) -> Group {
+pub fn one_axis(map: Map, out: Vec<u32>) -> Group {
     Group { out, source: Vec::new(), map, base: fixed(0), strides: Vec::new(), sums: Vec::new(), index: Vec::new(), ids: 0 }
 }
 
-fn same_axes(count: usize) -> Vec<Group> {
+pub fn same_axes(count: usize) -> Vec<Group> {
     let same = |a| Group { source: vec![a], strides: vec![1], ..one_axis(Map::Affine, vec![a]) };
     (0..count as u32).map(same).collect()
 }

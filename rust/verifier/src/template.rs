@@ -107,8 +107,8 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Makes the graph the circuit of a proof: puts the sizes in, adds what shows which entries are the greatest, takes out what
-    /// is hidden, and lays it out. The template has been checked.
+    /// Makes the graph the circuit of a proof: puts the sizes in, makes it one of several texts, adds what shows which
+    /// entries are the greatest, takes out what is hidden, and lays it out. The template has been checked.
     pub fn at(&mut self, header: &Header) -> Result<()> {
         let sizes = &header.sizes;
         require!(sizes.len() == self.free.len(), "{} sizes for {} free dimensions", sizes.len(), self.free.len());
@@ -131,6 +131,7 @@ impl<'a> Graph<'a> {
                 s.dimension.put(sizes);
             }
         }
+        self.several(header.texts)?;
         self.reveal(&header.reveals)?;
         self.hide(&header.hidden_inputs, &header.hidden_outputs)?;
         self.lay_out(header.chunk_entries as u64)
@@ -235,7 +236,7 @@ impl<'a> Graph<'a> {
 
 impl Group {
     /// Whether index o of its one output axis is index o of its one source axis.
-    fn follows(&self) -> bool {
+    pub fn follows(&self) -> bool {
         self.map == Map::Affine
             && self.out.len() == 1
             && self.source.len() == 1

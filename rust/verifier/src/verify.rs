@@ -18,6 +18,7 @@ use crate::shape::{shape_variables, size};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
 use crate::text::{self, Model, Rule, Written};
+use crate::texts::part;
 use crate::validate;
 use crate::values::{elements, entries};
 use crate::whir;
@@ -152,6 +153,8 @@ pub struct Verdict<'a> {
     pub masked: bool,
     /// The text that the model wrote, if the key is one for that.
     pub written: Option<Written>,
+    /// Of a proof of several texts, which have a first axis of all inputs and outputs, those that the model wrote.
+    pub texts: Vec<Written>,
 }
 
 impl Verdict<'_> {
@@ -220,6 +223,10 @@ impl<'a> Key<'a> {
             let none = self.text().is_none();
             require!(none, "it cannot be hidden: inputs and outputs of language models are tokens and logits, which proofs state");
         }
+        if header.texts > 0 {
+            let plain = header.hidden_inputs.is_empty() && header.hidden_outputs.is_empty();
+            require!(plain, "it does not prove several texts at once, and hides some of what they are");
+        }
         self.graph.at(&header)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
@@ -278,11 +285,15 @@ impl<'a> Verification<'_, 'a> {
         let inputs = self.values("inputs", g.given(), &public.inputs)?;
         let outputs = self.values("outputs", &g.outputs, &public.outputs)?;
         self.check_reveals(&outputs)?;
-        let follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.place])).collect();
+        let mut follow: Vec<_> = g.revealed.iter().flat_map(|r| r.entries(&outputs[r.place])).collect();
         let given = g.given().iter().copied().zip(inputs.iter().map(|v| &v[..]));
+        if let Some(texts) = &g.texts {
+            follow.extend(texts.entries(&given.clone().collect())?);
+        }
         let by_tensor: BTreeMap<u32, &[i32]> = given.chain(follow.iter().map(|(id, v)| (*id, &v[..]))).collect();
         self.check_statement(&by_tensor, &inputs)?;
-        let written = self.written(policy, &inputs, &outputs)?;
+        let mut texts = self.written(policy, &inputs, &outputs)?;
+        let written = if g.texts.is_none() { texts.pop() } else { None };
         let input_elements: BTreeMap<u32, Vec<u32>> = by_tensor.iter().map(|(&id, v)| (id, elements(v))).collect();
         let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
 
@@ -326,6 +337,7 @@ impl<'a> Verification<'_, 'a> {
             saturated,
             masked,
             written,
+            texts,
         })
     }
 
@@ -400,28 +412,39 @@ impl<'a> Verification<'_, 'a> {
         let g = &self.key.graph;
         g.check_ids(by_tensor)?;
         let (Some(&Text { writes, ref starts, .. }), [ids, positions]) = (self.key.text(), &inputs[..]) else { return Ok(()) };
-        if !starts.is_empty() || !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
+        if !starts.is_empty() {
+            return Ok(()); // each text is as long as the sizes say, the decoder's too
+        }
+        if let Some(texts) = &g.texts {
+            if writes {
+                return texts.check_longest(ids, positions);
+            }
+            let each =
+                (0..if texts.places { texts.count } else { 0 }).map(|i| (part(ids, i, texts.count), part(positions, i, texts.count)));
+            return each.into_iter().try_for_each(|(ids, positions)| at_the_end(ids, positions, false));
+        }
+        if !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
             return Ok(());
         }
-        let (tokens, count) = (ids.len() as i64, positions.len() as i64);
-        for (i, &at) in positions.iter().enumerate() {
-            let want = tokens - count + i as i64 - writes as i64;
-            let last = at as i64 == want;
-            require!(last || writes, "logits at position {at} of a text of {tokens} tokens, where the key's are those of the last: {want}");
-            require!(last, "logits at position {at} of a text of {tokens} tokens, of which {count} are written: the key's are at {want}");
-        }
-        Ok(())
+        at_the_end(ids, positions, writes)
     }
 
-    fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Option<Written>> {
-        let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(None) };
+    /// The texts that the model wrote, if the key is for that.
+    fn written(&self, policy: &Policy, inputs: &Values, outputs: &Values) -> Result<Vec<Written>> {
+        let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(Vec::new()) };
         let g = &self.key.graph;
-        let model = match (g.revealed.is_empty(), policy.rule) {
-            (true, rule) => Model::Logits(&outputs[0], rule, g.tensors[g.outputs[0] as usize].frac),
-            (false, None) => Model::Greatest(&outputs[0]),
-            (false, Some(_)) => return fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
+        let count = g.texts.as_ref().map_or(1, |t| t.count);
+        let one = |i| {
+            let (ids, positions, out) = (part(&inputs[0], i, count), part(&inputs[1], i, count), part(&outputs[0], i, count));
+            let model = match (g.revealed.is_empty(), policy.rule) {
+                (true, rule) => Model::Logits(out, rule, g.tensors[g.outputs[0] as usize].frac),
+                (false, None) => Model::Greatest(out),
+                (false, Some(_)) => return fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
+            };
+            let written = text::written(text, ids, positions, model);
+            if count > 1 { written.map_err(|e| e.within(format_args!("text {}", i + 1))) } else { written }
         };
-        text::written(text, &inputs[0], &inputs[1], model).map(Some)
+        (0..count).map(one).collect()
     }
 
     /// The transcript up to the statement.
@@ -598,4 +621,16 @@ fn absorb_columns(t: &mut Transcript, suite: Suite, values: &[u32]) {
     for column in columns.chunks_exact(rows) {
         t.absorb_digest(&suite.hash_public(column));
     }
+}
+
+/// Positions of logits are the last ones of a text, or the last before its end if the model wrote what is behind each.
+fn at_the_end(ids: &[i32], positions: &[i32], writes: bool) -> Result<()> {
+    let (tokens, count) = (ids.len() as i64, positions.len() as i64);
+    for (i, &at) in positions.iter().enumerate() {
+        let want = tokens - count + i as i64 - writes as i64;
+        let last = at as i64 == want;
+        require!(last || writes, "logits at position {at} of a text of {tokens} tokens, where the key's are those of the last: {want}");
+        require!(last, "logits at position {at} of a text of {tokens} tokens, of which {count} are written: the key's are at {want}");
+    }
+    Ok(())
 }

@@ -86,3 +86,13 @@ fn greatest_entries_are_stated() {
     argmax.greatest.clear();
     assert_ne!(argmax.digest(), digest);
 }
+
+/// Three texts in one proof: what each says is the model's answer to its prompt.
+#[test]
+fn several_texts_are_stated() {
+    let (key, proof) = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/texts"));
+    let verdict = verify(&key, &proof, &Policy::default()).unwrap();
+    assert!(verdict.written.is_none() && verdict.inputs[0].shape == [3, 1, 6]);
+    let texts: Vec<_> = verdict.texts.iter().map(|t| (&t.prompt[..], &t.tokens[..])).collect();
+    assert_eq!(texts, [(&[1, 5, 9][..], &[27, 27, 27][..]), (&[4], &[36, 37]), (&[7, 7], &[16])]);
+}

@@ -13,6 +13,8 @@ import (
 type Proof struct {
 	Bytes  int64   `json:"proof_bytes"`
 	Frames []Frame `json:"frames"`
+	// Texts is how many texts the proof is of, if not one.
+	Texts int `json:"texts,omitempty"`
 	// States names what is stated in place of outputs: their greatest entries.
 	States []string `json:"states,omitempty"`
 	// Hides names inputs and outputs that are not stated.
@@ -42,7 +44,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 		return nil, err
 	}
 	in.Limit(proof.LimitsFor(p))
-	d := &Proof{Key: describe(key, p)}
+	d := &Proof{Key: describe(key, p), Texts: p.Graph.Texts}
 	for _, r := range p.Graph.Reveals {
 		d.States = append(d.States, p.Graph.Tensors[r.At].Name)
 	}
@@ -78,6 +80,9 @@ func (p *Proof) Print(w io.Writer) error {
 	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
 	fmt.Fprintf(w, "for key     %s, commitment %s\n", ui.Printable(p.Key.Name), p.Key.Commitment)
 	p.Key.Hidden.print(w)
+	if p.Texts > 0 {
+		fmt.Fprintf(w, "texts       %d\n", p.Texts)
+	}
 	for _, name := range p.States {
 		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
 	}

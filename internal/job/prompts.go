@@ -1,0 +1,126 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// readPrompts reads a file of JSON lines, each a prompt in words or in tokens. With --chat words begin a conversation.
+func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Template) error) ([]*Prompt, error) {
+	data, err := readAll(cfg.Prompts)
+	if err != nil {
+		return nil, fmt.Errorf("--prompts: %w", err)
+	}
+	var list []*Prompt
+	for i, line := range bytes.Split(data, []byte{'\n'}) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if len(list) == provemodel.MaxTexts {
+			return nil, fmt.Errorf("--prompts %s: more than %d prompts, and one proof is of that many at most", cfg.Prompts, provemodel.MaxTexts)
+		}
+		ids, err := readPrompt(cfg, t, line, allow)
+		if err != nil {
+			return nil, fmt.Errorf("--prompts %s: line %d: %w", cfg.Prompts, i+1, err)
+		}
+		list = append(list, &Prompt{ids, t})
+	}
+	if len(list) < 2 {
+		return nil, WithHint(fmt.Errorf("--prompts %s: %d prompts, where several belong", cfg.Prompts, len(list)), "give one with --prompt")
+	}
+	return list, nil
+}
+
+func readPrompt(cfg *config.Config, t *tokenizer.Tokenizer, line []byte, allow func(*chat.Template) error) ([]int, error) {
+	var one struct {
+		Prompt string `json:"prompt"`
+		IDs    []int  `json:"input_ids"`
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	err := d.Decode(&one)
+	if err == nil && d.More() {
+		err = errors.New("more than one JSON value")
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf(`%w: want {"prompt": "a text"} or {"input_ids": [1, 5, 9]}`, err)
+	case (one.Prompt == "") == (len(one.IDs) == 0):
+		return nil, errors.New(`want either "prompt", a text, or "input_ids", tokens, and not empty`)
+	case one.Prompt == "" && cfg.Chat:
+		return nil, errors.New(`--chat writes the "prompt" as a conversation, and these are tokens`)
+	case one.Prompt == "":
+		return one.IDs, nil
+	case t == nil:
+		return nil, errors.New("the model comes without a tokenizer, which a prompt in words needs")
+	}
+	own := *cfg
+	own.Prompt = one.Prompt
+	from := TokenizerOf(cfg.Model)
+	if allow != nil {
+		from = verifiers(cfg)
+	}
+	return encode(&own, t, from, allow)
+}
+
+// longest is the longest of prompts, nil of none.
+func longest(list []*Prompt) *Prompt {
+	var p *Prompt
+	for _, other := range list {
+		if p == nil || len(other.IDs) > len(p.IDs) {
+			p = other
+		}
+	}
+	return p
+}
+
+// setPrompts makes an input of each prompt: with --max-tokens one as long as what the model may write.
+func (j *Job) setPrompts(cfg *config.Config) error {
+	for i, p := range j.prompts {
+		var in provemodel.Input
+		var err error
+		if cfg.MaxTokens > 0 {
+			in, err = j.Model.TextInput(p.IDs, repeated(p.IDs, cfg.MaxTokens))
+		} else {
+			in, err = j.Model.Input(p.arrays(cfg))
+		}
+		if err != nil {
+			return fmt.Errorf("prompt %d: %w", i+1, err)
+		}
+		j.Inputs = append(j.Inputs, in)
+	}
+	j.InputFrom = fmt.Sprintf("%d prompts, the longest %d tokens", len(j.prompts), len(j.prompt.IDs))
+	return nil
+}
+
+// Together are the inputs that one proof is of: all texts with --prompts, or the one input.
+func (j *Job) Together() []provemodel.Input {
+	if len(j.prompts) > 1 {
+		return j.Inputs
+	}
+	return []provemodel.Input{j.Input}
+}
+
+// GenerateAll is Generate for all prompts, one after the other: Inputs become the texts. Each is told when one is written.
+func (j *Job) GenerateAll(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, since time.Time, each func(done int)) ([]*Text, error) {
+	var list []*Text
+	for i, p := range j.prompts {
+		text, in, err := p.generate(ctx, c, j.Model.Start(), w, opts, since)
+		if err != nil {
+			return nil, fmt.Errorf("prompt %d: %w", i+1, err)
+		}
+		list, j.Inputs[i] = append(list, text), in
+		each(i + 1)
+	}
+	return list, nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/quantise"
+)
+
+// severalTexts are three texts of a language model in one proof, of different lengths, each with another number of written tokens.
+func severalTexts() (*golden.Circuit, error) {
+	h, err := hf.Open("hf/testdata/llama")
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	const longest, most = 6, 3
+	fg, err := h.Writing(longest, most)
+	if err != nil {
+		return nil, err
+	}
+	values, err := fg.RunFloat([][]float64{{7, 30, 7, 2, 41, 19}, {2, 3, 4}})
+	if err != nil {
+		return nil, err
+	}
+	m, err := quantise.Quantise(fg, quantise.Ranges(values), quantise.Options{Mode: "w8a8", Length: longest})
+	if err != nil {
+		return nil, err
+	}
+	c := &golden.Circuit{Template: m.Circuit, Weights: m.Weights, Security: proof.DefaultSecurity, Text: &proof.Text{Generates: true}}
+	c.Inputs = make([][]int32, 2)
+	prompts, written := [][]int32{{1, 5, 9}, {4}, {7, 7}}, []int{3, 2, 1}
+	for i, text := range prompts {
+		ids, positions := slices.Clone(text), []int32{}
+		for range written[i] {
+			at := int32(len(ids) - 1)
+			next, err := greatest(m, append(slices.Clone(ids), ids[at]), at)
+			if err != nil {
+				return nil, err
+			}
+			ids, positions = append(ids, next), append(positions, at)
+		}
+		for len(ids) < longest {
+			ids = append(ids, ids[len(ids)-1])
+		}
+		for len(positions) < most {
+			positions = append(positions, positions[len(positions)-1])
+		}
+		c.Inputs[0], c.Inputs[1] = append(c.Inputs[0], ids...), append(c.Inputs[1], positions...)
+	}
+	c.Instance = model.Instance{Sizes: []int{longest, most}, Texts: len(prompts), Reveals: []model.Reveal{{Output: 0}}}
+	return c, nil
+}
+
+// greatest returns the token with the greatest logit at a position of a text.
+func greatest(m *quantise.Model, ids []int32, at int32) (int32, error) {
+	one, err := m.At(model.Instance{Sizes: []int{len(ids), 1}})
+	if err != nil {
+		return 0, err
+	}
+	wit, err := forward.Run(context.Background(), one.Graph, one.Weights, [][]int32{ids, {at}})
+	if err != nil {
+		return 0, err
+	}
+	defer wit.Close()
+	return int32(verifier.Greatest(wit.Tensor(one.Graph.Outputs[0]))), nil
+}
