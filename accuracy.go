@@ -137,12 +137,9 @@ func (b *bar) check(r *Run) error {
 	return worst
 }
 
-// Layer is a node of the model in a run of its circuit.
-type Layer = quantise.Layer
-
 // Layers runs the circuit and the float model that it was made from on an input, and
 // compares them node by node. Nothing is proved.
-func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]Layer, error) {
+func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]quantise.Layer, error) {
 	q, err := c.sized(in)
 	if err != nil {
 		return nil, err
@@ -151,7 +148,7 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]Layer, erro
 	if err != nil {
 		return nil, err
 	}
-	var layers []Layer
+	var layers []quantise.Layer
 	err = m.while(ctx, func() error {
 		g, err := m.sizedFor(in)
 		if err != nil {

@@ -158,7 +158,7 @@ func TestRefusedTexts(t *testing.T) {
 	}{
 		"none":                {nil, nil, "0 texts"},
 		"one":                 {[]Input{text(3)}, nil, "1 texts"},
-		"thousands":           {slices.Repeat([]Input{text(3)}, MaxTexts+1), nil, "1025 texts are more than one proof states"},
+		"thousands":           {slices.Repeat([]Input{text(3)}, model.MaxTexts+1), nil, "1025 texts are more than one proof states"},
 		"without tokens":      {[]Input{text(3), text(0)}, nil, "text 2: input 1 has no entries"},
 		"without positions":   {[]Input{text(3), {{1, 2}, nil}}, nil, "text 2: input 2 has no entries"},
 		"another input":       {[]Input{text(3), {{1, 2}}}, nil, "text 2: 1 inputs, and the model has 2"},
@@ -174,7 +174,7 @@ func TestRefusedTexts(t *testing.T) {
 			t.Errorf("%s: want %q, got %v", name, x.want, err)
 		}
 	}
-	for _, n := range []int{-1, 1, MaxTexts + 1, 1 << 40} {
+	for _, n := range []int{-1, 1, model.MaxTexts + 1, 1 << 40} {
 		if _, err := c.key.Circuit.At(model.Instance{Sizes: []int{5, 2}, Texts: n}); !errors.Is(err, model.ErrTexts) {
 			t.Errorf("%d texts: %v", n, err)
 		}

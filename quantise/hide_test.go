@@ -91,6 +91,7 @@ func publishedModels(t *testing.T) (list []hiding) {
 		dir := filepath.Dir(path)
 		var in struct {
 			IDs    []float64 `json:"input_ids"`
+			Answer []float64 `json:"decoder_input_ids"`
 			Pixels []float64 `json:"pixel_values"`
 		}
 		data, err := os.ReadFile(path)
@@ -108,15 +109,18 @@ func publishedModels(t *testing.T) (list []hiding) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { m.Close() })
-		g, err := m.Graph(len(in.IDs), 0)
+		g, err := m.Graph(len(in.IDs), len(in.Answer))
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := in.IDs
-		if in.Pixels != nil {
-			x = in.Pixels
+		x := [][]float64{in.IDs}
+		switch {
+		case in.Pixels != nil:
+			x = [][]float64{in.Pixels}
+		case in.Answer != nil:
+			x = append(x, in.Answer)
 		}
-		list = append(list, hiding{name: filepath.Base(filepath.Dir(path)), graph: g, input: [][]float64{x}, published: true})
+		list = append(list, hiding{name: filepath.Base(filepath.Dir(path)), graph: g, input: x, published: true})
 	}
 	return list
 }

@@ -212,7 +212,7 @@ func surprise(logits []float64, token int) float64 {
 var inLayer = regexp.MustCompile(`^(.*?\.[0-9]+)\.`)
 
 // drift sums up the nodes of each layer, in order.
-func drift(layers []provemodel.Layer) []LayerDrift {
+func drift(layers []quantise.Layer) []LayerDrift {
 	var list []LayerDrift
 	for _, l := range layers {
 		m := inLayer.FindStringSubmatch(l.Value)

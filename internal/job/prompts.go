@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // readPrompts reads a file of JSON lines, each a prompt in words or in tokens. With --chat words begin a conversation.
@@ -26,8 +27,8 @@ func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Te
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		if len(list) == provemodel.MaxTexts {
-			return nil, fmt.Errorf("--prompts %s: more than %d prompts, and one proof is of that many at most", cfg.Prompts, provemodel.MaxTexts)
+		if len(list) == model.MaxTexts {
+			return nil, fmt.Errorf("--prompts %s: more than %d prompts, and one proof is of that many at most", cfg.Prompts, model.MaxTexts)
 		}
 		ids, err := readPrompt(cfg, t, line, allow)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Report is what there is to show. What is empty is left out.
@@ -23,7 +24,7 @@ type Report struct {
 	Scores   []Scores  // a classifier's
 	Facts    []Fact    // in order
 	Outputs  []Output
-	Layers   []provemodel.Layer
+	Layers   []quantise.Layer
 	Phases   []ui.Phase
 	Peak     int64        // bytes of memory
 	Key      *inspect.Key // its tables, commitments and rounds
@@ -79,14 +80,14 @@ func (r *Report) outputs(h *page) {
 }
 
 // compared are the layers with a value to compare, the worst first.
-func (r *Report) compared() []provemodel.Layer {
-	var held []provemodel.Layer
+func (r *Report) compared() []quantise.Layer {
+	var held []quantise.Layer
 	for _, l := range r.Layers {
 		if l.Held {
 			held = append(held, l)
 		}
 	}
-	slices.SortStableFunc(held, func(a, b provemodel.Layer) int { return cmp.Compare(b.Relative, a.Relative) })
+	slices.SortStableFunc(held, func(a, b quantise.Layer) int { return cmp.Compare(b.Relative, a.Relative) })
 	return held
 }
 
@@ -107,7 +108,7 @@ func (r *Report) accuracy(h *page) {
 	for i, l := range r.Layers {
 		order[l.Value] = i
 	}
-	slices.SortStableFunc(shown, func(a, b provemodel.Layer) int { return cmp.Compare(order[a.Value], order[b.Value]) })
+	slices.SortStableFunc(shown, func(a, b quantise.Layer) int { return cmp.Compare(order[a.Value], order[b.Value]) })
 	for _, l := range shown {
 		label := percent(l.Relative)
 		if l.Saturated.Count > 0 {
@@ -125,7 +126,7 @@ func (r *Report) accuracy(h *page) {
 }
 
 // advice says what would make a layer more exact.
-func advice(l provemodel.Layer) string {
+func advice(l quantise.Layer) string {
 	switch {
 	case l.Relative <= 1e-3:
 		return "nothing: within 0.1 % of the range"
@@ -160,11 +161,11 @@ func (r *Report) phases(h *page) {
 }
 
 func (r *Report) costs(h *page) {
-	look := func(l provemodel.Layer) int { return l.LookUps }
-	commit := func(l provemodel.Layer) int { return l.Committed }
+	look := func(l quantise.Layer) int { return l.LookUps }
+	commit := func(l quantise.Layer) int { return l.Committed }
 	for _, c := range []struct {
 		title, what string
-		of          func(provemodel.Layer) int
+		of          func(quantise.Layer) int
 	}{{"Look-ups by layer", "entries looked up", look}, {"Commitments by layer", "entries committed to", commit}} {
 		var bars []bar
 		seen := map[string]bool{}
@@ -239,7 +240,7 @@ func (r *Report) layers(h *page) {
 	h.printf("<p>A dash: the value is not held by itself; the node is a part of the next one, or moves entries about.</p>\n")
 }
 
-func name(l provemodel.Layer) string {
+func name(l quantise.Layer) string {
 	if l.Node == "" {
 		return l.Value
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -27,7 +26,7 @@ func deep(layers int) *Report {
 		Key: &inspect.Key{Rounds: []inspect.Round{{Name: hostile, Times: 3, Grind: 16, Bits: 100.25}}, MinBits: 100.25},
 	}
 	for i := range layers {
-		l := provemodel.Layer{Node: fmt.Sprintf("block%d/conv%d/%s", i, i, hostile), Op: "Conv", Value: fmt.Sprint("v", i), Shape: []int{1, 960, 14, 14}}
+		l := quantise.Layer{Node: fmt.Sprintf("block%d/conv%d/%s", i, i, hostile), Op: "Conv", Value: fmt.Sprint("v", i), Shape: []int{1, 960, 14, 14}}
 		if i%2 == 0 {
 			l.Held, l.Bits, l.Frac, l.LookUps, l.Committed = true, 12, 5, 188160, 188160
 			l.Accuracy = quantise.Accuracy{MaxError: 0.01, Relative: float64(i+1) * 1e-6}
@@ -127,7 +126,7 @@ func TestPictures(t *testing.T) {
 
 // What there is not is left out.
 func TestEmptyReport(t *testing.T) {
-	for _, r := range []*Report{{Title: "empty"}, deep(0), deep(2), {Layers: []provemodel.Layer{{Node: "a", Held: true}}, Phases: []ui.Phase{{}}}} {
+	for _, r := range []*Report{{Title: "empty"}, deep(0), deep(2), {Layers: []quantise.Layer{{Node: "a", Held: true}}, Phases: []ui.Phase{{}}}} {
 		s := written(t, r)
 		balanced(t, s)
 		if strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
