@@ -41,8 +41,8 @@ func TestOutputsAreNoInputs(t *testing.T) {
 				line := append(append([]string{}, args...), "--"+in, value, "--"+out, "mine", "--force")
 				line = append(line, needs[strings.Join(args, "")]...)
 				var stdout, stderr bytes.Buffer
-				if in == out || in == "model" && out == "html" {
-					continue // once in the line
+				if in == out || in == "model" && out == "html" || in == "prompts" && out == "report" {
+					continue // once in the line; several texts have no report
 				}
 				code := run(line, &stdout, &stderr)
 				said := strings.Contains(stderr.String(), "would overwrite what is read") || strings.Contains(stderr.String(), "are one file")

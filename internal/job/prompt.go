@@ -155,7 +155,7 @@ func tokensOf(data []byte) ([]int, error) {
 	} else if err := json.Unmarshal(data, &file); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) { // whose text speaks of Go's types
-			err = fmt.Errorf("a %s where a list of whole numbers belongs", wrong.Value)
+			err = fmt.Errorf("a list of whole numbers is wanted, and there is: %s", wrong.Value)
 		}
 		return nil, err
 	}
