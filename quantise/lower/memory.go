@@ -37,6 +37,10 @@ func (m *Memory) Fill(of *Result) {
 	m.most.next()
 }
 
+// mostKept bounds what is remembered of a kind in a pass: columns of 2^16 rows take 128 MB then. What
+// comes after it is made anew.
+const mostKept = 512
+
 // recall remembers by a key what has been asked for since next was called last, and before.
 type recall[T any] struct{ now, before map[string]T }
 
@@ -49,12 +53,14 @@ func (r *recall[T]) get(key string) (T, bool) {
 	return x, ok
 }
 
-// keep remembers what a key has.
+// keep remembers what a key has, while there is room.
 func (r *recall[T]) keep(key string, x T) {
 	if r.now == nil {
 		r.now = map[string]T{}
 	}
-	r.now[key] = x
+	if _, known := r.now[key]; known || len(r.now) < mostKept {
+		r.now[key] = x
+	}
 }
 
 // of is what a key has, which f makes the first time. The empty key has nothing.
