@@ -7,8 +7,8 @@ import (
 )
 
 // recognise finds groups of small operators that compute a norm, a Softmax or its
-// logarithm, the mask of one, a magnitude, or the logarithm of a magnitude's square,
-// and replaces each group by one operator. Nodes that are not needed any more are
+// logarithm, the mask of one, a magnitude, the logarithm of a magnitude's square, or squares of
+// deviations, and replaces each group by one operator or a few that lose less. Nodes that are not needed any more are
 // removed. Values change only by rounding, except that all numbers of a mask become
 // infinite.
 func (b *Builder) recognise() error {
@@ -41,6 +41,7 @@ func (b *Builder) recognise() error {
 	b.dropUnneeded()
 	b.logPowers()
 	b.magnitudes() // of which norms and logarithms have no need
+	b.deviations()
 	return nil
 }
 

@@ -299,3 +299,50 @@ func TestMagnitudesAreRecognised(t *testing.T) {
 		})
 	}
 }
+
+// TestDeviationsAreRecognised: (x − θ)²/σ² of an input is a square of quotients of what the input's features are scaled to, and
+// what differs in what it may be taken for is left as it is.
+func TestDeviationsAreRecognised(t *testing.T) {
+	const rows, classes, features = 3, 2, 4
+	theta := []float32{1000, 0.002, -5, 7, 1200, 0.001, -4, 9}
+	variance := []float32{1e4, 1e-7, 2, 3, 3e4, 2e-7, 1, 5}
+	negative := append([]float32{-1}, variance[1:]...)
+	x := []float64{1100, 0.001, -6, 8, 900, 0.003, -4, 6, 1300, 0.0015, -5, 10}
+	constant := func(b *Builder, v []float32) Value {
+		return b.Table(&Tensor{Shape: []int{1, classes, features}, DType: Float, F32: v})
+	}
+	square := func(b *Builder, x Value) Value {
+		d := b.Sub(b.Reshape(x, []int{rows, 1, features}), constant(b, theta))
+		return b.Mul(d, d)
+	}
+	for name, c := range map[string]struct {
+		build func(b *Builder, x Value) Value
+		is    bool
+	}{
+		"a likelihood": {func(b *Builder, x Value) Value { return b.Div(square(b, x), constant(b, variance)) }, true},
+		"a power": {func(b *Builder, x Value) Value {
+			return b.Div(b.Pow(b.Sub(b.Reshape(x, []int{rows, 1, features}), constant(b, theta)), b.Number(2)), constant(b, variance))
+		}, true},
+		"of two readers": {func(b *Builder, x Value) Value {
+			return b.Add(b.Div(square(b, x), constant(b, variance)), b.Reshape(x, []int{rows, 1, features}))
+		}, false},
+		"not positive": {func(b *Builder, x Value) Value { return b.Div(square(b, x), constant(b, negative)) }, false},
+		"of no input": {func(b *Builder, x Value) Value {
+			return b.Div(square(b, b.Apply(Exp, b.Mul(x, b.Number(1e-3)))), constant(b, variance))
+		}, false},
+		"features in turn": {func(b *Builder, x Value) Value {
+			d := b.Sub(b.Reshape(b.Transpose(b.Reshape(x, []int{rows, 2, 2}), []int{0, 2, 1}), []int{rows, 1, features}), constant(b, theta))
+			return b.Div(b.Mul(d, d), constant(b, variance))
+		}, false},
+	} {
+		g, got, want := written(t, []int{rows, features}, x, c.build)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-4*(1+math.Abs(want[i])) {
+				t.Errorf("%s: entry %d is %v, not %v", name, i, got[i], want[i])
+			}
+		}
+		if first := g.Nodes[0]; (first.Op == Sub && first.Inputs[0] == "x") != c.is {
+			t.Errorf("%s: %s of %v comes first", name, first.Op.Kind(), first.Inputs)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package graph
+
+import "slices"
+
+// deviations replaces the squares of an input's distances from constants, divided by variances, (x − θ)²·r, as in a
+// Gaussian likelihood, by squares of quotients, (z·√r/m + (μ − θ)·√r)² of z = (x − μ)·m: μ and m are the means of θ and
+// √r for each feature. A feature's variance may be a millionth of another's, and so no scale holds their squares
+// beside each other. The quotients are of one size, and z is what a table's model begins with.
+func (b *Builder) deviations() {
+	readers := map[*value]int{}
+	for _, n := range b.nodes {
+		for _, in := range n.in {
+			readers[in]++
+		}
+	}
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if x, theta, r, ok := deviation(n); ok && readers[x] == 1 {
+			b.At(n.op.Kind(), n.name)
+			if y := b.quotients(x, n, theta, r); b.Valid(y) {
+				n.op, n.in = Mul, []*value{y.v, y.v}
+			}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+}
+
+// deviation returns the parts where n is (x − θ)²·r with constants θ and r > 0, and x is an input, or what a Reshape makes
+// of one, that has features along its last axis.
+func deviation(n *node) (x, theta, r *value, ok bool) {
+	if n.op != Mul || len(n.in) != 2 || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
+		return nil, nil, nil, false
+	}
+	r = n.in[1]
+	u := squared(n.in[0])
+	if u == nil || !slices.Equal(u.shape, n.out.shape) {
+		return nil, nil, nil, false
+	}
+	d := operation(u, Sub)
+	if d == nil || d.in[1].tensor == nil {
+		return nil, nil, nil, false
+	}
+	theta = d.in[1]
+	x, moves := unmoved(d.in[0])
+	features := lastOf(n.out.shape)
+	if slices.ContainsFunc(moves, func(op Op) bool { _, ok := op.(Transpose); return ok }) {
+		return nil, nil, nil, false
+	}
+	if x.node != nil || x.tensor != nil || features < 2 || lastOf(x.shape) != features || lastOf(d.in[0].shape) != features ||
+		lastOf(theta.shape) != features || lastOf(r.shape) != features || len(theta.shape) != len(r.shape) {
+		return nil, nil, nil, false
+	}
+	for i := range r.tensor.Len() {
+		if !(r.tensor.At(i) > 0) {
+			return nil, nil, nil, false
+		}
+	}
+	return x, theta, r, true
+}
+
+// lastOf is the length of the last axis, 0 if there is none.
+func lastOf(shape []int) int {
+	if len(shape) == 0 {
+		return 0
+	}
+	return shape[len(shape)-1]
+}
+
+// quotients returns z·√r/m + (μ − θ)·√r of an input, where n has the squares.
+func (b *Builder) quotients(x *value, n *node, theta, r *value) Value {
+	root := b.Apply(Sqrt, Value{r})
+	mean := func(v Value) Value {
+		axes := make([]int, len(b.Shape(v))-1)
+		for i := range axes {
+			axes[i] = i
+		}
+		return b.Reduce(Mean, v, axes, false)
+	}
+	centre, size := mean(Value{theta}), mean(root)
+	_, moves := unmoved(squared(n.in[0]).node.in[0])
+	z := b.Mul(b.Sub(Value{x}, centre), size)
+	for _, move := range slices.Backward(moves) {
+		z = b.emit(move, z)
+	}
+	return b.Add(b.Mul(z, b.Div(root, size)), b.Mul(b.Sub(centre, Value{theta}), root))
+}
