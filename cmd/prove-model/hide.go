@@ -163,6 +163,8 @@ func again(cfg *config.Config) string {
 // shareHint says what helps if a ledger is not where it was.
 func shareHint(err error) error {
 	switch {
+	case errors.Is(err, ledger.ErrOlder):
+		return err // which says what helps
 	case errors.Is(err, ledger.ErrMoved):
 		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
 	case errors.Is(err, ledger.ErrShare):

@@ -46,6 +46,8 @@ var (
 	ErrUsedUp = errors.New("the key is used up")
 	// ErrMoved is wrapped by errors about a ledger that is not where it was counted.
 	ErrMoved = errors.New("the ledger may be an older copy")
+	// ErrOlder is wrapped beside it by those about one that is: no share makes it good again.
+	ErrOlder = errors.New("it was longer before")
 	// ErrShare is wrapped by errors about a share that is not the ledger's.
 	ErrShare = errors.New("the ledger has another share")
 )
@@ -219,7 +221,7 @@ func (l *Ledger) notShorter(b *book, of Share) error {
 	case known.begins(b):
 		return nil
 	case known.length > len(b.text):
-		return fmt.Errorf("%s: %w: it was longer before. What was opened since is not in it: make another key (commit --hide weights)", l.path, ErrMoved)
+		return fmt.Errorf("%s: %w: %w. What was opened since is not in it: make another key (commit --hide weights)", l.path, ErrMoved, ErrOlder)
 	}
 	return fmt.Errorf("%s: %w: share %s was counted in another file, whose positions are not in it", l.path, ErrMoved, of)
 }
