@@ -44,8 +44,9 @@ for golden in testdata/golden/*/ testdata/masked/*/; do
 	same "$(basename "$(dirname "$golden")") $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
 done
 # An encoder–decoder's answer, which the command prints in more words.
+said=$(scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/key.vk)
 for text in "10 8 25 3 40" "31 34 31" "cut at 3 tokens"; do
-	scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/key.vk | grep -q -- "$text" || { echo "verify-py: answer: not $text" >&2; exit 1; }
+	[[ $said == *"$text"* ]] || { echo "verify-py: answer: not $text" >&2; exit 1; }
 done
 if [ -n "$folder" ] && [ -d "$folder" ]; then
 	for model in "$folder"/*/; do
