@@ -178,18 +178,26 @@ func ArrangeField(d Device, out, in Ptr, l Layout) error {
 }
 
 func (l Layout) arrange(d Device, kernel string, out, in Ptr) error {
-	dims, _, err := axes(l.Dims)
+	dims, steps, err := l.words()
 	if err != nil {
 		return err
-	}
-	if len(l.Steps) != len(l.Dims) {
-		return fmt.Errorf("%d dimensions and %d steps", len(l.Dims), len(l.Steps))
-	}
-	steps := make([]uint64, MaxAxes)
-	for i, s := range l.Steps {
-		steps[MaxAxes-len(l.Steps)+i] = uint64(s)
 	}
 	n := PaddedSize(l.Dims)
 	args := append([]uint64{uint64(out), uint64(in), uint64(n)}, dims...)
 	return d.Launch(Kernel{"restrict", kernel}, Cover(n), append(args, steps...)...)
+}
+
+// words returns dimensions and steps as kernels take them.
+func (l Layout) words() (dims, steps []uint64, err error) {
+	if dims, _, err = axes(l.Dims); err != nil {
+		return nil, nil, err
+	}
+	if len(l.Steps) != len(l.Dims) {
+		return nil, nil, fmt.Errorf("%d dimensions and %d steps", len(l.Dims), len(l.Steps))
+	}
+	steps = make([]uint64, MaxAxes)
+	for i, s := range l.Steps {
+		steps[MaxAxes-len(l.Steps)+i] = uint64(s)
+	}
+	return dims, steps, nil
 }

@@ -174,10 +174,11 @@ func sumcheckSteps(b *deviceBench) {
 	nothing := func() {}
 	b.step("matrix product proved, k = 2^14, n = 2^12", "weight", k*n, nothing, func() {
 		w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
-		in := backend.Instance{
-			A: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}})),
-			B: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}})),
-		}
+		tables := must(on.Restrict(b.ctx, []backend.Restriction{
+			{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}},
+			{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}},
+		}))
+		in := backend.Instance{A: tables[0], B: tables[1]}
 		claim := must(on.Inner(b.ctx, []backend.Instance{{A: in.A, B: in.B}}))[0]
 		w.SendQM31(claim)
 		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})

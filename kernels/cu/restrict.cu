@@ -26,15 +26,15 @@ DEVICE void exchange(u32 *v, u32 lane)
 
 #define ROWS 8
 
-// No axes behind the bound ones: the sums of ROWS rows a block, over the part
-// of a row that is the block's in y, of `chunk` entries.
+// No axes behind the bound ones: the sums of ROWS rows, those of block x, over
+// part y of a row, of `chunk` entries.
 template <class T>
-DEVICE void restrict_rows(u64 *sums, const T *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
+DEVICE void restrict_rows(u64 *sums, const T *in, const qm31 *w, u64 rows, u64 n, u64 chunk, u64 x, u64 y)
 {
-    u64 first = (u64)blockIdx.x * ROWS, end = min(n, (blockIdx.y + 1) * chunk);
+    u64 first = x * ROWS, end = min(n, (y + 1) * chunk);
     i64 acc[ROWS][4] = {};
     bool vector = n % 4 == 0;
-    for (u64 k = blockIdx.y * chunk + 4 * threadIdx.x; k < end; k += 4 * blockDim.x) {
+    for (u64 k = y * chunk + 4 * threadIdx.x; k < end; k += 4 * blockDim.x) {
         qm31 weight[4];
         for (u32 i = 0; i < 4; i++)
             weight[i] = k + i < n ? w[k + i] : qm31_zero();
@@ -58,33 +58,33 @@ DEVICE void restrict_rows(u64 *sums, const T *in, const qm31 *w, u64 rows, u64 n
 
 KERNEL __launch_bounds__(256) restrict_rows_i8(u64 *sums, const i8 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
 {
-    restrict_rows(sums, in, w, rows, n, chunk);
+    restrict_rows(sums, in, w, rows, n, chunk, blockIdx.x, blockIdx.y);
 }
 
 KERNEL __launch_bounds__(256) restrict_rows_i16(u64 *sums, const i16 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
 {
-    restrict_rows(sums, in, w, rows, n, chunk);
+    restrict_rows(sums, in, w, rows, n, chunk, blockIdx.x, blockIdx.y);
 }
 
 KERNEL __launch_bounds__(256) restrict_rows_i32(u64 *sums, const i32 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
 {
-    restrict_rows(sums, in, w, rows, n, chunk);
+    restrict_rows(sums, in, w, rows, n, chunk, blockIdx.x, blockIdx.y);
 }
 
-// Axes of s > 1 entries behind the bound ones: four outputs a thread, over the
-// block's part of the bound index in y. outer is the size of the axes in front.
+// Axes of s > 1 entries behind the bound ones: four outputs a thread of block x,
+// over part y of the bound index. outer is the size of the axes in front.
 template <class T>
-DEVICE void restrict_columns(u64 *sums, const T *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+DEVICE void restrict_columns(u64 *sums, const T *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk, u64 x, u64 y)
 {
     u64 pieces = (s + 3) / 4;
-    u64 at = thread_index();
+    u64 at = x * blockDim.x + threadIdx.x;
     if (at >= outer * pieces)
         return;
     u64 p = at / pieces, column = at % pieces * 4;
     i64 acc[4][4] = {};
     bool vector = s % 4 == 0;
     const T *row = in + p * n * s;
-    for (u64 d = blockIdx.y * chunk; d < min(n, (blockIdx.y + 1) * chunk); d++) {
+    for (u64 d = y * chunk; d < min(n, (y + 1) * chunk); d++) {
         qm31 weight = w[d];
         four<T> v = load_four(row + d * s, column, s, vector);
         for (u32 i = 0; i < 4; i++)
@@ -98,17 +98,50 @@ DEVICE void restrict_columns(u64 *sums, const T *in, const qm31 *w, u64 outer, u
 
 KERNEL __launch_bounds__(256) restrict_columns_i8(u64 *sums, const i8 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
 {
-    restrict_columns(sums, in, w, outer, n, s, chunk);
+    restrict_columns(sums, in, w, outer, n, s, chunk, blockIdx.x, blockIdx.y);
 }
 
 KERNEL __launch_bounds__(256) restrict_columns_i16(u64 *sums, const i16 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
 {
-    restrict_columns(sums, in, w, outer, n, s, chunk);
+    restrict_columns(sums, in, w, outer, n, s, chunk, blockIdx.x, blockIdx.y);
 }
 
 KERNEL __launch_bounds__(256) restrict_columns_i32(u64 *sums, const i32 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
 {
-    restrict_columns(sums, in, w, outer, n, s, chunk);
+    restrict_columns(sums, in, w, outer, n, s, chunk, blockIdx.x, blockIdx.y);
+}
+
+// One of many tensors of entries of `width` bytes, each with its own sums: parts of
+// the bound index, of `chunk` entries, each `blocks` blocks wide.
+struct restrict_job {
+    u64 first; // the first of its blocks
+    u64 *sums;
+    const void *in;
+    const qm31 *w;
+    u64 width, outer, n, s, chunk, blocks;
+};
+
+template <class T>
+DEVICE void restrict_part(const restrict_job &job, u64 block)
+{
+    const T *in = (const T *)job.in;
+    u64 x = block % job.blocks, y = block / job.blocks;
+    if (job.s == 1)
+        restrict_rows(job.sums, in, job.w, job.outer, job.n, job.chunk, x, y);
+    else
+        restrict_columns(job.sums, in, job.w, job.outer, job.n, job.s, job.chunk, x, y);
+}
+
+KERNEL __launch_bounds__(256) restrict_jobs(const restrict_job *jobs, u64 njobs)
+{
+    const restrict_job &job = job_of(jobs, njobs, blockIdx.x);
+    u64 block = blockIdx.x - job.first;
+    if (job.width == 1)
+        restrict_part<i8>(job, block);
+    else if (job.width == 2)
+        restrict_part<i16>(job, block);
+    else
+        restrict_part<i32>(job, block);
 }
 
 // The same of a table over K, any s: one output a thread.
@@ -136,26 +169,62 @@ DEVICE qm31 to_field(i16 v) { return qm31_from(m31_from_i32(v)); }
 DEVICE qm31 to_field(i32 v) { return qm31_from(m31_from_i32(v)); }
 DEVICE qm31 to_field(qm31 v) { return v; }
 
-// Copies a tensor to the table of its MLE: axes in the order of the result, of
-// dimension d and step s in the tensor, each padded to a power of two with
-// zeros. n is the number of entries of the table.
+// What several blocks have added to (see add_to).
+struct words {
+    u64 v[4];
+};
+
+DEVICE qm31 to_field(const words &w) { return {m31_reduce(w.v[0]), m31_reduce(w.v[1]), m31_reduce(w.v[2]), m31_reduce(w.v[3])}; }
+
+// Entry x of the table of a tensor's MLE: axes in the order of the table, of
+// dimension d and step s in the tensor, each padded to a power of two with zeros.
+template <class T>
+DEVICE qm31 arranged(const T *in, u64 x, const u64 (&dims)[MAX_AXES], const u64 (&step)[MAX_AXES])
+{
+    u64 at = 0;
+#pragma unroll
+    for (int a = MAX_AXES - 1; a >= 0; a--) {
+        if (dims[a] == 1)
+            continue;
+        u32 v = log2_ceil(dims[a]);
+        u64 i = x & (((u64)1 << v) - 1);
+        x >>= v;
+        if (i >= dims[a])
+            return qm31_zero();
+        at += i * step[a];
+    }
+    return to_field(in[at]);
+}
+
+// Copies a tensor to the table of its MLE, of n entries.
 template <class T>
 DEVICE void arrange(qm31 *out, const T *in, u64 n, const axes &shape, const u64 (&step)[MAX_AXES])
 {
-    for (u64 x = thread_index(); x < n; x += thread_count()) {
-        u64 rest = x, at = 0;
-        bool inside = true;
-#pragma unroll
-        for (int a = MAX_AXES - 1; a >= 0; a--) {
-            if (shape.dims[a] == 1)
-                continue;
-            u32 v = log2_ceil(shape.dims[a]);
-            u64 i = rest & (((u64)1 << v) - 1);
-            rest >>= v;
-            inside = inside && i < shape.dims[a];
-            at += i * step[a];
-        }
-        out[x] = inside ? to_field(in[at]) : qm31_zero();
+    for (u64 x = thread_index(); x < n; x += thread_count())
+        out[x] = arranged(in, x, shape.dims, step);
+}
+
+// One of many tensors, of entries of `width` bytes: integers, or the words of sums.
+struct arrange_job {
+    u64 first, n; // the first of its blocks; entries of the table
+    qm31 *out;
+    const void *in;
+    u64 width;
+    u64 dims[MAX_AXES], step[MAX_AXES];
+};
+
+// The tables of all jobs, a thread for each entry.
+KERNEL arrange_jobs(const arrange_job *jobs, u64 njobs)
+{
+    const arrange_job &job = job_of(jobs, njobs, blockIdx.x);
+    u64 x = (blockIdx.x - job.first) * blockDim.x + threadIdx.x;
+    if (x >= job.n)
+        return;
+    switch (job.width) {
+    case 1: job.out[x] = arranged((const i8 *)job.in, x, job.dims, job.step); break;
+    case 2: job.out[x] = arranged((const i16 *)job.in, x, job.dims, job.step); break;
+    case 4: job.out[x] = arranged((const i32 *)job.in, x, job.dims, job.step); break;
+    default: job.out[x] = arranged((const words *)job.in, x, job.dims, job.step);
     }
 }
 

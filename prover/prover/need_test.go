@@ -39,9 +39,9 @@ func (m *metered) begin(most *int) (end func()) {
 	return func() { *most = max(*most, m.dev.Peak()) }
 }
 
-func (m *metered) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
+func (m *metered) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
 	defer m.begin(&m.sums)()
-	return m.Backend.Restrict(ctx, r)
+	return m.Backend.Restrict(ctx, list)
 }
 
 func (m *metered) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {

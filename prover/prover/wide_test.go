@@ -137,7 +137,9 @@ type counting struct {
 	restricted func(model.TensorID)
 }
 
-func (c *counting) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
-	c.restricted(r.Tensor)
-	return c.Backend.Restrict(ctx, r)
+func (c *counting) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
+	for _, r := range list {
+		c.restricted(r.Tensor)
+	}
+	return c.Backend.Restrict(ctx, list)
 }

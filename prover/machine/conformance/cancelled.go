@@ -32,7 +32,7 @@ func cancelled(t *testing.T, open Open) {
 	table := must(b.Upload(background, rng.elements(8)))(t)
 	_, err := b.Eval(ended, []backend.Evaluation{{Tensor: 0, Point: rng.elements(5)}})
 	check("Eval", err)
-	_, err = b.Restrict(ended, backend.Restriction{Tensor: 0, Bound: make([][]field.QM31, 1), Keep: []int{0}})
+	_, err = b.Restrict(ended, []backend.Restriction{{Tensor: 0, Bound: make([][]field.QM31, 1), Keep: []int{0}}})
 	check("Restrict", err)
 	_, err = b.Upload(ended, rng.elements(8))
 	check("Upload", err)

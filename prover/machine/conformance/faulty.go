@@ -82,8 +82,14 @@ func (d Faulty) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM
 func (d Faulty) table(t backend.Table, err error) (backend.Table, error) { return &deviceTable{t}, err }
 
 // Restrict implements backend.Backend.
-func (d Faulty) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
-	return through(d.Faults.run, func() (backend.Table, error) { return d.table(d.Of.Restrict(ctx, r)) })
+func (d Faulty) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
+	return through(d.Faults.run, func() ([]backend.Table, error) {
+		tables, err := d.Of.Restrict(ctx, list)
+		for i, t := range tables {
+			tables[i] = &deviceTable{t}
+		}
+		return tables, err
+	})
 }
 
 // Upload implements backend.Backend.

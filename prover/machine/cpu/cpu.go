@@ -62,11 +62,15 @@ func (b *Backend) Total(ctx context.Context, id model.TensorID, of []model.Rows)
 }
 
 // Restrict implements backend.Backend.
-func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+func (b *Backend) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
+	tables := make([]backend.Table, len(list))
+	for i, r := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tables[i] = restrict(b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r)
 	}
-	return restrict(b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
+	return tables, nil
 }
 
 // Upload implements backend.Backend.

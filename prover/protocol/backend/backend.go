@@ -52,9 +52,9 @@ type Backend interface {
 	Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error)
 	// Total returns the sum of a tensor's entries in ranges of them.
 	Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error)
-	// Restrict binds some axes of a tensor and returns the table over the
+	// Restrict binds some axes of each tensor and returns the tables over the
 	// others, each padded to a power of two.
-	Restrict(ctx context.Context, r Restriction) (Table, error)
+	Restrict(ctx context.Context, list []Restriction) ([]Table, error)
 	// Upload returns a table with the given values, of a power-of-two length.
 	// A backend in the same memory may keep and overwrite them.
 	Upload(ctx context.Context, values []field.QM31) (Table, error)
@@ -100,10 +100,10 @@ type Measured interface {
 	Peak() int64
 }
 
-// Sender is a Backend whose tables are in another memory: Send is Upload of values that stay the
-// caller's.
+// Sender is a Backend whose tables are in another memory: Send is Upload of several values that stay
+// the caller's.
 type Sender interface {
-	Send(ctx context.Context, values []field.QM31) (Table, error)
+	Send(ctx context.Context, list [][]field.QM31) ([]Table, error)
 }
 
 // Holder is a Backend whose tables are in this process's memory: Held returns the values of one,

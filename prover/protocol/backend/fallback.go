@@ -119,12 +119,43 @@ func (b *Fallback) Total(ctx context.Context, id model.TensorID, of []model.Rows
 }
 
 // Restrict implements Backend.
-func (b *Fallback) Restrict(ctx context.Context, r Restriction) (Table, error) {
-	vars := 0
-	for _, axis := range r.Keep {
-		vars += model.Log2Ceil(b.graph.Tensors[r.Tensor].Shape[axis])
+func (b *Fallback) Restrict(ctx context.Context, list []Restriction) ([]Table, error) {
+	var parts [2][]Restriction // of the CPU, and of the device
+	var tables [2][]*movable
+	all := make([]Table, len(list))
+	for i, r := range list {
+		t := &movable{b: b, again: func(ctx context.Context, on Backend) (Table, error) {
+			made, err := on.Restrict(ctx, []Restriction{r})
+			if err != nil {
+				return nil, err
+			}
+			return made[0], nil
+		}}
+		for _, axis := range r.Keep {
+			t.vars += model.Log2Ceil(b.graph.Tensors[r.Tensor].Shape[axis])
+		}
+		k := 0
+		if b.worth(b.size(r.Tensor)) {
+			k = 1
+		}
+		parts[k], tables[k], all[i] = append(parts[k], r), append(tables[k], t), t
 	}
-	return b.table(ctx, b.size(r.Tensor), vars, func(ctx context.Context, on Backend) (Table, error) { return on.Restrict(ctx, r) })
+	for k, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		_, err := run(ctx, b, k == 1, func(on Backend) ([]Table, error) {
+			made, err := on.Restrict(ctx, part)
+			for i := range made {
+				tables[k][i].put(on, made[i])
+			}
+			return made, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Upload implements Backend.
@@ -176,7 +207,7 @@ func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, er
 	all := b.worth(n)
 	onDevice := func(in Instance) bool { return all || !b.lost && there(in) }
 	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
-		own, err := moved(part, func(t *movable) (Table, error) { return t.on(ctx, on) })
+		own, err := b.moved(ctx, on, part, func(t *movable) (Table, error) { return t.on(ctx, on) })
 		if err != nil {
 			return nil, err
 		}
@@ -184,8 +215,13 @@ func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, er
 	})
 }
 
-// moved returns instances with the tables that to makes of theirs.
-func moved(list []Instance, to func(*movable) (Table, error)) ([]Instance, error) {
+// moved returns instances with the tables that to makes of theirs on a backend.
+func (b *Fallback) moved(ctx context.Context, on Backend, list []Instance, to func(*movable) (Table, error)) ([]Instance, error) {
+	if on == b.device {
+		if err := b.send(ctx, list); err != nil {
+			return nil, err
+		}
+	}
 	own := make([]Instance, len(list))
 	for i, in := range list {
 		x, err := to(in.A.(*movable))
@@ -236,7 +272,7 @@ func (b *Fallback) Sums(ctx context.Context, instances []Instance) (sumcheck.Tab
 		n += 2 << in.A.(*movable).vars
 	}
 	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (sumcheck.Tables, error) {
-		own, err := moved(instances, func(t *movable) (Table, error) { return t.take(ctx, on) })
+		own, err := b.moved(ctx, on, instances, func(t *movable) (Table, error) { return t.take(ctx, on) })
 		if err != nil {
 			return nil, err
 		}

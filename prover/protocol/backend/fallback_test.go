@@ -59,7 +59,15 @@ type sender struct {
 	sent *int
 }
 
-func (s sender) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
-	*s.sent++
-	return s.Upload(ctx, slices.Clone(values))
+func (s sender) Send(ctx context.Context, list [][]field.QM31) ([]backend.Table, error) {
+	var tables []backend.Table
+	for _, values := range list {
+		*s.sent++
+		t, err := s.Upload(ctx, slices.Clone(values))
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
 }

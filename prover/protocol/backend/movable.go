@@ -1,6 +1,10 @@
 package backend
 
-import "context"
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
 
 // movable is a table of a Fallback: on the device, on the CPU, or both.
 type movable struct {
@@ -16,16 +20,21 @@ func (b *Fallback) table(ctx context.Context, n, vars int, make func(context.Con
 	t := &movable{b: b, vars: vars, again: make}
 	_, err := run(ctx, b, b.worth(n), func(on Backend) (Table, error) {
 		made, err := make(ctx, on)
-		switch {
-		case err != nil:
-		case on == b.device:
-			t.device = made
-		default:
-			t.cpu = made
+		if err == nil {
+			t.put(on, made)
 		}
 		return made, err
 	})
 	return t, err
+}
+
+// put notes the table as it is on one of the two backends.
+func (t *movable) put(on Backend, made Table) {
+	if on == t.b.device {
+		t.device = made
+	} else {
+		t.cpu = made
+	}
 }
 
 // on returns the table on one of the two backends.
@@ -34,26 +43,44 @@ func (t *movable) on(ctx context.Context, b Backend) (Table, error) {
 		return t.local(ctx)
 	}
 	if t.device == nil {
-		device, err := t.sent(ctx, b)
+		values, err := t.b.cpu.Download(ctx, t.cpu)
 		if err != nil {
 			return nil, err
 		}
-		t.device = device
+		if t.device, err = b.Upload(ctx, values); err != nil {
+			return nil, err
+		}
 	}
 	return t.device, nil
 }
 
-// sent uploads the table from the CPU, without a copy in between where there need be none.
-func (t *movable) sent(ctx context.Context, b Backend) (Table, error) {
-	to, sends := b.(Sender)
-	if from, holds := t.b.cpu.(Holder); sends && holds {
-		return to.Send(ctx, from.Held(t.cpu))
+// send uploads the tables of instances that are on the CPU alone, all at once and without a copy in
+// between, if the backends are such that there need be none.
+func (b *Fallback) send(ctx context.Context, list []Instance) error {
+	to, sends := b.device.(Sender)
+	from, holds := b.cpu.(Holder)
+	if !sends || !holds {
+		return nil
 	}
-	values, err := t.b.cpu.Download(ctx, t.cpu)
-	if err != nil {
-		return nil, err
+	var tables []*movable
+	var values [][]field.QM31
+	seen := map[*movable]bool{}
+	for _, in := range list {
+		for _, x := range []Table{in.A, in.B} {
+			if t := x.(*movable); t.device == nil && !seen[t] {
+				seen[t] = true
+				tables, values = append(tables, t), append(values, from.Held(t.cpu))
+			}
+		}
 	}
-	return b.Upload(ctx, values)
+	if len(tables) == 0 {
+		return nil
+	}
+	sent, err := to.Send(ctx, values)
+	for i := range sent {
+		tables[i].device = sent[i]
+	}
+	return err
 }
 
 // local returns the table on the CPU.

@@ -168,8 +168,15 @@ func (p *Role) evaluate(list []backend.Evaluation) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Eval(p.ctx, list) })
 }
 
-func (p *Role) restrict(r backend.Restriction) backend.Table {
-	return on(p, func() (backend.Table, error) { return p.b.Restrict(p.ctx, r) })
+// restrict returns the tables of restrictions; nil ones after an error.
+func (p *Role) restrict(list []backend.Restriction) []backend.Table {
+	if len(list) == 0 {
+		return nil
+	}
+	if tables := on(p, func() ([]backend.Table, error) { return p.b.Restrict(p.ctx, list) }); tables != nil {
+		return tables
+	}
+	return make([]backend.Table, len(list))
 }
 
 func (p *Role) copy(t backend.Table) backend.Table {

@@ -245,13 +245,21 @@ func (s *Session) inner(n int) []field.QM31 {
 			}
 		}
 	})
+	var operands []*plan.Operand
+	for _, sum := range sums {
+		operands = append(operands, &sum.A)
+		if sum.View == nil {
+			operands = append(operands, &sum.B)
+		}
+	}
+	tables := s.restrict(operands)
 	before := len(s.tables)
 	for i, sum := range sums {
-		in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
-		if sum.View != nil {
+		in := backend.Instance{Eq: s.at(sum.Eq), A: tables[0]}
+		if tables = tables[1:]; sum.View != nil {
 			in.B = s.p.upload(views[i])
 		} else {
-			in.B = s.restrict(&sum.B)
+			in.B, tables = tables[0], tables[1:]
 		}
 		s.tables = append(s.tables, in)
 	}

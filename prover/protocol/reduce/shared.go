@@ -22,20 +22,36 @@ func sharedRestrictions(uses map[string]int) restrictions {
 	return r
 }
 
-// restrict makes the table of an operand.
-func (s *Session) restrict(o *plan.Operand) backend.Table {
-	x := s.shared[o.Key()]
-	if x == nil {
-		return s.p.restrict(s.restriction(o))
+// restrict makes the tables of operands.
+func (s *Session) restrict(operands []*plan.Operand) []backend.Table {
+	tables := make([]backend.Table, len(operands))
+	shared := make([]*restricted, len(operands))
+	var list []backend.Restriction
+	var to []*backend.Table
+	coming := map[*restricted]bool{}
+	for i, o := range operands {
+		x := s.shared[o.Key()]
+		shared[i] = x
+		switch {
+		case x == nil:
+			list, to = append(list, s.restriction(o)), append(to, &tables[i])
+		case x.table == nil && !coming[x]:
+			coming[x] = true
+			list, to = append(list, s.restriction(o)), append(to, &x.table)
+		}
 	}
-	if x.table == nil {
-		x.table = s.p.restrict(s.restriction(o))
+	for i, t := range s.p.restrict(list) {
+		*to[i] = t
 	}
-	x.uses--
-	if x.uses == 0 || s.p.failed() {
-		t := x.table
-		x.table = nil
-		return t
+	for i, x := range shared {
+		if x == nil {
+			continue
+		}
+		if x.uses--; x.uses > 0 && !s.p.failed() {
+			tables[i] = s.p.copy(x.table)
+		} else {
+			tables[i], x.table = x.table, nil
+		}
 	}
-	return s.p.copy(x.table)
+	return tables
 }

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"sync"
+
 	"github.com/prove-model/prove-model/kernels"
 )
 
@@ -9,10 +11,19 @@ import (
 type Scope struct {
 	kernels.Device
 	ledger
+
+	partsMu sync.Mutex
+	parts   map[kernels.Ptr]*area // by the address of a part
+}
+
+// area is an allocation in parts, of which some are still in use.
+type area struct {
+	at   kernels.Ptr
+	left int
 }
 
 func NewScope(d kernels.Device) *Scope {
-	return &Scope{Device: d, ledger: newLedger()}
+	return &Scope{Device: d, ledger: newLedger(), parts: map[kernels.Ptr]*area{}}
 }
 
 // Beneath is described at kernels.Wrapper.
@@ -21,11 +32,51 @@ func (s *Scope) Beneath() kernels.Device { return s.Device }
 // Alloc is described at kernels.Device.
 func (s *Scope) Alloc(bytes int) (kernels.Ptr, error) { return s.alloc(s.Device, bytes) }
 
+// Several allocates areas of at least one byte each, one directly after the other. Each is freed by
+// itself, but gives its memory back with the last of them.
+func (s *Scope) Several(bytes []int) ([]kernels.Ptr, error) {
+	all := 0
+	for _, n := range bytes {
+		all += n
+	}
+	at, err := s.Alloc(all)
+	if err != nil {
+		return nil, err
+	}
+	whole := &area{at, len(bytes)}
+	list := make([]kernels.Ptr, len(bytes))
+	s.partsMu.Lock()
+	defer s.partsMu.Unlock()
+	for i, n := range bytes {
+		list[i] = at
+		s.parts[at] = whole
+		at += kernels.Ptr(n)
+	}
+	return list, nil
+}
+
 // Free is described at kernels.Device.
-func (s *Scope) Free(p kernels.Ptr) { s.free(s.Device, p) }
+func (s *Scope) Free(p kernels.Ptr) {
+	s.partsMu.Lock()
+	if x := s.parts[p]; x != nil {
+		delete(s.parts, p)
+		if x.left--; x.left > 0 {
+			p = 0
+		} else {
+			p = x.at
+		}
+	}
+	s.partsMu.Unlock()
+	if p != 0 {
+		s.free(s.Device, p)
+	}
+}
 
 // Close frees everything.
 func (s *Scope) Close() {
+	s.partsMu.Lock()
+	clear(s.parts)
+	s.partsMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := range s.live {

@@ -66,7 +66,7 @@ func TestPieces(t *testing.T) {
 				for a := range shape {
 					r.Keep = append([]int{a}, r.Keep...)
 				}
-				if _, err := b.Restrict(context.Background(), r); !errors.Is(err, kernels.ErrMemory) {
+				if _, err := b.Restrict(context.Background(), []backend.Restriction{r}); !errors.Is(err, kernels.ErrMemory) {
 					t.Errorf("%v, axes turned around: %v", shape, err)
 				}
 			}

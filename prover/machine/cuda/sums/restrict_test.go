@@ -22,7 +22,7 @@ import (
 
 // passes are those that are compared.
 type passes interface {
-	Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error)
+	Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error)
 	Download(ctx context.Context, t backend.Table) ([]field.QM31, error)
 	Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error)
 	Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, error)
@@ -32,13 +32,20 @@ type passes interface {
 
 // restricted is a restriction's table.
 func restricted(t fataler, b passes, r backend.Restriction) []field.QM31 {
-	table, err := b.Restrict(context.Background(), r)
+	tables, err := b.Restrict(context.Background(), []backend.Restriction{r, r})
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := b.Download(context.Background(), table)
+	values, err := b.Download(context.Background(), tables[0])
 	if err != nil {
 		t.Fatal(err)
+	}
+	again, err := b.Download(context.Background(), tables[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(values, again) {
+		t.Fatal("one restriction, two tables")
 	}
 	return values
 }
@@ -55,11 +62,15 @@ func evaluated(t fataler, b passes, point []field.QM31) field.QM31 {
 // fataler is a testing.T or a rapid.T.
 type fataler interface{ Fatal(...any) }
 
-// TestRestrict compares restrictions and evaluations with the CPU's: axes kept
+// TestRestrict compares restrictions, by themselves and together with others, and evaluations with the CPU's: axes kept
 // and bound in any pattern and order, entries of every width.
 func TestRestrict(t *testing.T) {
 	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
+	most, scratch := mostSmall, smallScratch
+	defer func() { mostSmall, smallScratch = most, scratch }()
 	check := func(t *rapid.T) {
+		mostSmall = rapid.SampledFrom([]int{0, most}).Draw(t, "most")
+		smallScratch = rapid.SampledFrom([]int{1, scratch}).Draw(t, "scratch")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		shape := make([]int, rapid.IntRange(0, 5).Draw(t, "rank"))
 		r := backend.Restriction{Bound: make([][]field.QM31, len(shape))}
@@ -91,8 +102,14 @@ func TestRestrict(t *testing.T) {
 		stream := run.NewStream(machine, g, cudatest.Values{data})
 		defer stream.Close()
 		b, want := NewPasses(stream), cpu.New(g, cudatest.Values{data})
-		if !slices.Equal(restricted(t, b, r), restricted(t, want, r)) {
-			t.Fatalf("shape %v, keep %v, %d bits: the tables differ", shape, r.Keep, bits)
+		all := backend.Restriction{Bound: make([][]field.QM31, len(shape))} // as it stands
+		for i := range shape {
+			all.Keep = append(all.Keep, i)
+		}
+		for _, r := range []backend.Restriction{r, all} {
+			if !slices.Equal(restricted(t, b, r), restricted(t, want, r)) {
+				t.Fatalf("shape %v, keep %v, %d bits: the tables differ", shape, r.Keep, bits)
+			}
 		}
 		if evaluated(t, b, point) != evaluated(t, want, point) {
 			t.Fatalf("shape %v, %d bits: the evaluations differ", shape, bits)

@@ -82,18 +82,48 @@ func evaluateSome(a *device.Scope, box kernels.ResultBuffer, jobs []kernels.Eval
 }
 
 // Restrict implements backend.Backend.
-func (b *Passes) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return b.restrict(r) })
+func (b *Passes) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
+	return device.Pass(ctx, func() []backend.Table {
+		tables := make([]backend.Table, len(list))
+		var small smallTables
+		for i, r := range list {
+			shape := b.s.Graph.Tensors[r.Tensor].Shape
+			if model.Size(shape) <= mostSmall {
+				if t, err := b.s.Find(r.Tensor); err == nil && small.add(&tables[i], shape, t.Integers(), r) {
+					continue
+				}
+			}
+			tables[i] = b.restrict(r)
+		}
+		small.make(b.s.Dev)
+		return tables
+	})
 }
 
 // Upload implements backend.Backend.
 func (b *Passes) Upload(ctx context.Context, values []field.QM31) (backend.Table, error) {
-	return b.Send(ctx, values)
+	return device.Pass(ctx, func() backend.Table { return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
 }
 
-// Send implements backend.Sender.
-func (b *Passes) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
+// Send implements backend.Sender. All values go to one area.
+func (b *Passes) Send(ctx context.Context, list [][]field.QM31) ([]backend.Table, error) {
+	return device.Pass(ctx, func() []backend.Table {
+		sizes, n := make([]int, len(list)), 0
+		for i, values := range list {
+			sizes[i] = device.ElementBytes * len(values)
+			n += len(values)
+		}
+		at, err := b.s.Dev.Several(sizes)
+		device.Check(err)
+		all := make([]field.QM31, 0, n)
+		tables := make([]backend.Table, len(list))
+		for i, values := range list {
+			all = append(all, values...)
+			tables[i] = table{at[i], model.Log2Ceil(len(values))}
+		}
+		device.Check(kernels.UploadSlice(b.s.Dev, at[0], all))
+		return tables
+	})
 }
 
 // Download implements backend.Backend.

@@ -1,0 +1,144 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// Restriction is one of many small tensors of which tables are made at once: In, of
+// Outer × N × Inner entries, with the axes in the middle bound, of dimensions Dims and N entries
+// together, or with N = 0 none.
+type Restriction struct {
+	Out    Ptr // PaddedSize(Layout.Dims) elements of K
+	In     Integers
+	Bound  Binding // its Weights are not read
+	Dims   []int
+	Point  []field.QM31 // ⌈log2 d⌉ coordinates of each of Dims
+	Layout Layout       // the kept axes in the order of the table, with steps as if there were no others
+}
+
+// The words of a job of restrict_jobs and of one of arrange_jobs.
+const (
+	restrictJob = 10
+	arrangeJob  = 5 + 2*MaxAxes
+)
+
+// The entries of a bound index that a block of restrict_jobs adds up.
+const (
+	rowChunk    = 4096
+	columnChunk = 64
+)
+
+// Scratch returns the bytes that Restrict takes for a restriction beside others.
+func (r *Restriction) Scratch() int {
+	if r.Bound.N == 0 {
+		return 8 * arrangeJob
+	}
+	return 8*(tensorJob+restrictJob+arrangeJob) + 16*(len(r.Point)+r.Bound.N) + 8*SumWords*r.Bound.Outer*r.Bound.Inner
+}
+
+// Restrict makes the tables of at least one restriction: three launches in all, where those of RestrictInt
+// and ArrangeInt are so small that most of their time would be that of a launch.
+func Restrict(d Device, list []Restriction) (err error) {
+	var j restrictJobs
+	coordinates, bound, weights, outputs := 0, 0, 0, 0
+	for i := range list {
+		r := &list[i]
+		if r.Bound.N > 0 {
+			if err := r.Bound.check(); err != nil {
+				return err
+			}
+			bound++
+			coordinates += len(r.Point)
+			weights += r.Bound.N
+			outputs += r.Bound.Outer * r.Bound.Inner
+		}
+	}
+	words := bound*(tensorJob+restrictJob) + arrangeJob*len(list)
+	words += words % 2 // elements of K are aligned
+	size := 2*(coordinates+weights) + words + SumWords*outputs
+	at, err := AllocSlice[uint64](d, size)
+	if err != nil {
+		return err
+	}
+	defer d.Free(at)
+	j.point = at
+	tensors := At[field.QM31](at, coordinates)
+	restricts := At[uint64](tensors, tensorJob*bound)
+	arranges := At[uint64](restricts, restrictJob*bound)
+	j.weights = At[uint64](tensors, words)
+	j.sums = At[field.QM31](j.weights, weights)
+	sums := j.sums
+	data := make([]uint64, 0, 2*coordinates+words)
+	for i := range list {
+		if err := j.add(&list[i]); err != nil {
+			return err
+		}
+	}
+	data = append(append(append(append(data, j.points...), j.tensors...), j.restricts...), j.arranges...)
+	if err := UploadSlice(d, at, data); err != nil {
+		return err
+	}
+	if bound > 0 {
+		if err := d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: j.eqBlocks, Block: threads}, uint64(tensors), uint64(bound)); err != nil {
+			return err
+		}
+		if err := d.Clear(sums, 8*SumWords*outputs); err != nil {
+			return err
+		}
+		l := Launch{GridX: j.restrictBlocks, Block: sumBlock}
+		if err := d.Launch(Kernel{"restrict", "restrict_jobs"}, l, uint64(restricts), uint64(bound)); err != nil {
+			return err
+		}
+	}
+	return d.Launch(Kernel{"restrict", "arrange_jobs"}, Launch{GridX: j.arrangeBlocks, Block: threads}, uint64(arranges), uint64(len(list)))
+}
+
+// restrictJobs are the jobs of Restrict's launches, and where what the next restriction takes begins.
+type restrictJobs struct {
+	points, tensors, restricts, arranges    []uint64
+	eqBlocks, restrictBlocks, arrangeBlocks int
+	point, weights, sums                    Ptr
+}
+
+func (j *restrictJobs) add(r *Restriction) error {
+	if _, err := typeName(r.In.Width); err != nil {
+		return err
+	}
+	in := r.In
+	if r.Bound.N > 0 {
+		dims, n, err := axes(r.Dims)
+		if err != nil {
+			return err
+		}
+		if n != r.Bound.N {
+			return fmt.Errorf("%w: axes %v of %d entries", ErrSize, r.Dims, r.Bound.N)
+		}
+		j.tensors = append(append(j.tensors, uint64(j.eqBlocks), uint64(n), uint64(j.weights), uint64(j.point)), dims...)
+		j.eqBlocks += (n + threads - 1) / threads
+		for _, x := range r.Point {
+			low, high := pack(x)
+			j.points = append(j.points, low, high)
+		}
+		outer, inner := r.Bound.Outer, r.Bound.Inner
+		blocks, chunk := (outer+7)/8, rowChunk // ROWS
+		if inner > 1 {
+			blocks, chunk = (outer*((inner+3)/4)+sumBlock-1)/sumBlock, columnChunk
+		}
+		j.restricts = append(j.restricts, uint64(j.restrictBlocks), uint64(j.sums), uint64(in.At), uint64(j.weights),
+			uint64(in.Width), uint64(outer), uint64(n), uint64(inner), uint64(chunk), uint64(blocks))
+		j.restrictBlocks += blocks * ((n + chunk - 1) / chunk)
+		in = Integers{At: j.sums, Width: 8 * SumWords}
+		j.point, j.weights = At[field.QM31](j.point, len(r.Point)), At[field.QM31](j.weights, n)
+		j.sums = At[uint64](j.sums, SumWords*outer*inner)
+	}
+	dims, steps, err := r.Layout.words()
+	if err != nil {
+		return err
+	}
+	n := PaddedSize(r.Layout.Dims)
+	j.arranges = append(append(append(j.arranges, uint64(j.arrangeBlocks), uint64(n), uint64(r.Out), uint64(in.At), uint64(in.Width)), dims...), steps...)
+	j.arrangeBlocks += (n + threads - 1) / threads
+	return nil
+}
