@@ -118,12 +118,12 @@ func (b *Fallback) Total(ctx context.Context, id model.TensorID, of []model.Rows
 	return b.cpu.Total(ctx, id, of)
 }
 
-// Restrict implements Backend.
+// Restrict implements Backend. Restrictions that are worth it together go to the device, the small ones among them too.
 func (b *Fallback) Restrict(ctx context.Context, list []Restriction) ([]Table, error) {
-	var parts [2][]Restriction // of the CPU, and of the device
-	var tables [2][]*movable
-	all := make([]Table, len(list))
+	n := 0
+	tables, all := make([]*movable, len(list)), make([]Table, len(list))
 	for i, r := range list {
+		n += b.size(r.Tensor)
 		t := &movable{b: b, again: func(ctx context.Context, on Backend) (Table, error) {
 			made, err := on.Restrict(ctx, []Restriction{r})
 			if err != nil {
@@ -134,28 +134,16 @@ func (b *Fallback) Restrict(ctx context.Context, list []Restriction) ([]Table, e
 		for _, axis := range r.Keep {
 			t.vars += model.Log2Ceil(b.graph.Tensors[r.Tensor].Shape[axis])
 		}
-		k := 0
-		if b.worth(b.size(r.Tensor)) {
-			k = 1
-		}
-		parts[k], tables[k], all[i] = append(parts[k], r), append(tables[k], t), t
+		tables[i], all[i] = t, t
 	}
-	for k, part := range parts {
-		if len(part) == 0 {
-			continue
+	_, err := run(ctx, b, b.worth(n), func(on Backend) ([]Table, error) {
+		made, err := on.Restrict(ctx, list)
+		for i := range made {
+			tables[i].put(on, made[i])
 		}
-		_, err := run(ctx, b, k == 1, func(on Backend) ([]Table, error) {
-			made, err := on.Restrict(ctx, part)
-			for i := range made {
-				tables[k][i].put(on, made[i])
-			}
-			return made, err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+		return made, err
+	})
+	return all, err
 }
 
 // Upload implements Backend.

@@ -30,7 +30,10 @@ func (s *Session) restrict(operands []*plan.Operand) []backend.Table {
 	var to []*backend.Table
 	coming := map[*restricted]bool{}
 	for i, o := range operands {
-		x := s.shared[o.Key()]
+		var x *restricted
+		if s.g.Tensors[o.Tensor].Kind.Constant() {
+			x = s.shared[o.Key()]
+		}
 		shared[i] = x
 		switch {
 		case x == nil:
