@@ -1,8 +1,8 @@
 package kernels
 
 import (
+	"encoding/binary"
 	"errors"
-	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -40,12 +40,25 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 		return nil, errors.New("no evaluations")
 	}
 	coordinates, tables := 0, 0
-	splits := make([][2][]int, len(list))
+	splits := make([]*split, len(list))
+	known := map[string]*split{} // by shape: many tensors have the same
+	var key []byte
 	for i := range list {
-		rows, columns := evalSplit(list[i].Shape)
-		splits[i] = [2][]int{rows, columns}
+		key = key[:0]
+		for _, d := range list[i].Shape {
+			key = binary.AppendUvarint(key, uint64(d))
+		}
+		s := known[string(key)]
+		if s == nil {
+			var err error
+			if s, err = newSplit(list[i].Shape); err != nil {
+				return nil, err
+			}
+			known[string(key)] = s
+		}
+		splits[i] = s
 		coordinates += len(list[i].Point)
-		tables += model.Size(rows) + model.Size(columns)
+		tables += s.parts[0].size + s.parts[1].size
 	}
 	words := (evalJob + 2*tensorJob) * len(list)
 	at, err := AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2)
@@ -64,25 +77,19 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 	eq := At[uint64](e.jobs, evalJob*len(list))
 	table := At[field.QM31](e.jobs, (words+1)/2)
 	point := at
-	var evals, tensors []uint64
+	evals, tensors := make([]uint64, 0, evalJob*len(list)), make([]uint64, 0, 2*tensorJob*len(list))
 	eqBlocks := 0
 	for i := range list {
 		x := &list[i]
 		var where [2]Ptr
-		for k, dims := range splits[i] {
-			args, n, err := axes(dims)
-			if err != nil {
-				return nil, err
-			}
+		for k := range splits[i].parts {
+			p := &splits[i].parts[k]
 			where[k] = table
-			tensors = append(append(tensors, uint64(eqBlocks), uint64(n), uint64(table), uint64(point)), args...)
-			eqBlocks += (n + threads - 1) / threads
-			table = At[field.QM31](table, n)
-			for _, d := range dims {
-				point = At[field.QM31](point, bits.Len(uint(d-1)))
-			}
+			tensors = append(append(tensors, uint64(eqBlocks), uint64(p.size), uint64(table), uint64(point)), p.axes...)
+			eqBlocks += (p.size + threads - 1) / threads
+			table, point = At[field.QM31](table, p.size), At[field.QM31](point, p.vars)
 		}
-		n, row := model.Size(x.Shape), model.Size(splits[i][1])
+		n, row := splits[i].parts[0].size*splits[i].parts[1].size, splits[i].parts[1].size
 		evals = append(evals, uint64(e.blocks), uint64(n), uint64(x.Values.At), uint64(x.Values.Width), uint64(where[0]), uint64(where[1]), uint64(row))
 		e.blocks += (n + evaluated - 1) / evaluated
 	}
@@ -95,6 +102,27 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 // Run adds the values up in SumWords words each.
 func (e *Evaluations) Run(d Device, p Post) error {
 	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, p.sums(uint64(e.jobs), uint64(e.n))...)
+}
+
+// split is a shape as rows and columns, as kernels take them.
+type split struct {
+	parts [2]struct {
+		axes       []uint64
+		size, vars int
+	}
+}
+
+func newSplit(shape []int) (s *split, err error) {
+	s = new(split)
+	rows, columns := evalSplit(shape)
+	for k, dims := range [][]int{rows, columns} {
+		p := &s.parts[k]
+		if p.axes, p.size, err = axes(dims); err != nil {
+			return nil, err
+		}
+		p.vars = model.Vars(dims)
+	}
+	return s, nil
 }
 
 // evalSplit divides the axes of a shape into rows and columns (model.Splits), with the fewest of
