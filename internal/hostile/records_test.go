@@ -37,7 +37,7 @@ var records = []entry{
 	{"receipt: a long number", signs, one("a.json", `{"version":1,"created":`+strings.Repeat("9", 1<<20-40)+"}")},
 }
 
-const ledgerHead = "prove-model secret 2\n"
+const ledgerHead = "prove-model secret 3\n"
 
 func used(i int) string { return fmt.Sprintf("used %032x 1", i) }
 

@@ -95,7 +95,7 @@ func (r *run) hide(main *transcript.Sponge) error {
 		from.weights = *k
 	}
 	for _, v := range r.public(r.plan.Graph.Hidden) {
-		d := valuesDigest(ints.Int32s(v))
+		d := integersDigest([]ints.Ints{ints.Int32s(v)})
 		from.hidden = append(from.hidden, d[:]...)
 	}
 	key := from.masks()
@@ -245,38 +245,31 @@ func TailsKey(c *model.Template, p *plan.Plan, w model.Weights, sec proof.Securi
 		return nil, err
 	}
 	rows := binary.LittleEndian.AppendUint64(nil, uint64(p.FixedTree().Rows()))
-	weights := make([][sha256.Size]byte, len(w))
-	parallel.For(len(w), 1, func(from, to int) {
-		for i := from; i < to; i++ {
-			weights[i] = valuesDigest(w[i])
-		}
-	})
-	all := sha256.New()
-	for i := range weights {
-		all.Write(weights[i][:])
-	}
-	k := prf.Derive("prove-model masks of a key 2", seed[:], rootless.Digest[:], rows, all.Sum(nil))
+	weights := integersDigest(w)
+	k := prf.Derive("prove-model masks of a key 3", seed[:], rootless.Digest[:], rows, weights[:])
 	return &k, nil
 }
 
-// valuesDigest is a digest of integers, however many bytes they take.
-func valuesDigest(v ints.Ints) (d [sha256.Size]byte) {
-	if v == nil {
-		return d
-	}
-	h := blake3.New(len(d), nil)
-	room, bytes := make([]int32, 1<<14), make([]byte, 0, 4<<14)
-	for from := 0; from < v.Len(); from += len(room) {
-		part := room[:min(len(room), v.Len()-from)]
-		v.Read(part, from)
-		bytes = bytes[:0]
-		for _, x := range part {
-			bytes = binary.LittleEndian.AppendUint32(bytes, uint32(x))
+// digested is how many integers are hashed as one message.
+const digested = 1 << 20
+
+// integersDigest is a digest of lists of known lengths, however many bytes their entries take in memory: of the digests of parts
+// of them, each of which is hashed in as few bytes as hold it.
+func integersDigest(lists []ints.Ints) [sha256.Size]byte {
+	var parts []ints.Ints
+	for _, v := range lists {
+		for from := 0; v != nil && from < v.Len(); from += digested {
+			parts = append(parts, v.Slice(from, min(from+digested, v.Len())))
 		}
-		_, _ = h.Write(bytes) // it has no errors
 	}
-	h.Sum(d[:0])
-	return d
+	digests := make([]byte, sha256.Size*len(parts))
+	parallel.For(len(parts), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			d := blake3.Sum256(ints.Shortest(parts[i]))
+			copy(digests[len(d)*i:], d[:])
+		}
+	})
+	return blake3.Sum256(digests)
 }
 
 // CommitMasked is CommitPlanned with tails behind the rows of weights (PlanMasked), so that proofs do not give the weights by

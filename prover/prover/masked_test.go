@@ -497,6 +497,45 @@ func TestTailsAreOfOneKey(t *testing.T) {
 	}
 }
 
+// TestIntegersDigest: lists have the digest of their entries, whatever these take in memory, and no two lists the same.
+func TestIntegersDigest(t *testing.T) {
+	v := make([]int32, digested+3)
+	for i := range v {
+		v[i] = int32(i % 100)
+	}
+	digest := func(last int32) [32]byte {
+		v[len(v)-1] = last
+		of := integersDigest([]ints.Ints{nil, ints.Int32s(v)})
+		if narrow := integersDigest([]ints.Ints{nil, ints.Of(v)}); narrow != of {
+			t.Errorf("%d bytes each: another digest", ints.Of(v).Width())
+		}
+		return of
+	}
+	seen := map[[32]byte]int32{}
+	for _, last := range []int32{0, 1, -1, 256, 1 << 16, 1 << 20} {
+		of := digest(last)
+		if other, ok := seen[of]; ok {
+			t.Errorf("%d and %d at the end: one digest", last, other)
+		}
+		seen[of] = last
+	}
+	small := []ints.Ints{ints.Int8s{1}, ints.Int8s{2}}
+	if integersDigest(small) == integersDigest([]ints.Ints{ints.Int8s{2}, ints.Int8s{1}}) {
+		t.Error("exchanged lists: one digest")
+	}
+}
+
+func BenchmarkIntegersDigest(b *testing.B) {
+	lists := make([]ints.Ints, 4)
+	for i := range lists {
+		lists[i] = make(ints.Int8s, 1<<26)
+	}
+	b.SetBytes(int64(len(lists)) << 26)
+	for b.Loop() {
+		integersDigest(lists)
+	}
+}
+
 // TestMaskedKey: proofs of a key whose tree has tails verify, with secrets of its own and no others; its reserve is asked
 // first; and there are no other proofs of it.
 func TestMaskedKey(t *testing.T) {

@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-const firstLine = "prove-model secret 2\n"
+const firstLine = "prove-model secret 3\n"
 
-// oldLine begins files whose shares had no numbers, so that two could have the same one.
-const oldLine = "prove-model secret 1\n"
+// oldLines begin files of other releases: 1 had shares without numbers, so that two could have the same one, and with the seed
+// of 2 other tails are made.
+var oldLines = []string{"prove-model secret 1\n", "prove-model secret 2\n"}
 
 // secretLines are those behind the first that say what the secret is.
 const secretLines = 4
@@ -70,10 +71,12 @@ func (b *book) fresh() bool { return len(b.at) == 0 }
 
 // parse reads a file. The last line may be missing in part.
 func parse(text []byte) (*book, error) {
-	switch {
-	case bytes.HasPrefix(text, []byte(oldLine)):
-		return nil, errors.New("it is the secret of an earlier release, whose shares have no numbers: make another key (commit --hide weights), under another name")
-	case !bytes.HasPrefix(text, []byte(firstLine)):
+	for _, old := range oldLines {
+		if bytes.HasPrefix(text, []byte(old)) {
+			return nil, errors.New("it is the secret of an earlier release, whose keys this one does not make again: make another key (commit --hide weights), under another name")
+		}
+	}
+	if !bytes.HasPrefix(text, []byte(firstLine)) {
 		return nil, errors.New("it is not the secret of a key")
 	}
 	b := &book{reserved: map[ID]uint64{}, text: text[:len(firstLine):len(firstLine)]}

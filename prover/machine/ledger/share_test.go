@@ -131,8 +131,10 @@ func TestHostileShares(t *testing.T) {
 			t.Errorf("shares %v: read", ends)
 		}
 	}
-	if _, err := parse([]byte(oldLine)); err == nil || !strings.Contains(err.Error(), "of an earlier release, whose shares have no numbers") {
-		t.Errorf("a secret of version 1: %v", err)
+	for _, old := range oldLines {
+		if _, err := parse([]byte(old)); err == nil || !strings.Contains(err.Error(), "of an earlier release, whose keys this one does not make again") {
+			t.Errorf("%q: %v", old, err)
+		}
 	}
 }
 

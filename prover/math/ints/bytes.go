@@ -28,6 +28,22 @@ func Bytes(v Ints) []byte {
 	}
 }
 
+// Shortest returns what Bytes does of a list of the same entries in the narrowest type that holds them.
+func Shortest(v Ints) []byte {
+	if v.Width() == 1 {
+		return Bytes(v)
+	}
+	values := All(v)
+	switch width := WidthOf(values); {
+	case width == v.Width():
+		return Bytes(v)
+	case width == 1:
+		return encoded(values, func(b []byte, x int32) []byte { return append(b, byte(x)) })
+	default:
+		return encoded(values, func(b []byte, x int32) []byte { return binary.LittleEndian.AppendUint16(b, uint16(x)) })
+	}
+}
+
 // FromBytes is the inverse of Bytes for a width of 1, 2 or 4 bytes: the list has b's
 // memory where the machine allows, so that b must not be changed any more. It returns
 // nil if there is no such list.

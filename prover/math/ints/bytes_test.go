@@ -14,6 +14,11 @@ func TestBytes(t *testing.T) {
 		for _, bits := range []int{8, 16, 31} {
 			v := Of(random(rng, n, bits))
 			b := Bytes(v)
+			for _, same := range []Ints{v, Int32s(All(v)), Of(All(v))} {
+				if !bytes.Equal(Shortest(same), Bytes(Of(All(v)))) {
+					t.Errorf("%d entries of %d bytes: not the shortest", n, same.Width())
+				}
+			}
 			if len(b) != n*v.Width() {
 				t.Fatalf("%d entries of %d bytes: %d bytes", n, v.Width(), len(b))
 			}
@@ -33,6 +38,12 @@ func TestBytes(t *testing.T) {
 		t.Errorf("%v", b)
 	}
 	if b := Bytes(Int32s{-2}); !bytes.Equal(b, []byte{0xfe, 0xff, 0xff, 0xff}) {
+		t.Errorf("%v", b)
+	}
+	if b := Shortest(Int16s{-128, 127}); !bytes.Equal(b, []byte{0x80, 0x7f}) {
+		t.Errorf("%v", b)
+	}
+	if b := Shortest(Int32s{-2, 258}); !bytes.Equal(b, []byte{0xfe, 0xff, 2, 1}) {
 		t.Errorf("%v", b)
 	}
 	for width, size := range map[int]int{0: 0, 2: 3, 3: 3, 4: 6, 8: 8} {

@@ -94,12 +94,6 @@ func (a Form) Product(b Form) Form {
 	return a.Mul(b.known).Add(Form{scale: a.known, tape: t, at: b.at}).Add(z)
 }
 
-// Quadratic is the polynomial q[0] + q[1]·X + q[2]·X².
-type Quadratic [3]Form
-
-// At returns q(x).
-func (q *Quadratic) At(x field.QM31) Form { return q[2].Mul(x).Add(q[1]).Mul(x).Add(q[0]) }
-
 // Tape records what a verifier computes of the elements of a masked transcript.
 type Tape struct {
 	entries   []entry
@@ -108,9 +102,9 @@ type Tape struct {
 	equations []Form
 }
 
-// entriesOfAPad is how many entries there are in the end for each element that is received: two for a round of a sumcheck
-// and each of its two elements, and some for what is made of its end.
-const entriesOfAPad = 4
+// entriesOfAPad is how many entries there are in the end for each element that is received: itself, one for what a round of a
+// sumcheck makes of it, and some for what is made of the end.
+const entriesOfAPad = 3
 
 // NewTape returns a tape with room for what is computed of so many elements.
 func NewTape(pads int) *Tape { return &Tape{entries: make([]entry, 0, entriesOfAPad*pads)} }

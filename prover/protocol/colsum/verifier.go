@@ -17,10 +17,10 @@ func Verify(r *transcript.Reader, vars int, claim transcript.Form) End {
 	point := make([]field.QM31, vars)
 	for i := range point {
 		zero, top := r.Form(), r.Form()
-		point[i] = r.Challenge()
-		// The polynomial whose values at 0 and 1 add up to the claim.
-		q := transcript.Quadratic{zero, claim.Sub(zero.Add(zero)).Sub(top), top}
-		claim = q.At(point[i])
+		x := r.Challenge()
+		// The polynomial whose values at 0 and 1 add up to the claim: zero + (claim − 2·zero − top)·X + top·X².
+		claim = claim.Mul(x).Add(zero.Mul(field.One.Sub(x.Double()))).Add(top.Mul(x.Square().Sub(x)))
+		point[i] = x
 	}
 	return End{point, claim}
 }

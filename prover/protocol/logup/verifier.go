@@ -92,11 +92,10 @@ func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den transcript.Form
 	claim := num.Add(den.Mul(lambda))
 	point := make([]field.QM31, len(eq))
 	for j := range point {
-		var q transcript.Quadratic
-		q[1], q[2] = r.Form(), r.Form()
-		q[0] = claim.Sub(q[1].Add(q[2]).Mul(eq[j]))
-		point[j] = r.Challenge()
-		claim = q.At(point[j])
+		linear, square := r.Form(), r.Form() // the constant is the claim − eq·(linear + square)
+		x := r.Challenge()
+		claim = claim.Add(linear.Mul(x.Sub(eq[j]))).Add(square.Mul(x.Square().Sub(eq[j])))
+		point[j] = x
 	}
 	f := readFractions(r)
 	n, d := f.sum()

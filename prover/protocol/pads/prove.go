@@ -66,11 +66,10 @@ func (s *Stack) Verify(r *transcript.Reader) *Ends {
 	r.Mask(e.tape)
 	var claim transcript.Form
 	for j := range tau {
-		var q transcript.Quadratic
-		q[1], q[2] = r.Form(), r.Form()
-		q[0] = claim.Sub(q[1].Add(q[2]).Mul(tau[j]))
-		e.point[j] = r.Challenge()
-		claim = q.At(e.point[j])
+		linear, square := r.Form(), r.Form() // the constant is the claim − τ·(linear + square)
+		x := r.Challenge()
+		claim = claim.Add(linear.Mul(x.Sub(tau[j]))).Add(square.Mul(x.Square().Sub(tau[j])))
+		e.point[j] = x
 	}
 	r.Unmask()
 	copy(e.at[:], r.QM31s(3))
@@ -120,6 +119,7 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 	lists := make([][]transcript.Weighted, len(forks)+1)
 	for i := range forks {
 		s.check(i, forks[i].Tape)
+		lists[i] = make([]transcript.Weighted, 0, len(forks[i].Claims)+len(forks[i].Tape.Equations()))
 		for _, c := range forks[i].Claims {
 			lists[i] = append(lists[i], transcript.Weighted{Form: c, Weight: next()})
 		}

@@ -221,5 +221,5 @@ func (c *Cuts) CombineMasked(reads []pads.Read, ends *pads.Ends, tau []field.QM3
 
 // Terms returns terms with those of the stack's elements behind them, with these weights.
 func (h *Pads) Terms(terms whir.Terms, weights []field.QM31) whir.Terms {
-	return pads.Terms(terms, weights, h.tree, h.offset)
+	return &whir.Elements{Terms: terms, Weights: weights, Tree: h.tree, Offset: h.offset}
 }

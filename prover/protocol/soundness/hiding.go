@@ -89,7 +89,8 @@ func DeriveHiding(c Config, tailLog, rowVars int, rowSlots uint64) (*Params, err
 	if _, err := Derive(c, rowVars, rowSlots); err != nil {
 		return nil, err
 	}
-	p, _, ok := newTailSearch(c).hiding(tailLog, Level{FoldVars: ceilLog2(rowSlots), RowVars: rowVars, LogBlowup: c.LogBlowup}, limbBytes*rowSlots)
+	first := Level{FoldVars: ceilLog2(rowSlots), RowVars: rowVars, LogBlowup: c.LogBlowup}
+	p, _, ok := newTailSearch(c).hiding(tailLog, first, func(l Level) uint64 { return l.openedBytes(limbBytes*rowSlots, l.LogDomain()) })
 	if !ok {
 		return nil, fmt.Errorf("soundness: no hiding opening of %d rows of 2^%d values reaches %d bits", rowSlots, rowVars, c.TargetBits)
 	}
@@ -97,8 +98,8 @@ func DeriveHiding(c Config, tailLog, rowVars int, rowSlots uint64) (*Params, err
 }
 
 // hiding returns the cheapest parameters of a hiding opening, and what the opening costs besides
-// the commitments. leafBytes is the size of its first leaves.
-func (t *tailSearch) hiding(tailLog int, first Level, leafBytes uint64) (p *Params, cost uint64, ok bool) {
+// the commitments. opened returns the bytes of leaves and paths of the first trees.
+func (t *tailSearch) hiding(tailLog int, first Level, opened func(Level) uint64) (p *Params, cost uint64, ok bool) {
 	if tailLog < MinTailLog || tailLog > MaxTailLog || !roomForPads(first) {
 		return nil, 0, false
 	}
@@ -110,7 +111,7 @@ func (t *tailSearch) hiding(tailLog int, first Level, leafBytes uint64) (p *Para
 					continue
 				}
 				rest, fits := t.best(next.RowVars)
-				x := own.tailTime(t.config) + (own.messageBytes()+own.openedBytes(leafBytes, own.LogDomain()))*psPerByte
+				x := own.tailTime(t.config) + own.messageBytes()*psPerByte + worth(opened(own))
 				x += next.cost(t.config, uint64(fieldBytes*hidingLeafRows(tailLog, next))) + rest.cost
 				if fits && (!ok || x < cost) {
 					p, cost, ok = &Params{Config: t.config, Levels: []Level{own, next}, TailLog: tailLog}, x, true
@@ -144,25 +145,33 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 	if a-own.RowVars > maxHidingShift {
 		return 0, false
 	}
-	slots, bytes := uint64(0), uint64(limbBytes)*(Masks+1)<<(a-own.RowVars)+saltBytes*uint64(len(trees))
-	cost := uint64(0)
-	for i := range trees {
+	slots, cost := uint64(0), uint64(0)
+	rowsOf := func(i int) uint64 {
 		rows := trees[i].rows(trees[i].RowVars)
 		if i == 0 {
 			rows += (Masks + 1) << (a - own.RowVars)
 		}
+		return rows
+	}
+	for i := range trees {
+		rows := rowsOf(i)
 		if rows > 1<<MaxFoldVars {
 			return 0, false
 		}
 		slots += trees[i].rows(a)
-		bytes += limbBytes * trees[i].rows(trees[i].RowVars)
 		cost += rows << trees[i].RowVars * (psRowValue + psLongRow*uint64(max(0, trees[i].RowVars-cachedRow)))
 	}
 	slots = (slots+Masks-1)/Masks*Masks + Masks
 	if slots > 1<<MaxFoldVars {
 		return 0, false
 	}
-	p, tail, ok := t.hiding(tailLog, Level{FoldVars: ceilLog2(slots), RowVars: a, LogBlowup: t.config.LogBlowup}, bytes)
+	opened := func(l Level) (bytes uint64) {
+		for i := range trees {
+			bytes += l.openedBytes(limbBytes*rowsOf(i)+saltBytes, trees[i].RowVars+l.LogBlowup)
+		}
+		return bytes
+	}
+	p, tail, ok := t.hiding(tailLog, Level{FoldVars: ceilLog2(slots), RowVars: a, LogBlowup: t.config.LogBlowup}, opened)
 	if !ok || uint64(p.Levels[0].Queries) > Budget(own.RowVars, tailLog) {
 		return 0, false
 	}

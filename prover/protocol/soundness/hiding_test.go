@@ -186,3 +186,43 @@ func TestBudget(t *testing.T) {
 		t.Error("2^40 proofs: accepted")
 	}
 }
+
+// TestHidingBytes: what a hiding opening of a large key opens of the first trees is not much more than a plain one does. Leaves
+// of many rows are worth longer ones, for both alike.
+func TestHidingBytes(t *testing.T) {
+	c := DefaultConfig
+	for _, key := range []uint64{6_700_000_000, 14_800_000_000} {
+		for _, witness := range []uint64{key / 5, key} {
+			opened := func(key, own Tree, queries, more int) (bytes uint64) {
+				l := Level{Queries: queries}
+				bytes = l.openedBytes(limbBytes*(own.rows(own.RowVars)+uint64(more)), own.RowVars+c.LogBlowup)
+				return bytes + l.openedBytes(limbBytes*key.rows(key.RowVars), key.RowVars+c.LogBlowup)
+			}
+			k, w := Tree{Sizes: []uint64{key}}, Tree{Sizes: []uint64{witness}}
+			var err error
+			if k.RowVars, err = ChooseKeyRowVars(c, key); err != nil {
+				t.Fatal(err)
+			}
+			if w.RowVars, err = ChooseRowVars(c, w.Sizes, k); err != nil {
+				t.Fatal(err)
+			}
+			plain := opened(k, w, 124, 0)
+			var tails int
+			if k.RowVars, tails, err = ChooseHidingKey(c, key, 7); err != nil {
+				t.Fatal(err)
+			}
+			if w.RowVars, err = ChooseHidingRowVars(c, tails, w.Sizes, k); err != nil {
+				t.Fatal(err)
+			}
+			longest := max(k.RowVars, w.RowVars)
+			p, err := DeriveHiding(c, tails, longest, k.rows(longest)+w.rows(longest)+2*Masks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hides := opened(k, w, p.Levels[0].Queries, (Masks+1)<<(longest-w.RowVars))
+			if hides > plain+plain/5 {
+				t.Errorf("%d weights, %d values: %d bytes, plain %d", key, witness, hides, plain)
+			}
+		}
+	}
+}

@@ -28,14 +28,11 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 // formMessage is a message as a verifier sees it.
 type formMessage [4]transcript.Form
 
-// complete sets c_1 from the running claim.
-func (m *formMessage) complete(claim transcript.Form) {
-	m[1] = claim.Sub(m[0].Add(m[0])).Sub(m[2]).Sub(m[3])
-}
-
-// at returns H(x).
-func (m *formMessage) at(x field.QM31) transcript.Form {
-	return m[3].Mul(x).Add(m[2]).Mul(x).Add(m[1]).Mul(x).Add(m[0])
+// at returns H(x), where c_1 is what makes H(0) + H(1) the running claim: claim − 2·c_0 − c_2 − c_3.
+func (m *formMessage) at(x field.QM31, claim transcript.Form) transcript.Form {
+	square := x.Square()
+	h := claim.Mul(x).Add(m[0].Mul(field.One.Sub(x.Double()))).Add(m[2].Mul(square.Sub(x)))
+	return h.Add(m[3].Mul(square.Mul(x).Sub(x)))
 }
 
 // VerifyForms checks the sums of the shapes, whose claims and eq points must have been
@@ -72,9 +69,8 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 		if plan.degree(round) == 3 {
 			m[3] = r.Form()
 		}
-		m.complete(claim)
 		challenges[round] = r.Challenge()
-		claim = m.at(challenges[round])
+		claim = m.at(challenges[round], claim)
 	}
 	join(plan.rounds)
 

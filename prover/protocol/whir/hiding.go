@@ -180,17 +180,3 @@ func (s *statement) absorbTails(t *transcript.Sponge) {
 		t.AbsorbUint64(auxiliary)
 	}
 }
-
-// LimbsTerm returns the term that is coef times an element of K, whose four limbs are values of
-// a tree from a multiple of four on: its weights are coef·(1, i, u, iu). That is coef·(1+i)(1+u)
-// times eq at the point with u/(1+u) and i/(1+i).
-func LimbsTerm(coef field.QM31, tree int, offset uint64) Term {
-	return Term{coef.Mul(limbsScale), tree, offset, limbsPoint}
-}
-
-var limbsScale = padBasis[1].Add(field.One).Mul(padBasis[2].Add(field.One))
-
-var limbsPoint = []field.QM31{
-	padBasis[2].Mul(padBasis[2].Add(field.One).Inv()),
-	padBasis[1].Mul(padBasis[1].Add(field.One).Inv()),
-}

@@ -88,16 +88,21 @@ func (s *statement) checkTerm(t *Term) error {
 // evalTerms returns Q~(point), or what checkTerms does, which it makes unnecessary.
 func (s *statement) evalTerms(point []field.QM31) (field.QM31, error) {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
-	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(s.terms.Len())}
+	terms, elements := s.terms, &Elements{}
+	if e, ok := terms.(*Elements); ok {
+		terms, elements = e.Terms, e
+	}
+	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(terms.Len())}
 	for i := range at.trees {
 		at.trees[i].columns = s.treeColumns(i, columns)
 		at.trees[i].prefixes = poly.NewPrefixes(at.trees[i].columns)
 	}
 	var mu sync.Mutex
-	var sum field.QM31
 	var first firstError
-	parallel.For(s.terms.Len(), termGrain, func(lo, hi int) {
-		part, err := s.evalSome(lo, hi, at)
+	sum, err := s.evalElements(elements, at)
+	first.note(err)
+	parallel.For(terms.Len(), termGrain, func(lo, hi int) {
+		part, err := s.evalSome(terms, lo, hi, at)
 		first.note(err)
 		mu.Lock()
 		sum = sum.Add(part)
@@ -143,10 +148,10 @@ func (p *termProducts) flush() {
 }
 
 // evalSome is the part of evalTerms that some terms are.
-func (s *statement) evalSome(lo, hi int, point *termPoint) (field.QM31, error) {
+func (s *statement) evalSome(terms Terms, lo, hi int, point *termPoint) (field.QM31, error) {
 	var p termProducts
 	var err error
-	s.terms.Range(lo, hi, func(t *Term) {
+	terms.Range(lo, hi, func(t *Term) {
 		if err == nil {
 			err = s.checkTerm(t)
 		}
