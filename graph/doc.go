@@ -52,6 +52,7 @@
 //	softmax.go     Softmax along the last axis, masked where one of its other operands is 0
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	logpower.go    LogPower: the logarithm of sums of squares, which is found written out alone
+//	logbands.go    LogBands: the logarithm of sums of squares with weights, which is found written out alone
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Wraparound Identity Transpose Slice Gather Pad Expand Tile Concat
 //	extended.go    Finite, Class, Extend: the parts of numbers that may not be finite, and what has these

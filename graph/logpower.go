@@ -96,6 +96,40 @@ func (b *Builder) logPower(v *value) (Value, bool) {
 	return power, true
 }
 
+// squareRoots returns a value such that v is the sum of its squares along its last axis, which v
+// does not have: of one square, of a few, or of the root of a few squares' sum, squared.
+func (b *Builder) squareRoots(v *value) (Value, bool) {
+	v, moves := unmoved(v)
+	var rows Value
+	if x := squared(v); x != nil {
+		rows = Value{x}
+		if from, more := unmoved(x); from.node != nil {
+			if root, _ := function(from, Sqrt); root != nil {
+				if parts, ok := b.components(root); ok {
+					v, rows, moves = root, parts, append(moves, more...)
+				}
+			}
+		}
+	} else {
+		parts, ok := b.components(v)
+		if !ok {
+			return Value{}, false
+		}
+		rows = parts
+	}
+	parts := Size(b.Shape(rows)) / max(Size(v.shape), 1)
+	rows = b.Reshape(rows, append(slices.Clone(v.shape), parts))
+	for _, move := range slices.Backward(moves) {
+		switch m := move.(type) {
+		case Reshape:
+			rows = b.Reshape(rows, append(slices.Clone(m.Shape), parts))
+		case Transpose:
+			rows = b.Transpose(rows, append(slices.Clone(m.Perm), len(m.Perm)))
+		}
+	}
+	return rows, b.valid(rows)
+}
+
 // unmoved follows v through operators that only move entries. It returns the value before
 // them, and the moves, the last one first.
 func unmoved(v *value) (*value, []Op) {

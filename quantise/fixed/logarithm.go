@@ -1,8 +1,10 @@
 package fixed
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -85,3 +87,90 @@ const (
 	// logSlack is more than a logarithm of a wide integer is off, in units of its scale.
 	logSlack = 1 << (LogBits - 10)
 )
+
+// PowerDigits are the digits of the sums of the squares of the rows of a tensor, lowest first, each
+// forced to be one. The tensor must have no more bits than PowerExcess allows.
+func (b *Builder) PowerDigits(name string, r Rows, id model.TensorID) []model.TensorID {
+	most := big.NewInt(b.Magnitude(id))
+	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count)))
+	p := b.SplitMoved(id)
+	digits := b.digits(name, b.squares(r, []model.TensorID{p.Low, p.High}, p.Bits, 0, new(big.Int)), most)
+	for _, d := range digits {
+		b.InRange(b.View(d, nil, r.Shape), digitBits)
+	}
+	return digits
+}
+
+// PowerExcess is by how many bits a tensor has to be coarser for accumulators to hold the
+// products of its two limbs, summed over rows of so many entries.
+func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
+	fits := func(most int64, bits int) bool {
+		n, low, high := int64(count), int64(1)<<bits, most>>bits+1
+		return n*low*low <= model.Bound/2 && n*high*high <= model.Bound/2 && n*low*high < model.Bound/2
+	}
+	most := b.Magnitude(id)
+	if p, have := b.Splits[id]; have {
+		if fits(most, p.Bits) {
+			return 0
+		}
+		over = 1 // and other limbs
+	}
+	for !fits(most>>over+1, model.Log2Ceil(int(most>>over)+2)/2) {
+		over++
+	}
+	return over
+}
+
+// DigitSum is a sum with the digits of a wide integer: term i counts 2^(12·i + Up) times.
+type DigitSum struct {
+	Terms []*Int
+	Up    int
+}
+
+// LogOfSum is log(N·2^−unit) with LogBits bits of fraction, N being the sum of what is given and of
+// a number, which is not negative; and that of least where N is 0.
+//
+// It is the logarithm of N's leading bits, and of their octave: so right to 2^−13 and two roundings
+// for N of any size. Both are results of look-ups, so that intervals bound the sum.
+func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number float64, unit int, least float64) *Int {
+	constant, _ := new(big.Float).SetFloat64(math.Round(number * Pow2(unit))).Int(nil)
+	w, most := wide{shape: shape, constant: constant}, new(big.Int).Set(constant)
+	for _, s := range sums {
+		for i, e := range s.Terms {
+			w.terms = append(w.terms, wideTerm{e, digitBits*i + s.Up})
+			most.Add(most, new(big.Int).Lsh(big.NewInt(e.Max), uint(digitBits*i+s.Up)))
+		}
+	}
+	m, octave := b.leadingOctave(name, shape, b.digits(name, w, most))
+	ln := func(x float64) int32 { return int32(math.Round(x * (1 << LogBits))) }
+	look := func(what string, key *Int, values []int32) *Int {
+		out := b.Witness(name+", "+what, shape, LogBits, int64(slices.Min(values)), int64(slices.Max(values)))
+		b.LookupDirect(key, b.FuncTable(what, 0, values), out)
+		return b.View(out, nil, shape)
+	}
+	beside := float64(unit) * math.Ln2
+	e := look("logarithm", b.View(m, nil, shape), b.Column(fmt.Sprint("logarithms of integers, ", unit, least), func() []int32 {
+		values := make([]int32, 1<<(digitBits+1))
+		for i := range values {
+			x := float64(i)
+			if i >= octaveKeys { // and what was cut off
+				x += 0.5
+			}
+			values[i] = ln(elementary.Log(max(x, 1)))
+		}
+		values[0] = ln(elementary.Log(least) + beside)
+		return values
+	}))
+	if octave != nil {
+		e = e.Plus(look("logarithm of the octave", octave, b.Column(fmt.Sprint("logarithms of octaves, ", octave.Max), func() []int32 {
+			values := make([]int32, octave.Max+1)
+			for i := range values {
+				values[i] = ln(float64(i) * math.Ln2)
+			}
+			return values
+		})))
+	}
+	e = e.PlusConst(-int64(ln(beside)))
+	e.Shape, e.Frac = shape, LogBits
+	return e
+}

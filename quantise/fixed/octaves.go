@@ -29,18 +29,30 @@ func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 }
 
 // octaves are those of a wide integer with these digits, which it forces to be digits.
+func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *Int {
+	m, octave := b.leadingOctave(name, shape, digits)
+	key := b.View(m, nil, shape)
+	if octave != nil {
+		key = key.Plus(octave.Times(octaveKeys))
+	}
+	key.Shape, key.Frac, key.Min = shape, 0, 0
+	key.Max = 1<<(digitBits+1) - 1 + octaveKeys*digitBits*int64(len(digits)-1)
+	return key
+}
+
+// leadingOctave is m, and e, of octaves: of one digit, that and nil.
 //
 // The first digit that is not 0, from the second one on, and the one after it are h and l;
 // without one these are the two lowest digits. Then m = ⌊(2^12·h + l)/2^e'⌋, e' being the bits of
 // h, so that 2^12·m + rest is h·2^(12−e')·2^12 + l·2^(12−e'): a look-up of h has the first
 // factor, another the second, and one of the sum has m. Each of these is within its table
 // whatever the digits are, so that intervals show that nothing wraps.
-func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *Int {
+func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorID) (m model.TensorID, octave *Int) {
 	for _, d := range digits[:min(len(digits), 2)] {
 		b.InRange(b.View(d, nil, shape), digitBits)
 	}
 	if len(digits) == 1 {
-		return b.View(digits[0], nil, shape)
+		return digits[0], nil
 	}
 	h, l, above := b.leadingPair(name, shape, digits)
 
@@ -62,22 +74,21 @@ func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *In
 	}
 	high := column("normalised", 1<<digitBits-1, normal)
 	scale := column("scale", 1<<digitBits, scales)
-	octave := column("octave", digitBits, bits)
+	of := column("octave", digitBits, bits)
 
 	e := b.View(high, nil, shape).Times(1 << digitBits).Plus(b.rowProduct(shape, l, scale, (1<<digitBits-1)<<digitBits))
 	e.Shape, e.Frac = shape, 0
-	m := b.Witness(name+", leading bits", shape, 0, 0, 1<<(digitBits+1)-1)
+	m = b.Witness(name+", leading bits", shape, 0, 0, 1<<(digitBits+1)-1)
 	b.InRange(b.Cut(e, digitBits, b.ShiftedTable(digitBits+1, 0), m), digitBits)
 
-	key := b.View(m, nil, shape).Plus(b.View(octave, nil, shape).Times(octaveKeys))
+	octave = b.View(of, nil, shape)
 	for i, d := range above { // each is 0 or 1, and one at most is 1
 		if d != model.None {
-			key = key.Plus(b.View(d, nil, shape).Times(octaveKeys * digitBits * int64(i-1)))
+			octave = octave.Plus(b.View(d, nil, shape).Times(digitBits * int64(i-1)))
 		}
 	}
-	key.Shape, key.Frac, key.Min = shape, 0, 0
-	key.Max = 1<<(digitBits+1) - 1 + octaveKeys*digitBits*int64(len(digits)-1)
-	return key
+	octave.Shape = shape
+	return m, octave
 }
 
 // leadingPair returns h, l, and by digit, from the third on, what is 1 if that is the first

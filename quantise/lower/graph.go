@@ -80,6 +80,15 @@ func (u *uses) only(name string) *graph.Node {
 	return u.readers[name][0].Node
 }
 
+// OfPower reports whether a node is the logarithm of a power, or of powers of bands.
+func OfPower(n *graph.Node) bool {
+	switch n.Op.(type) {
+	case graph.LogPower, graph.LogBands:
+		return true
+	}
+	return false
+}
+
 // powers lists the values of which nothing is read but logarithms of powers, maybe moved.
 func powers(fg *graph.Graph) map[string]bool {
 	only := map[string]bool{}
@@ -88,8 +97,7 @@ func powers(fg *graph.Graph) map[string]bool {
 		other[name] = true
 	}
 	for _, n := range slices.Backward(fg.Nodes) {
-		_, log := n.Op.(graph.LogPower)
-		ok := log || OnlyMoves(n) && only[n.Output] && !other[n.Output]
+		ok := OfPower(n) || OnlyMoves(n) && only[n.Output] && !other[n.Output]
 		for _, in := range n.Inputs {
 			only[in], other[in] = ok && !other[in], other[in] || !ok
 		}

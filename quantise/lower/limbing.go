@@ -181,13 +181,20 @@ const finestParts = 8
 // their product with the high limbs. The differences are a fixed tensor, in units of 2^−fine.
 // Their product with the low limbs is left out, as it is below one unit of the sum.
 func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int) *fixed.Int {
-	most := int64(1) << (fine - 1)
-	id := l.Fixed(w.name+", rest", w.shape, frac+fine, -most, most, weights.Remainders(w.t, frac, fine))
-	l.weights[id] = w.t
-	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, frac, " rest of ", fine), 0)
+	id, most := l.restOf(&w, frac, fine)
 	other, labels := w.operand(p.High)
 	bound := int64(w.count) * most * l.Magnitude(p.High)
 	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[p.High].Frac + frac + fine, Min: -bound, Max: bound}
 	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: id, LabelsA: labels, LabelsB: w.labels}}
 	return l.View(l.RoundCarry(v.name+", fine carry", e, e.Frac-fine), nil, w.out)
+}
+
+// restOf is the fixed tensor of w·2^frac − round(w·2^frac), in units of 2^−fine, and how large its
+// entries may be.
+func (l *lowering) restOf(w *weighting, frac, fine int) (id model.TensorID, most int64) {
+	most = int64(1) << (fine - 1)
+	id = l.Fixed(w.name+", rest", w.shape, frac+fine, -most, most, weights.Remainders(w.t, frac, fine))
+	l.weights[id] = w.t
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, frac, " rest of ", fine), 0)
+	return id, most
 }

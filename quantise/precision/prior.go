@@ -199,14 +199,17 @@ const (
 
 // spectral are the formats that such models begin with; none for others.
 func spectral(fg *graph.Graph, groups []group) lower.Formats {
-	before := map[string]bool{} // values that a logarithm depends on
+	before, inputs := map[string]bool{}, map[string]bool{} // values that a logarithm depends on, and what bands are the powers of
 	for i := len(fg.Nodes) - 1; i >= 0; i-- {
 		n := fg.Nodes[i]
-		_, log := n.Op.(graph.LogPower)
-		if log || before[n.Output] {
+		_, bands := n.Op.(graph.LogBands)
+		if lower.OfPower(n) || before[n.Output] {
 			for _, in := range n.Inputs {
 				before[in] = true
 			}
+		}
+		if bands || lower.OnlyMoves(n) && inputs[n.Output] {
+			inputs[n.Inputs[0]] = true
 		}
 	}
 	if len(before) == 0 {
@@ -218,6 +221,9 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 			v := lower.Format{Bits: spectrumAfter}
 			if before[name] {
 				v.Bits = spectrumBits
+			}
+			if inputs[name] {
+				v.Bits = fixed.FormatBits
 			}
 			if g.product {
 				v.Weights = spectrumAfter

@@ -2,8 +2,8 @@
 
     python scripts/nodetests/draw.py FOLDER COUNT SEED
 
-A graph has one to three operators on tensors of one type, or casts between types. A
-test is drawn/NAME/model.onnx with input_I.pb and output_I.pb, listed in index.json, as
+A graph has one to three operators on tensors of one type, or casts between types; some
+floats differ by many powers of ten. A test is drawn/NAME/model.onnx with input_I.pb and output_I.pb, listed in index.json, as
 scripts/nodetests reads them. Where ONNX Runtime has no kernel for a type, the reference
 evaluator of the onnx package is asked. Graphs that neither runs are not counted, nor those
 on which the two disagree, such as casts of numbers that a type does not hold: the number of
@@ -29,7 +29,7 @@ SHAPES = [[4], [2, 3], [1, 5], [2, 1, 4], [3, 1]]
 
 BINARY = ["Add", "Sub", "Mul", "Div", "Min", "Max", "Add", "Sub", "Mul"]
 UNARY = ["Neg", "Abs", "Sign", "Identity", "Clip", "Pow", "ReduceSum", "ReduceMax", "ReduceMean", "CumSum", "ReduceProd"]
-FLOAT = ["Relu", "Sigmoid", "Tanh", "Floor", "Ceil", "Round", "LeakyRelu", "Exp", "Sqrt", "Softmax", "Erf"]
+FLOAT = ["Relu", "Sigmoid", "Tanh", "Floor", "Ceil", "Round", "LeakyRelu", "Exp", "Sqrt", "Softmax", "Erf", "Log", "Reciprocal", "Square and sum"]
 COMPARE = ["Less", "Greater", "Equal", "LessOrEqual"]
 
 
@@ -41,7 +41,13 @@ def values(rng, dtype, shape):
         v = np.array([rng.gauss(0, scale) for _ in range(n)])
         if rng.random() < 0.2:
             v = np.round(v)
-        return v.astype(dtype).reshape(shape)
+        if rng.random() < 0.2:  # of many sizes, within what float16 has
+            most = 4 if dtype == "float16" else 6
+            v = np.array([10 ** rng.uniform(-most, most) for _ in range(n)])
+            if rng.random() < 0.3:
+                v *= [rng.choice([-1, 1]) for _ in range(n)]
+        # Doubles are rounded to floats when they are read: these need not be.
+        return v.astype("float32" if dtype == "float64" else dtype).astype(dtype).reshape(shape)
     info = np.iinfo(dtype)
     most = rng.choice([4, 100, info.max])
     if rng.random() < 0.5:  # what a proof has room for
@@ -99,6 +105,8 @@ class Draw:
             return self.node("Where", [c, x, y]), dtype
         ops = UNARY + (FLOAT * 2 if np.dtype(dtype).kind == "f" else [])
         op = rng.choice(ops)
+        if op == "Erf" and dtype == "float64":  # which has a float's precision in the reference
+            op = "Tanh"
         if op == "Clip":
             lo, hi = sorted(values(rng, dtype, [2]).tolist())
             names = []
@@ -110,6 +118,12 @@ class Draw:
             name = f"e{len(self.initializers)}"
             self.initializers.append(numpy_helper.from_array(np.array(rng.choice([2, 2, 3]), dtype=dtype), name))
             return self.node(op, [x, name]), dtype
+        if op == "Square and sum":  # by weights of one sign
+            name = f"w{len(self.initializers)}"
+            self.shape = shape[:-1] + [2]
+            w = np.abs(values(rng, dtype, [shape[-1], 2]))
+            self.initializers.append(numpy_helper.from_array(w, name))
+            return self.node("MatMul", [self.node("Mul", [x, x]), name]), dtype
         if op == "CumSum":
             name = f"a{len(self.initializers)}"
             self.initializers.append(numpy_helper.from_array(np.array(len(shape) - 1, dtype=np.int64), name))

@@ -797,6 +797,17 @@ floats("cumsum_ints", 14, [node("CumSum", ["x", "a"], ["r"])], {"x": np.array([[
 
 case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN), node("Cast", ["r"], ["y"], to=1)],
      {"x": np.array([0.01, -0.3, 17.1, 20, 450, -26, 100, 1e4], F)})
+# The logarithm of powers in bands, of many sizes.
+bands = np.array([[0.5, 0], [0.02, 1], [0, 3e-3], [0, 0.25]], F)
+many = np.array([[30, -4, 0.5, 6e-3], [3e-4, -2e-4, 1e-3, 2e-5], [0, 0, 0, 0]], F)
+case("log_bands", 13, [node("Mul", ["x", "x"], ["p"]), node("MatMul", ["p", "w"], ["s"]), node("Max", ["s", "e"], ["c"]), node("Log", ["c"], ["y"])],
+     {"x": many}, {"w": bands, "e": np.array(1e-10, F)})
+case("log_bands_of_parts", 13, [
+    node("Mul", ["x", "x"], ["s"]), node("Mul", ["z", "z"], ["t"]), node("Add", ["s", "t"], ["r"]), node("Sqrt", ["r"], ["m"]), node("Transpose", ["m"], ["n"], perm=[1, 0]),
+    node("Mul", ["n", "n"], ["p"]), node("MatMul", ["w", "p"], ["q"]), node("Clip", ["q", "e"], ["c"]), node("Log", ["c"], ["l"]), node("Mul", ["l", "d"], ["y"])],
+    {"x": many, "z": np.round(many[:, ::-1], 4)}, {"w": bands.T.copy(), "e": np.array(1e-8, F), "d": np.array(0.4342945, F)})
+case("log_bands_plus", 13, [node("Pow", ["x", "two"], ["p"]), node("MatMul", ["p", "w"], ["s"]), node("Add", ["s", "e"], ["c"]), node("Log", ["c"], ["y"])],
+     {"x": many}, {"w": bands, "e": np.array(1e-6, F), "two": np.array(2, F)})
 
 
 def main(folder, *names):

@@ -1,0 +1,179 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// LogBands is log(max(Σ w·Σ x², Least) + Epsilon), with weights w of [bins, bands] that are not
+// negative: the logarithm of the power in bands of a spectrum. The inner sum is along the last axis
+// of the first operand, the outer one along the axis before it.
+type LogBands struct {
+	Least, Epsilon float64 // not negative, and one of them positive
+}
+
+// Kind implements [Op].
+func (LogBands) Kind() string { return "LogBands" }
+
+func (l LogBands) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	x, w := in[0].shape, in[1].shape
+	last := len(x) - 1
+	switch {
+	case last < 1 || len(w) != 2 || w[0] != x[last-1]:
+		return operandType{}, fmt.Errorf("weights of shape %v do not fit %v", w, x)
+	case in[1].value == nil:
+		return operandType{}, errors.New("its weights are not constant")
+	case !(l.Least >= 0 && l.Epsilon >= 0 && l.Least+l.Epsilon > 0) || math.IsInf(l.Least+l.Epsilon, 0):
+		return operandType{}, fmt.Errorf("its bounds are %v and %v", l.Least, l.Epsilon)
+	}
+	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, floats(in...)
+}
+
+func (l LogBands) eval(in []operand, shape []int) (operand, error) {
+	x, w := in[0].float64s(), in[1].float64s()
+	bins, bands := in[1].shape[0], in[1].shape[1]
+	parts := in[0].shape[len(in[0].shape)-1]
+	out := make([]float64, Size(shape))
+	for row := range len(out) / bands {
+		sums := out[row*bands : (row+1)*bands]
+		for bin := range bins {
+			at, power := (row*bins+bin)*parts, 0.0
+			for _, v := range x[at : at+parts] {
+				power += float64(v * v)
+			}
+			for band := range sums {
+				sums[band] += float64(w[bin*bands+band] * power)
+			}
+		}
+		for band, s := range sums {
+			sums[band] = elementary.Log(math.Max(s, l.Least) + l.Epsilon)
+		}
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// floorPart is which part of the least value of a sum LogBands has for its own, where a Clip of
+// the logarithm follows: so what is below shows as that.
+const floorPart = 1.0 / 16
+
+// logBands replaces log(max(s, c)) and log(s + c) by LogBands, where s is a product of powers with
+// a constant matrix that has no negative entries. A sum of squares may have twice the digits of
+// what is squared, and the smallest sums count as much as the largest.
+func (b *Builder) logBands() {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if s, _ := function(n.out, Log); s != nil && n.out.dtype.IsFloat() {
+			b.At("Log", n.name)
+			if v, ok := b.logOfBands(s); ok {
+				n.op, n.in = Reshape{n.out.shape}, []*value{v.v}
+			}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+}
+
+// logOfBands is the logarithm of s, if s is such a sum.
+func (b *Builder) logOfBands(s *value) (Value, bool) {
+	var op LogBands
+	if add := operation(s, Add); add != nil {
+		x, c, ok := split(add)
+		if !ok || c <= 0 || !slices.Equal(x.shape, s.shape) {
+			return Value{}, false
+		}
+		s, op.Epsilon = x, c
+	} else if x, p := function(s, Clip); x != nil && p[0] > 0 && math.IsInf(p[1], 1) {
+		s, op.Least = x, p[0]
+	} else {
+		return Value{}, false
+	}
+	s, moves := unmoved(s)
+	if s.node == nil || s.node.op != (MatMul{}) {
+		return Value{}, false
+	}
+	power, weights := s.node.in[0], s.node.in[1]
+	left := power.tensor != nil // weights·powers is the transpose of powersᵀ·weightsᵀ
+	if left {
+		power, weights = weights, power
+		moves = append(moves, Transpose{lastTwo(len(s.shape))})
+	}
+	t := weights.tensor
+	if power.tensor != nil || t == nil || len(t.Shape) != 2 || len(power.shape) < 2 || len(power.shape)+1 > MaxRank || !notNegative(t) {
+		return Value{}, false
+	}
+	rows, ok := b.squareRoots(power)
+	if !ok {
+		return Value{}, false
+	}
+	if left {
+		rows = b.Transpose(rows, append(lastTwo(len(power.shape)), len(power.shape)))
+	}
+	v := b.bands(op, rows, t, left)
+	for _, move := range slices.Backward(moves) {
+		v = b.emit(move, v)
+	}
+	return v, b.valid(v)
+}
+
+// lastTwo is the permutation of so many axes that swaps the last two.
+func lastTwo(rank int) []int {
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = i
+	}
+	perm[rank-2], perm[rank-1] = rank-1, rank-2
+	return perm
+}
+
+func notNegative(t *Tensor) bool {
+	for i := range t.Len() {
+		if !(t.At(i) >= 0) {
+			return false
+		}
+	}
+	return t.Len() > 0
+}
+
+// bands is LogBands of rows with the columns of a matrix, or its rows. The weights of each band are
+// multiplied by a power of two that brings the largest near 1, so that all bands have equally
+// precise ones, and its logarithm is taken from the result.
+func (b *Builder) bands(op LogBands, rows Value, t *Tensor, turned bool) Value {
+	bins, bands := t.Shape[0], t.Shape[1]
+	at := func(bin, band int) float64 { return t.At(bin*bands + band) }
+	if turned {
+		bins, bands = bands, bins
+		at = func(bin, band int) float64 { return t.At(band*t.Shape[1] + bin) }
+	}
+	scaled, logs := make([]float32, bins*bands), make([]float32, bands)
+	added, least := op.Epsilon > 0, math.Inf(1)
+	for band := range bands {
+		most := 0.0
+		for bin := range bins {
+			most = math.Max(most, at(bin, band))
+		}
+		_, exp := math.Frexp(most)
+		if added {
+			exp = 0
+		}
+		for bin := range bins {
+			scaled[bin*bands+band] = float32(math.Ldexp(at(bin, band), -exp))
+		}
+		logs[band] = float32(float64(exp) * math.Ln2)
+		least = math.Min(least, math.Ldexp(op.Least, -exp))
+	}
+	weights := b.made("weights of bands", &Tensor{Shape: []int{bins, bands}, DType: Float, F32: scaled, Public: t.Public})
+	if added {
+		return b.emit(op, rows, weights)
+	}
+	v := b.emit(LogBands{Least: least * floorPart}, rows, weights)
+	v = b.Add(v, b.made("logarithms of bands", &Tensor{Shape: []int{bands}, DType: Float, F32: logs, Public: t.Public}))
+	return b.Clip(v, elementary.Log(op.Least), math.Inf(1))
+}

@@ -1,0 +1,106 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+func init() {
+	register(lowerLogBands, always[graph.LogBands](Traits{Means: true}))
+}
+
+// bandParts are the bits that a second part of the weights of bands has at most.
+const bandParts = 8
+
+// lowerLogBands lowers the logarithm of sums of powers with weights, of any size. The power of each
+// bin is exact, in digits; the weights multiply each digit, and the sums of that are one wide
+// integer, of whose leading bits a table gives the logarithm. Weights have a second part, so
+// that they have some twenty bits.
+func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
+	x := l.values[n.Inputs[0]]
+	r := fixed.RowsOf(x.shape, []int{len(x.shape) - 1})
+	if r.Count > graph.MaxComponents {
+		fixed.Refuse("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
+	}
+	id := l.tensor(x)
+	if over := l.PowerExcess(id, r.Count); over > 0 {
+		e := l.View(id, nil, x.shape)
+		id = l.RoundTo(x.name, e, e.Frac-over)
+	}
+	digits := l.PowerDigits(v.name+", power", r, id)
+	name := n.Inputs[1]
+	t := l.fg.Consts[name]
+	rank := len(v.shape)
+	labels := make([]int, rank) // of a digit
+	for i := range labels {
+		labels[i] = i
+	}
+	labels[rank-1] = rank
+	kept, shape := fixed.KeptLabels(t.Shape, []int{rank, rank - 1}, v.shape)
+	w := weighting{
+		name: name, t: l.constant(t), shape: shape, labels: kept, channels: t.Shape[1], inner: 1, count: t.Shape[0], out: v.shape,
+		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, labels, v.shape) },
+	}
+	sums, frac := l.digitSums(&w, digits)
+	unit := 2*l.Circuit.Tensors[id].Frac + frac
+	// An epsilon keeps its leading bits.
+	for op.Epsilon > 0 && op.Epsilon*fixed.Pow2(unit) < 1<<12 {
+		unit++
+		for i := range sums {
+			sums[i].Up++
+		}
+	}
+	e := l.LogOfSum(v.name, v.shape, sums, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
+	if !v.output {
+		e = l.View(l.roundTerm(v, e), nil, v.shape) // it is not right to more bits than one table has
+	}
+	v.acc = e
+}
+
+// digitSums are the sums of digits with weights, which have the scale frac: those with the weights
+// as far as one accumulator holds the sums, and those with what rounding took from them.
+func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixed.DigitSum, frac int) {
+	stats := l.statsOf(*w)
+	bounds := weights.OperandBounds{Count: w.count}
+	for _, id := range digits {
+		bounds.Hi = math.Max(bounds.Hi, float64(l.Circuit.Tensors[id].Max))
+	}
+	if stats.Most > 0 {
+		frac = l.opts.WeightBits - 2 - fixed.FloorLog2(stats.Most)
+		for l.scaledBy(stats, frac).Bound(bounds) >= model.Bound/2 {
+			frac--
+		}
+		if frac < 2-fixed.FloorLog2(stats.Most) {
+			fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+		}
+	}
+	scaled := l.scaledBy(stats, frac)
+	down, up := scaled.Reach(bounds)
+	if d, u := scaled.ReachOfAll(bounds); math.Max(d, u) < model.Bound/2 {
+		down, up = d, u
+	}
+	sum := func(wid model.TensorID, down, up float64) (list []*fixed.Int) {
+		for _, id := range digits {
+			other, labels := w.operand(id)
+			e := &fixed.Int{Shape: w.out, Min: -int64(math.Ceil(down)), Max: int64(math.Ceil(up))}
+			e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
+			list = append(list, e)
+		}
+		return list
+	}
+	whole := sum(w.fixed(l, frac), down, up)
+	fine := bandParts
+	for reach := float64(w.count) * bounds.Hi; fine > 0 && reach*fixed.Pow2(fine-1) >= model.Bound/2; {
+		fine--
+	}
+	if fine == 0 {
+		return []fixed.DigitSum{{Terms: whole}}, frac
+	}
+	rest, most := l.restOf(w, frac, fine)
+	reach := float64(w.count) * bounds.Hi * float64(most)
+	return []fixed.DigitSum{{Terms: whole, Up: fine}, {Terms: sum(rest, reach, reach)}}, frac + fine
+}
