@@ -54,6 +54,7 @@
 //	logpower.go    LogPower: the logarithm of sums of squares, which is found written out alone
 //	logbands.go    LogBands: the logarithm of sums of squares with weights, which is found written out alone
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
+//	channels.go    factors of channels that differ much, moved to where they meet others
 //	move.go        Reshape Convert Wraparound Identity Transpose Slice Gather Pad Expand Tile Concat
 //	extended.go    Finite, Class, Extend: the parts of numbers that may not be finite, and what has these
 //	take.go        Take: elements at computed indices

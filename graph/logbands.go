@@ -106,11 +106,11 @@ func (b *Builder) logOfBands(s *value) (Value, bool) {
 		moves = append(moves, Transpose{lastTwo(len(s.shape))})
 	}
 	t := weights.tensor
-	if power.tensor != nil || t == nil || len(t.Shape) != 2 || len(power.shape) < 2 || len(power.shape)+1 > MaxRank || !notNegative(t) {
+	if power.tensor != nil || t == nil || len(t.Shape) != 2 || len(power.shape) < 2 || len(power.shape)+1 > MaxRank {
 		return Value{}, false
 	}
 	rows, ok := b.squareRoots(power)
-	if !ok {
+	if !ok || !notNegative(t) {
 		return Value{}, false
 	}
 	if left {

@@ -8,8 +8,9 @@ import (
 
 // recognise finds groups of small operators that compute a norm, a Softmax or its
 // logarithm, the mask of one, a magnitude, the logarithm of a magnitude's square or of sums of such
-// squares with weights, or squares of deviations, and replaces each group by one operator or a few
-// that lose less. Nodes that are not needed any more are removed. Values change only by rounding, except that all numbers of a mask become
+// squares with weights, or squares of deviations, and factors of channels that even each other out.
+// It replaces each group by one operator or a few that lose less. Nodes that are not needed any
+// more are removed. Values change only by rounding, except that all numbers of a mask become
 // infinite.
 func (b *Builder) recognise() error {
 	nodes := b.nodes
@@ -42,6 +43,7 @@ func (b *Builder) recognise() error {
 	b.logPowers()
 	b.logBands()
 	b.magnitudes() // of which norms and logarithms have no need
+	b.channels()
 	b.deviations()
 	return nil
 }

@@ -1,0 +1,229 @@
+package graph
+
+import (
+	"math"
+	"slices"
+)
+
+// apart is how many times the largest of some factors is the smallest for channels to be of
+// different sizes: no scale for all of them leaves the smaller ones enough digits.
+const apart = 1 << 12
+
+// channels moves factors that differ much from one entry of the last axis to the next to where they
+// meet other factors, or an input: sc·x … /sc, and max(x, 0)·W where the rows of W are of different
+// sizes. What is between has one size then. Factors pass what is homogeneous: a Relu, a sum, a mean
+// along other axes.
+func (b *Builder) channels() {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if v, ok := b.evened(n); ok {
+			n.op, n.in = Identity{}, []*value{v.v}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+}
+
+// evened is the value of a node with its factors moved away, if they are of different sizes.
+func (b *Builder) evened(n *node) (Value, bool) {
+	if len(n.in) < 2 || n.in[0].tensor != nil || n.in[0].node == nil || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
+		return Value{}, false
+	}
+	b.At(n.op.Kind(), n.name)
+	x, t := n.in[0], n.in[1].tensor
+	turned := false
+	switch op := n.op.(type) {
+	case Arithmetic:
+		by := lastAxis(x, t)
+		if op != Mul && op != Div || by == nil || !slices.Equal(n.out.shape, x.shape) {
+			return Value{}, false
+		}
+		if op == Div {
+			by = inverses(by)
+		}
+		if m := (&factors{b: b, by: by}); differ(by) && m.reach(x) {
+			return m.times(x), true
+		}
+		return Value{}, false
+	case MatMul:
+	case Gemm:
+		if op.TransA {
+			return Value{}, false
+		}
+		turned = op.TransB
+	default:
+		return Value{}, false
+	}
+	if len(t.Shape) != 2 {
+		return Value{}, false
+	}
+	rows := t.Shape[0]
+	if turned {
+		rows = t.Shape[1]
+	}
+	m := &factors{b: b, by: make([]float64, rows)}
+	if !m.reach(x) { // else weights are not read
+		return Value{}, false
+	}
+	by := rowSizes(t, turned, rows)
+	if m.by = by; !differ(by) {
+		return Value{}, false
+	}
+	w := make([]float32, t.Len())
+	for i := range w {
+		w[i] = float32(t.At(i) / by[row(t, turned, i)])
+	}
+	in := []Value{m.times(x), b.made("weights of even size", &Tensor{Shape: t.Shape, DType: Float, F32: w, Public: t.Public})}
+	for _, v := range n.in[2:] {
+		in = append(in, Value{v})
+	}
+	return b.emit(n.op, in...), true
+}
+
+// channelDepth is how many operators factors are moved past.
+const channelDepth = 8
+
+// factors are one for each entry of the last axis, and what they have met on the way.
+type factors struct {
+	b           *Builder
+	by          []float64
+	met, passed bool // other factors or an input; an operator that is no product with a constant or sum with one
+}
+
+// reach reports whether a value times the factors is one of another graph in which they have met
+// others, everywhere.
+func (f *factors) reach(x *value) bool {
+	return f.moves(x, channelDepth) && f.met && f.passed
+}
+
+func (f *factors) moves(x *value, depth int) bool {
+	if len(x.shape) == 0 || x.shape[len(x.shape)-1] != len(f.by) || x.whole != nil || x.parts != nil || !x.dtype.IsFloat() {
+		return false
+	}
+	if x.node == nil {
+		f.met = true
+		return x.tensor == nil
+	}
+	n := x.node
+	if depth == 0 {
+		return false
+	}
+	switch op := n.op.(type) {
+	case Scalar:
+		f.passed = true
+		return (op.Func == Relu || op.Func == LeakyRelu || op.Func == Abs || op.Func == Neg) && f.moves(n.in[0], depth-1)
+	case Reduce:
+		f.passed = true
+		return op.Keep && op.Func != Product && !slices.Contains(op.Axes, len(x.shape)-1) && f.moves(n.in[0], depth-1)
+	case Arithmetic:
+		if n.in[1].tensor != nil && n.in[0].tensor == nil {
+			if lastAxis(n.in[0], n.in[1].tensor) == nil || !slices.Equal(n.in[0].shape, x.shape) {
+				return false
+			}
+			if op == Mul || op == Div {
+				f.met = true
+				return true
+			}
+			return f.moves(n.in[0], depth-1)
+		}
+		if op != Add && op != Sub || n.in[0].tensor != nil {
+			return false
+		}
+		f.passed = true
+		return f.moves(n.in[0], depth-1) && f.moves(n.in[1], depth-1)
+	}
+	return false
+}
+
+// times is a value times the factors, which have somewhere to go.
+func (f *factors) times(x *value) Value {
+	b, n := f.b, x.node
+	if n == nil {
+		return b.Mul(Value{x}, f.constant(f.by))
+	}
+	switch op := n.op.(type) {
+	case Scalar, Reduce:
+		return b.emit(op, f.times(n.in[0]))
+	case Arithmetic:
+		if n.in[1].tensor == nil {
+			return b.emit(op, f.times(n.in[0]), f.times(n.in[1]))
+		}
+		c := slices.Clone(lastAxis(n.in[0], n.in[1].tensor))
+		if op == Div {
+			c = inverses(c)
+		}
+		same := true
+		for i := range c {
+			c[i] *= f.by[i]
+			same = same && math.Abs(c[i]-1) < 1e-7
+		}
+		switch {
+		case op == Add || op == Sub:
+			return b.emit(op, f.times(n.in[0]), f.constant(c))
+		case same:
+			return Value{n.in[0]}
+		}
+		return b.Mul(Value{n.in[0]}, f.constant(c))
+	}
+	return Value{}
+}
+
+func (f *factors) constant(c []float64) Value {
+	return f.b.floats("factors", []int{len(c)}, convert[float32](c))
+}
+
+// lastAxis is a constant that broadcasts with a value, by entry of the last axis; nil if it is not
+// the same along all others.
+func lastAxis(x *value, t *Tensor) []float64 {
+	if len(x.shape) == 0 || len(t.Shape) > len(x.shape) || t.Len() == 0 {
+		return nil
+	}
+	last := x.shape[len(x.shape)-1]
+	if t.Len() != 1 && (t.Len() != last || t.Shape[len(t.Shape)-1] != last) {
+		return nil
+	}
+	c := make([]float64, last)
+	for i := range c {
+		c[i] = t.At(i % t.Len())
+	}
+	return c
+}
+
+// row is the row of element i of a matrix, or its column.
+func row(t *Tensor, turned bool, i int) int {
+	if turned {
+		return i % t.Shape[1]
+	}
+	return i / t.Shape[1]
+}
+
+// rowSizes are powers of two near the largest of each row of a matrix, or column; 1 where that is 0.
+func rowSizes(t *Tensor, turned bool, rows int) []float64 {
+	by := make([]float64, rows)
+	for i := range t.Len() {
+		at := row(t, turned, i)
+		by[at] = math.Max(by[at], math.Abs(t.At(i)))
+	}
+	for i, most := range by {
+		if by[i] = 1; most > 0 {
+			_, exp := math.Frexp(most)
+			by[i] = math.Ldexp(1, exp)
+		}
+	}
+	return by
+}
+
+func inverses(c []float64) []float64 {
+	out := make([]float64, len(c))
+	for i, x := range c {
+		out[i] = 1 / x
+	}
+	return out
+}
+
+// differ reports whether factors are positive, and of different sizes.
+func differ(by []float64) bool {
+	lo, hi := slices.Min(by), slices.Max(by)
+	return lo > 0 && !math.IsInf(hi, 0) && hi >= apart*lo
+}
