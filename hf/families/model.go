@@ -92,7 +92,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
-	"deit": deit, "dinov2": dino, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
+	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.

@@ -21,6 +21,7 @@ base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_laye
 kv = dict(num_key_value_heads=2)
 four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
 
@@ -33,6 +34,11 @@ def seq2seq(c, **more):
     for part in ("encoder", "decoder"):
         d |= {part + "_layers": c["num_hidden_layers"], part + "_ffn_dim": c["intermediate_size"], part + "_attention_heads": c["num_attention_heads"]}
     return d | more
+
+
+def clip_text(c):
+    """A configuration of CLIP's texts with the sizes of a common one: they end with the last token of the vocabulary."""
+    return c | dict(eos_token_id=c["vocab_size"] - 1, bos_token_id=0, pad_token_id=c["vocab_size"] - 1)
 
 
 def no_inner(c):
@@ -132,6 +138,18 @@ models = {
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
+    "swin": (lambda: tf.SwinModel(tf.SwinConfig(**swin)), f32),
+    "swin-classifier": (lambda: tf.SwinForImageClassification(tf.SwinConfig(**swin | dict(image_size=20, use_absolute_embeddings=True), num_labels=5)), f32),
+    "beit": (lambda: tf.BeitModel(tf.BeitConfig(**vit, use_relative_position_bias=True, use_absolute_position_embeddings=True, use_mean_pooling=False)), f32),
+    "beit-classifier": (lambda: tf.BeitForImageClassification(tf.BeitConfig(**vit, use_shared_relative_position_bias=True, num_labels=5)), f32),
+    "clip": (lambda: tf.CLIPModel(tf.CLIPConfig(text_config=clip_text(base), vision_config=vit, projection_dim=8)), f32),
+    "clip-text": (lambda: tf.CLIPTextModelWithProjection(tf.CLIPTextConfig(**clip_text(base), projection_dim=8)), f32),
+    "clip-text-states": (lambda: tf.CLIPTextModel(tf.CLIPTextConfig(**clip_text(base))), f32),
+    "clip-vision": (lambda: tf.CLIPVisionModelWithProjection(tf.CLIPVisionConfig(**vit, projection_dim=8)), f32),
+    "clip-vision-states": (lambda: tf.CLIPVisionModel(tf.CLIPVisionConfig(**vit)), f32),
+    "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=base, vision_config=vit)), f32),
+    "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**base)), f32),
+    "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**vit)), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(base))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(base, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(base, decoder_vocab_size=48, scale_embedding=True, activation_function="swish"))), f32),
@@ -145,6 +163,7 @@ models = {
 
 wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
+wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 outliers = {
@@ -216,6 +235,18 @@ outliers = {
     "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), layerscale_value=0.7)), f32),
     "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), use_swiglu_ffn=True)), f32),
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(wide_vit), num_labels=5)), f32),
+    "swin": (lambda: tf.SwinModel(tf.SwinConfig(**wide_swin)), f32),
+    "swin-classifier": (lambda: tf.SwinForImageClassification(tf.SwinConfig(**wide_swin | dict(image_size=40, use_absolute_embeddings=True), num_labels=10)), f32),
+    "beit": (lambda: tf.BeitModel(tf.BeitConfig(**wide_vit, use_relative_position_bias=True, use_absolute_position_embeddings=True, use_mean_pooling=False)), f32),
+    "beit-classifier": (lambda: tf.BeitForImageClassification(tf.BeitConfig(**wide_vit, use_shared_relative_position_bias=True, num_labels=10)), f32),
+    "clip": (lambda: tf.CLIPModel(tf.CLIPConfig(text_config=clip_text(wide), vision_config=wide_vit, projection_dim=32)), f32),
+    "clip-text": (lambda: tf.CLIPTextModelWithProjection(tf.CLIPTextConfig(**clip_text(wide), projection_dim=32)), f32),
+    "clip-text-states": (lambda: tf.CLIPTextModel(tf.CLIPTextConfig(**clip_text(wide))), f32),
+    "clip-vision": (lambda: tf.CLIPVisionModelWithProjection(tf.CLIPVisionConfig(**wide_vit, projection_dim=32)), f32),
+    "clip-vision-states": (lambda: tf.CLIPVisionModel(tf.CLIPVisionConfig(**wide_vit)), f32),
+    "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=wide, vision_config=wide_vit)), f32),
+    "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**wide)), f32),
+    "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**wide_vit)), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(wide))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(wide, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(wide, decoder_vocab_size=256, scale_embedding=True, activation_function="swish"))), f32),
@@ -266,7 +297,7 @@ def make(name, out, large):
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
     case = {}
-    if name.startswith(("vit", "deit", "dinov2")):
+    if name.startswith(("vit", "deit", "dinov2", "beit", "swin")):
         side = m.config.image_size
         x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
