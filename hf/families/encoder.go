@@ -1,6 +1,8 @@
 package families
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
@@ -117,7 +119,7 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 		return nil, err
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
-	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Padding: e.padding, build: func(tokens, _ int) (*graph.Graph, error) {
+	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Refuse: e.padded(), build: func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		x := n.embed(n.ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
 		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
@@ -136,6 +138,21 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 		}
 		return n.finish(append([]string{"embeddings.position_ids"}, e.unused...)...)
 	}}, nil
+}
+
+// padded refuses texts with a padding token, if the model has positions that stand still behind one.
+func (e *encoder) padded() func([]float64) error {
+	if e.padding == nil {
+		return nil
+	}
+	id := float64(*e.padding)
+	return func(text []float64) error {
+		if at := slices.Index(text, id); at >= 0 {
+			return fmt.Errorf("token %d is %v, the model's padding: the tokens behind it would have other positions than in the published model; "+
+				"leave padding out", at+1, id)
+		}
+		return nil
+	}
 }
 
 // sentence makes the output of a sentence encoder.

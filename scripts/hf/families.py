@@ -36,6 +36,13 @@ def seq2seq(c, **more):
     return d | more
 
 
+def sound(c):
+    """A configuration of Whisper with the sizes of a common one."""
+    d = seq2seq(c, pad_token_id=0, num_mel_bins=8, max_source_positions=c["hidden_size"] // 2, max_target_positions=c["max_position_embeddings"])
+    del d["max_position_embeddings"]
+    return d | dict(bos_token_id=0, eos_token_id=1)
+
+
 def clip_text(c):
     """A configuration of CLIP's texts with the sizes of a common one: they end with the last token of the vocabulary."""
     return c | dict(eos_token_id=c["vocab_size"] - 1, bos_token_id=0, pad_token_id=c["vocab_size"] - 1)
@@ -150,6 +157,7 @@ models = {
     "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=base, vision_config=vit)), f32),
     "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**base)), f32),
     "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**vit)), f32),
+    "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(base))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(base))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(base, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(base, decoder_vocab_size=48, scale_embedding=True, activation_function="swish"))), f32),
@@ -247,6 +255,7 @@ outliers = {
     "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=wide, vision_config=wide_vit)), f32),
     "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**wide)), f32),
     "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**wide_vit)), f32),
+    "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(wide))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(wide))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(wide, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(wide, decoder_vocab_size=256, scale_embedding=True, activation_function="swish"))), f32),
@@ -288,6 +297,17 @@ def add_outliers(model):
                 p.add_((0.3 if "norm" in name.lower() or "ln_" in name else 0.05) * torch.randn_like(p))
 
 
+def outputs_of(name, o):
+    """The outputs that models of this name have here, in order, without the axis of a batch of one."""
+    if name in ("clip", "siglip"):
+        return torch.cat([o[k].flatten() for k in ("logits_per_image", "text_embeds", "image_embeds")])
+    if name.startswith("siglip-"):
+        return o["pooler_output"][0]
+    if "start_logits" in o:
+        return torch.cat([o["start_logits"][0], o["end_logits"][0]])
+    return next(o[k] for k in ("logits", "image_embeds", "text_embeds", "last_hidden_state") if k in o)[0]
+
+
 def make(name, out, large):
     build, dtype = (outliers if large else models)[name]
     d = out / name
@@ -297,13 +317,27 @@ def make(name, out, large):
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
     case = {}
-    if name.startswith(("vit", "deit", "dinov2", "beit", "swin")):
-        side = m.config.image_size
+    config = getattr(m.config, "vision_config", m.config)
+    args = {}
+    if hasattr(config, "image_size"):
+        side = config.image_size
         x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
         args = dict(pixel_values=x)
-    else:
+    if name == "whisper":
+        x = torch.randn((1, m.config.num_mel_bins, 2 * m.config.max_source_positions), generator=gen)
+        answer = torch.cat([torch.tensor([[m.config.decoder_start_token_id]]), torch.randint(0, m.config.vocab_size, (1, 8), generator=gen)], 1)
+        case["input_features"], case["decoder_input_ids"] = [float(v) for v in x.flatten()], answer[0].tolist()
+        args = dict(input_features=x, decoder_input_ids=answer)
+    elif name in ("clip", "siglip"):
+        texts = torch.randint(0, 256 if large else 48, (3, 10), generator=gen)
+        texts[:, 7] = texts[:, 9] = m.config.text_config.eos_token_id if name == "clip" else 1
+        case["input_ids"], case["texts"] = texts.flatten().tolist(), 3
+        args["input_ids"] = texts
+    elif not args:
         ids = torch.randint(0, 256, (1, 24), generator=gen) if large else torch.randint(0, 48, (1, 12), generator=gen)
+        if name == "clip-text":
+            ids[0, 8] = ids[0, -1] = m.config.eos_token_id
         case["input_ids"] = ids[0].tolist()
         args = dict(input_ids=ids)
         if m.config.is_encoder_decoder and hasattr(m, "generate"):
@@ -315,7 +349,7 @@ def make(name, out, large):
             o = m.bert(**args)
         else:
             o = m(**args)
-    y = next(o[k] for k in ("logits", "start_logits", "last_hidden_state") if k in o)
+    y = outputs_of(name, o)
     if name == "sentence":
         (d / "modules.json").write_text(json.dumps([
             {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -323,11 +357,11 @@ def make(name, out, large):
             {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}], indent=2) + "\n")
         (d / "1_Pooling").mkdir(exist_ok=True)
         (d / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 16, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}) + "\n")
-        y = torch.nn.functional.normalize(y.mean(1), dim=-1)
-    np.save(d / "expected.npy", y[0].numpy().astype(np.float32))
+        y = torch.nn.functional.normalize(y.mean(0), dim=-1)
+    np.save(d / "expected.npy", y.numpy().astype(np.float32))
     (d / "expected.json").write_text(json.dumps(case) + "\n")
     (d / "generation_config.json").unlink(missing_ok=True)
-    if large and hasattr(m, "generate"):
+    if large and hasattr(m, "generate") and name != "whisper":
         prompt = ids[:, :8]
         every = torch.ones_like(prompt)  # token 0 is no padding
         g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
