@@ -117,7 +117,7 @@ func openPublished(path string, o *OpenOptions) (*Model, error) {
 		tokens := g.Inputs[0].Shape[1]
 		out.refuse = func(texts []float64) error { return refused(m.Refuse, texts, tokens) }
 	}
-	if m.Context > 0 && !m.Fixed {
+	if m.Context > 0 && !m.Pairs {
 		text, err := hf.TextOf(path, m.Vocabulary)
 		if err != nil {
 			m.Close()
@@ -158,7 +158,8 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		return g, most, err
 	}
 	if m.Pairs && len(o.Input) > 0 && tokens > 0 {
-		at = max(len(o.Input[0].Values), graph.Size(o.Input[0].Shape)) / tokens
+		ids := o.tokenIDs()
+		at = max(len(ids.Values), graph.Size(ids.Shape)) / tokens
 	}
 	if o.MaxTokens > 0 {
 		if !m.Next {
@@ -178,6 +179,18 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		g, err = m.Graph(tokens, at)
 	}
 	return g, most, err
+}
+
+// tokenIDs is the first input of a model of texts, where the input's names say which that is.
+func (o *OpenOptions) tokenIDs() onnx.Input {
+	for _, name := range []string{families.IDs, families.Answer} {
+		for _, a := range o.Input {
+			if a.Name == name {
+				return a
+			}
+		}
+	}
+	return o.Input[0]
 }
 
 // refused returns the error that refuse, if not nil, has for one of the texts, each of so many tokens.
@@ -213,12 +226,7 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, nil
 	}
 	if len(o.Input) > 0 {
-		first := o.Input[0]
-		for _, a := range o.Input { // of several inputs, by their names
-			if a.Name == families.IDs || a.Name == families.Answer && m.Start == nil {
-				first = a
-			}
-		}
+		first := o.tokenIDs()
 		ids := first.Values
 		for i, id := range ids {
 			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {

@@ -112,6 +112,15 @@ func (c *Config) Int(name string, def int) int {
 	return int(f)
 }
 
+// Natural is Int for a number that may be 0.
+func (c *Config) Natural(name string, def int) int {
+	if c.Has(name) && c.Float(name, 1) == 0 || def == 0 && !c.Has(name) {
+		c.read[name] = true
+		return 0
+	}
+	return c.Int(name, def)
+}
+
 // Bool returns a truth value, def if it is absent.
 func (c *Config) Bool(name string, def bool) bool {
 	switch v := c.get(name).(type) {
@@ -154,6 +163,14 @@ func (c *Config) Texts(name string) []string {
 		return nil
 	}
 	return out
+}
+
+// Parts is Texts for a list that may also be one string, cut at sep.
+func (c *Config) Parts(name, sep string) []string {
+	if one, ok := c.get(name).(string); ok {
+		return strings.Split(one, sep)
+	}
+	return c.Texts(name)
 }
 
 // Numbers returns a list of numbers, nil if it is absent.

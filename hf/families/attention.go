@@ -22,6 +22,9 @@ type attention struct {
 	// between, if valid, is added to the scores: of shape [groups, share, tokens, tokens].
 	between graph.Value
 	rope    *rope // of queries and keys; nil for none
+	// more, if set, returns what is added to the scores of scaled queries, of shape [groups, share, tokens, dim], and keys, of shape
+	// [groups, 1, dim, tokens].
+	more func(q, k graph.Value) graph.Value
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
@@ -57,6 +60,9 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	}
 	if a.bias != nil {
 		scores = n.Add(scores, n.biases(a))
+	}
+	if a.more != nil {
+		scores = n.Add(scores, a.more(q, k))
 	}
 	if n.Valid(a.between) {
 		scores = n.Add(scores, a.between)

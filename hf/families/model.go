@@ -103,7 +103,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT, "mpnet": mpnet, "t5": t5, "mt5": t5,
+	"modernbert": modernBERT, "deberta-v2": deberta, "mpnet": mpnet, "t5": t5, "mt5": t5,
 }
 
 // notYet has the kinds of models that are known but not supported.

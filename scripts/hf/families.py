@@ -21,6 +21,8 @@ base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_laye
 kv = dict(num_key_value_heads=2)
 four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+deberta = dict(relative_attention=True, position_buckets=4, max_relative_positions=-1, norm_rel_ebd="layer_norm", share_att_key=True,
+    position_biased_input=False, type_vocab_size=0, pos_att_type=["p2c", "c2p"])
 swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
@@ -134,6 +136,9 @@ models = {
     "mpnet-classifier": (lambda: tf.MPNetForSequenceClassification(tf.MPNetConfig(**base, pad_token_id=1, num_labels=3)), f32),
     "mpnet-tokens": (lambda: tf.MPNetForTokenClassification(tf.MPNetConfig(**base, pad_token_id=1, num_labels=5)), f32),
     "mpnet-answer": (lambda: tf.MPNetForQuestionAnswering(tf.MPNetConfig(**base, pad_token_id=1)), f32),
+    "deberta": (lambda: tf.DebertaV2Model(tf.DebertaV2Config(**base, **deberta)), f32),
+    "deberta-classifier": (lambda: tf.DebertaV2ForSequenceClassification(tf.DebertaV2Config(**base, **deberta, num_labels=3)), f32),
+    "deberta-tokens": (lambda: tf.DebertaV2ForTokenClassification(tf.DebertaV2Config(**base, **deberta | dict(share_att_key=False, position_buckets=-1), num_labels=5)), f32),
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
@@ -171,6 +176,7 @@ models = {
 
 wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
+wide_deberta = deberta | dict(position_buckets=16)
 wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
@@ -234,6 +240,9 @@ outliers = {
     "mpnet-classifier": (lambda: tf.MPNetForSequenceClassification(tf.MPNetConfig(**wide, pad_token_id=1, num_labels=3)), f32),
     "mpnet-tokens": (lambda: tf.MPNetForTokenClassification(tf.MPNetConfig(**wide, pad_token_id=1, num_labels=5)), f32),
     "mpnet-answer": (lambda: tf.MPNetForQuestionAnswering(tf.MPNetConfig(**wide, pad_token_id=1)), f32),
+    "deberta": (lambda: tf.DebertaV2Model(tf.DebertaV2Config(**wide, **wide_deberta)), f32),
+    "deberta-classifier": (lambda: tf.DebertaV2ForSequenceClassification(tf.DebertaV2Config(**wide, **wide_deberta, num_labels=3)), f32),
+    "deberta-tokens": (lambda: tf.DebertaV2ForTokenClassification(tf.DebertaV2Config(**wide, **wide_deberta | dict(share_att_key=False, position_buckets=-1), num_labels=5)), f32),
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
