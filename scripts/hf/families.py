@@ -23,6 +23,8 @@ four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
 deberta = dict(relative_attention=True, position_buckets=4, max_relative_positions=-1, norm_rel_ebd="layer_norm", share_att_key=True,
     position_biased_input=False, type_vocab_size=0, pos_att_type=["p2c", "c2p"])
+deepseek = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=4, n_routed_experts=9, num_experts_per_tok=2,
+    moe_intermediate_size=8, first_k_dense_replace=1, n_group=3, topk_group=2, n_shared_experts=1)
 swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
@@ -59,6 +61,7 @@ bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
 llama3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+yarn_all = {**yarn, "mscale": 0.707, "mscale_all_dim": 0.707}
 long = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0], "original_max_position_embeddings": 16}
 models = {
     "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=4, n_positions=32)), f32),
@@ -117,6 +120,9 @@ models = {
     "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=48, hidden_size=16, num_layers=2, num_heads=4, max_position_embeddings=32,
         attention_types=[[["global", "local"], 1]], window_size=5)), f32),
     "llama-yarn": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_parameters=yarn)), bf16),
+    "deepseek-v2": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek, topk_method="group_limited_greedy", routed_scaling_factor=1.5)), bf16),
+    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1), rope_parameters=yarn_all)), bf16),
+    "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**base, **deepseek, num_key_value_heads=4)), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
     "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
@@ -177,6 +183,7 @@ models = {
 wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
 wide_deberta = deberta | dict(position_buckets=16)
+wide_deepseek = deepseek | dict(q_lora_rank=24, kv_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, moe_intermediate_size=48)
 wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
@@ -222,6 +229,9 @@ outliers = {
     "gptj": (lambda: tf.GPTJForCausalLM(tf.GPTJConfig(vocab_size=256, n_embd=64, n_layer=2, n_head=4, n_positions=128, rotary_dim=8)), f16),
     "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=256, hidden_size=64, num_layers=2, num_heads=4, max_position_embeddings=128,
         attention_types=[[["global", "local"], 1]], window_size=16)), f32),
+    "deepseek-v2": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**wide, **wide_deepseek, topk_method="group_limited_greedy", routed_scaling_factor=1.5)), bf16),
+    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**wide, **wide_deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1), rope_parameters=yarn_all)), bf16),
+    "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**wide, **wide_deepseek, num_key_value_heads=4)), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
     "bert-classifier": (lambda: tf.BertForSequenceClassification(tf.BertConfig(**wide, num_labels=3)), f32),
@@ -322,6 +332,8 @@ def make(name, out, large):
     d = out / name
     m = build().eval()
     (add_outliers if large else disturb)(m)
+    for bias in (b for k, b in m.named_buffers() if k.endswith("e_score_correction_bias")):
+        bias.copy_(0.3 * torch.randn_like(bias))
     m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
