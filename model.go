@@ -27,9 +27,9 @@ type Model struct {
 	users  int // computations that read the graph
 	closed bool
 
-	language *proof.Text // what its tokens mean; nil for models of other things
-	padding  *int        // a token that no text may have, if not nil
-	open     dimension   // the size of the batch, or the length of texts
+	language *proof.Text                // what its tokens mean; nil for models of other things
+	refuse   func(text []float64) error // texts of which the published model computes something else; nil: none
+	open     dimension                  // the size of the batch, or the length of texts
 	other    struct {
 		sync.Mutex
 		size, written int

@@ -113,8 +113,11 @@ func openPublished(path string, o *OpenOptions) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	out := newModel(path, g, most)
-	out.padding = m.Padding
-	if m.Context > 0 {
+	if out.refuse = m.Refuse; m.Refuse != nil && m.Fixed {
+		tokens := g.Inputs[0].Shape[1]
+		out.refuse = func(texts []float64) error { return refused(m.Refuse, texts, tokens) }
+	}
+	if m.Context > 0 && !m.Pairs {
 		text, err := hf.TextOf(path, m.Vocabulary)
 		if err != nil {
 			m.Close()
@@ -154,6 +157,10 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		g, err = m.Writing(tokens, len(m.Start)-1+o.MaxTokens)
 		return g, most, err
 	}
+	if m.Pairs && len(o.Input) > 0 && tokens > 0 {
+		ids := o.tokenIDs()
+		at = max(len(ids.Values), graph.Size(ids.Shape)) / tokens
+	}
 	if o.MaxTokens > 0 {
 		if !m.Next {
 			return nil, 0, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
@@ -174,9 +181,29 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 	return g, most, err
 }
 
-// paddingError is about a padding token within a text.
-func paddingError(at int, id float64) error {
-	return fmt.Errorf("token %d is %v, the model's padding: the tokens behind it would have other positions than in the published model; leave padding out", at+1, id)
+// tokenIDs is the first input of a model of texts, where the input's names say which that is.
+func (o *OpenOptions) tokenIDs() onnx.Input {
+	for _, name := range []string{families.IDs, families.Answer} {
+		for _, a := range o.Input {
+			if a.Name == name {
+				return a
+			}
+		}
+	}
+	return o.Input[0]
+}
+
+// refused returns the error that refuse, if not nil, has for one of the texts, each of so many tokens.
+func refused(refuse func([]float64) error, texts []float64, tokens int) error {
+	if refuse == nil || tokens < 1 {
+		return nil
+	}
+	for at := 0; at+tokens <= len(texts); at += tokens {
+		if err := refuse(texts[at : at+tokens]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tokensOf is the number of tokens that the options have for the float model, and the
@@ -199,17 +226,21 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, nil
 	}
 	if len(o.Input) > 0 {
-		ids := o.Input[0].Values
+		first := o.tokenIDs()
+		ids := first.Values
 		for i, id := range ids {
-			if m.Padding != nil && id == float64(*m.Padding) {
-				return 0, 0, paddingError(i, id)
-			}
 			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
 				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
 			}
 		}
 		if input = len(ids); input == 0 { // a shape alone
-			input = graph.Size(o.Input[0].Shape)
+			input = graph.Size(first.Shape)
+		}
+		if shape := first.Shape; m.Pairs && len(shape) > 1 { // several texts
+			input = shape[len(shape)-1]
+		}
+		if err := refused(m.Refuse, ids, input); err != nil {
+			return 0, 0, err
 		}
 	}
 	if most = said; said == 0 {

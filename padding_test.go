@@ -35,3 +35,25 @@ func TestPaddingRefused(t *testing.T) {
 	_, err = c.Run(t.Context(), Input{text})
 	refused(err)
 }
+
+// A text for CLIP is a vector by the row of its first end: texts without one are refused, one by one where there are several.
+func TestTextsWithoutEnd(t *testing.T) {
+	const end = 47
+	for name, c := range map[string]struct {
+		texts []float64
+		shape []int
+		ok    bool
+	}{
+		"clip-text": {[]float64{3, end, 4}, []int{1, 3}, true}, "clip-text without": {[]float64{3, 5, 4}, []int{1, 3}, false},
+		"clip": {[]float64{3, end, 4, end}, []int{2, 2}, true}, "clip without": {[]float64{3, end, 4, 4}, []int{2, 2}, false},
+	} {
+		folder, _, _ := strings.Cut(name, " ")
+		m, err := Open("hf/testdata/"+folder, &OpenOptions{Input: Arrays{{Name: "input_ids", Shape: c.shape, Values: c.texts}}})
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "no token 47") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			m.Close()
+		}
+	}
+}

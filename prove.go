@@ -637,8 +637,10 @@ func (c *Circuit) alike(texts []Input) ([]Input, error) {
 				return nil, fmt.Errorf("text %d is longer or shorter than the first: the model does not write (MaxTokens), "+
 					"or is an encoder–decoder, so that texts of one proof have one length", i+1)
 			}
-			if c.padding != nil && k == 0 && slices.Contains(text[k], float64(*c.padding)) {
-				return nil, fmt.Errorf("text %d: %w", i+1, paddingError(slices.Index(text[k], float64(*c.padding)), float64(*c.padding)))
+			if k == 0 && c.refuse != nil {
+				if err := c.refuse(text[k]); err != nil {
+					return nil, fmt.Errorf("text %d: %w", i+1, err)
+				}
 			}
 		}
 	}

@@ -24,8 +24,8 @@ import (
 type Circuit struct {
 	quantised *quantise.Model
 	language  *proof.Text
-	padding   *int   // a token that no text may have, if not nil
-	outputs   []Spec // with the float model's names
+	refuse    func(text []float64) error // as the model's
+	outputs   []Spec                     // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory, or if its weights are hidden
 	id        *cache.ID     // of what it was made from; nil for a model made in memory
@@ -440,7 +440,7 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{
-		outputs: m.Outputs(), quantised: q, language: m.language, padding: m.padding, text: m.open.isText(), writes: m.positions(),
+		outputs: m.Outputs(), quantised: q, language: m.language, refuse: m.refuse, text: m.open.isText(), writes: m.positions(),
 		hides: settings.Hide, inSizes: &inSizes{},
 	}
 	for _, f := range m.graph.Files {
@@ -511,9 +511,9 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) { return c.sizedFor(i
 
 // sizedFor is sized for so many texts, each as long as the input; 0 is one.
 func (c *Circuit) sizedFor(in Input, texts int) (*quantise.Model, error) {
-	if c.padding != nil && len(in) > 0 {
-		if at := slices.Index(in[0], float64(*c.padding)); at >= 0 {
-			return nil, paddingError(at, in[0][at])
+	if c.refuse != nil && len(in) > 0 {
+		if err := c.refuse(in[0]); err != nil {
+			return nil, err
 		}
 	}
 	lens := make([]int, len(in))

@@ -222,6 +222,24 @@ func (b *Builder) place(x Value, least bool) Value {
 // Among is 1 where x is among the k greatest along the last axis, and 0 elsewhere: k
 // of them, of equal ones the first.
 func (b *Builder) Among(x Value, k int) Value {
+	chosen := b.among(x, k)
+	if !b.valid(chosen) {
+		return chosen
+	}
+	return b.Reshape(b.Cast(chosen, b.DType(x)), b.Shape(x))
+}
+
+// Chosen is Among in truth values.
+func (b *Builder) Chosen(x Value, k int) Value {
+	chosen := b.among(x, k)
+	if !b.valid(chosen) {
+		return chosen
+	}
+	return b.Reshape(chosen, b.Shape(x))
+}
+
+// among is Chosen in the shape of places.
+func (b *Builder) among(x Value, k int) Value {
 	if !b.valid(x) {
 		return x
 	}
@@ -233,6 +251,5 @@ func (b *Builder) Among(x Value, k int) Value {
 	if !b.valid(place) {
 		return place
 	}
-	chosen := b.Test(IsPositive, b.Sub(b.like(place, float64(k)), place))
-	return b.Reshape(b.Cast(chosen, b.DType(x)), in)
+	return b.Test(IsPositive, b.Sub(b.like(place, float64(k)), place))
 }

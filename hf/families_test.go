@@ -29,14 +29,20 @@ func TestFamilies(t *testing.T) {
 
 // expectation is the input of a model, row-major.
 type expectation struct {
-	IDs    []float64 `json:"input_ids"`
-	Answer []float64 `json:"decoder_input_ids"`
-	Pixels []float64 `json:"pixel_values"`
+	IDs      []float64 `json:"input_ids"`
+	Answer   []float64 `json:"decoder_input_ids"`
+	Pixels   []float64 `json:"pixel_values"`
+	Features []float64 `json:"input_features"` // of a sound, beside Answer
+	Texts    int       `json:"texts"`          // of one length, in IDs; 0 for one
 }
 
 // inputs are those of a model, in order.
 func (e *expectation) inputs() [][]float64 {
 	switch {
+	case e.Features != nil:
+		return [][]float64{e.Answer, e.Features}
+	case e.Pixels != nil && e.IDs != nil:
+		return [][]float64{e.IDs, e.Pixels}
 	case e.Pixels != nil:
 		return [][]float64{e.Pixels}
 	case e.Answer != nil:
@@ -64,7 +70,11 @@ func compare(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	g, err := m.Graph(len(want.IDs), len(want.Answer))
+	tokens, written := len(want.IDs)/max(1, want.Texts), max(len(want.Answer), want.Texts)
+	if want.Features != nil {
+		tokens, written = len(want.Answer), 0
+	}
+	g, err := m.Graph(tokens, written)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +85,10 @@ func compare(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := values[g.Outputs[0]]
+	var got []float64
+	for _, name := range g.Outputs {
+		got = append(got, values[name]...)
+	}
 	if worst := difference(got, output); len(got) != len(output) || !(worst <= 1e-4) {
 		t.Errorf("%d numbers differ from %d by %.3g of their range", len(got), len(output), worst)
 	} else {

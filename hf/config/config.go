@@ -20,6 +20,7 @@ type Config struct {
 	fields map[string]any
 	read   map[string]bool
 	at     string // path to the object, "" for the outermost
+	model  bool   // it is a model's: the outermost, or that of a part of it
 	errs   *[]error
 	within *[]*Config // all objects that were read
 }
@@ -37,7 +38,7 @@ func Parse(data []byte) (*Config, error) {
 
 // New is Parse for fields in memory: numbers as json.Number or of any Go type.
 func New(fields map[string]any) *Config {
-	c := &Config{fields: fields, read: map[string]bool{}, errs: new([]error), within: new([]*Config)}
+	c := &Config{fields: fields, read: map[string]bool{}, model: true, errs: new([]error), within: new([]*Config)}
 	*c.within = append(*c.within, c)
 	return c
 }
@@ -111,6 +112,15 @@ func (c *Config) Int(name string, def int) int {
 	return int(f)
 }
 
+// Natural is Int for a number that may be 0.
+func (c *Config) Natural(name string, def int) int {
+	if c.Has(name) && c.Float(name, 1) == 0 || def == 0 && !c.Has(name) {
+		c.read[name] = true
+		return 0
+	}
+	return c.Int(name, def)
+}
+
 // Bool returns a truth value, def if it is absent.
 func (c *Config) Bool(name string, def bool) bool {
 	switch v := c.get(name).(type) {
@@ -155,6 +165,14 @@ func (c *Config) Texts(name string) []string {
 	return out
 }
 
+// Parts is Texts for a list that may also be one string, cut at sep.
+func (c *Config) Parts(name, sep string) []string {
+	if one, ok := c.get(name).(string); ok {
+		return strings.Split(one, sep)
+	}
+	return c.Texts(name)
+}
+
 // Numbers returns a list of numbers, nil if it is absent.
 func (c *Config) Numbers(name string) []float64 {
 	v := c.get(name)
@@ -194,6 +212,19 @@ func (c *Config) Sub(name string) *Config {
 	return nil
 }
 
+// Part is Sub for the configuration of a model that is a part of this one.
+func (c *Config) Part(name string) *Config {
+	sub := c.Sub(name)
+	if sub != nil {
+		sub.model = true
+		for _, name := range []string{"is_decoder", "add_cross_attention", "tie_encoder_decoder"} {
+			sub.Is(name, false)
+		}
+		sub.Sub("pruned_heads") // none of whose fields is read, so that there may be none
+	}
+	return sub
+}
+
 // Is records an error unless a field is absent, null or one of the values that are
 // understood.
 func (c *Config) Is(name string, understood ...any) {
@@ -227,6 +258,8 @@ var harmless = strings.Fields(`
 	id2label label2id num_labels problem_type output_attentions output_hidden_states return_dict output_router_logits router_aux_loss_coef
 	router_jitter_noise tokenizer_class auto_map vocab_file finetuning_task pretraining_tp is_encoder_decoder
 	chunk_size_feed_forward cache_implementation _attn_implementation attn_implementation unsloth_version
+	early_stopping num_beams num_beam_groups num_return_sequences diversity_penalty encoder_no_repeat_ngram_size no_repeat_ngram_size length_penalty
+	output_scores return_dict_in_generate typical_p torchscript use_bfloat16 remove_invalid_values exponential_decay_length_penalty tf_legacy_loss
 	transformers.js_config bad_words_ids max_length min_length do_sample temperature top_k top_p repetition_penalty`)
 
 // Done returns all recorded errors, and an error for fields that were not read.
@@ -235,7 +268,7 @@ func (c *Config) Done() error {
 	for _, o := range *c.within {
 		var names []string
 		for name, v := range o.fields {
-			if v != nil && !o.read[name] && !(o.at == "" && slices.Contains(harmless, name)) {
+			if v != nil && !o.read[name] && !(o.model && slices.Contains(harmless, name)) {
 				names = append(names, o.path(name))
 			}
 		}

@@ -12,6 +12,7 @@ type attention struct {
 	name          string // for messages
 	heads, groups int    // query heads, and key and value heads that they share
 	dim           int
+	value         int     // elements of a value, if not dim
 	scale         float64 // of the scores
 	cap           float64 // scores are cap·tanh(score/cap), if not 0
 	causal        bool
@@ -22,6 +23,9 @@ type attention struct {
 	// between, if valid, is added to the scores: of shape [groups, share, tokens, tokens].
 	between graph.Value
 	rope    *rope // of queries and keys; nil for none
+	// more, if set, returns what is added to the scores of scaled queries, of shape [groups, share, tokens, dim], and keys, of shape
+	// [groups, 1, dim, tokens].
+	more func(q, k graph.Value) graph.Value
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
@@ -50,13 +54,19 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	// [groups, share, tokens, dim] · [groups, 1, dim, tokens]
 	q = n.Transpose(n.Reshape(q, []int{t, a.groups, share, a.dim}), []int{1, 2, 0, 3})
 	k = n.Transpose(n.Reshape(k, []int{other, a.groups, 1, a.dim}), []int{1, 2, 3, 0})
-	v = n.Transpose(n.Reshape(v, []int{other, a.groups, 1, a.dim}), []int{1, 2, 0, 3})
+	if a.value == 0 {
+		a.value = a.dim
+	}
+	v = n.Transpose(n.Reshape(v, []int{other, a.groups, 1, a.value}), []int{1, 2, 0, 3})
 	scores := n.MatMul(q, k)
 	if a.cap != 0 {
 		scores = n.softCap(scores, a.cap)
 	}
 	if a.bias != nil {
 		scores = n.Add(scores, n.biases(a))
+	}
+	if a.more != nil {
+		scores = n.Add(scores, a.more(q, k))
 	}
 	if n.Valid(a.between) {
 		scores = n.Add(scores, a.between)
@@ -65,7 +75,7 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 		scores = n.Where(mask, scores, n.Number(-1e30)) // a mask, which the graph recognises
 	}
 	out := n.MatMul(n.Softmax(scores, 3), v)
-	return n.Reshape(n.Transpose(out, []int{2, 0, 1, 3}), []int{t, a.heads * a.dim})
+	return n.Reshape(n.Transpose(out, []int{2, 0, 1, 3}), []int{t, a.heads * a.value})
 }
 
 // softCap is cap·tanh(x/cap).

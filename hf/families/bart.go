@@ -18,6 +18,7 @@ type bartLayers struct {
 	before                      bool // norms are before each part, and one behind all layers
 	normed                      bool // there is a norm of the embeddings
 	sines                       bool // positions are sines, which need not be stored
+	keyless                     bool // keys have no biases
 	causal                      bool
 	reads                       graph.Value // what a decoder attends to besides its own tokens
 }
@@ -119,7 +120,7 @@ func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 		attend := func(a attention, name string, x, to graph.Value) graph.Value {
 			a.name, name = at+name+"attention", at+name
 			q := n.linear(x, name+"q_proj", b.width, true)
-			k, v := n.linear(to, name+"k_proj", b.width, true), n.linear(to, name+"v_proj", b.width, true)
+			k, v := n.linear(to, name+"k_proj", b.width, !b.keyless), n.linear(to, name+"v_proj", b.width, true)
 			return n.linear(n.attend(a, q, k, v), name+"out_proj", b.width, true)
 		}
 		own := a

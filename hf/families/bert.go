@@ -10,11 +10,11 @@ import (
 // bertOf reads what BERT and its successors with names like its own share.
 func bertOf(c *config.Config, set weights.Set, prefix string) *encoder {
 	e := &encoder{
-		width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: countOf(c, set, "num_hidden_layers", 0),
 		eps: c.Float("layer_norm_eps", 1e-12), act: activationOf(c, "hidden_act", "gelu"), layer: func(i int) string { return fmt.Sprintf("encoder.layer.%d.", i) },
 		query: "attention.self.query", key: "attention.self.key", value: "attention.self.value", out: "attention.output.dense",
 		attentionNorm: "attention.output.LayerNorm", up: "intermediate.dense", down: "output.dense", outputNorm: "output.LayerNorm",
-		vocabulary: c.Int("vocab_size", 0), context: c.Int("max_position_embeddings", 512), types: c.Int("type_vocab_size", 2), prefix: prefix,
+		vocabulary: c.Int("vocab_size", 0), context: c.Int("max_position_embeddings", 512), types: c.Natural("type_vocab_size", 2), prefix: prefix,
 	}
 	e.narrow = e.width
 	c.Is("position_embedding_type", "absolute")
@@ -67,7 +67,7 @@ func electra(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 // albert is ALBERT, whose layers share their weights.
 func albert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := &encoder{
-		width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.Int("num_hidden_layers", 12),
+		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.Int("num_hidden_layers", 12),
 		eps: c.Float("layer_norm_eps", 1e-12), act: activationOf(c, "hidden_act", "gelu_new"),
 		query: "attention.query", key: "attention.key", value: "attention.value", out: "attention.dense",
 		attentionNorm: "attention.LayerNorm", up: "ffn", down: "ffn_output", outputNorm: "full_layer_layer_norm",
@@ -96,7 +96,7 @@ const mostShared = 1 << 10
 // distilBERT is BERT without kinds of tokens.
 func distilBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := &encoder{
-		width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: countOf(c, set, "n_layers", 0),
+		placed: true, width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: countOf(c, set, "n_layers", 0),
 		eps: 1e-12, act: activationOf(c, "activation", "gelu"), layer: func(i int) string { return fmt.Sprintf("transformer.layer.%d.", i) },
 		query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin", out: "attention.out_lin",
 		attentionNorm: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", outputNorm: "output_layer_norm",

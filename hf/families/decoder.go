@@ -44,6 +44,8 @@ type decoder struct {
 	embedScale, residual, logitScale    float64
 	tied                                bool
 
+	latent  *latent // in place of queries, keys and values from the layer's input, if not nil
+	unused  []string
 	experts *experts
 	sparse  func(layer int) bool // whether a layer has experts
 }
@@ -142,7 +144,7 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.softCap(x, d.logitCap)
 		}
 		n.output(Logits, x)
-		return n.finish("rotary_emb.inv_freq")
+		return n.finish(append([]string{"rotary_emb.inv_freq"}, d.unused...)...)
 	}}, nil
 }
 
@@ -170,6 +172,9 @@ func (d *decoder) layer(n *net, i int, x graph.Value) graph.Value {
 
 func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	at := layer(i, "self_attn.")
+	if d.latent != nil {
+		return d.latent.attention(n, d, at, x)
+	}
 	own, shared := d.heads*d.dim, d.groups*d.dim
 	var q, k, v graph.Value
 	if d.fused {

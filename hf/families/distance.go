@@ -24,21 +24,25 @@ func bucketsOf(c *config.Config, field string) int {
 // distances returns the biases of scores, of shape [heads, 1, tokens, tokens]: rows of a matrix of
 // [buckets, heads], which bucket chooses by how far a key is behind the query's token.
 func (n *net) distances(name string, heads, buckets int, bucket func(ahead int) int) graph.Value {
+	return n.relative(name, ".weight", heads, buckets, n.tokens, func(i, j int) int { return bucket(j - i) })
+}
+
+// relative returns biases of scores, of shape [heads, 1, t, t]: for query i and key j those of row(i, j) of a matrix of [rows, heads].
+func (n *net) relative(name, suffix string, heads, rows, t int, row func(i, j int) int) graph.Value {
 	n.At("", name)
-	w, err := n.src.load(n.src.prefix+name+".weight", []int{buckets, heads})
+	w, err := n.src.load(n.src.prefix+name+suffix, []int{rows, heads})
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	t, rows := n.tokens, w.Floats()
 	if !n.Room(heads, t, t) {
 		return n.Failf("biases of %d heads for %d tokens are too many", heads, t)
 	}
-	v := make([]float32, heads*t*t)
+	v, all := make([]float32, heads*t*t), w.Floats()
 	for i := range t {
 		for j := range t {
-			row := rows[bucket(j-i)*heads:]
+			of := all[row(i, j)*heads:]
 			for h := range heads {
-				v[(h*t+i)*t+j] = row[h]
+				v[(h*t+i)*t+j] = of[h]
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package families
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
@@ -22,14 +24,19 @@ type encoder struct {
 	vocabulary, context int
 	narrow              int    // numbers of an embedding, which project makes the width
 	project             string // "" if they are as many
+	normLast            bool   // the norm of embeddings is behind project, which has no bias then
 	types               int    // kinds of tokens, of which a text has the first; 0: the model knows none
 	first               int    // row of the first position
 	padding             *int   // token behind which positions would stand still; nil: none
 	// relative, if set, makes the biases of all scores.
 	relative func(n *net) graph.Value
-	prefix   string // of names
-	head     head
-	unused   []string // names of tensors that only other heads use
+	// scores, if set, changes how a layer attends, whose names begin with at.
+	scores func(n *net, a *attention, at string)
+	placed bool   // there are embeddings of positions
+	fixed  bool   // texts have the length that a graph is for
+	prefix string // of names
+	head   head
+	unused []string // names of tensors that only other heads use
 }
 
 // head is what follows the last layer, as the architecture says that the configuration names.
@@ -101,6 +108,9 @@ func (e *encoder) run(n *net, x graph.Value) graph.Value {
 	for i := range e.layers {
 		at := e.layer(i)
 		q, k, v := n.linear(x, at+e.query, e.width, true), n.linear(x, at+e.key, e.width, true), n.linear(x, at+e.value, e.width, true)
+		if e.scores != nil {
+			e.scores(n, &a, at)
+		}
 		a.name = at + "attention"
 		y := n.linear(n.attend(a, q, k, v), at+e.out, e.width, true)
 		x = n.layerNorm(n.Add(x, y), at+e.attentionNorm, e.eps)
@@ -110,6 +120,32 @@ func (e *encoder) run(n *net, x graph.Value) graph.Value {
 	return x
 }
 
+// embedded adds positions and the kind of tokens to the embeddings of a text, and makes of these what the layers take.
+func (e *encoder) embedded(n *net, x graph.Value) graph.Value {
+	if e.placed {
+		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
+		x = n.Add(x, e.typed(n, at))
+	} else {
+		x = e.typed(n, x)
+	}
+	if e.project != "" && e.normLast {
+		x = n.linear(x, e.project, e.width, false)
+	}
+	x = n.layerNorm(x, "embeddings.LayerNorm", e.eps)
+	if e.project != "" && !e.normLast {
+		x = n.linear(x, e.project, e.width, true)
+	}
+	return x
+}
+
+// typed adds the embedding of the first kind of tokens, if there are any.
+func (e *encoder) typed(n *net, x graph.Value) graph.Value {
+	if e.types == 0 {
+		return x
+	}
+	return n.Add(x, n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{e.types, e.narrow}), 0, 0, 1, 1))
+}
+
 // model returns the encoder's builder, of a sentence encoder if m is not nil.
 func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	c.Ignore("tie_word_embeddings")
@@ -117,18 +153,14 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 		return nil, err
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
-	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Padding: e.padding, build: func(tokens, _ int) (*graph.Graph, error) {
+	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Fixed: e.fixed, Refuse: e.padded(), build: func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
-		x := n.embed(n.ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
-		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
-		if e.types > 0 {
-			at = n.Add(at, n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{e.types, e.narrow}), 0, 0, 1, 1))
+		ids := n.ids
+		if e.fixed {
+			ids = func() graph.Value { return n.several(1) }
 		}
-		x = n.layerNorm(n.Add(x, at), "embeddings.LayerNorm", e.eps)
-		if e.project != "" {
-			x = n.linear(x, e.project, e.width, true)
-		}
-		x = e.run(n, x)
+		x := n.embed(ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
+		x = e.run(n, e.embedded(n, x))
 		if m == nil {
 			e.head.apply(n, x)
 		} else {
@@ -136,6 +168,21 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 		}
 		return n.finish(append([]string{"embeddings.position_ids"}, e.unused...)...)
 	}}, nil
+}
+
+// padded refuses texts with a padding token, if the model has positions that stand still behind one.
+func (e *encoder) padded() func([]float64) error {
+	if e.padding == nil {
+		return nil
+	}
+	id := float64(*e.padding)
+	return func(text []float64) error {
+		if at := slices.Index(text, id); at >= 0 {
+			return fmt.Errorf("token %d is %v, the model's padding: the tokens behind it would have other positions than in the published model; "+
+				"leave padding out", at+1, id)
+		}
+		return nil
+	}
 }
 
 // sentence makes the output of a sentence encoder.

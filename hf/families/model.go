@@ -21,9 +21,12 @@ type Model struct {
 	// Start has, of an encoder–decoder, the tokens that a text of the decoder begins with, at least one; nil for other models.
 	// Its second input is the decoder's tokens, at all of which it gives logits.
 	Start []int
-	// Padding, if not nil, is a token that no text may have: the reference gives the tokens
-	// behind it other positions, and the graph does not.
-	Padding *int
+	// Refuse, if not nil, returns an error for texts of which the reference computes something else than the graph.
+	Refuse func(text []float64) error
+	Fixed  bool // texts have the length that a graph is for
+	// Pairs says that the inputs are several texts, of one length, and an image: the graph is for as many texts as for positions in
+	// other models.
+	Pairs bool
 
 	build func(tokens, picked int) (*graph.Graph, error)
 }
@@ -36,7 +39,7 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	if m.Start != nil && (positions < 1 || positions > m.Context) {
 		return nil, fmt.Errorf("%d tokens of the decoder: the model takes 1 to %d", positions, m.Context)
 	}
-	if positions < 0 || positions > 0 && !m.Next {
+	if positions < 0 || positions > 0 && !m.Next && !m.Pairs {
 		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
 	}
 	if m.Context > 0 && (tokens < 1 || tokens > m.Context) {
@@ -46,7 +49,7 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Context > 0 {
+	if m.Context > 0 && !m.Fixed {
 		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
 			return m.Graph(sizeOf(sizes, Tokens, tokens), positions)
 		}
@@ -92,18 +95,20 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
-	"deit": deit, "dinov2": dino, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
+	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
+	"deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
+	"siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT, "mpnet": mpnet, "t5": t5, "mt5": t5,
+	"modernbert": modernBERT, "deberta-v2": deberta, "mpnet": mpnet, "t5": t5, "mt5": t5,
 }
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"umt5": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
+	"umt5": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 	"mamba": "state-space models", "mamba2": "state-space models",
 }

@@ -60,7 +60,7 @@ func qwen2MoE(c *config.Config, set weights.Set) (*Model, error) {
 		count: countOf(c, set, "num_experts", 60), chosen: c.Int("num_experts_per_tok", 4),
 		inner: c.Int("moe_intermediate_size", 1408), share: c.Bool("norm_topk_prob", false),
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
-		shared: c.Int("shared_expert_intermediate_size", 5632),
+		shared: c.Int("shared_expert_intermediate_size", 5632), sharedAt: "mlp.shared_expert.", gated: true,
 	}
 	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
 	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }

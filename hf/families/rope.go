@@ -20,6 +20,8 @@ type rope struct {
 	// factor scales the tables, as some ways to lengthen the context do.
 	factor float64
 	most   int // positions that the encoding is for, if not 0
+	// further is what DeepSeek multiplies queries and keys by in a longer context, besides factor, if not 0.
+	further float64
 }
 
 // newRope is the usual encoding of dim elements.
@@ -129,7 +131,11 @@ func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
 		return float64(0.1*scale*elementary.Log(factor)) + 1
 	}
 	r.factor = more(1)
-	if scale, all := s.Float("mscale", 0), s.Float("mscale_all_dim", 0); scale != 0 && all != 0 {
+	scale, all := s.Float("mscale", 0), s.Float("mscale_all_dim", 0)
+	if all != 0 {
+		r.further = more(all)
+	}
+	if scale != 0 && all != 0 {
 		r.factor = more(scale) / more(all)
 	}
 	r.factor = s.Float("attention_factor", r.factor)

@@ -18,11 +18,15 @@ type imageEncoder struct {
 	act                         activation
 
 	prefix                  string
-	first                   []string  // names of the first tokens
-	before, after, up, down string    // names in a layer: the norms, and the feed-forward part
-	gated                   bool      // its up has the gate and what it multiplies
-	factors                 [2]string // names of what the two parts are multiplied by, number by number; "" for nothing
-	unused                  []string
+	first                   []string // names of the first tokens
+	before, after, up, down string   // names in a layer: the norms, and the feed-forward part
+	gated                   bool     // its up has the gate and what it multiplies
+	placed, keyBias         bool     // there are embeddings of positions, and biases of keys
+	norm                    string   // behind all layers; "" for none
+	// relative, if set, makes the biases of the scores of a layer, whose names begin with at.
+	relative func(n *net, at string) graph.Value
+	factors  [2]string // names of what the two parts are multiplied by, number by number; "" for nothing
+	unused   []string
 	// classes makes the logits of the last hidden state, if the model has any.
 	classes func(n *net, x graph.Value) graph.Value
 }
@@ -34,7 +38,9 @@ func imagesOf(c *config.Config, set weights.Set, prefix string, eps float64, pat
 		side: c.Int("image_size", 224), patch: c.Int("patch_size", patch), channels: c.Int("num_channels", 3),
 		eps: c.Float("layer_norm_eps", eps), bias: c.Bool("qkv_bias", true), act: activationOf(c, "hidden_act", "gelu"),
 		prefix: prefix, first: []string{"embeddings.cls_token"}, before: "layernorm_before", after: "layernorm_after", up: "intermediate.dense", down: "output.dense",
+		placed: true, norm: "layernorm",
 	}
+	e.keyBias = e.bias
 	if e.side%e.patch != 0 {
 		c.Failf("patches of %d do not fill an image of %d", e.patch, e.side)
 	}
@@ -118,21 +124,32 @@ func dino(c *config.Config, set weights.Set) (*Model, error) {
 
 // tokens returns those of an image, of shape [tokens, width].
 func (e *imageEncoder) tokens(n *net) graph.Value {
-	across, area := e.side/e.patch, e.channels*e.patch*e.patch
-	x := n.Input("pixel_values", graph.Float, []int{1, e.channels, e.side, e.side})
-	// [channels, rows, patch, columns, patch] to [rows·columns, channels·patch²]
-	x = n.Transpose(n.Reshape(x, []int{e.channels, across, e.patch, across, e.patch}), []int{1, 3, 0, 2, 4})
-	x = n.Reshape(x, []int{across * across, area})
-	at := "embeddings.patch_embeddings.projection"
-	n.At("", at)
-	w := n.weight(at+".weight", []int{e.width, e.channels, e.patch, e.patch})
-	x = n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.Reshape(w, []int{e.width, area}), n.weight(at+".bias", []int{e.width}))
+	x := n.patches(e.channels, e.side, e.patch, "embeddings.patch_embeddings.projection", e.width, true)
 	var all []graph.Value
 	for _, name := range e.first {
 		all = append(all, n.Reshape(n.weight(name, []int{1, 1, e.width}), []int{1, e.width}))
 	}
 	x = n.Concat(0, append(all, x)...)
+	if !e.placed {
+		return x
+	}
 	return n.Add(x, n.Reshape(n.weight("embeddings.position_embeddings", []int{1, n.tokens, e.width}), []int{n.tokens, e.width}))
+}
+
+// patches adds the input of an image of side², and returns its patches by the convolution of that name, of shape [patches, width].
+func (n *net) patches(channels, side, patch int, name string, width int, bias bool) graph.Value {
+	across, area := side/patch, channels*patch*patch
+	x := n.Input("pixel_values", graph.Float, []int{1, channels, side, side})
+	// [channels, rows, patch, columns, patch] to [rows·columns, channels·patch²]
+	x = n.Transpose(n.Reshape(x, []int{channels, across, patch, across, patch}), []int{1, 3, 0, 2, 4})
+	x = n.Reshape(x, []int{across * across, area})
+	n.At("", name)
+	w := n.Reshape(n.weight(name+".weight", []int{width, channels, patch, patch}), []int{width, area})
+	g := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}
+	if bias {
+		return n.Gemm(g, x, w, n.weight(name+".bias", []int{width}))
+	}
+	return n.Gemm(g, x, w)
 }
 
 // run applies the layers.
@@ -148,7 +165,10 @@ func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
 		}
 		y := n.layerNorm(x, at+e.before, e.eps)
 		self := at + "attention.attention."
-		q, k, v := n.linear(y, self+"query", e.width, e.bias), n.linear(y, self+"key", e.width, e.bias), n.linear(y, self+"value", e.width, e.bias)
+		q, k, v := n.linear(y, self+"query", e.width, e.bias), n.linear(y, self+"key", e.width, e.keyBias), n.linear(y, self+"value", e.width, e.bias)
+		if e.relative != nil {
+			a.between = e.relative(n, at)
+		}
 		a.name = at + "attention"
 		x = n.Add(x, scaled(0, n.linear(n.attend(a, q, k, v), at+"attention.output.dense", e.width, true)))
 		y = n.layerNorm(x, at+e.after, e.eps)
@@ -160,7 +180,10 @@ func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
 		}
 		x = n.Add(x, scaled(1, n.linear(y, at+e.down, e.width, true)))
 	}
-	return n.layerNorm(x, "layernorm", e.eps)
+	if e.norm == "" {
+		return x
+	}
+	return n.layerNorm(x, e.norm, e.eps)
 }
 
 // model returns the encoder's builder.

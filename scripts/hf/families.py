@@ -21,6 +21,11 @@ base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_laye
 kv = dict(num_key_value_heads=2)
 four = {**base, "num_hidden_layers": 4}
 vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+deberta = dict(relative_attention=True, position_buckets=4, max_relative_positions=-1, norm_rel_ebd="layer_norm", share_att_key=True,
+    position_biased_input=False, type_vocab_size=0, pos_att_type=["p2c", "c2p"])
+deepseek = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=4, n_routed_experts=9, num_experts_per_tok=2,
+    moe_intermediate_size=8, first_k_dense_replace=1, n_group=3, topk_group=2, n_shared_experts=1)
+swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
 
@@ -35,6 +40,18 @@ def seq2seq(c, **more):
     return d | more
 
 
+def sound(c):
+    """A configuration of Whisper with the sizes of a common one."""
+    d = seq2seq(c, pad_token_id=0, num_mel_bins=8, max_source_positions=c["hidden_size"] // 2, max_target_positions=c["max_position_embeddings"])
+    del d["max_position_embeddings"]
+    return d | dict(bos_token_id=0, eos_token_id=1)
+
+
+def clip_text(c):
+    """A configuration of CLIP's texts with the sizes of a common one: they end with the last token of the vocabulary."""
+    return c | dict(eos_token_id=c["vocab_size"] - 1, bos_token_id=0, pad_token_id=c["vocab_size"] - 1)
+
+
 def no_inner(c):
     """A configuration without the size of the feed-forward part, which follows from a ratio."""
     return {k: v for k, v in c.items() if k != "intermediate_size"}
@@ -44,6 +61,7 @@ bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
 llama3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+yarn_all = {**yarn, "mscale": 0.707, "mscale_all_dim": 0.707}
 long = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0], "original_max_position_embeddings": 16}
 models = {
     "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=4, n_positions=32)), f32),
@@ -102,6 +120,9 @@ models = {
     "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=48, hidden_size=16, num_layers=2, num_heads=4, max_position_embeddings=32,
         attention_types=[[["global", "local"], 1]], window_size=5)), f32),
     "llama-yarn": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_parameters=yarn)), bf16),
+    "deepseek-v2": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek, topk_method="group_limited_greedy", routed_scaling_factor=1.5)), bf16),
+    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1), rope_parameters=yarn_all)), bf16),
+    "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**base, **deepseek, num_key_value_heads=4)), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
     "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
@@ -121,6 +142,9 @@ models = {
     "mpnet-classifier": (lambda: tf.MPNetForSequenceClassification(tf.MPNetConfig(**base, pad_token_id=1, num_labels=3)), f32),
     "mpnet-tokens": (lambda: tf.MPNetForTokenClassification(tf.MPNetConfig(**base, pad_token_id=1, num_labels=5)), f32),
     "mpnet-answer": (lambda: tf.MPNetForQuestionAnswering(tf.MPNetConfig(**base, pad_token_id=1)), f32),
+    "deberta": (lambda: tf.DebertaV2Model(tf.DebertaV2Config(**base, **deberta)), f32),
+    "deberta-classifier": (lambda: tf.DebertaV2ForSequenceClassification(tf.DebertaV2Config(**base, **deberta, num_labels=3)), f32),
+    "deberta-tokens": (lambda: tf.DebertaV2ForTokenClassification(tf.DebertaV2Config(**base, **deberta | dict(share_att_key=False, position_buckets=-1), num_labels=5)), f32),
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**four, local_attention=6, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
@@ -132,6 +156,19 @@ models = {
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(vit), num_labels=5)), f32),
     "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
     "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
+    "swin": (lambda: tf.SwinModel(tf.SwinConfig(**swin)), f32),
+    "swin-classifier": (lambda: tf.SwinForImageClassification(tf.SwinConfig(**swin | dict(image_size=20, use_absolute_embeddings=True), num_labels=5)), f32),
+    "beit": (lambda: tf.BeitModel(tf.BeitConfig(**vit, use_relative_position_bias=True, use_absolute_position_embeddings=True, use_mean_pooling=False)), f32),
+    "beit-classifier": (lambda: tf.BeitForImageClassification(tf.BeitConfig(**vit, use_shared_relative_position_bias=True, num_labels=5)), f32),
+    "clip": (lambda: tf.CLIPModel(tf.CLIPConfig(text_config=clip_text(base), vision_config=vit, projection_dim=8)), f32),
+    "clip-text": (lambda: tf.CLIPTextModelWithProjection(tf.CLIPTextConfig(**clip_text(base), projection_dim=8)), f32),
+    "clip-text-states": (lambda: tf.CLIPTextModel(tf.CLIPTextConfig(**clip_text(base))), f32),
+    "clip-vision": (lambda: tf.CLIPVisionModelWithProjection(tf.CLIPVisionConfig(**vit, projection_dim=8)), f32),
+    "clip-vision-states": (lambda: tf.CLIPVisionModel(tf.CLIPVisionConfig(**vit)), f32),
+    "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=base, vision_config=vit)), f32),
+    "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**base)), f32),
+    "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**vit)), f32),
+    "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(base))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(base))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(base, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(base, decoder_vocab_size=48, scale_embedding=True, activation_function="swish"))), f32),
@@ -145,6 +182,9 @@ models = {
 
 wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
+wide_deberta = deberta | dict(position_buckets=16)
+wide_deepseek = deepseek | dict(q_lora_rank=24, kv_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, moe_intermediate_size=48)
+wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 outliers = {
@@ -189,6 +229,9 @@ outliers = {
     "gptj": (lambda: tf.GPTJForCausalLM(tf.GPTJConfig(vocab_size=256, n_embd=64, n_layer=2, n_head=4, n_positions=128, rotary_dim=8)), f16),
     "gpt-neo": (lambda: tf.GPTNeoForCausalLM(tf.GPTNeoConfig(vocab_size=256, hidden_size=64, num_layers=2, num_heads=4, max_position_embeddings=128,
         attention_types=[[["global", "local"], 1]], window_size=16)), f32),
+    "deepseek-v2": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**wide, **wide_deepseek, topk_method="group_limited_greedy", routed_scaling_factor=1.5)), bf16),
+    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**wide, **wide_deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1), rope_parameters=yarn_all)), bf16),
+    "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**wide, **wide_deepseek, num_key_value_heads=4)), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
     "bert-classifier": (lambda: tf.BertForSequenceClassification(tf.BertConfig(**wide, num_labels=3)), f32),
@@ -207,6 +250,9 @@ outliers = {
     "mpnet-classifier": (lambda: tf.MPNetForSequenceClassification(tf.MPNetConfig(**wide, pad_token_id=1, num_labels=3)), f32),
     "mpnet-tokens": (lambda: tf.MPNetForTokenClassification(tf.MPNetConfig(**wide, pad_token_id=1, num_labels=5)), f32),
     "mpnet-answer": (lambda: tf.MPNetForQuestionAnswering(tf.MPNetConfig(**wide, pad_token_id=1)), f32),
+    "deberta": (lambda: tf.DebertaV2Model(tf.DebertaV2Config(**wide, **wide_deberta)), f32),
+    "deberta-classifier": (lambda: tf.DebertaV2ForSequenceClassification(tf.DebertaV2Config(**wide, **wide_deberta, num_labels=3)), f32),
+    "deberta-tokens": (lambda: tf.DebertaV2ForTokenClassification(tf.DebertaV2Config(**wide, **wide_deberta | dict(share_att_key=False, position_buckets=-1), num_labels=5)), f32),
     "modernbert": (lambda: tf.ModernBertModel(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0)), bf16),
     "modernbert-classifier": (lambda: tf.ModernBertForSequenceClassification(tf.ModernBertConfig(**{**wide, "num_hidden_layers": 4}, local_attention=16, pad_token_id=0, num_labels=3,
         classifier_pooling="mean")), bf16),
@@ -216,6 +262,19 @@ outliers = {
     "dinov2": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), layerscale_value=0.7)), f32),
     "dinov2-gated": (lambda: tf.Dinov2Model(tf.Dinov2Config(**no_inner(wide_vit), use_swiglu_ffn=True)), f32),
     "dinov2-classifier": (lambda: tf.Dinov2ForImageClassification(tf.Dinov2Config(**no_inner(wide_vit), num_labels=5)), f32),
+    "swin": (lambda: tf.SwinModel(tf.SwinConfig(**wide_swin)), f32),
+    "swin-classifier": (lambda: tf.SwinForImageClassification(tf.SwinConfig(**wide_swin | dict(image_size=40, use_absolute_embeddings=True), num_labels=10)), f32),
+    "beit": (lambda: tf.BeitModel(tf.BeitConfig(**wide_vit, use_relative_position_bias=True, use_absolute_position_embeddings=True, use_mean_pooling=False)), f32),
+    "beit-classifier": (lambda: tf.BeitForImageClassification(tf.BeitConfig(**wide_vit, use_shared_relative_position_bias=True, num_labels=10)), f32),
+    "clip": (lambda: tf.CLIPModel(tf.CLIPConfig(text_config=clip_text(wide), vision_config=wide_vit, projection_dim=32)), f32),
+    "clip-text": (lambda: tf.CLIPTextModelWithProjection(tf.CLIPTextConfig(**clip_text(wide), projection_dim=32)), f32),
+    "clip-text-states": (lambda: tf.CLIPTextModel(tf.CLIPTextConfig(**clip_text(wide))), f32),
+    "clip-vision": (lambda: tf.CLIPVisionModelWithProjection(tf.CLIPVisionConfig(**wide_vit, projection_dim=32)), f32),
+    "clip-vision-states": (lambda: tf.CLIPVisionModel(tf.CLIPVisionConfig(**wide_vit)), f32),
+    "siglip": (lambda: tf.SiglipModel(tf.SiglipConfig(text_config=wide, vision_config=wide_vit)), f32),
+    "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**wide)), f32),
+    "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**wide_vit)), f32),
+    "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(wide))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(wide))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(wide, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(wide, decoder_vocab_size=256, scale_embedding=True, activation_function="swish"))), f32),
@@ -257,22 +316,49 @@ def add_outliers(model):
                 p.add_((0.3 if "norm" in name.lower() or "ln_" in name else 0.05) * torch.randn_like(p))
 
 
+def outputs_of(name, o):
+    """The outputs that models of this name have here, in order, without the axis of a batch of one."""
+    if name in ("clip", "siglip"):
+        return torch.cat([o[k].flatten() for k in ("logits_per_image", "text_embeds", "image_embeds")])
+    if name.startswith("siglip-"):
+        return o["pooler_output"][0]
+    if "start_logits" in o:
+        return torch.cat([o["start_logits"][0], o["end_logits"][0]])
+    return next(o[k] for k in ("logits", "image_embeds", "text_embeds", "last_hidden_state") if k in o)[0]
+
+
 def make(name, out, large):
     build, dtype = (outliers if large else models)[name]
     d = out / name
     m = build().eval()
     (add_outliers if large else disturb)(m)
+    for bias in (b for k, b in m.named_buffers() if k.endswith("e_score_correction_bias")):
+        bias.copy_(0.3 * torch.randn_like(bias))
     m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
     gen = torch.Generator().manual_seed(3)
     case = {}
-    if name.startswith(("vit", "deit", "dinov2")):
-        side = m.config.image_size
+    config = getattr(m.config, "vision_config", m.config)
+    args = {}
+    if hasattr(config, "image_size"):
+        side = config.image_size
         x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
         args = dict(pixel_values=x)
-    else:
+    if name == "whisper":
+        x = torch.randn((1, m.config.num_mel_bins, 2 * m.config.max_source_positions), generator=gen)
+        answer = torch.cat([torch.tensor([[m.config.decoder_start_token_id]]), torch.randint(0, m.config.vocab_size, (1, 8), generator=gen)], 1)
+        case["input_features"], case["decoder_input_ids"] = [float(v) for v in x.flatten()], answer[0].tolist()
+        args = dict(input_features=x, decoder_input_ids=answer)
+    elif name in ("clip", "siglip"):
+        texts = torch.randint(0, 256 if large else 48, (3, 10), generator=gen)
+        texts[:, 7] = texts[:, 9] = m.config.text_config.eos_token_id if name == "clip" else 1
+        case["input_ids"], case["texts"] = texts.flatten().tolist(), 3
+        args["input_ids"] = texts
+    elif not args:
         ids = torch.randint(0, 256, (1, 24), generator=gen) if large else torch.randint(0, 48, (1, 12), generator=gen)
+        if name == "clip-text":
+            ids[0, 8] = ids[0, -1] = m.config.eos_token_id
         case["input_ids"] = ids[0].tolist()
         args = dict(input_ids=ids)
         if m.config.is_encoder_decoder and hasattr(m, "generate"):
@@ -284,7 +370,7 @@ def make(name, out, large):
             o = m.bert(**args)
         else:
             o = m(**args)
-    y = next(o[k] for k in ("logits", "start_logits", "last_hidden_state") if k in o)
+    y = outputs_of(name, o)
     if name == "sentence":
         (d / "modules.json").write_text(json.dumps([
             {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -292,11 +378,11 @@ def make(name, out, large):
             {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}], indent=2) + "\n")
         (d / "1_Pooling").mkdir(exist_ok=True)
         (d / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 16, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}) + "\n")
-        y = torch.nn.functional.normalize(y.mean(1), dim=-1)
-    np.save(d / "expected.npy", y[0].numpy().astype(np.float32))
+        y = torch.nn.functional.normalize(y.mean(0), dim=-1)
+    np.save(d / "expected.npy", y.numpy().astype(np.float32))
     (d / "expected.json").write_text(json.dumps(case) + "\n")
     (d / "generation_config.json").unlink(missing_ok=True)
-    if large and hasattr(m, "generate"):
+    if large and hasattr(m, "generate") and name != "whisper":
         prompt = ids[:, :8]
         every = torch.ones_like(prompt)  # token 0 is no padding
         g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)

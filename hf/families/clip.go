@@ -1,0 +1,278 @@
+package families
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// tower is the encoder of texts or of images of CLIP or SigLIP: layers with norms before each part.
+type tower struct {
+	name                        string // before the names of its tensors
+	width, inner, heads, layers int
+	eps                         float64
+	act                         activation
+	causal                      bool
+
+	vocabulary, context, end int // of texts: their length, and the token that their row is of
+	side, patch, channels    int // of images
+	head                     bool
+}
+
+// towerOf reads what the configurations of texts and of images share.
+func towerOf(c *config.Config, set weights.Set, name, tensor string, act string, eps float64) *tower {
+	t := &tower{
+		width: c.Int("hidden_size", 768), inner: c.Int("intermediate_size", 3072), heads: c.Int("num_attention_heads", 12),
+		layers: countOf(c, set, "num_hidden_layers", 12), eps: c.Float("layer_norm_eps", eps), act: activationOf(c, "hidden_act", act),
+	}
+	if set.Get(name+tensor) != nil {
+		t.name = name
+	}
+	if t.width%t.heads != 0 {
+		c.Failf("%d heads do not share %d numbers evenly", t.heads, t.width)
+	}
+	c.Ignore("projection_dim", "projection_size")
+	return t
+}
+
+// texts and images read the configurations of the two towers.
+func textsOf(c *config.Config, set weights.Set, act string, eps float64) *tower {
+	t := towerOf(c, set, "text_model.", "embeddings.token_embedding.weight", act, eps)
+	t.vocabulary, t.context = c.Int("vocab_size", 49408), c.Int("max_position_embeddings", 77)
+	return t
+}
+
+func picturesOf(c *config.Config, set weights.Set, act string, eps float64) *tower {
+	t := towerOf(c, set, "vision_model.", "embeddings.patch_embedding.weight", act, eps)
+	t.side, t.patch, t.channels = c.Int("image_size", 224), c.Int("patch_size", 32), c.Int("num_channels", 3)
+	if t.side%t.patch != 0 {
+		c.Failf("patches of %d do not fill an image of %d", t.patch, t.side)
+	}
+	return t
+}
+
+// clipTexts is CLIP's encoder of texts.
+func clipTexts(c *config.Config, set weights.Set) *tower {
+	t := textsOf(c, set, "quick_gelu", 1e-5)
+	t.causal = true
+	// The row of a text is that of its first end, or, in old files, which have 2 here, of the greatest token, which is the same.
+	if t.end = int(c.Float("eos_token_id", 49407)); t.end == 2 {
+		t.end = t.vocabulary - 1
+	}
+	if t.end < 0 || t.end >= t.vocabulary {
+		c.Failf("texts end with token %d of %d", t.end, t.vocabulary)
+		t.end = 0
+	}
+	return t
+}
+
+// ended refuses texts without the token that they end with.
+func (t *tower) ended(text []float64) error {
+	if !slices.Contains(text, float64(t.end)) {
+		return fmt.Errorf("the text has no token %d, with which texts of this model end and whose row stands for them", t.end)
+	}
+	return nil
+}
+
+// run applies the layers.
+func (t *tower) run(n *net, x graph.Value) graph.Value {
+	a := attention{heads: t.heads, groups: t.heads, dim: t.width / t.heads, scale: scaleOf(t.width / t.heads), causal: t.causal}
+	for i := range t.layers {
+		at := t.name + "encoder." + layer(i, "")
+		y := n.layerNorm(x, at+"layer_norm1", t.eps)
+		self := at + "self_attn."
+		q, k, v := n.linear(y, self+"q_proj", t.width, true), n.linear(y, self+"k_proj", t.width, true), n.linear(y, self+"v_proj", t.width, true)
+		a.name = self + "attention"
+		x = n.Add(x, n.linear(n.attend(a, q, k, v), self+"out_proj", t.width, true))
+		x = n.Add(x, t.feed(n, n.layerNorm(x, at+"layer_norm2", t.eps), at))
+	}
+	return x
+}
+
+func (t *tower) feed(n *net, x graph.Value, at string) graph.Value {
+	return n.linear(n.activate(t.act, n.linear(x, at+"mlp.fc1", t.inner, true)), at+"mlp.fc2", t.width, true)
+}
+
+// text returns the last states of a text from the embeddings of its tokens.
+func (t *tower) text(n *net, x graph.Value) graph.Value {
+	x = n.Add(x, n.positions(t.name+"embeddings.position_embedding", t.context, t.width))
+	return n.layerNorm(t.run(n, x), t.name+"final_layer_norm", t.eps)
+}
+
+// embeddings are those of tokens, of any shape.
+func (t *tower) embeddings(n *net, ids graph.Value) graph.Value {
+	return n.embed(ids, t.name+"embeddings.token_embedding", t.vocabulary, t.width)
+}
+
+// last returns the row of x that is of the first end of a text. ends is 1 where a token is the end.
+func (t *tower) last(n *net, x, ends graph.Value) graph.Value {
+	n.At("", "end")
+	before := make([]float32, n.tokens*n.tokens)
+	for i := range n.tokens {
+		for j := range i {
+			before[i*n.tokens+j] = 1
+		}
+	}
+	earlier := n.MatMul(n.table("before", []int{n.tokens, n.tokens}, before, true), ends)
+	first := n.Apply(graph.Relu, n.Sub(ends, earlier)) // 1 at the first end alone
+	return n.MatMul(n.Reshape(first, []int{1, n.tokens}), x)
+}
+
+// ends returns 1 for each of the ids that is the end, and 0 for others, of shape [ids, 1].
+func (t *tower) ends(n *net, ids graph.Value) graph.Value {
+	v := make([]float32, t.vocabulary)
+	v[t.end] = 1
+	return n.Take(n.table("ends", []int{t.vocabulary, 1}, v, true), 0, ids)
+}
+
+// picture returns the states of CLIP's patches, and the row that stands for the image.
+func (t *tower) picture(n *net) (states, row graph.Value) {
+	at := t.name + "embeddings."
+	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, false)
+	x = n.Concat(0, n.Reshape(n.weight(at+"class_embedding", []int{t.width}), []int{1, t.width}), x)
+	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{n.Shape(x)[0], t.width}))
+	x = t.run(n, n.layerNorm(x, t.name+"pre_layrnorm", t.eps))
+	if !n.Valid(x) {
+		return x, x
+	}
+	return x, n.layerNorm(n.SliceAxis(x, 0, 0, 1, 1), t.name+"post_layernorm", t.eps)
+}
+
+// rowsOf are the rows of a matrix of the file, at least one.
+func rowsOf(set weights.Set, name string) int {
+	if w := set.Get(name); w != nil && len(w.Shape) == 2 {
+		return w.Shape[0]
+	}
+	return 1 // refused when it is loaded
+}
+
+const idsOfPositions = "embeddings.position_ids"
+
+// clipText is CLIP's encoder of texts alone: with a projection the embedding of a text, otherwise its states.
+func clipText(c *config.Config, set weights.Set) (*Model, error) {
+	t := clipTexts(c, set)
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	const projection = "text_projection.weight"
+	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers}
+	pooled := set.Get(projection) != nil
+	if pooled {
+		out.Refuse = t.ended
+	}
+	src := newSource(set, "")
+	out.build = func(tokens, _ int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		ids := n.ids()
+		if x := t.text(n, t.embeddings(n, ids)); pooled {
+			n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
+		} else {
+			n.output("last_hidden_state", x)
+		}
+		return n.finish(idsOfPositions)
+	}
+	return out, nil
+}
+
+// clipVision is CLIP's encoder of images alone: with a projection the embedding of an image, otherwise the states of its patches.
+func clipVision(c *config.Config, set weights.Set) (*Model, error) {
+	t := picturesOf(c, set, "quick_gelu", 1e-5)
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	const projection = "visual_projection.weight"
+	src := newSource(set, "")
+	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
+		n := newNet("", src, 0)
+		if states, row := t.picture(n); set.Get(projection) != nil {
+			n.Output(ImageEmbeds, n.linear(row, "visual_projection", rowsOf(set, projection), false))
+		} else {
+			n.output("last_hidden_state", states)
+		}
+		return n.finish(idsOfPositions, t.name+"post_layernorm")
+	}}, nil
+}
+
+// Names of outputs of models of texts and images.
+const (
+	TextEmbeds     = "text_embeds"
+	ImageEmbeds    = "image_embeds"
+	LogitsPerImage = "logits_per_image"
+)
+
+// clip is CLIP: how well each of several texts fits an image.
+func clip(c *config.Config, set weights.Set) (*Model, error) {
+	of := c.Part("text_config")
+	pictures := c.Part("vision_config")
+	if of == nil || pictures == nil {
+		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
+		return nil, c.Done()
+	}
+	t, p := clipTexts(of, set), picturesOf(pictures, set, "quick_gelu", 1e-5)
+	dim := c.Int("projection_dim", 512)
+	c.Ignore("logit_scale_init_value")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "")
+	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true, Refuse: t.ended}
+	out.build = func(tokens, texts int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		ids := n.several(texts)
+		x, ends := t.embeddings(n, ids), t.ends(n, ids)
+		rows := n.each(texts, func(i int) graph.Value {
+			return t.last(n, t.text(n, n.SliceAxis(x, 0, i*tokens, 1, tokens)), n.SliceAxis(ends, 0, i*tokens, 1, tokens))
+		})
+		_, image := p.picture(n)
+		n.match(n.linear(rows, "text_projection", dim, false), n.linear(image, "visual_projection", dim, false), nil, "logit_scale", "")
+		return n.finish(idsOfPositions)
+	}
+	return out, nil
+}
+
+// several adds the input of token ids of several texts of one length, and returns all of them in one axis.
+func (n *net) several(texts int) graph.Value {
+	texts = max(texts, 1)
+	return n.Reshape(n.Input(IDs, graph.Int64, []int{texts, n.tokens}), []int{texts * n.tokens})
+}
+
+// each puts together the rows of several texts.
+func (n *net) each(texts int, row func(i int) graph.Value) graph.Value {
+	var rows []graph.Value
+	for i := range max(texts, 1) {
+		rows = append(rows, row(i))
+	}
+	return n.Concat(0, rows...)
+}
+
+// match makes the outputs of a model of texts and an image: their embeddings of length 1, and by how much each text fits,
+// products of these times exp of one number of the file and, if shift has a name, plus another.
+func (n *net) match(texts, image graph.Value, of []int, scale, shift string) {
+	one := func(name string) (float64, bool) {
+		t, err := n.src.load(name, of)
+		if err != nil {
+			n.Failf("%v", err)
+			return 0, false
+		}
+		return float64(t.Floats()[0]), true
+	}
+	s, ok := one(scale)
+	if !ok || !n.Valid(texts) || !n.Valid(image) {
+		return
+	}
+	n.At("", LogitsPerImage)
+	unit := graph.Norm{Axes: []int{1}, Sum: true}
+	texts, image = n.Norm(unit, texts), n.Norm(unit, image)
+	y := n.Mul(n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, image, texts), n.Number(elementary.Exp(s)))
+	if shift != "" {
+		b, _ := one(shift)
+		y = n.Add(y, n.Number(b))
+	}
+	n.Output(LogitsPerImage, y)
+	n.Output(TextEmbeds, texts)
+	n.Output(ImageEmbeds, image)
+}

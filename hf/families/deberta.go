@@ -1,0 +1,170 @@
+package families
+
+import (
+	"math"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// disentangled is how DeBERTa attends (He et al. 2021, https://arxiv.org/abs/2006.03654 and https://arxiv.org/abs/2111.09543): to the
+// scores of queries and keys come those of queries and of how far keys are, and of keys and of how far queries are. Distances
+// have embeddings, which the layers project as they do tokens.
+type disentangled struct {
+	*encoder
+	span              int // rows of the embeddings are twice as many
+	buckets, most     int // distances beyond half of the buckets share them, up to most; 0 buckets: none do
+	toKeys, toQueries bool
+	shared, normed    bool // the projections are those of tokens; the embeddings of distances have a norm
+	scale             float64
+	table             string
+}
+
+// deberta is DeBERTa-v2 and DeBERTa-v3.
+func deberta(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+	e := bertOf(c, set, "deberta.")
+	e.query, e.key, e.value = "attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"
+	e.eps, e.types = c.Float("layer_norm_eps", 1e-7), c.Natural("type_vocab_size", 0)
+	e.placed, e.fixed = c.Bool("position_biased_input", true), true
+	if e.narrow = c.Int("embedding_size", e.width); e.narrow != e.width {
+		e.project, e.normLast = "embeddings.embed_proj", true
+	}
+	e.head = headOf(c, "pooler.dense", "classifier", activationOf(c, "pooler_hidden_act", "gelu"))
+	e.unused = []string{"pooler.", "lm_predictions.", "mask_predictions.", "cls."}
+	d := &disentangled{encoder: e, shared: c.Bool("share_att_key", false), table: "encoder.rel_embeddings.weight"}
+	if !c.Bool("relative_attention", false) {
+		c.Failf("field \"relative_attention\" is false: DeBERTa without it is not supported")
+	}
+	d.read(c)
+	if c.Float("conv_kernel_size", 0) > 0 {
+		c.Failf("field \"conv_kernel_size\": a convolution behind the first layer is not supported")
+	}
+	c.Ignore("conv_act", "conv_groups", "pooler_dropout", "pooler_hidden_size", "legacy", "padding_idx")
+	e.scores = d.scores
+	return e.model(c, set, m)
+}
+
+// read reads what there is of distances.
+func (d *disentangled) read(c *config.Config) {
+	kinds := c.Parts("pos_att_type", "|")
+	for _, kind := range kinds {
+		switch strings.ToLower(strings.TrimSpace(kind)) {
+		case "c2p":
+			d.toKeys = true
+		case "p2c":
+			d.toQueries = true
+		default:
+			c.Failf("field \"pos_att_type\" has %s; understood: c2p, p2c", graph.Quote(kind))
+		}
+	}
+	terms := 1
+	for _, has := range []bool{d.toKeys, d.toQueries} {
+		if has {
+			terms++
+		}
+	}
+	d.scale = 1 / math.Sqrt(float64(d.width/d.heads*terms))
+	d.span = d.context
+	if c.Float("max_relative_positions", -1) > 0 {
+		d.span = c.Int("max_relative_positions", 0)
+	}
+	d.most = d.span
+	if c.Float("position_buckets", -1) > 0 {
+		d.buckets = c.Int("position_buckets", 0)
+		d.span = d.buckets
+		if d.buckets < 4 || d.buckets%2 != 0 || d.most <= d.buckets/2+1 {
+			c.Failf("%d buckets of distances up to %d", d.buckets, d.most)
+		}
+	}
+	for _, kind := range strings.Split(c.Text("norm_rel_ebd", "none"), "|") {
+		switch strings.TrimSpace(kind) {
+		case "layer_norm":
+			d.normed = true
+		case "none":
+		default:
+			c.Failf("field \"norm_rel_ebd\" has %s; understood: layer_norm, none", graph.Quote(kind))
+		}
+	}
+}
+
+// bucket is the row of the embeddings for a query that is so far behind a key: in float32, as the reference has it.
+func (d *disentangled) bucket(behind int) int {
+	if half, far := d.buckets/2, max(behind, -behind); d.buckets > 0 && far > half {
+		part := float32(elementary.Log(float64(float32(far)/float32(half)))) / float32(elementary.Log(float64(d.most-1)/float64(half)))
+		far = half + int(math.Ceil(float64(part*float32(half-1))))
+		if behind < 0 {
+			far = -far
+		}
+		behind = far
+	}
+	return min(max(behind+d.span, 0), 2*d.span-1)
+}
+
+// scores has a layer attend so.
+func (d *disentangled) scores(n *net, a *attention, at string) {
+	if a.scale = d.scale; !d.toKeys && !d.toQueries {
+		return
+	}
+	a.more = func(q, k graph.Value) graph.Value {
+		var sum graph.Value
+		if d.toKeys {
+			name := "attention.self.pos_key_proj"
+			if d.shared {
+				name = d.key
+			}
+			// Row i of distances, from 1 − tokens on, is that of the key that is so far behind the query.
+			far := d.distances(n, at+name, 1, func(ahead int) int { return d.bucket(-ahead) })
+			sum = n.skew(n.MatMul(q, far))
+		}
+		if d.toQueries {
+			name := "attention.self.pos_query_proj"
+			if d.shared {
+				name = d.query
+			}
+			far := d.distances(n, at+name, d.scale, d.bucket)
+			keys := n.Transpose(k, []int{0, 1, 3, 2})
+			y := n.Transpose(n.skew(n.MatMul(keys, far)), []int{0, 1, 3, 2})
+			if !d.toKeys {
+				return y
+			}
+			sum = n.Add(sum, y)
+		}
+		return sum
+	}
+}
+
+// distances projects the embeddings of distances from 1 − tokens to tokens − 1, of shape [heads, 1, dim, 2·tokens − 1].
+func (d *disentangled) distances(n *net, name string, scale float64, row func(ahead int) int) graph.Value {
+	n.At("", name)
+	t := n.tokens
+	rows := make([]int, 2*t-1)
+	for i := range rows {
+		rows[i] = row(i - (t - 1))
+	}
+	x := n.weight(d.table, []int{2 * d.span, d.width})
+	if d.normed {
+		x = n.layerNorm(x, "encoder.LayerNorm", d.eps)
+	}
+	x = n.linear(n.Gather(x, 0, rows), name, d.width, true)
+	if scale != 1 {
+		x = n.Mul(x, n.Number(scale))
+	}
+	return n.Transpose(n.Reshape(x, []int{2*t - 1, d.heads, 1, d.width / d.heads}), []int{1, 2, 3, 0})
+}
+
+// skew returns entry (i, j) of x, of shape [heads, 1, t, 2·t − 1], at (i, t − 1 + j − i), of shape [heads, 1, t, t]: rows of one entry
+// less begin one entry later each.
+func (n *net) skew(x graph.Value) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	heads, t := n.Shape(x)[0], n.Shape(x)[2]
+	if t == 1 {
+		return x
+	}
+	x = n.SliceAxis(n.Reshape(x, []int{heads, t * (2*t - 1)}), 1, t-1, 1, t*(2*t-2))
+	return n.SliceAxis(n.Reshape(x, []int{heads, 1, t, 2*t - 2}), 3, 0, 1, t)
+}

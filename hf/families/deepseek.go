@@ -1,0 +1,122 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// latent is attention whose keys and values come from few numbers of a token, and queries too if queries is not 0
+// (DeepSeek-AI 2024, https://arxiv.org/abs/2405.04434, section 2.1). A part of each head, the last, has positions; that of keys is the same
+// for all heads.
+type latent struct {
+	queries, keys         int // numbers that queries and that keys and values are made of
+	plain, turned, values int // elements of a head
+	scale                 float64
+	rope                  *rope
+	bias                  bool
+}
+
+// latentNorm is the epsilon of the norms of these numbers, which no configuration has.
+const latentNorm = 1e-6
+
+// deepSeek reads what DeepSeek V2 and V3 share.
+func deepSeek(c *config.Config, set weights.Set) *decoder {
+	d := decoderOf(c, set)
+	d.act = activationOf(c, "hidden_act", "silu")
+	l := &latent{
+		keys: c.Int("kv_lora_rank", 512), plain: c.Int("qk_nope_head_dim", 128), turned: c.Int("qk_rope_head_dim", 64), values: c.Int("v_head_dim", 128),
+		bias: c.Bool("attention_bias", false),
+	}
+	if c.Has("q_lora_rank") {
+		l.queries = c.Int("q_lora_rank", 0)
+	}
+	l.rope = ropeOf(c, l.turned, d.context, 10000)
+	l.rope.neighbours = c.Bool("rope_interleave", true)
+	l.scale = scaleOf(l.plain + l.turned)
+	if more := l.rope.further; more != 0 { // of queries and of keys
+		l.scale *= more * more
+	}
+	d.latent = l
+	groups := c.Natural("n_group", 0)
+	d.experts = &experts{
+		count: countOf(c, set, "n_routed_experts", 64), chosen: c.Int("num_experts_per_tok", 8), inner: c.Int("moe_intermediate_size", 1407),
+		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj", sharedAt: "mlp.shared_experts.",
+		factor: c.Float("routed_scaling_factor", 1), groups: groups, chosenGroups: c.Natural("topk_group", 0), best: 1,
+	}
+	e := d.experts
+	if e.shared = e.inner * c.Natural("n_shared_experts", 2); e.shared > 1<<20 {
+		c.Failf("field \"n_shared_experts\": shared experts of %d", e.shared)
+	}
+	dense := c.Natural("first_k_dense_replace", 0)
+	d.sparse = func(layer int) bool { return layer >= dense }
+	c.Is("moe_layer_freq", 1)
+	if c.Natural("num_nextn_predict_layers", 0) > 0 { // layers that guess further tokens
+		d.unused = append(d.unused, layer(d.layers, ""))
+	}
+	c.Ignore("head_dim", "qk_head_dim", "ep_size", "seq_aux", "aux_loss_alpha", "num_experts", "num_local_experts")
+	return d
+}
+
+// groupsOf checks the groups of experts.
+func (e *experts) groupsOf(c *config.Config) {
+	if e.groups > 1 && (e.count%e.groups != 0 || e.chosenGroups < 1 || e.chosenGroups > e.groups || e.count/e.groups*e.chosenGroups < e.chosen) {
+		c.Failf("%d experts in %d groups, of which %d are chosen, and %d experts of these", e.count, e.groups, e.chosenGroups, e.chosen)
+	}
+}
+
+// deepSeek2 is DeepSeek V2, whose experts are chosen by Softmax.
+func deepSeek2(c *config.Config, set weights.Set) (*Model, error) {
+	d := deepSeek(c, set)
+	d.mlpBias = c.Bool("mlp_bias", false)
+	c.Is("topk_method", "greedy", "group_limited_greedy")
+	if c.Text("topk_method", "greedy") == "greedy" {
+		d.experts.groups = 0
+	}
+	c.Is("norm_topk_prob", false)
+	c.Is("scoring_func", "softmax")
+	if d.mlpBias {
+		c.Failf("field \"mlp_bias\": experts with biases are not supported")
+	}
+	d.experts.groupsOf(c)
+	return d.model(c, set)
+}
+
+// deepSeek3 is DeepSeek V3 and R1: experts are chosen by Sigmoid and a bias each, and groups of them by their best two.
+func deepSeek3(c *config.Config, set weights.Set) (*Model, error) {
+	d := deepSeek(c, set)
+	e := d.experts
+	e.sigmoid, e.bias, e.best, e.share = true, "mlp.gate.e_score_correction_bias", 2, c.Bool("norm_topk_prob", true)
+	c.Is("topk_method", "noaux_tc")
+	c.Is("scoring_func", "sigmoid")
+	e.groupsOf(c)
+	return d.model(c, set)
+}
+
+// attention is that of a layer.
+func (l *latent) attention(n *net, d *decoder, at string, x graph.Value) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	t, dim := n.Shape(x)[0], l.plain+l.turned
+	var q graph.Value
+	if l.queries > 0 {
+		q = n.linear(n.rms(n.linear(x, at+"q_a_proj", l.queries, l.bias), at+"q_a_layernorm", latentNorm, false), at+"q_b_proj", d.heads*dim, false)
+	} else {
+		q = n.linear(x, at+"q_proj", d.heads*dim, false)
+	}
+	// part is some of the elements of each head.
+	part := func(x graph.Value, heads, size, from, count int) graph.Value {
+		return n.SliceAxis(n.Reshape(x, []int{t, heads, size}), 2, from, 1, count)
+	}
+	few := n.linear(x, at+"kv_a_proj_with_mqa", l.keys+l.turned, l.bias)
+	kv := n.linear(n.rms(n.columns(few, 0, l.keys), at+"kv_a_layernorm", latentNorm, false), at+"kv_b_proj", d.heads*(l.plain+l.values), false)
+	n.At("", at+"attention")
+	q = n.Concat(2, n.Mul(part(q, d.heads, dim, 0, l.plain), n.Number(l.scale)), n.turn(l.rope, part(q, d.heads, dim, l.plain, l.turned), l.scale))
+	turned := n.turn(l.rope, part(n.columns(few, l.keys, l.turned), 1, l.turned, 0, l.turned), 1)
+	k := n.Concat(2, part(kv, d.heads, l.plain+l.values, 0, l.plain), n.Expand(turned, []int{t, d.heads, l.turned}))
+	v := part(kv, d.heads, l.plain+l.values, l.plain, l.values)
+	a := attention{name: at + "attention", heads: d.heads, groups: d.heads, dim: dim, value: l.values, scale: 1, causal: true}
+	y := n.attend(a, n.Reshape(q, []int{t, d.heads * dim}), n.Reshape(k, []int{t, d.heads * dim}), n.Reshape(v, []int{t, d.heads * l.values}))
+	return n.linear(y, at+d.out, d.width, l.bias)
+}

@@ -1,0 +1,111 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// SigLIP's towers are CLIP's, with other embeddings and heads: the row of a text is that of its last token, padding included, and
+// that of an image is what a learned query attends to.
+
+func siglipTexts(c *config.Config, set weights.Set) *tower {
+	return textsOf(c, set, "gelu_pytorch_tanh", 1e-6)
+}
+
+func siglipPictures(c *config.Config, set weights.Set) *tower {
+	t := picturesOf(c, set, "gelu_pytorch_tanh", 1e-6)
+	t.head = c.Bool("vision_use_head", true)
+	return t
+}
+
+// sentence returns the row that stands for a text whose states these are.
+func (t *tower) sentence(n *net, states graph.Value, set weights.Set) graph.Value {
+	head := t.name + "head"
+	return n.linear(n.SliceAxis(states, 0, n.tokens-1, 1, 1), head, rowsOf(set, head+".weight"), true)
+}
+
+// patched returns the states of an image, and the row that stands for it if there is a head.
+func (t *tower) patched(n *net) (states, row graph.Value) {
+	at := t.name + "embeddings."
+	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, true)
+	if !n.Valid(x) {
+		return x, x
+	}
+	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{n.Shape(x)[0], t.width}))
+	x = n.layerNorm(t.run(n, x), t.name+"post_layernorm", t.eps)
+	if !t.head {
+		return x, graph.Value{}
+	}
+	head := t.name + "head."
+	n.At("", head+"attention")
+	w, b := n.weight(head+"attention.in_proj_weight", []int{3 * t.width, t.width}), n.weight(head+"attention.in_proj_bias", []int{3 * t.width})
+	part := func(x graph.Value, i int) graph.Value {
+		return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.SliceAxis(w, 0, i*t.width, 1, t.width), n.SliceAxis(b, 0, i*t.width, 1, t.width))
+	}
+	probe := n.Reshape(n.weight(head+"probe", []int{1, 1, t.width}), []int{1, t.width})
+	a := attention{name: head + "attention", heads: t.heads, groups: t.heads, dim: t.width / t.heads, scale: scaleOf(t.width / t.heads)}
+	y := n.linear(n.attend(a, part(probe, 0), part(x, 1), part(x, 2)), head+"attention.out_proj", t.width, true)
+	return x, n.Add(y, t.feed(n, n.layerNorm(y, head+"layernorm", t.eps), head))
+}
+
+// siglipText is SigLIP's encoder of texts alone. They have the length that it is opened for.
+func siglipText(c *config.Config, set weights.Set) (*Model, error) {
+	t := siglipTexts(c, set)
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "")
+	return &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers, Fixed: true, build: func(tokens, _ int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.Output(TextEmbeds, t.sentence(n, t.text(n, t.embeddings(n, n.several(1))), set))
+		return n.finish(idsOfPositions)
+	}}, nil
+}
+
+// siglipVision is SigLIP's encoder of images alone: the row of an image, or without a head the states of its patches.
+func siglipVision(c *config.Config, set weights.Set) (*Model, error) {
+	t := siglipPictures(c, set)
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "")
+	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
+		n := newNet("", src, 0)
+		if states, row := t.patched(n); t.head {
+			n.Output(ImageEmbeds, row)
+		} else {
+			n.output("last_hidden_state", states)
+		}
+		return n.finish(idsOfPositions)
+	}}, nil
+}
+
+// siglip is SigLIP: how well each of several texts fits an image.
+func siglip(c *config.Config, set weights.Set) (*Model, error) {
+	of, pictures := c.Part("text_config"), c.Part("vision_config")
+	if of == nil || pictures == nil {
+		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
+		return nil, c.Done()
+	}
+	t, p := siglipTexts(of, set), siglipPictures(pictures, set)
+	if !p.head {
+		c.Failf("field \"vision_config.vision_use_head\" is false: no row stands for an image")
+	}
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "")
+	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true}
+	out.build = func(tokens, texts int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		x := t.embeddings(n, n.several(texts))
+		rows := n.each(texts, func(i int) graph.Value {
+			return t.sentence(n, t.text(n, n.SliceAxis(x, 0, i*tokens, 1, tokens)), set)
+		})
+		_, image := p.patched(n)
+		n.match(rows, image, []int{1}, "logit_scale", "logit_bias")
+		return n.finish(idsOfPositions)
+	}
+	return out, nil
+}

@@ -1,0 +1,205 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// swinLayers is the Swin Transformer (Liu et al. 2021, https://arxiv.org/abs/2103.14030): patches attend to those of the
+// same window. Every second layer has its windows shifted by half of one, and between stages each four neighbours become one.
+type swinLayers struct {
+	side, patch, channels, window int
+	width                         int // of the first stage
+	depths, heads                 []int
+	ratio, eps                    float64
+	bias, placed                  bool
+	act                           activation
+}
+
+// swinNorm is the epsilon of the norms that the configuration says nothing about.
+const swinNorm = 1e-5
+
+// swin is Swin. With a classifier the output is its logits, of the mean of all patches.
+func swin(c *config.Config, set weights.Set) (*Model, error) {
+	s := &swinLayers{
+		side: c.Int("image_size", 224), patch: c.Int("patch_size", 4), channels: c.Int("num_channels", 3), window: c.Int("window_size", 7),
+		width: c.Int("embed_dim", 96), depths: counts(c, set, "depths"), heads: counts(c, set, "num_heads"), ratio: c.Float("mlp_ratio", 4),
+		eps: c.Float("layer_norm_eps", 1e-5), bias: c.Bool("qkv_bias", true), placed: c.Bool("use_absolute_embeddings", false),
+		act: activationOf(c, "hidden_act", "gelu"),
+	}
+	if s.side%s.patch != 0 {
+		c.Failf("patches of %d do not fill an image of %d", s.patch, s.side)
+	}
+	if len(s.depths) != len(s.heads) || len(s.depths) == 0 {
+		c.Failf("%d stages, and heads of %d", len(s.depths), len(s.heads))
+	}
+	side, layers := s.side/s.patch, 0
+	for i, depth := range s.depths {
+		if side < s.window {
+			c.Failf("stage %d is of %d patches a side, and windows are of %d", i, side, s.window)
+		}
+		if i < len(s.heads) && (s.width<<i)%s.heads[i] != 0 {
+			c.Failf("stage %d: %d heads do not share %d numbers evenly", i, s.heads[i], s.width<<i)
+		}
+		side, layers = (side+1)/2, layers+depth
+	}
+	if inner := s.ratio * float64(s.width); !(inner >= 1 && inner <= 1<<20) {
+		c.Failf("feed-forward parts of %v", inner)
+	}
+	c.Ignore("drop_path_rate", "encoder_stride", "hidden_size", "num_layers", "path_norm", "out_features", "_out_features", "out_indices", "_out_indices",
+		"stage_names")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embeddings.norm.weight", "swin.", "")
+	classes := classOf("classifier", set)
+	return &Model{Layers: layers, build: func(_, _ int) (*graph.Graph, error) {
+		n := newNet("", src, 0)
+		x := s.run(n)
+		if classes == nil {
+			n.output("last_hidden_state", x)
+		} else if n.Valid(x) {
+			n.Output(Logits, classes(n, n.Reduce(graph.Mean, x, []int{0}, true)))
+		}
+		return n.finish("relative_position_index", "embeddings.mask_token", ".attn_mask")
+	}}, nil
+}
+
+// counts reads a list of whole numbers, of which each is of tensors.
+func counts(c *config.Config, set weights.Set, name string) []int {
+	var out []int
+	for _, f := range c.Numbers(name) {
+		if f != float64(int(f)) || f < 1 || int(f) > len(set.Names()) {
+			c.Failf("field %q has %v, and the weights are %d tensors", name, f, len(set.Names()))
+			return nil
+		}
+		out = append(out, int(f))
+	}
+	return out
+}
+
+// run makes the last hidden state.
+func (s *swinLayers) run(n *net) graph.Value {
+	side, width := s.side/s.patch, s.width
+	x := n.layerNorm(n.patches(s.channels, s.side, s.patch, "embeddings.patch_embeddings.projection", width, true), "embeddings.norm", swinNorm)
+	if s.placed {
+		x = n.Add(x, n.Reshape(n.weight("embeddings.position_embeddings", []int{1, side * side, width}), []int{side * side, width}))
+	}
+	for stage, depth := range s.depths {
+		at := "encoder." + layer(stage, "")
+		for i := range depth {
+			shift := 0
+			if i%2 == 1 && side > s.window {
+				shift = s.window / 2
+			}
+			x = s.layer(n, x, fmt.Sprintf("%sblocks.%d.", at, i), side, width, s.heads[stage], shift)
+		}
+		if stage+1 < len(s.depths) {
+			x = n.merge(x, at+"downsample.", side)
+			side, width = (side+1)/2, 2*width
+		}
+	}
+	return n.layerNorm(x, "layernorm", s.eps)
+}
+
+// merge makes one of each four neighbours in a square of side², beyond which there are zeros.
+func (n *net) merge(x graph.Value, at string, side int) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	var parts []graph.Value
+	for k := range 4 {
+		var from []int
+		for row := k % 2; row < side+side%2; row += 2 {
+			for column := k / 2; column < side+side%2; column += 2 {
+				if row < side && column < side {
+					from = append(from, row*side+column)
+				} else {
+					from = append(from, -1)
+				}
+			}
+		}
+		parts = append(parts, n.Gather(x, 0, from))
+	}
+	x = n.Concat(1, parts...)
+	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.Shape(x)[1]/2, false)
+}
+
+// layer is attention within windows and the feed-forward part, each with a norm before.
+func (s *swinLayers) layer(n *net, x graph.Value, at string, side, width, heads, shift int) graph.Value {
+	y := n.layerNorm(x, at+"layernorm_before", s.eps)
+	if !n.Valid(y) {
+		return y
+	}
+	into, back, mask := s.windows(side, shift)
+	y = n.Gather(y, 0, into)
+	self := at + "attention.self."
+	windows, area, dim := len(into)/(s.window*s.window), s.window*s.window, width/heads
+	part := func(name string, perm ...int) graph.Value {
+		return n.Transpose(n.Reshape(n.linear(y, self+name, width, s.bias), []int{windows, area, heads, dim}), perm)
+	}
+	q, k, v := part("query", 0, 2, 1, 3), part("key", 0, 2, 3, 1), part("value", 0, 2, 1, 3)
+	n.At("", at+"attention")
+	scores := n.MatMul(n.Mul(q, n.Number(scaleOf(dim))), k)
+	rows := (2*s.window - 1) * (2*s.window - 1)
+	between := n.relative(self+"relative_position_bias", "_table", heads, rows, area, func(i, j int) int { return apart(i, j, s.window) })
+	scores = n.Add(scores, n.Reshape(between, []int{1, heads, area, area}))
+	if mask != nil {
+		m := n.Constant(at+"mask", &graph.Tensor{Shape: []int{windows, 1, area, area}, DType: graph.Bool, I64: mask})
+		scores = n.Where(m, scores, n.Number(-1e30))
+	}
+	y = n.Reshape(n.Transpose(n.MatMul(n.Softmax(scores, 3), v), []int{0, 2, 1, 3}), []int{len(into), width})
+	x = n.Add(x, n.Gather(n.linear(y, at+"attention.output.dense", width, true), 0, back))
+	y = n.layerNorm(x, at+"layernorm_after", s.eps)
+	y = n.activate(s.act, n.linear(y, at+"intermediate.dense", int(s.ratio*float64(width)), true))
+	return n.Add(x, n.linear(y, at+"output.dense", width, true))
+}
+
+// windows cuts a square of side², shifted around its edges, into windows: into lists the places that these have, −1 beyond
+// the square, and back where each place is among them. mask is 1 where two places of a window are of the same part of the
+// square; nil if it is not shifted.
+func (s *swinLayers) windows(side, shift int) (into, back []int, mask []int64) {
+	across := (side + s.window - 1) / s.window
+	full := across * s.window
+	region := func(i int) int { // of a row or a column after the shift
+		switch {
+		case i >= full-shift:
+			return 2
+		case i >= full-s.window:
+			return 1
+		}
+		return 0
+	}
+	back = make([]int, side*side)
+	var parts []int
+	for w := range across * across {
+		for p := range s.window * s.window {
+			row, column := w/across*s.window+p/s.window, w%across*s.window+p%s.window
+			parts = append(parts, 3*region(row)+region(column))
+			row, column = (row+shift)%full, (column+shift)%full
+			if row < side && column < side {
+				back[row*side+column] = len(into)
+				into = append(into, row*side+column)
+			} else {
+				into = append(into, -1)
+			}
+		}
+	}
+	if shift == 0 {
+		return into, back, nil
+	}
+	area := s.window * s.window
+	for i, part := range parts {
+		for _, other := range parts[i/area*area:][:area] {
+			same := int64(0)
+			if part == other {
+				same = 1
+			}
+			mask = append(mask, same)
+		}
+	}
+	return into, back, mask
+}

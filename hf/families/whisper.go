@@ -1,0 +1,71 @@
+package families
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// Features is the input with the spectrogram that Whisper's encoder reads.
+const Features = "input_features"
+
+// whisper is Whisper: an encoder of a log-mel spectrogram of 30 seconds, and a decoder of text. What the decoder has written is an
+// input, at all of which it gives logits.
+func whisper(c *config.Config, set weights.Set) (*Model, error) {
+	part := func(name, context string, def int) *bartLayers {
+		b := &bartLayers{
+			name: name + ".", width: c.Int("d_model", 384), inner: c.Int(name+"_ffn_dim", 1536), heads: c.Int(name+"_attention_heads", 6),
+			layers: countOf(c, set, name+"_layers", 4), context: c.Int(context, def), act: activationOf(c, "activation_function", "gelu"),
+			before: true, keyless: true,
+		}
+		if b.width%b.heads != 0 {
+			c.Failf("%d heads do not share %d numbers evenly", b.heads, b.width)
+		}
+		c.Ignore(name + "_layerdrop")
+		return b
+	}
+	e, d := part("encoder", "max_source_positions", 1500), part("decoder", "max_target_positions", 448)
+	d.causal = true
+	vocabulary, bins, scale := c.Int("vocab_size", 51865), c.Int("num_mel_bins", 80), 1.0
+	if c.Bool("scale_embedding", false) {
+		scale = math.Sqrt(float64(d.width))
+	}
+	c.Is("tie_word_embeddings", true)
+	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids", "use_weighted_layer_sum",
+		"classifier_proj_size", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob",
+		"mask_feature_length", "mask_feature_min_masks", "median_filter_width", "max_length")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "encoder.conv1.weight", "model.", "")
+	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true}
+	out.build = func(tokens, _ int) (*graph.Graph, error) {
+		n, d := newNet("", src, tokens), *d
+		ids := n.Reshape(n.Input(Answer, graph.Int64, []int{1, tokens}), []int{tokens})
+		n.tokens = e.context
+		d.reads = e.run(n, n.sound(bins, 2*e.context, e.width))
+		n.tokens = tokens
+		x := n.embed(ids, "decoder.embed_tokens", vocabulary, d.width)
+		if scale != 1 {
+			x = n.Mul(x, n.Number(scale))
+		}
+		n.output(Logits, n.logits(d.run(n, x), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
+		return n.finish()
+	}
+	return out, nil
+}
+
+// sound adds the input of a spectrogram, and returns what two convolutions make of it, the second of which halves the frames, of shape
+// [frames, width].
+func (n *net) sound(bins, frames, width int) graph.Value {
+	x, in := n.Input(Features, graph.Float, []int{1, bins, frames}), bins
+	for i, name := range []string{"encoder.conv1", "encoder.conv2"} {
+		n.At("", name)
+		window := graph.Window{Kernel: []int{3}, Strides: []int{i + 1}, Dilations: []int{1}, Begin: []int{1}, End: []int{1}}
+		x = n.Conv(graph.Conv{Window: window, Group: 1}, x, n.weight(name+".weight", []int{width, in, 3}), n.weight(name+".bias", []int{width}))
+		x, in = n.activate(activations["gelu"], x), width
+	}
+	return n.Transpose(n.Reshape(x, []int{width, frames / 2}), []int{1, 0})
+}
