@@ -20,7 +20,17 @@ type Accuracy struct {
 	At         int     `json:"at"`          // the entry that it is at, in row-major order
 	Cosine     float64 `json:"cosine"`      // of the angle between the two
 	Unequal    int     `json:"unequal"`     // entries of an integer type that are not the float model's
+	// Labels is the number of entries if each says what is greatest of some scores, and else 0. Ties are those
+	// of the unequal ones of which the float model has the two greatest scores closer than a hundredth of the range of all; the
+	// widest is at an entry, with a margin. RangeError is the part of the labels that are unequal and no ties.
+	Labels    int     `json:"labels,omitempty"`
+	Ties      int     `json:"ties,omitempty"`
+	TieAt     int     `json:"tie_at,omitempty"`
+	TieMargin float64 `json:"tie_margin,omitempty"`
 }
+
+// tieMargin is how close two scores are that tie, in units of the range of all.
+const tieMargin = 0.01
 
 // Compare holds an output of a circuit against the float model's. It is an
 // error if that is not finite.
@@ -28,7 +38,8 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
-	at, most, unequal := 0, 0.0, 0
+	var a Accuracy
+	at, most, labels := 0, 0.0, len(float.Margins) > 0 && len(float.Margins) == len(float.Values)
 	for i, f := range float.Values {
 		if q := quantised.Values[i]; f-f != 0 && (q == f || f != f && q != q) { // as a code says
 			continue
@@ -36,15 +47,26 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		if f-f != 0 {
 			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
 		}
-		if d := math.Abs(quantised.Values[i] - f); d > most {
+		d := math.Abs(quantised.Values[i] - f)
+		unequal := float.Integers && d != 0
+		if unequal {
+			a.Unequal++
+		}
+		if unequal && labels && float.Margins[i] <= tieMargin {
+			if a.Ties++; float.Margins[i] >= a.TieMargin {
+				a.TieAt, a.TieMargin = i, float.Margins[i]
+			}
+		} else if d > most {
 			at, most = i, d
 		}
-		if float.Integers && quantised.Values[i] != f {
-			unequal++
-		}
 	}
-	a := quantise.Compare(quantised.Values, float.Values)
-	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine, unequal}, nil // JSON has no infinity
+	c := quantise.Compare(quantised.Values, float.Values)
+	a.MaxError, a.RangeError, a.At, a.Cosine = c.MaxError, math.Min(c.Relative, math.MaxFloat64), at, c.Cosine // JSON has no infinity
+	if labels {
+		a.Labels = len(float.Values)
+		a.RangeError = float64(a.Unequal-a.Ties) / float64(len(float.Values))
+	}
+	return a, nil
 }
 
 // saturations lists where values were clamped: the input first, then nodes by
@@ -79,10 +101,19 @@ type AccuracyError struct {
 }
 
 func (e *AccuracyError) Error() string {
-	s := fmt.Sprintf("the quantised model is off by %s of the range of output %q (entry %d is %.5g, and %.5g in the float model), and at most %s is allowed",
+	what := fmt.Sprintf("the quantised model is off by %s of the range of output %q (entry %d is %.5g, and %.5g in the float model), and at most %s is allowed",
 		percent(e.RangeError), e.Output, e.At, e.Value, e.Float, percent(e.Limit))
+	if e.Labels > 0 {
+		what = fmt.Sprintf("%d of the %d labels of output %q are not the float model's, nor ties (entry %d is %.5g, and %.5g there), and at most %s may be",
+			e.Unequal-e.Ties, e.Labels, e.Output, e.At, e.Value, e.Float, percent(e.Limit))
+	}
+	return what + e.clipped()
+}
+
+// clipped says where values were clamped.
+func (e *AccuracyError) clipped() string {
 	if len(e.Saturated) == 0 {
-		return s + "; no value was clipped"
+		return "; no value was clipped"
 	}
 	const most = 5
 	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b statement.Saturation) int { return cmp.Compare(b.Share, a.Share) })
@@ -93,7 +124,7 @@ func (e *AccuracyError) Error() string {
 	if n := len(worst) - most; n > 0 {
 		places = append(places, fmt.Sprintf("and %d other places", n))
 	}
-	return s + "; clipped to the calibrated ranges: " + strings.Join(places, ", ")
+	return "; clipped to the calibrated ranges: " + strings.Join(places, ", ")
 }
 
 // percent writes a fraction in per cent.

@@ -316,12 +316,20 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		return nil, err
 	}
 	named := map[string][]float64{}
+	choices := map[string][]func(values []float64){} // by scores, what is to be told of them
+	margins := map[string][]float64{}                // by output
 	for _, name := range g.Outputs {
 		named[name] = nil
+		if scores, axis, ok := g.Choice(name); ok {
+			choices[scores] = append(choices[scores], func(values []float64) { margins[name] = graph.Margins(values, g.Shapes[scores], axis) })
+		}
 	}
 	err := g.VisitFloat(in, func(name string, values []float64) {
 		if _, ok := named[name]; ok {
 			named[name] = values
+		}
+		for _, tell := range choices[name] {
+			tell(values)
 		}
 		visit(name, values)
 	})
@@ -332,7 +340,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])
 		dt := g.DTypes[s.Name]
-		t.Integers = dt.Known() && !dt.IsFloat()
+		t.Integers, t.Margins = dt.Known() && !dt.IsFloat(), margins[s.Name]
 		out = append(out, t)
 	}
 	return out, nil

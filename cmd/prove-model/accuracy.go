@@ -52,7 +52,7 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 		f.WithinBar = *logits.KL <= acceptedKL && *logits.Regret <= acceptedRegret
 	default:
 		for _, o := range outputs {
-			f.WithinBar = f.WithinBar && o.RangeError <= acceptedRange && o.LabelRegret <= acceptedRange && o.Unequal == 0
+			f.WithinBar = f.WithinBar && o.RangeError <= acceptedRange && o.LabelRegret <= acceptedRange && o.Unequal == o.Ties
 		}
 	}
 	if len(saturated) > 0 || !f.WithinBar {
@@ -91,21 +91,21 @@ func (p *proved) why() string {
 	}
 	worst, label, unequal := p.Outputs[0], p.Outputs[0], p.Outputs[0]
 	for _, o := range p.Outputs {
-		if o.RangeError > worst.RangeError {
+		if o.Unequal == 0 && (worst.Unequal > 0 || o.RangeError > worst.RangeError) {
 			worst = o
 		}
 		if o.LabelRegret > label.LabelRegret {
 			label = o
 		}
-		if o.Unequal > unequal.Unequal {
+		if o.Unequal-o.Ties > unequal.Unequal-unequal.Ties {
 			unequal = o
 		}
 	}
 	switch {
-	case worst.RangeError > p.Bar:
-	case unequal.Unequal > 0:
+	case worst.Unequal == 0 && worst.RangeError > p.Bar:
+	case unequal.Unequal > unequal.Ties:
 		return fmt.Sprintf("%d OF THE %d INTEGERS OF %s ARE NOT THE FLOAT MODEL'S: ENTRY %d IS %.10g, AND %.10g THERE",
-			unequal.Unequal, len(unequal.Values), ui.Printable(unequal.Name), unequal.At, unequal.Values[unequal.At], unequal.Float[unequal.At])
+			unequal.Unequal-unequal.Ties, len(unequal.Values), ui.Printable(unequal.Name), unequal.At, unequal.Values[unequal.At], unequal.Float[unequal.At])
 	default:
 		return fmt.Sprintf("THE LABEL OF %s IS ONE THAT THE FLOAT MODEL HAS %.3g %% OF THE RANGE BEHIND ITS OWN, MORE THAN %.3g %%",
 			ui.Printable(label.Name), 100*label.LabelRegret, 100*p.Bar)

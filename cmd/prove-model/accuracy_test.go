@@ -100,6 +100,8 @@ func TestFidelity(t *testing.T) {
 	}
 	labels := tensor(7000, 6, 5)
 	labels.Integers = true
+	choices := labels
+	choices.Margins = []float64{0.3, 0.004, 0.2}
 	wrong, float := tensor(0.992, 0.991, 0), tensor(0.984, 1, 0)
 	for name, tc := range map[string]struct {
 		p      *proved
@@ -107,6 +109,10 @@ func TestFidelity(t *testing.T) {
 		why    string
 	}{
 		"an integer off by one":            {judge(config.Default(), tensor(7000, 7, 5), labels, likeness{}), false, "1 OF THE 3 INTEGERS OF y ARE NOT THE FLOAT MODEL'S: ENTRY 1 IS 7, AND 6 THERE"},
+		"a choice at a tie":                {judge(config.Default(), tensor(7000, 1, 5), choices, likeness{}), true, ""},
+		"a choice at a tie, --max-error":   {judge(config.Config{MaxError: 1e-3}, tensor(7000, 1, 5), choices, likeness{}), true, ""},
+		"a choice at a margin":             {judge(config.Default(), tensor(7001, 1, 5), choices, likeness{}), false, "1 OF THE 3 INTEGERS OF y ARE NOT THE FLOAT MODEL'S: ENTRY 0 IS 7001, AND 7000 THERE"},
+		"the same, --max-error":            {judge(config.Config{MaxError: 1e-3}, tensor(7001, 1, 5), choices, likeness{}), false, "1 OF THE 3 INTEGERS OF y"},
 		"integers that are equal":          {judge(config.Default(), labels, labels, likeness{}), true, ""},
 		"wrong label at a margin of 1.6 %": {judge(config.Default(), wrong, float, likeness{}), false, "THE LABEL OF y IS ONE THAT THE FLOAT MODEL HAS 1.6 % OF THE RANGE BEHIND ITS OWN, MORE THAN 1 %"},
 		"the same with --max-error":        {judge(config.Config{MaxError: 0.02}, wrong, float, likeness{}), true, ""},
@@ -117,6 +123,11 @@ func TestFidelity(t *testing.T) {
 		if tc.p.WithinBar != tc.within || !strings.Contains(tc.p.warning(), tc.why) || (tc.p.warning() == "") != tc.within {
 			t.Errorf("%s: %v, %s", name, tc.p.WithinBar, tc.p.warning())
 		}
+	}
+	tie := judge(config.Default(), tensor(7000, 1, 5), choices, likeness{}).Outputs[0]
+	if got, want := labelsOf(tie.Accuracy, tie.Values, tie.Float), "1 of 3 labels, 1 of them ties: entry 1 is 1, and 6 in the float model, "+
+		"whose two greatest scores there are 0.4 % of their range apart"; got != want {
+		t.Errorf("%q, not %q", got, want)
 	}
 	for _, shape := range [][]int{{3}, {1, 1}, {1, 2, 3}, {}, {2, 3, 4, 1}} {
 		if n := classesOf(shape); n != 0 {

@@ -64,6 +64,19 @@ type compared struct {
 	LabelRegret float64 `json:"label_regret"`
 }
 
+// labelsOf says how many labels of an output are not the float model's, and which of these are ties; "" of other outputs.
+func labelsOf(a provemodel.Accuracy, values, float statement.Numbers) string {
+	if a.Labels == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%d of %d labels", a.Unequal, a.Labels)
+	if a.Ties > 0 {
+		s += fmt.Sprintf(", %d of them ties: entry %d is %.10g, and %.10g in the float model, whose two greatest scores there are %.2g %% of their range apart",
+			a.Ties, a.TieAt, values[a.TieAt], float[a.TieAt], 100*a.TieMargin)
+	}
+	return s
+}
+
 // prove does everything: it reads model and input, quantises, commits (or takes
 // the commitment from the cache), runs the model, proves that if it is close
 // enough to the float model, checks its own proof, and writes proof and key. On
@@ -199,8 +212,12 @@ func (p *proved) print(w io.Writer) {
 	for _, o := range p.Outputs {
 		printTensor(w, "output", o.Tensor)
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
-		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
-		if o.Unequal > 0 {
+		if labels := labelsOf(o.Accuracy, o.Values, o.Float); labels != "" {
+			fmt.Fprintf(w, "unequal     %s\n", labels)
+		} else {
+			fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
+		}
+		if o.Unequal > 0 && o.Labels == 0 {
 			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))
 		}
 	}

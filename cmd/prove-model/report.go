@@ -196,7 +196,7 @@ func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *
 		if err != nil {
 			return nil, err
 		}
-		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a})
+		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a, Unequal: labelsOf(a, run.Outputs[i].Values, f.Values)})
 	}
 	if err := r.Write(page); err != nil {
 		return nil, cannotWrite(cfg.HTML, err)

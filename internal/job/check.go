@@ -32,6 +32,13 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	if err != nil {
 		return nil, fmt.Errorf("--check: %w", err)
 	}
+	own, err := m.Run(ctx, in) // which knows types, and what was chosen by how much
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Integers, out[i].Margins = own[i].Integers, own[i].Margins
+	}
 	return out, nil
 }
 

@@ -24,6 +24,9 @@ type Tensor struct {
 	// Integers says that the model gives the values an integer type: of what a float model
 	// gave. No statement says it.
 	Integers bool `json:"-"`
+	// Margins are, by entry of integers each of which says what is greatest of some scores, how far
+	// that was ahead of the next, in units of the scores' range: of what a float model gave.
+	Margins []float64 `json:"-"`
 }
 
 // Saturation counts the values of one place that were clamped to the range

@@ -39,6 +39,7 @@ type Output struct {
 	Name  string
 	Shape []int
 	provemodel.Accuracy
+	Unequal string // what is said of labels in place of an error
 }
 
 // Most entries of a plot; the tables have all.
@@ -74,7 +75,11 @@ func (r *Report) outputs(h *page) {
 	h.heading("Outputs against the float model")
 	var rows [][]string
 	for _, o := range r.Outputs {
-		rows = append(rows, []string{o.Name, fmt.Sprint(o.Shape), short(o.MaxError), percent(o.RangeError), fmt.Sprint(o.At), fmt.Sprintf("%.6f", o.Cosine)})
+		row := []string{o.Name, fmt.Sprint(o.Shape), short(o.MaxError), percent(o.RangeError), fmt.Sprint(o.At), fmt.Sprintf("%.6f", o.Cosine)}
+		if o.Unequal != "" {
+			row[2], row[3], row[5] = "unequal: "+o.Unequal, "", ""
+		}
+		rows = append(rows, row)
 	}
 	h.table([]string{"output", "shape", "largest error", "of the range", "at entry", "cosine"}, rows)
 }
