@@ -43,6 +43,8 @@ type Verdict struct {
 	Clamped    int    // entries of the input that were
 	Outputs    []statement.Tensor
 	Text       *Text // nil if the key is not a language model's
+	// Texts are those of a proof of several, in the place of Text.
+	Texts []*Text
 	HiddenFor  int   // for how many proofs the key hides its weights; 0 if it does not
 }
 
@@ -86,7 +88,11 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 			return nil, err
 		}
 	}
-	v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	if n := result.Circuit.Texts; n > 0 && key.Text() != nil {
+		v.Texts, err = textsOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	} else {
+		v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	}
 	return v, err
 }
 
