@@ -44,8 +44,8 @@ type Verdict struct {
 	Outputs    []statement.Tensor
 	Text       *Text // nil if the key is not a language model's
 	// Texts are those of a proof of several, in the place of Text.
-	Texts []*Text
-	HiddenFor  int   // for how many proofs the key hides its weights; 0 if it does not
+	Texts     []*Text
+	HiddenFor int // for how many proofs the key hides its weights; 0 if it does not
 }
 
 // errOption is wrapped by the error about what is asked for.
