@@ -175,6 +175,9 @@ func (a *answered) textOf(cfg *config.Config, s *provemodel.Statement) (id int, 
 			return slices.Equal(w.Prompt, a.receipt.PromptTokens) && slices.Equal(w.Tokens, a.receipt.Tokens)
 		})
 	})
+	if err == nil && s.Several == 0 {
+		return cfg.TextID, nil // which the proof does not have, if any
+	}
 	if err == nil && cfg.TextID > 0 && cfg.TextID != id {
 		err = fmt.Errorf("the receipt is about text %d, and --text-id is %d", id, cfg.TextID)
 	}
