@@ -54,13 +54,13 @@ func (p *process) asked(n int) (id string, image []float64) {
 	return p.posted("/v2/models/digits/infer", `{"inputs":[{"name":"image","shape":[1,1,8,8],"datatype":"FP64","data":`+string(data)+`}]}`), image
 }
 
-// askedText asks the story about a prompt of random tokens, which a number says, and returns the id of the proof and the prompt.
+// askedText asks the story about a prompt that a number says, of any length, and returns the id of the proof and the prompt.
 func (p *process) askedText(n int) (id string, prompt any) {
 	p.t.Helper()
 	r := rand.New(rand.NewPCG(1, uint64(n)))
-	tokens := make([]int, 1+r.IntN(30))
-	for i := range tokens {
-		tokens[i] = 1 + r.IntN(31)
+	tokens := []int{1 + n%31, 1 + n/31%31, 1 + n/961%31} // which no other has
+	for range r.IntN(28) {
+		tokens = append(tokens, 1+r.IntN(31))
 	}
 	data, _ := json.Marshal(map[string]any{"model": "story", "prompt": tokens})
 	return p.posted("/v1/completions", string(data)), tokens

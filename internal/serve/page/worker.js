@@ -8,7 +8,7 @@ onmessage = async ({ data }) => {
     const result = await verifyAnswer(answer, proof, key, options);
     const milliseconds = performance.now() - began;
     const { valid, reason, compared, verdict } = result;
-    postMessage({ id, valid, reason, compared, security: verdict?.security?.total, bytes: verdict?.bytes, milliseconds });
+    postMessage({ id, valid, reason, compared, security: verdict?.security?.total, texts: verdict?.texts?.length ?? 0, bytes: verdict?.bytes, milliseconds });
   } catch (problem) {
     postMessage({ id, valid: false, reason: String(problem), compared: [] });
   }
