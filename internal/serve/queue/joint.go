@@ -228,6 +228,9 @@ func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) err
 		if r.State == Proved {
 			return false
 		}
+		if r.State == Failed { // it was asked for again
+			r.Tries = 0
+		}
 		r.State, r.Worker, r.Error = Proving, worker, ""
 		r.Tries++
 		return true

@@ -287,6 +287,26 @@ func TestJointLate(t *testing.T) {
 	}
 }
 
+// A job that many workers have ended over is given up, and begun anew when somebody asks for it.
+func TestTries(t *testing.T) {
+	q := opened(t, t.TempDir())
+	t.Cleanup(q.Close)
+	id := accepted(t, q, jobOf(1), true).ID
+	if _, err := q.change(context.Background(), id, func(r *Record) bool { r.Tries = tries; return true }); err != nil {
+		t.Fatal(err)
+	}
+	working(t, q, anySize, proveBytes)
+	if r := ended(t, q, id); r.State != Failed || r.Error != "20 workers have ended over it, or could not leave the result" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := q.Prove(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	if r := ended(t, q, id); r.State != Proved || r.Tries != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Two proofs of one job, by itself and with others, are no fault: the first that holds stays.
 func TestJointAndAlone(t *testing.T) {
 	q := opened(t, t.TempDir())

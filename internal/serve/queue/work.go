@@ -121,39 +121,46 @@ func (q *Queue) hold(m jetstream.Msg) (done func()) {
 	return func() { close(stop) }
 }
 
-// work proves a job and leaves the result.
-func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
-	id := string(m.Data())
+// due returns the job of a message if it is to be proved, with that entered in its record; nil if nothing is to be done, since it was
+// proved, is no longer kept, is a part of a joint job, or was begun with too often, which is its result then.
+func (q *Queue) due(ctx context.Context, id, worker string) (*Job, error) {
 	r, err := q.Record(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		return nil // it is no longer kept
+		return nil, nil // it is no longer kept
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.State == Proved { // one that has failed was asked for again, which its record need not say yet
-		return nil
+		return nil, nil
 	}
 	if r.Joint != nil && r.State != Failed {
 		if elsewhere, err := q.isJoined(ctx, r); elsewhere || err != nil {
-			return err
+			return nil, err
 		}
 	}
 	most := tries
 	if r.Texts > 0 {
 		most = jointTries
 	}
-	if r.Tries >= most {
-		return q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", most)})
+	if r.State != Failed && r.Tries >= most {
+		return nil, q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", most)})
 	}
 	j, err := q.job(ctx, id)
 	if errors.Is(err, errNoFile) {
-		return q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
+		return nil, q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := q.begin(ctx, id, j, worker); err != nil {
+	return j, q.begin(ctx, id, j, worker)
+}
+
+// work proves a job and leaves the result.
+func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
+	id := string(m.Data())
+	j, err := q.due(ctx, id, worker)
+	if j == nil || err != nil {
 		return err
 	}
 	team, tell := q.team(j, id), q.teller(j.watched(id))
