@@ -212,7 +212,7 @@ func (k *killing) run(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%d jobs wait after %d kills", waiting(), kills)
 		}
-		if kills < *clusterJobs/2 && time.Now().After(next) { // a worker every second, while there is much to do
+		if kills < max(8, *clusterJobs/4) && time.Now().After(next) { // a worker every second, while there is much to do
 			next = time.Now().Add(time.Second)
 			workers[kills%2].kill()
 			workers[kills%2] = started(t, append([]string{"worker"}, cluster...)...)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -208,6 +209,29 @@ func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err e
 		in[i] = err == nil && r.Joint != nil && r.Joint.Proof == id
 	}
 	return in, nil
+}
+
+// wrongPart says what is wrong with a joint job, as a worker has made it, if anything is: it has the texts of the jobs that it stands for,
+// and these may be proved together.
+func (q *Queue) wrongPart(ctx context.Context, j *Job) (wrong string, err error) {
+	class := ""
+	for i, p := range j.Joint {
+		of, err := q.job(ctx, p.Job)
+		if errors.Is(err, errNoFile) {
+			continue // nor is its record there any longer
+		}
+		if err != nil {
+			return "", err
+		}
+		if class == "" {
+			class = of.class()
+		}
+		alike := class != "" && of.class() == class && of.Commitment == j.Commitment && of.Shared == j.Shared && (j.Shared != receipt.SharedKey || of.Owner == j.Owner)
+		if !alike || !reflect.DeepEqual(of.Text, p.Text) {
+			return fmt.Sprintf("text %d is not that of job %s, or may not be proved with the others", i+1, p.Job), nil
+		}
+	}
+	return "", nil
 }
 
 // isJoined says whether the joint job that a job has become a part of is there, so that nothing is to be done about the job itself.

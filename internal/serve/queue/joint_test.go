@@ -307,6 +307,61 @@ func TestTries(t *testing.T) {
 	}
 }
 
+// What a worker makes one job of is held against the jobs themselves: a joint one with other texts, or with those of somebody who has not
+// allowed it, counts for nobody, and each is proved by itself.
+func TestJointForged(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		own   func(j *Job) // of the second of two jobs
+		forge func(j *Job) // of the joint one
+	}{
+		"as it is":            {func(*Job) {}, nil},
+		"another text":        {func(*Job) {}, func(j *Job) { j.Joint[1].Text = &Text{Prompt: []int{9}, Tokens: []int{9}} }},
+		"by itself":           {func(j *Job) { j.Shared = "" }, func(*Job) {}},
+		"another owner":       {func(j *Job) { j.Shared = receipt.SharedKey }, func(*Job) {}},
+		"another rule":        {func(j *Job) { j.Text.Sampling = &provemodel.Sampling{Seed: 1} }, func(*Job) {}},
+		"said to be for all":  {func(j *Job) { j.Shared = receipt.SharedKey }, func(j *Job) { j.Shared = receipt.SharedKey }},
+		"of another's texts":  {func(*Job) {}, func(j *Job) { j.Joint[0].Job, j.Joint[1].Job = j.Joint[1].Job, j.Joint[0].Job }},
+		"of another key than": {func(j *Job) { j.Commitment = fmt.Sprintf("%064x", 8) }, func(*Job) {}},
+	} {
+		q := opened(t, t.TempDir())
+		t.Cleanup(q.Close)
+		a, b := textOf(0), textOf(1)
+		c.own(b)
+		ids := []string{accepted(t, q, a, true).ID, accepted(t, q, b, true).ID}
+		joint := jointOf([]*taken{{id: ids[0], job: a}, {id: ids[1], job: b}})
+		if c.forge != nil {
+			c.forge(joint)
+		}
+		if wrong, err := q.wrongPart(ctx, joint); (wrong != "") != (c.forge != nil) || err != nil {
+			t.Errorf("%s: %q, %v", name, wrong, err)
+		}
+		data, _ := joint.encode()
+		id, _ := joint.ID()
+		if err := q.files.put(ctx, jobFile(id), data); err != nil {
+			t.Fatal(err)
+		}
+		r, err := q.enter(ctx, &Record{ID: id, State: Queued, Model: joint.Model, Commitment: commitment, Texts: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.publish(ctx, r, ""); err != nil {
+			t.Fatal(err)
+		}
+		working(t, q, nil, proveBytes)
+		until(t, "the end of the joint job", func() bool { r, _ = q.Record(ctx, id); return r.State.Final() })
+		if (r.State == Failed) != (c.forge != nil) {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if b.Commitment == commitment {
+			if r := ended(t, q, ids[1]); r.State != Proved || c.forge != nil && r.Joint != nil {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
 // Two proofs of one job, by itself and with others, are no fault: the first that holds stays.
 func TestJointAndAlone(t *testing.T) {
 	q := opened(t, t.TempDir())

@@ -282,6 +282,9 @@ func (q *Queue) tell(ctx context.Context, r *Record, notify bool, done func(r *R
 
 // verified verifies the proof of a result. It returns the proof's size, and what is wrong with it if anything is.
 func (q *Queue) verified(ctx context.Context, j *Job, out *result, verify Verifier) (size int64, wrong string, err error) {
+	if wrong, err := q.wrongPart(ctx, j); wrong != "" || err != nil {
+		return 0, wrong, err
+	}
 	file, err := whole(ctx, q.files, proofFile(out.ID, out.SHA256))
 	if errors.Is(err, errNoFile) {
 		return 0, "the proof was not left", nil
