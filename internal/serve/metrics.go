@@ -39,7 +39,7 @@ func newMetrics(s *Server) *metrics {
 		texts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "prove_model_proof_texts", Help: "Answers that one proof is of.", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"model"}),
 	}
-	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_queue_jobs", Help: "Jobs that are not proved yet."}, func() float64 {
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_queue_jobs", Help: "Jobs that are not proved yet; answers that are proved together are one."}, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		n, err := s.queue.Waiting(ctx)
