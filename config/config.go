@@ -163,6 +163,10 @@ type Config struct {
 	MaxBodyMB float64 `mapstructure:"max-body-mb" group:"server" range:"0.001..1024" usage:"most {MB} of a request"`
 	// jobs that wait, in [1, 1e6]
 	MaxQueue int `mapstructure:"max-queue" group:"server" range:"1..1000000" usage:"most proofs, a {number}, that may wait: more answers are refused until some are made"`
+	// texts of one proof, in [0, 1024]; 0: 1 for a server, 16 for a worker
+	Batch int `mapstructure:"batch" group:"server" range:"0..1024" usage:"most answers, a {number}, that wait and are proved in one proof, as far as memory allows; in it all of them can be read (default: 1, each by itself)"`
+	// of texts of one proof
+	BatchAcrossKeys bool `mapstructure:"batch-across-keys" group:"server" usage:"with --batch: prove answers for different API keys in one proof, so that they can read each other's"`
 	// requests a minute of each key; 0: any number
 	Rate float64 `mapstructure:"rate" group:"server" range:"0.01..1000000" unset:"ok" usage:"most requests, a {number}, a minute of each API key, or of each address where there are no keys (default: any number)"`
 	// answers at once; 0: as many as threads

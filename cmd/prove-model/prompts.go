@@ -186,18 +186,18 @@ func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	return texts, nil
 }
 
-// ofText returns what a statement says of the one text that the settings name, or all of it.
-func ofText(cfg *config.Config, s *provemodel.Statement) (*provemodel.Statement, error) {
+// ofText returns what a statement says of one text, counted from 1, or all of it if that is 0.
+func ofText(cfg *config.Config, text int, s *provemodel.Statement) (*provemodel.Statement, error) {
 	switch {
-	case cfg.TextID == 0 && s.Several > 0 && (cfg.Prompt != "" || cfg.Text != "" || cfg.Receipt != "" || len(cfg.Input) > 0):
+	case text == 0 && s.Several > 0 && (cfg.Prompt != "" || cfg.Text != "" || len(cfg.Input) > 0):
 		return nil, job.WithHint(fmt.Errorf("the proof is of %d texts", s.Several),
 			"--text-id says which one is meant, --prompts has the prompts of all")
-	case cfg.TextID == 0:
+	case text == 0:
 		return s, nil
 	case s.Several == 0:
-		return nil, fmt.Errorf("%w: --text-id %d: it is of one text", provemodel.ErrInvalid, cfg.TextID)
-	case cfg.TextID > s.Several:
-		return nil, fmt.Errorf("%w: --text-id %d: it is of %d texts", provemodel.ErrInvalid, cfg.TextID, s.Several)
+		return nil, fmt.Errorf("%w: --text-id %d: it is of one text", provemodel.ErrInvalid, text)
+	case text > s.Several:
+		return nil, fmt.Errorf("%w: --text-id %d: it is of %d texts", provemodel.ErrInvalid, text, s.Several)
 	}
-	return s.OfText(cfg.TextID - 1)
+	return s.OfText(text - 1)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // maxAnswer is the most bytes of an answer or a request that is read.
@@ -161,6 +162,29 @@ func (a *answered) inputs() (provemodel.Arrays, error) {
 		out = append(out, one...)
 	}
 	return out, nil
+}
+
+// textOf returns which text of a proof of several the receipt is about, counted from 1: the one that it says or, since an answer's receipt
+// comes before it is known, the first with its tokens; 0 of a proof of one text. What the settings say must be that one.
+func (a *answered) textOf(cfg *config.Config, s *provemodel.Statement) (id int, err error) {
+	id, err = a.receipt.TextOf(s.Several, func() int {
+		if cfg.TextID > 0 && cfg.TextID <= s.Several {
+			return cfg.TextID // whose tokens are compared
+		}
+		return 1 + slices.IndexFunc(s.Texts, func(w *verifier.Written) bool {
+			return slices.Equal(w.Prompt, a.receipt.PromptTokens) && slices.Equal(w.Tokens, a.receipt.Tokens)
+		})
+	})
+	if err == nil && s.Several == 0 {
+		return cfg.TextID, nil // which the proof does not have, if any
+	}
+	if err == nil && cfg.TextID > 0 && cfg.TextID != id {
+		err = fmt.Errorf("the receipt is about text %d, and --text-id is %d", id, cfg.TextID)
+	}
+	if err != nil {
+		return 0, notWhat("%w", err)
+	}
+	return id, nil
 }
 
 // hold compares a proof's statement with the receipt, and the receipt with the rest of the answer. An error that wraps ErrInvalid says that

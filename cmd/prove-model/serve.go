@@ -54,6 +54,11 @@ proof that is made of it: GET /v1/proofs/ID/file. ` + "`verify --receipt`" + ` h
 the three together. What was answered is in the store (--data) before the answer
 is complete, and is proved even if the server is killed.
 
+With --batch N up to N answers that wait are proved in one proof, which costs less
+than N. Who gets that proof can read all of them: of one API key, or without
+--keys, or with --batch-across-keys, of everybody. A request with "alone": true is
+proved by itself.
+
 --model may be repeated, as PATH or NAME=PATH, where PATH is also a settings file
 (.yaml) with a model's own settings. An ONNX file needs --calibration or --ranges.
 A language model's key is for texts of --tokens tokens, of which it writes up to
@@ -75,7 +80,7 @@ with ` + "`prove-model worker`" + `.`,
 		},
 	}
 	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
-	config.AddFlags(cmd.Flags(), append(servedFlags, "listen", "data", "keys", "prove", "tls-cert", "tls-key", "max-body-mb", "max-queue", "rate", "parallel", "workers", "webhook", "keep-hours",
+	config.AddFlags(cmd.Flags(), append(servedFlags, "listen", "data", "keys", "prove", "tls-cert", "tls-key", "max-body-mb", "max-queue", "rate", "parallel", "batch", "batch-across-keys", "workers", "webhook", "keep-hours",
 		"cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "replicas", "bucket", "traces")...)
 	forServers(cmd.Flags())
 	return cmd
@@ -148,7 +153,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		}
 		s.Ready()
 		printReady(cmd.OutOrStdout(), cfg, listener.Addr(), list, s)
-		if err := serve.Work(ctx, q, list, cfg.Workers, workerName()); err != nil {
+		if err := serve.Work(ctx, q, list, cfg.Workers, cfg.Batch, workerName()); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -176,6 +181,9 @@ func serveOptions(cfg *config.Config, log *slog.Logger) (serve.Options, error) {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
 	var err error
+	if opts.Shared, err = shared(cfg); err != nil {
+		return opts, err
+	}
 	if opts.Prove, err = cfg.ProveShare(); err != nil {
 		return opts, err
 	}
@@ -190,6 +198,20 @@ func serveOptions(cfg *config.Config, log *slog.Logger) (serve.Options, error) {
 		}
 	}
 	return opts, nil
+}
+
+// shared says with whose answers one may be proved together: with those of the same API key, unless the settings say with everybody's.
+// Without keys nobody is told apart.
+func shared(cfg *config.Config) (string, error) {
+	switch {
+	case cfg.Batch < 2 && cfg.BatchAcrossKeys:
+		return "", job.WithHint(errors.New("--batch-across-keys: each answer is proved by itself"), "--batch N says how many are proved together")
+	case cfg.Batch < 2:
+		return "", nil
+	case cfg.Keys == "" || cfg.BatchAcrossKeys:
+		return receipt.SharedAll, nil
+	}
+	return receipt.SharedKey, nil
 }
 
 // printReady says where the server is, what it serves, and what its receipts are signed with.

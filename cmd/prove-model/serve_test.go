@@ -122,11 +122,20 @@ func (p *process) proof(id string) []byte {
 var quick = []string{"--security-bits", "20", "--grind-bits", "0"} // proofs that take little time
 
 // TestKilledServer: what a server has answered outlasts kill −9, as often as that happens, and is proved to the bytes that the command makes
-// of it.
+// of it: each by itself, and those that wait together.
 func TestKilledServer(t *testing.T) {
-	t.Parallel()
+	for _, batch := range []string{"1", "4"} {
+		t.Run("batch "+batch, func(t *testing.T) {
+			t.Parallel()
+			killedServer(t, batch)
+		})
+	}
+}
+
+func killedServer(t *testing.T, batch string) {
 	dir := t.TempDir()
-	serve := append([]string{"serve", "--model", "../../testdata/story", "--data", filepath.Join(dir, "data"), "--cache-dir", filepath.Join(dir, "cache"), "--listen", "127.0.0.1:0", "--quiet"}, quick...)
+	model := append([]string{"--model", "../../testdata/story", "--tokens", "64", "--max-tokens", "32", "--cache-dir", filepath.Join(dir, "cache"), "--quiet"}, quick...)
+	serve := append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--batch", batch}, model...)
 	p := started(t, serve...)
 	prompts := []string{"The", "The capital", "The capital of", "The capital of France", "The capital of France is"}
 	ids, answers := map[string]string{}, map[string][]byte{}
@@ -148,19 +157,11 @@ func TestKilledServer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		proof, vk := filepath.Join(dir, "x.proof"), filepath.Join(dir, "x.vk")
-		var out, log bytes.Buffer
-		if code := run(append([]string{"--model", "../../testdata/story", "--prompt", prompt, "--tokens", "64", "--max-tokens", "32", "--proof", proof, "--vk", vk, "--cache-dir", filepath.Join(dir, "cache"), "--quiet"}, quick...), &out, &log); code != exitOK {
-			t.Fatalf("%s: %s", prompt, log.String())
-		}
-		want, err := os.ReadFile(proof)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
+		if !bytes.Equal(got, jointAgain(t, p, ids[prompt], nil, dir, model)) {
 			t.Errorf("%s: the proof has other bytes than the command's", prompt)
 		}
-		out.Reset()
+		vk := filepath.Join(dir, "x.vk")
+		var out, log bytes.Buffer
 		if code := run([]string{"verify", "--proof", files["served.proof"], "--vk", vk, "--receipt", files["answer.json"], "--request", files["request.json"], "--model", "../../testdata/story", "--min-bits", "20"}, &out, &log); code != exitOK || !strings.Contains(out.String(), "compared: request, text, prompt") {
 			t.Errorf("%s: code %d: %s%s", prompt, code, out.String(), log.String())
 		}

@@ -170,8 +170,12 @@ func verify(cfg *config.Config) (*verified, error) {
 		several = s.Several
 		texts, err = readTexts(cfg, s, tokens)
 	}
+	textID := cfg.TextID
+	if err == nil && answer != nil {
+		textID, err = answer.textOf(cfg, s)
+	}
 	if err == nil {
-		s, err = ofText(cfg, s)
+		s, err = ofText(cfg, textID, s)
 	}
 	if err == nil && s.Several == 0 {
 		texts = nil
@@ -190,7 +194,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	return &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
-		proven: text, Several: several, TextID: cfg.TextID, Texts: texts, Receipt: said,
+		proven: text, Several: several, TextID: textID, Texts: texts, Receipt: said,
 	}, nil
 }
 

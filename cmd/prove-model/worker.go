@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -42,10 +43,14 @@ A worker that is killed loses nothing: its job is given to another.`,
 		},
 	}
 	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
-	config.AddFlags(cmd.Flags(), append(servedFlags, "workers", "cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "bucket", "traces")...)
+	config.AddFlags(cmd.Flags(), append(servedFlags, "batch", "workers", "cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "bucket", "traces")...)
 	forServers(cmd.Flags())
+	cmd.Flags().Lookup("batch").Usage = "most answers, a `number`, that are proved in one proof, as far as memory allows, of those that servers say may be (default: 16)"
 	return cmd
 }
+
+// workerBatch is how many answers a worker proves in one proof at most where nothing is said.
+const workerBatch = 16
 
 // workUntil proves until the command's context ends.
 func workUntil(cmd *cobra.Command, cfg *config.Config) error {
@@ -80,7 +85,7 @@ func workUntil(cmd *cobra.Command, cfg *config.Config) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
 	}
 	log.Info("proving", "worker", name)
-	err = serve.Work(ctx, q, list, cfg.Workers, name)
+	err = serve.Work(ctx, q, list, cfg.Workers, cmp.Or(cfg.Batch, workerBatch), name)
 	if ctx.Err() != nil { // it was told to end
 		return nil
 	}

@@ -53,7 +53,7 @@ func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt
 		return nil, unavailable(err)
 	}
 	noteOf(r).proof = made.ID
-	rec.Model, rec.Commitment, rec.Proof = j.Model, j.Commitment, made.ID
+	rec.Model, rec.Commitment, rec.Proof, rec.Shared = j.Model, j.Commitment, made.ID, j.Shared
 	signed, err := receipt.Sign(rec, s.signing)
 	if err != nil {
 		return nil, err
@@ -73,6 +73,7 @@ type writing struct {
 	stop       []string
 	logprobs   *int // nil: none are asked for
 	prove      *bool
+	alone      bool // its text is to stand in no proof of others
 	stream     bool
 	usage      bool // of a stream
 }
@@ -97,8 +98,12 @@ func (s *Server) write(r *http.Request, q *writing, each func(text string, token
 		d := t.Digest()
 		text.TokenizerSHA256 = hex.EncodeToString(d[:])
 	}
+	shared := s.opts.Shared
+	if q.alone {
+		shared = ""
+	}
 	p, err := s.accept(r, &queue.Job{
-		Model: q.model.Name, Commitment: q.model.Commitment, Owner: ownerOf(r),
+		Model: q.model.Name, Commitment: q.model.Commitment, Owner: ownerOf(r), Shared: shared,
 		Text: &queue.Text{Prompt: q.prompt, Tokens: w.Tokens, Sampling: q.sampling, Logits: q.logprobs != nil && q.sampling == nil},
 	}, q.prove, &receipt.Receipt{Answer: q.id, Created: q.created, Request: bodyDigest(q.body), Text: text})
 	return w, p, err

@@ -54,6 +54,7 @@ func TestRefusals(t *testing.T) {
 		{400, "max_tokens_exceeded", `,"max_tokens":33`, ""},
 		{400, "invalid_type", `,"max_tokens":1e40`, ""},
 		{400, "invalid_type", `,"seed":1.5`, ""},
+		{400, "invalid_type", `,"alone":"yes"`, ""},
 	} {
 		r.refused(c.status, c.code, "POST", "/v1/chat/completions", fmt.Sprintf(question, c.params))
 	}
@@ -82,6 +83,15 @@ func TestRefusals(t *testing.T) {
 	write(400, "invalid_value", `{"model":"story","prompt":[-1]}`)
 	write(400, "invalid_value", `{"model":"story","prompt":[32]}`)
 	write(400, "invalid_type", `{"model":"story","prompt":[1.5]}`)
+	a := r.ask("/v1/completions", `{"model":"story","prompt":"The","prove":false}`)
+	sign := func(status int, code, body string) { r.refused(status, code, "POST", a.Proof.URL+"/receipt", body) }
+	sign(409, "not_proved", string(a.Receipt))
+	sign(400, "invalid_receipt", "{}")
+	sign(400, "invalid_receipt", strings.Repeat("[", 9000))
+	sign(400, "invalid_receipt", strings.Replace(string(a.Receipt), `"public_key"`, `"joint":{"proof":"","text_id":1,"texts":1},"public_key"`, 1))
+	sign(400, "invalid_receipt", strings.Replace(string(a.Receipt), `"public_key"`, `"joint":{"text_id":1e99},"public_key"`, 1))
+	sign(413, "request_too_large", strings.Repeat(" ", 20_000))
+	r.refused(404, "not_found", "POST", "/v1/proofs/"+strings.Repeat("0", 64)+"/receipt", string(a.Receipt))
 	infer := func(status int, code, body string) { r.refused(status, code, "POST", "/v2/models/digits/infer", body) }
 	for _, input := range []string{
 		`{"name":"image","shape":[1,1,8,8],"datatype":"FP32","data":[1]}`, `{"name":"image","shape":[1],"datatype":"FP32","data":[1]}`,

@@ -23,6 +23,7 @@ type metrics struct {
 	tokens   *prometheus.CounterVec
 	proofs   *prometheus.CounterVec
 	proving  *prometheus.HistogramVec
+	texts    *prometheus.HistogramVec
 }
 
 func newMetrics(s *Server) *metrics {
@@ -35,8 +36,10 @@ func newMetrics(s *Server) *metrics {
 		proofs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prove_model_proofs_total", Help: "Proofs that were done, by how: proved or failed."}, []string{"model", "state"}),
 		proving: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "prove_model_proof_seconds", Help: "Time from an answer to its verified proof.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 10)}, []string{"model"}),
+		texts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "prove_model_proof_texts", Help: "Answers that one proof is of.", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"model"}),
 	}
-	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_queue_jobs", Help: "Jobs that are not proved yet."}, func() float64 {
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_queue_jobs", Help: "Jobs that are not proved yet; answers that are proved together are one."}, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		n, err := s.queue.Waiting(ctx)
@@ -46,7 +49,7 @@ func newMetrics(s *Server) *metrics {
 		return float64(n)
 	})
 	answering := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "prove_model_answers_running", Help: "Answers that are being computed."}, func() float64 { return float64(len(s.slots)) })
-	r.MustRegister(m.requests, m.seconds, m.tokens, m.proofs, m.proving, waiting, answering, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(m.requests, m.seconds, m.tokens, m.proofs, m.proving, m.texts, waiting, answering, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 	return m
 }

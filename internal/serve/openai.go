@@ -104,6 +104,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	fields["model"], fields["max_tokens"], fields["max_completion_tokens"] = &name, &maxTokens, &maxTokens
 	fields["temperature"], fields["top_p"], fields["top_k"], fields["seed"] = &temperature, &topP, &topK, &given
 	fields["stop"], fields["stream"], fields["stream_options"], fields["prove"] = &stop, &q.stream, &options, &q.prove
+	fields["alone"] = &q.alone
 	if err := parameters(body, fields); err != nil {
 		return nil, err
 	}
@@ -123,6 +124,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	if q.sampling, err = drawing(temperature, topP, topK, given); err != nil {
 		return nil, bad("temperature", "invalid_value", err)
 	}
+	q.alone = q.alone || q.sampling != nil && given == nil // no other answer is drawn with its seed
 	if len(stop) > mostStops {
 		return nil, bad("stop", "invalid_value", fmt.Errorf("%d stops: at most %d", len(stop), mostStops))
 	}

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 
 	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
 // record returns what is known of the proof that a request names, if it is the asker's.
@@ -75,7 +77,7 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer file.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.ID[:16]+".proof"))
+	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.File()[:16]+".proof"))
 	w.Header().Set("Content-Length", strconv.FormatInt(rec.Bytes, 10))
 	for part := make([]byte, partBytes); ; {
 		n, err := file.Read(part)
@@ -92,6 +94,36 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// placed signs a receipt of this server again that names the place of its text in a proof of several; another one comes back as it is.
+func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return err
+	}
+	signed, err := receipt.Read(body, s.PublicKey())
+	if err == nil && signed.Proof != rec.ID {
+		err = errors.New("the receipt is of another proof")
+	}
+	if err != nil {
+		return bad("", "invalid_receipt", err)
+	}
+	if rec.State != queue.Proved {
+		return &apiError{Status: http.StatusConflict, Type: invalidRequest, Code: "not_proved", Message: "the proof has not been made: what it is of is known then"}
+	}
+	if rec.Joint != nil {
+		signed.Joint = rec.Joint
+		if signed, err = receipt.Sign(&signed.Receipt, s.signing); err != nil {
+			return err
+		}
+	}
+	writeJSON(w, http.StatusOK, signed)
+	return nil
 }
 
 // proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.

@@ -90,7 +90,19 @@ func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) error {
 }
 
 func (s *Server) done(r *queue.Record) {
+	if r.Texts > 0 {
+		s.opts.Log.Warn("several answers could not be proved together, and are proved by themselves", "proof", r.ID, "model", r.Model, "texts", r.Texts, "error", r.Error, "faults", r.Faults)
+		return
+	}
 	s.metrics.proofs.WithLabelValues(r.Model, string(r.State)).Inc()
+	if r.State == queue.Proved {
+		switch {
+		case r.Joint == nil:
+			s.metrics.texts.WithLabelValues(r.Model).Observe(1)
+		case r.Joint.TextID == 1: // so that each proof counts once
+			s.metrics.texts.WithLabelValues(r.Model).Observe(float64(r.Joint.Texts))
+		}
+	}
 	if r.State == queue.Proved {
 		s.metrics.proving.WithLabelValues(r.Model).Observe(max(0, r.Updated.Sub(r.Created).Seconds())) // of clocks that need not agree
 	}
@@ -129,8 +141,9 @@ func (s *Server) post(ctx context.Context, r *queue.Record) error {
 	return nil
 }
 
-// Work proves the jobs of models, so many at once, until the context ends. name is for people.
-func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int, name string) error {
+// Work proves the jobs of models, so many at once, until the context ends; of those that servers have said may be proved together, up to
+// batch in one proof. name is for people.
+func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers, batch int, name string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range workers {
 		worker := new(queue.Worker)
@@ -139,7 +152,9 @@ func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers int
 			name = fmt.Sprintf("%s/%d", name, i+1)
 		}
 		for _, m := range list {
-			group.Go(func() error { return q.Work(ctx, m.Commitment, name, worker, m.Prove) })
+			group.Go(func() error {
+				return q.Work(ctx, m.Commitment, name, worker, m.Prove, &queue.Batch{Most: batch, Fits: m.Fits})
+			})
 			group.Go(func() error { return q.Help(ctx, m.Commitment, name, worker, m.Help) })
 		}
 	}

@@ -118,7 +118,7 @@ func start(t *testing.T, workers bool, opts Options) *running {
 			}
 		})
 		wait.Go(func() {
-			if err := Work(ctx, q, list, 1, "test"); err != nil {
+			if err := Work(ctx, q, list, 1, 1, "test"); err != nil {
 				t.Error(err)
 			}
 		})

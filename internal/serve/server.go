@@ -29,6 +29,8 @@ type Options struct {
 	// Local says that the server listens on the loopback alone: requests must then be addressed to it, which those of other sites that a
 	// browser has open are not.
 	Local bool
+	// Shared says with whose answers one may be proved together (receipt.SharedKey, receipt.SharedAll); "": each is proved by itself.
+	Shared string
 	// Rate is the most requests a minute of a key, or of an address where there are no keys; 0: any number.
 	Rate float64
 	// MaxBody is the most bytes of a request.
@@ -172,6 +174,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("POST /v1/proofs/{id}", s.prove)
 	guarded("GET /v1/proofs/{id}/file", s.proofFile)
 	guarded("GET /v1/proofs/{id}/events", s.proofEvents)
+	guarded("POST /v1/proofs/{id}/receipt", s.placed)
 
 	guarded("GET /v2", s.v2Server)
 	open("GET /v2/health/live", s.live)

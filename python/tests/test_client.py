@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """A server: its address, its models' commitments, and its public key."""
     folder = tmp_path_factory.mktemp("server")
     line = [str(command()), "serve", "--listen=127.0.0.1:0", f"--data={folder / 'data'}", "--no-cache", "--quiet", f"--model={STORY}",
-            f"--model={DIGITS / 'digits.onnx'}", f"--calibration={DIGITS / 'calibration.json'}", "--prove=requested"]
+            f"--model={DIGITS / 'digits.onnx'}", f"--calibration={DIGITS / 'calibration.json'}", "--prove=requested", "--batch=16"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = {}
@@ -138,6 +138,30 @@ def test_arrays(server: dict[str, str]) -> None:
     checked = Verifier(server["ready"], commitment=server["digits"]).verify(answer, request)
     assert checked.compared == ["request", "outputs", "inputs"]
     assert checked.require().outputs["logits"].argmax() == max(range(10), key=json.loads(answer)["outputs"][0]["data"].__getitem__)
+
+
+def test_answers_proved_together(client: OpenAI, verifier: Verifier) -> None:
+    for attempt in range(10):  # those that wait while one is proved are proved together
+        answers = [client.completions.create(model="story", prompt=[attempt + 1] * (n + 1), extra_body={"prove": True}) for n in range(6)]
+        checked = [verifier.verify(a) for a in answers]
+        assert all(checked) and all(c.compared == ["text"] for c in checked)
+        together = [n for n, c in enumerate(checked) if c.texts > 1 and c.proof == checked[-1].proof]
+        if len(together) > 1:
+            break
+    assert len(together) > 1, "nothing was proved together"
+    one, other = together[-2:]
+    assert checked[other].text_id == checked[one].text_id + 1 and checked[one].receipt["shared"] == "all"
+    placed = verifier.placed(answers[one])
+    assert placed["joint"]["text_id"] == checked[one].text_id and verifier.verify(placed).text_id == checked[one].text_id
+    placed["joint"]["text_id"] += 1
+    assert "signature" in verifier.verify(placed).reason
+    # A request says that its text is to stand in no proof of others.
+    alone = client.completions.create(model="story", prompt="The capital", extra_body={"alone": True})
+    assert verifier.verify(alone).texts == 1 and "shared" not in alone.model_dump()["receipt"]
+    # The receipt of one is not of a proof without its text.
+    swapped = json.loads(json.dumps(alone.model_dump(mode="json", exclude_unset=True)))
+    swapped["receipt"]["shared"] = "all"
+    assert "signature" in verifier.verify(swapped).reason
 
 
 def test_no_server() -> None:

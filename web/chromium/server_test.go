@@ -20,7 +20,7 @@ func served(t *testing.T) string {
 		t.Skip("no command or no files: use scripts/test-web.sh")
 	}
 	dir := t.TempDir()
-	cmd := exec.Command(command, "serve", "--model", "story="+filepath.Join(files, "story", "model"), "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--no-cache", "--quiet")
+	cmd := exec.Command(command, "serve", "--model", "story="+filepath.Join(files, "story", "model"), "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--no-cache", "--quiet", "--batch", "16")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -96,5 +96,33 @@ func TestServerPage(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "server.png"), picture, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestServerPageTogether asks several questions at once: the page verifies each answer in the proof that it shares with others, and says so.
+func TestServerPageTogether(t *testing.T) {
+	url := served(t)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	const asked = `for (const text of ["The", "The capital", "The capital of", "The capital of France", "The capital of France is"]) {
+		document.getElementById("prompt").value = text;
+		document.getElementById("ask").click();
+	}`
+	var facts string
+	if err := chromedp.Run(ctx,
+		chromedp.Navigate(url),
+		chromedp.WaitReady("body[data-ready]", chromedp.ByQuery),
+		chromedp.Evaluate(asked, nil),
+		chromedp.Poll(`document.querySelectorAll("li.valid").length + document.querySelectorAll("li.invalid").length === 5`, nil),
+		chromedp.Text("#answers", &facts, chromedp.ByQuery),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(facts, "VALID: verified in this browser") != 5 || !strings.Contains(facts, "in this proof: whoever has its file can read all of them") {
+		t.Errorf("%s", facts)
 	}
 }

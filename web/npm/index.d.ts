@@ -63,8 +63,10 @@ export interface Valid {
   /** What the model was run on, as it was rounded. */
   inputs: Tensor[];
   outputs: Tensor[];
-  /** null unless the model is one of language. */
+  /** null unless the model is one of language, and the proof of one text. */
   text: Text | null;
+  /** The texts of a proof of several. Its inputs and outputs have these along their first axis. */
+  texts: Text[];
   /** Entries of the given input that are beyond the model's range: the proof is the same for all of these. */
   clamped: number;
   saturated: Saturation[];
@@ -155,6 +157,10 @@ export interface Receipt {
   prompt_tokens?: number[];
   tokens?: number[];
   sampling?: { seed: string; temperature: string; top_k: number; top_p: string };
+  /** With whose texts the answer's may stand in one proof, where they can be read: of the same API key, or anybody's. */
+  shared?: "key" | "all";
+  /** Where it stands in a proof of several texts, from 1 on, in a receipt that was signed once that was known. */
+  joint?: { proof: string; text_id: number; texts: number };
   /** Of arrays: the digests of their values, by name. */
   inputs?: Record<string, string>;
   outputs?: Record<string, string>;

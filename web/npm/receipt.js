@@ -105,11 +105,27 @@ export function answers(verify) {
   };
 }
 
-async function compareText(answer, receipt, verdict, compared) {
-  const t = verdict.text;
-  if (!t?.written || !same(t.promptTokens, receipt.prompt_tokens) || !same(t.tokens.map((x) => x.id), receipt.tokens)) {
-    refuse("the proof is about other tokens than the receipt");
+const isOf = (text, receipt) => text.written && same(text.promptTokens, receipt.prompt_tokens) && same(text.tokens.map((x) => x.id), receipt.tokens);
+
+/** The text of a proof that a receipt is about. Of several it is the one that the receipt says or, since an answer's receipt comes before
+ * that is known, the first with its tokens. */
+function textOf(receipt, { text, texts }) {
+  const place = receipt.joint;
+  if (texts.length === 0) {
+    if (place) refuse("the receipt is about one of several texts, and the proof is of one");
+    return text;
   }
+  if (!receipt.shared) refuse(`the receipt's proof is of its text alone, and this is a proof of ${texts.length} texts`);
+  if (!place) return texts.find((t) => isOf(t, receipt)) ?? refuse(`the receipt is about another text: none of the ${texts.length} has its tokens`);
+  if (place.texts !== texts.length || !Number.isInteger(place.text_id) || place.text_id < 1 || place.text_id > texts.length) {
+    refuse(`the receipt is about text ${place.text_id} of a proof of ${place.texts}, and this is a proof of ${texts.length}`);
+  }
+  return texts[place.text_id - 1];
+}
+
+async function compareText(answer, receipt, verdict, compared) {
+  const t = textOf(receipt, verdict);
+  if (!t || !isOf(t, receipt)) refuse("the proof is about other tokens than the receipt");
   compared.push("tokens");
   const choice = answer.choices?.[0];
   const text = choice?.message?.content ?? choice?.text;
@@ -124,7 +140,7 @@ async function compareText(answer, receipt, verdict, compared) {
 }
 
 async function compareArrays(answer, receipt, verdict, compared) {
-  if (verdict.text?.written) refuse("the receipt is not about what the proof is about");
+  if (verdict.text?.written || verdict.texts.length > 0) refuse("the receipt is not about what the proof is about");
   for (const [name, want] of Object.entries(receipt.outputs ?? {})) {
     const output = verdict.outputs.find((o) => o.name === name);
     if (!output || (await digestOf(output.values)) !== want) refuse("the receipt has other outputs than the proof");

@@ -4,8 +4,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -40,8 +42,33 @@ type Choice struct {
 // errTokenizer is wrapped by the error for a tokenizer that is not the key's.
 var errTokenizer = errors.New("the tokenizer is not the one of the key")
 
-// textOf is what a proof states of a text, nil if its key is not a language model's, or if it is of several texts. A tokenizer
-// that is given must be the key's.
+// textsOf is what a proof of several texts states of each, as textOf.
+func textsOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) ([]*Text, error) {
+	list := make([]*Text, r.Circuit.Texts)
+	t, err := open(key.Text(), file)
+	for i := range list {
+		if err != nil {
+			return nil, err
+		}
+		one := *r
+		one.Inputs = make([][]int32, len(r.Inputs))
+		for k := range r.Inputs {
+			one.Inputs[k] = model.OfText(r.Inputs[k], i, len(list))
+		}
+		if r.Texts != nil {
+			one.Written = r.Texts[i]
+		}
+		own := slices.Clone(outputs)
+		for k, o := range outputs {
+			n := len(o.Values) / len(list)
+			own[k].Values = o.Values[i*n:][:n]
+		}
+		list[i], err = textWith(key.Text(), &one, own, drawn, t)
+	}
+	return list, err
+}
+
+// textOf is what a proof states of a text, nil if its key is not a language model's. A tokenizer that is given must be the key's.
 func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) (*Text, error) {
 	text := key.Text()
 	switch {
@@ -49,10 +76,17 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 		return nil, fmt.Errorf("%w: its key is not a language model's", verifier.ErrInvalid)
 	case text == nil:
 		return nil, nil
-	case r.Circuit.Texts > 0: // their tokens are inputs and outputs, and have been verified
-		_, err := open(text, file)
+	}
+	t, err := open(text, file)
+	if err != nil {
 		return nil, err
-	case r.Written == nil && drawn != nil:
+	}
+	return textWith(text, r, outputs, drawn, t)
+}
+
+// textWith is textOf with a tokenizer, nil without one.
+func textWith(text *proof.Text, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, t *tokenizer.Tokenizer) (*Text, error) {
+	if r.Written == nil && drawn != nil {
 		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", verifier.ErrInvalid)
 	}
 	out := &Text{Generated: r.Written != nil}
@@ -67,10 +101,6 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 		for _, id := range r.Inputs[0] {
 			out.PromptTokens = append(out.PromptTokens, int(id))
 		}
-	}
-	t, err := open(text, file)
-	if err != nil {
-		return nil, err
 	}
 	if t != nil {
 		before, err := t.Decode(out.PromptTokens)

@@ -43,7 +43,9 @@ type Verdict struct {
 	Clamped    int    // entries of the input that were
 	Outputs    []statement.Tensor
 	Text       *Text // nil if the key is not a language model's
-	HiddenFor  int   // for how many proofs the key hides its weights; 0 if it does not
+	// Texts are those of a proof of several, in the place of Text.
+	Texts     []*Text
+	HiddenFor int // for how many proofs the key hides its weights; 0 if it does not
 }
 
 // errOption is wrapped by the error about what is asked for.
@@ -86,7 +88,11 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 			return nil, err
 		}
 	}
-	v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	if n := result.Circuit.Texts; n > 0 && key.Text() != nil {
+		v.Texts, err = textsOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	} else {
+		v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
+	}
 	return v, err
 }
 

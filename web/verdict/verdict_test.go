@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -30,6 +31,34 @@ func golden(t testing.TB, name string) (key, file []byte) {
 }
 
 func quiet(int, int) {}
+
+// A proof of several texts states each of them.
+func TestTexts(t *testing.T) {
+	key, file := golden(t, "texts")
+	v, err := Of(key, file, &Options{MinBits: 1}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Text != nil || len(v.Texts) != v.Circuit.Texts || len(v.Texts) < 2 {
+		t.Fatalf("%d texts of %d, and one: %v", len(v.Texts), v.Circuit.Texts, v.Text != nil)
+	}
+	for i, text := range v.Texts {
+		var want []int
+		for _, id := range model.OfText(v.Inputs[0], i, len(v.Texts)) {
+			want = append(want, int(id))
+		}
+		if v.Result.Texts != nil {
+			if w := v.Result.Texts[i]; !slices.Equal(text.PromptTokens, w.Prompt) || len(text.Tokens) != len(w.Tokens) || text.Tokens[0].ID != w.Tokens[0] {
+				t.Errorf("text %d: %+v, and %+v is proved", i+1, text, w)
+			}
+		} else if !slices.Equal(text.PromptTokens, want) {
+			t.Errorf("text %d: %v, and %v is proved", i+1, text.PromptTokens, want)
+		}
+	}
+	if _, err := Of(key, file, &Options{MinBits: 1, Tokenizer: []byte("{}")}, quiet); err == nil {
+		t.Error("a tokenizer that is none")
+	}
+}
 
 func TestOf(t *testing.T) {
 	key, file := golden(t, "elementwise")

@@ -59,7 +59,7 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	g := v.Circuit
 	return map[string]any{
 		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
-		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text),
+		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text), "texts": texts(v.Texts),
 		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "hidden": hidden(v.Result), "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
@@ -74,6 +74,15 @@ func hidden(r *verifier.Result) any {
 		list = append(list, map[string]any{"input": h.Input, "name": h.Name, "words": h.String()})
 	}
 	return list
+}
+
+// texts are those of a proof of several.
+func texts(list []*verdict.Text) []any {
+	out := make([]any, len(list))
+	for i, t := range list {
+		out[i] = text(t)
+	}
+	return out
 }
 
 // text is what is stated of a text, null if nothing is.

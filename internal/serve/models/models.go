@@ -19,8 +19,11 @@ import (
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // Model is a model with its key. Its methods may be called by several goroutines at once.
@@ -156,11 +159,33 @@ func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progr
 	if team != nil {
 		opts.Together = team
 	}
-	p, err := provemodel.Prove(ctx, m.committed, in, opts)
+	prove := func() (*provemodel.Proof, error) { return provemodel.Prove(ctx, m.committed, in[0], opts) }
+	if j.Joint != nil {
+		prove = func() (*provemodel.Proof, error) { return provemodel.ProveTexts(ctx, m.committed, in, opts) }
+	}
+	p, err := prove()
 	if err != nil {
 		return nil, err
 	}
 	return p.File, nil
+}
+
+// Fits says whether there is memory for the proof of a joint job: what the process is limited to, or else half of what is free beside what
+// it has. A job that there can be no proof of does not fit.
+func (m *Model) Fits(j *queue.Job) bool {
+	in, opts, err := m.asked(j)
+	if err != nil {
+		return false
+	}
+	e, err := m.committed.Circuit().EstimateTexts(in, &m.opts.Commit, opts)
+	if err != nil {
+		return false
+	}
+	if limit := arena.Bounded(); limit > 0 {
+		return e.Memory <= limit
+	}
+	free := resident.Available()
+	return free == 0 || e.Beside <= free/2
 }
 
 // Help proves parts of the proof of a job that another worker makes.
@@ -170,27 +195,36 @@ func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(
 		return err
 	}
 	opts.Observer = nil
-	return m.committed.Help(ctx, in, roots, opts, next)
+	if len(in) != 1 {
+		return errors.New("proofs of several texts are made by one worker")
+	}
+	return m.committed.Help(ctx, in[0], roots, opts, next)
 }
 
-// asked is what is to be proved of a job.
-func (m *Model) asked(j *queue.Job) (provemodel.Input, *provemodel.ProveOptions, error) {
-	in, opts := j.Inputs, m.opts.Prove
-	if t := j.Text; t != nil {
+// asked is what is to be proved of a job: one input, or several of a joint one.
+func (m *Model) asked(j *queue.Job) ([]provemodel.Input, *provemodel.ProveOptions, error) {
+	opts := m.opts.Prove
+	texts := j.Texts()
+	if texts == nil {
+		return []provemodel.Input{j.Inputs}, &opts, nil
+	}
+	list := make([]provemodel.Input, len(texts))
+	for i, t := range texts {
 		var err error
-		if in, err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
+		if list[i], err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
 			return nil, nil, err
 		}
-		opts.Sampling, opts.Logits = t.Sampling, t.Logits
 	}
-	return in, &opts, nil
+	opts.Sampling, opts.Logits = texts[0].Sampling, texts[0].Logits
+	return list, &opts, nil
 }
 
 // VerifyJob says whether a proof for a key is that of a job.
 func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 	opts := &provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}
-	if j.Text != nil {
-		opts.Sampling = j.Text.Sampling
+	texts := j.Texts()
+	if texts != nil {
+		opts.Sampling = texts[0].Sampling
 	} else {
 		opts.Input = make(provemodel.Arrays, len(j.Inputs))
 		for i, values := range j.Inputs {
@@ -198,13 +232,19 @@ func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 		}
 	}
 	s, err := provemodel.Verify(key, bytes.NewReader(file), opts)
-	if err != nil || j.Text == nil {
+	if err != nil || texts == nil {
 		return err
 	}
-	if s.Generated == nil || !slices.Equal(s.Generated.Prompt, j.Text.Prompt) || !slices.Equal(s.Generated.Tokens, j.Text.Tokens) {
+	written := s.Texts
+	if s.Several == 0 {
+		written = []*verifier.Written{s.Generated}
+	}
+	if !slices.EqualFunc(written, texts, func(w *verifier.Written, t *queue.Text) bool {
+		return w != nil && slices.Equal(w.Prompt, t.Prompt) && slices.Equal(w.Tokens, t.Tokens)
+	}) || (s.Several > 0) != (j.Joint != nil) {
 		return errors.New("the proof is about another text")
 	}
-	if j.Text.Logits && len(s.Reveals) > 0 {
+	if texts[0].Logits && len(s.Reveals) > 0 {
 		return errors.New("the proof does not state the logits that were asked for")
 	}
 	return nil

@@ -143,6 +143,7 @@ async function follow(item, state, { answer, request, model, known }) {
   };
   fact("commitment", `${receipt.commitment}${known === "" ? " (not compared with one that you know)" : ""}`);
   fact("compared", result.compared.join(", "));
+  if (result.texts > 0) fact("texts", `${result.texts} in this proof: whoever has its file can read all of them`);
   fact("security", `${Math.floor(result.security)} bits`);
   fact("proof", `${(result.bytes / 1e3).toFixed(1)} KB, verified in ${result.milliseconds.toFixed(0)} ms`);
   item.append(facts);

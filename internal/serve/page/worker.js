@@ -8,7 +8,8 @@ onmessage = async ({ data }) => {
     const result = await verifyAnswer(answer, proof, key, options);
     const milliseconds = performance.now() - began;
     const { valid, reason, compared, verdict } = result;
-    postMessage({ id, valid, reason, compared, security: verdict?.security?.total, bytes: verdict?.bytes, milliseconds });
+    const { bytes, security, texts } = verdict ?? {};
+    postMessage({ id, valid, reason, compared, security: security?.total, texts: texts?.length ?? 0, bytes, milliseconds });
   } catch (problem) {
     postMessage({ id, valid: false, reason: String(problem), compared: [] });
   }

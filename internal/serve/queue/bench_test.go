@@ -20,7 +20,7 @@ func BenchmarkOverhead(b *testing.B) {
 	var wait sync.WaitGroup
 	defer func() { cancel(); wait.Wait(); q.Close() }()
 	wait.Go(func() {
-		_ = q.Work(ctx, commitment, "w", new(Worker), func(context.Context, *Job, *Team, func(string, int, int)) ([]byte, error) { return proof, nil })
+		_ = q.Work(ctx, commitment, "w", new(Worker), func(context.Context, *Job, *Team, func(string, int, int)) ([]byte, error) { return proof, nil }, nil)
 	})
 	wait.Go(func() {
 		_ = q.Check(ctx, func(context.Context, *Job, []byte) error { return nil }, false, func(*Record) { done <- struct{}{} })

@@ -18,6 +18,16 @@ type Job struct {
 	Text       *Text  `json:"text,omitempty"`
 	// Inputs are the arrays that another model was run on, one for each of its inputs, dense and row-major.
 	Inputs provemodel.Input `json:"inputs,omitempty"`
+	// Shared says with whose texts this one may stand in one proof (receipt.SharedKey, receipt.SharedAll); "": with nobody's.
+	Shared string `json:"shared,omitempty"`
+	// Joint are the texts of a job that stands for several others, which one proof is made of.
+	Joint []Part `json:"joint,omitempty"`
+}
+
+// Part is a text of a joint job, and the job that it is of by itself.
+type Part struct {
+	Job string `json:"job"`
+	*Text
 }
 
 // Text is what a language model wrote.
@@ -27,6 +37,18 @@ type Text struct {
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"` // nil: each token is the likeliest
 	// Logits says that the proof is to state the logits, from which the answer has numbers. One of drawn tokens does so anyway.
 	Logits bool `json:"logits,omitempty"`
+}
+
+// Texts are the texts that the proof of a job is of, nil if it is of arrays.
+func (j *Job) Texts() []*Text {
+	if j.Text != nil {
+		return []*Text{j.Text}
+	}
+	var list []*Text
+	for _, p := range j.Joint {
+		list = append(list, p.Text)
+	}
+	return list
 }
 
 // ID is what the proof of a job is called: 64 hexadecimal digits, the SHA-256 of the job. The same job, of the same owner,
@@ -41,8 +63,14 @@ func (j *Job) ID() (string, error) {
 }
 
 func (j *Job) encode() ([]byte, error) {
-	if (j.Text == nil) == (j.Inputs == nil) {
-		return nil, errors.New("a job is of a text or of arrays")
+	kinds := 0
+	for _, is := range []bool{j.Text != nil, j.Inputs != nil, j.Joint != nil} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return nil, errors.New("a job is of a text, of several, or of arrays")
 	}
 	return json.Marshal(j)
 }

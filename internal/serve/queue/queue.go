@@ -4,6 +4,7 @@
 //
 //	Accept ── job ──► stream of jobs ──► Work ── result ──► stream of results ──► Check ──► record, proof
 //
+// A worker that finds several jobs waiting which may be proved together makes one of them (joint.go), which goes the same way.
 // A job is in its stream until a worker has left a result, and a result in its stream until it was verified. A process that ends in
 // between loses nothing: its job is given to another, and gives the same bytes.
 package queue
@@ -135,7 +136,7 @@ func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
 		}
 	}
 	if opts.Join {
-		return q, q.join(ctx)
+		return q, q.attach(ctx)
 	}
 	return q, q.create(ctx, opts)
 }
@@ -178,12 +179,12 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 			return err
 		}
 	}
-	q.keys, err = store(keysName, 0) // the last one, for which join waits
+	q.keys, err = store(keysName, 0) // the last one, for which attach waits
 	return err
 }
 
-// join opens what a server has made, once it is there.
-func (q *Queue) join(ctx context.Context) (err error) {
+// attach opens what a server has made, once it is there.
+func (q *Queue) attach(ctx context.Context) (err error) {
 	for {
 		q.keys.ObjectStore, err = q.js.ObjectStore(ctx, keysName)
 		if err == nil || ctx.Err() != nil {
@@ -257,32 +258,52 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
 	if err != nil || !now {
 		return r, err
 	}
-	return q.Prove(ctx, id)
+	return q.prove(ctx, id, j.class())
 }
 
 // Prove has a kept job proved, or again one whose proof failed.
 func (q *Queue) Prove(ctx context.Context, id string) (*Record, error) {
 	r, err := q.Record(ctx, id)
-	if err != nil || r.State != Kept && r.State != Failed {
+	if err != nil || !r.open() {
+		return r, err
+	}
+	j, err := q.job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return q.prove(ctx, id, j.class())
+}
+
+func (q *Queue) prove(ctx context.Context, id, class string) (*Record, error) {
+	r, err := q.Record(ctx, id)
+	if err != nil || !r.open() {
 		return r, err
 	}
 	// The message before the record: a process that ends between the two has done what was asked, or has not said that it did.
-	if err := q.publish(ctx, r); err != nil {
+	if err := q.publish(ctx, r, class); err != nil {
 		return nil, err
 	}
 	return q.change(ctx, id, func(r *Record) bool {
-		if r.State != Kept && r.State != Failed {
+		if !r.open() {
 			return false
 		}
-		r.State, r.Error = Queued, ""
+		r.State, r.Error, r.Tries = Queued, "", 0
 		return true
 	})
 }
 
-// publish puts a job that was not, or not well, proved into the queue: once, if several ask for it who know the same record.
-func (q *Queue) publish(ctx context.Context, r *Record) error {
-	once := fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano())
-	if _, err := q.js.PublishMsg(ctx, message(ctx, jobs+r.Commitment, []byte(r.ID)), jetstream.WithMsgID(once)); err != nil {
+// publish puts a job that was not, or not well, proved into the queue: once, if several ask for it who know the same record. Jobs of one
+// class may be proved together; one of none is proved by itself.
+func (q *Queue) publish(ctx context.Context, r *Record, class string) error {
+	return q.publishOnce(ctx, r, class, fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano()))
+}
+
+func (q *Queue) publishOnce(ctx context.Context, r *Record, class, once string) error {
+	m := message(ctx, jobs+r.Commitment, []byte(r.ID))
+	if class != "" {
+		m.Header.Set(headClass, class)
+	}
+	if _, err := q.js.PublishMsg(ctx, m, jetstream.WithMsgID(once)); err != nil {
 		return fmt.Errorf("the store of proofs: %w", err)
 	}
 	return nil
@@ -317,7 +338,7 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	if r.State != Proved {
 		return nil, errors.New("the proof has not been made")
 	}
-	return q.files.get(ctx, proofFile(r.ID, r.SHA256))
+	return q.files.get(ctx, proofFile(r.File(), r.SHA256))
 }
 
 // Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers

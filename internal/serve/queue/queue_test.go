@@ -67,7 +67,7 @@ func running(t *testing.T, q *Queue, provers ...Prover) (stop func(), done *atom
 	done = new(atomic.Int64)
 	for i, p := range provers {
 		wait.Go(func() {
-			if err := q.Work(ctx, commitment, fmt.Sprintf("w%d", i), new(Worker), p); err != nil {
+			if err := q.Work(ctx, commitment, fmt.Sprintf("w%d", i), new(Worker), p, nil); err != nil {
 				t.Error(err)
 			}
 		})

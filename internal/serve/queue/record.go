@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
 // State is how far the proof of a job is.
@@ -41,6 +43,25 @@ type Record struct {
 	Helped     int       `json:"helped,omitempty"` // parts of it that other workers have proved
 	// Faults are proofs and parts of proofs that did not hold, or differed, each with its worker.
 	Faults []string `json:"faults,omitempty"`
+	// Joint is where it stands in a proof of several texts; nil: it is proved by itself.
+	Joint *receipt.Place `json:"joint,omitempty"`
+	// Parted is the id of a joint proof that could not be made, after which it is proved by itself.
+	Parted string `json:"parted,omitempty"`
+	// Texts is how many others a joint job stands for, 0 if it is none.
+	Texts int `json:"texts,omitempty"`
+	// Tries is how often a worker has begun with it since somebody asked for it.
+	Tries int `json:"tries,omitempty"`
+}
+
+// open says that a job is neither waiting nor proved: it can be asked for.
+func (r *Record) open() bool { return r.Texts == 0 && (r.State == Kept || r.State == Failed) }
+
+// File is the id that the file of the proof goes by: its own, or that of the joint proof which it stands in.
+func (r *Record) File() string {
+	if r.Joint != nil {
+		return r.Joint.Proof
+	}
+	return r.ID
 }
 
 // ErrUnknown is the error about a proof that there is none of.

@@ -83,6 +83,7 @@ type shop struct {
 	ctx    context.Context
 	wait   sync.WaitGroup
 	number int
+	batch  *Batch
 }
 
 func opening(t *testing.T) *shop {
@@ -132,7 +133,7 @@ func (s *shop) worker(prove Prover, help Helper) (kill func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	killed := new(atomic.Bool)
 	if prove != nil {
-		s.wait.Go(func() { s.ends(ctx, killed, name, q.Work(ctx, commitment, name, worker, prove)) })
+		s.wait.Go(func() { s.ends(ctx, killed, name, q.Work(ctx, commitment, name, worker, prove, s.batch)) })
 	}
 	if help != nil {
 		s.wait.Go(func() { s.ends(ctx, killed, name, q.Help(ctx, commitment, name, worker, help)) })

@@ -16,8 +16,8 @@ type Progress struct {
 	Total int    `json:"total"`
 }
 
-// teller returns a function that tells who watches, a few times a second.
-func (q *Queue) teller(id string) func(phase string, done, total int) {
+// teller returns a function that tells who watches any of some proofs, a few times a second.
+func (q *Queue) teller(ids []string) func(phase string, done, total int) {
 	var last time.Time
 	var phase string
 	return func(p string, done, total int) {
@@ -26,7 +26,9 @@ func (q *Queue) teller(id string) func(phase string, done, total int) {
 		}
 		last, phase = time.Now(), p
 		if data, err := json.Marshal(Progress{p, done, total}); err == nil {
-			_ = q.nc.Publish(progress+id, data) // which nobody need hear
+			for _, id := range ids {
+				_ = q.nc.Publish(progress+id, data) // which nobody need hear
+			}
 		}
 	}
 }

@@ -14,11 +14,15 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
-// deliveries is how often a job is given to a worker. One that so many have not survived would end the next one too. They are many since a
-// worker may end for reasons of its own, again and again.
-const deliveries = 20
+// tries is how often a job is begun with. One that so many workers have not survived would end the next one too. They are many since a
+// worker may end for reasons of its own, again and again. A joint job, which takes more memory than its texts by themselves, is taken
+// apart after fewer.
+const (
+	tries      = 20
+	jointTries = 3
+)
 
-// Prover makes the proof of a job. It calls progress now and then, and may have others help by the team.
+// Prover makes the proof of a job. It calls progress now and then, and may have others help by the team, unless that is nil.
 type Prover func(ctx context.Context, j *Job, team *Team, progress func(phase string, done, total int)) ([]byte, error)
 
 // result is what a worker leaves of a job.
@@ -34,8 +38,8 @@ type result struct {
 }
 
 // Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
-// another worker. worker is what several models share. name is for people.
-func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worker, prove Prover) error {
+// another worker. worker is what several models share. name is for people. batch says which jobs are proved together; nil: none.
+func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worker, prove Prover, batch *Batch) error {
 	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
 	if err != nil {
 		return unlessEnded(ctx, fmt.Errorf("the queue of jobs: %w", err))
@@ -43,6 +47,9 @@ func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worke
 	return q.consume(ctx, c, func(m jetstream.Msg) error {
 		defer worker.begin()()
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if joined, err := q.join(ctx, c, m, batch); joined || err != nil {
 			return err
 		}
 		return q.work(ctx, m, name, prove)
@@ -114,46 +121,56 @@ func (q *Queue) hold(m jetstream.Msg) (done func()) {
 	return func() { close(stop) }
 }
 
-// work proves a job and leaves the result.
-func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
-	id := string(m.Data())
+// due returns the job of a message if it is to be proved, with that entered in its record; nil if nothing is to be done, since it was
+// proved, is no longer kept, is a part of a joint job, or was begun with too often, which is its result then.
+func (q *Queue) due(ctx context.Context, id, worker string) (*Job, error) {
 	r, err := q.Record(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		return nil // it is no longer kept
+		return nil, nil // it is no longer kept
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.State == Proved { // one that has failed was asked for again, which its record need not say yet
-		return nil
+		return nil, nil
 	}
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
-	if meta.NumDelivered > deliveries {
-		return q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", deliveries)})
-	}
-	if _, err := q.change(ctx, id, func(r *Record) bool {
-		if r.State == Proved {
-			return false
+	if r.Joint != nil && r.State != Failed {
+		if elsewhere, err := q.isJoined(ctx, r); elsewhere || err != nil {
+			return nil, err
 		}
-		r.State, r.Worker, r.Error = Proving, worker, ""
-		return true
-	}); err != nil {
-		return err
+	}
+	most := tries
+	if r.Texts > 0 {
+		most = jointTries
+	}
+	if r.State != Failed && r.Tries >= most {
+		return nil, q.leave(ctx, &result{ID: id, Worker: worker, Error: fmt.Sprintf("%d workers have ended over it, or could not leave the result", most)})
 	}
 	j, err := q.job(ctx, id)
 	if errors.Is(err, errNoFile) {
-		return q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
+		return nil, q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
 	}
 	if err != nil {
+		return nil, err
+	}
+	return j, q.begin(ctx, id, j, worker)
+}
+
+// work proves a job and leaves the result.
+func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
+	id := string(m.Data())
+	j, err := q.due(ctx, id, worker)
+	if j == nil || err != nil {
 		return err
 	}
-	team, tell := q.team(j, id), q.teller(id)
+	team, tell := q.team(j, id), q.teller(j.watched(id))
 	ctx, span := traces.Start(traces.Received(ctx, m.Headers()), "prove", traces.Proof.String(id), traces.Model.String(j.Model), traces.Worker.String(worker))
 	phase := ""
-	file, err := prove(ctx, j, team, func(p string, done, total int) {
+	with := team
+	if j.Joint != nil {
+		with = nil
+	}
+	file, err := prove(ctx, j, with, func(p string, done, total int) {
 		if p != phase {
 			phase = p
 			span.AddEvent(p)
@@ -206,11 +223,16 @@ func persist(ctx context.Context, store func() error) error {
 // Verifier says whether a proof is that of a job.
 type Verifier func(ctx context.Context, j *Job, proof []byte) error
 
-// faults is how many proofs of a job may be wrong before it is given up.
-const faults = 5
+// faults is how many proofs of a job may be wrong before it is given up; a joint job is taken apart after fewer, so that its texts have
+// as many again.
+const (
+	faults      = 5
+	jointFaults = 2
+)
 
 // Check verifies what workers leave, and enters it into the records, until the context ends. done is told of every job that has come to
-// its end; with notify, Notify is given it too.
+// its end; with notify, Notify is given it too. Of a joint job that is proved done is told of each job that it stands for; of one that
+// could not be, which are proved by themselves then, of it alone.
 func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done func(r *Record)) error {
 	c, err := q.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "check", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
 	if err != nil {
@@ -228,18 +250,41 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 		if err != nil || !r.State.Final() {
 			return err
 		}
-		if notify {
-			if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(r.ID+string(r.State))); err != nil {
+		if r.Texts == 0 {
+			return q.tell(ctx, r, notify, done)
+		}
+		each, err := q.settle(ctx, r)
+		if err != nil {
+			return err
+		}
+		if r.State == Failed {
+			done(r)
+		}
+		for _, r := range each {
+			if err := q.tell(ctx, r, notify, done); err != nil {
 				return err
 			}
 		}
-		done(r)
 		return nil
 	})
 }
 
+// tell says that a job has come to its end.
+func (q *Queue) tell(ctx context.Context, r *Record, notify bool, done func(r *Record)) error {
+	if notify {
+		if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(r.ID+string(r.State))); err != nil {
+			return err
+		}
+	}
+	done(r)
+	return nil
+}
+
 // verified verifies the proof of a result. It returns the proof's size, and what is wrong with it if anything is.
 func (q *Queue) verified(ctx context.Context, j *Job, out *result, verify Verifier) (size int64, wrong string, err error) {
+	if wrong, err := q.wrongPart(ctx, j); wrong != "" || err != nil {
+		return 0, wrong, err
+	}
 	file, err := whole(ctx, q.files, proofFile(out.ID, out.SHA256))
 	if errors.Is(err, errNoFile) {
 		return 0, "the proof was not left", nil
@@ -271,7 +316,7 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 		}
 	}
 	if wrong == "" {
-		r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error = Proved, size, out.SHA256, out.Worker, out.Helped, ""
+		r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error, r.Joint = Proved, size, out.SHA256, out.Worker, out.Helped, "", nil
 		r.Faults = append(r.Faults, out.Faults[:min(len(out.Faults), 2*faults)]...)
 		return true, false
 	}
@@ -280,7 +325,7 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 	}
 	switch {
 	case r.State == Proved:
-	case len(r.Faults) >= faults:
+	case len(r.Faults) >= faults || r.Texts > 0 && len(r.Faults) >= jointFaults:
 		r.State, r.Error = Failed, fmt.Sprintf("%d proofs of it were wrong", len(r.Faults))
 	default:
 		r.State, again = Queued, true
@@ -291,7 +336,7 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 // check enters a result into its record.
 func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Record, error) {
 	r, err := q.Record(ctx, out.ID)
-	if err != nil || r.State == Proved && r.SHA256 == out.SHA256 || r.State == Failed && out.Error != "" {
+	if err != nil || r.State == Proved && (r.SHA256 == out.SHA256 || r.Joint != nil) || r.State == Failed && out.Error != "" {
 		return r, err
 	}
 	if out.Error != "" {
@@ -318,7 +363,7 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 		return changed
 	})
 	if err == nil && again {
-		err = q.publish(ctx, r)
+		err = q.publish(ctx, r, "")
 	}
 	return r, err
 }

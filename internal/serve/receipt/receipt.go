@@ -28,8 +28,48 @@ type Receipt struct {
 	Outputs map[string]string `json:"outputs,omitempty"`
 	// Inputs are the digests of the arrays of the request, likewise.
 	Inputs map[string]string `json:"inputs,omitempty"`
+	// Shared says with whose texts the answer's may stand in one proof (SharedKey, SharedAll), which those whom that proof is for can read
+	// too; "": with nobody's.
+	Shared string `json:"shared,omitempty"`
+	// Joint is where it stands in a proof of several texts, once that is known: receipts of answers come before there is a proof.
+	Joint *Place `json:"joint,omitempty"`
 	// Coin says by what it was decided whether the answer is proved at once; nil: not by chance.
 	Coin *Coin `json:"coin,omitempty"`
+}
+
+// Values of Shared: texts of the same API key, and of anybody.
+const (
+	SharedKey = "key"
+	SharedAll = "all"
+)
+
+// Place is where a text stands in a proof of several.
+type Place struct {
+	Proof  string `json:"proof"`   // id of that proof
+	TextID int    `json:"text_id"` // from 1 on
+	Texts  int    `json:"texts"`   // how many it is of
+}
+
+// TextOf returns which text of a proof of so many, 0 for one of one text, the receipt is about: its number from 1 on, 0 of a proof of one
+// text. find returns the number of a text with the receipt's tokens, 0 if there is none.
+func (r *Receipt) TextOf(texts int, find func() int) (id int, err error) {
+	p := r.Joint
+	switch {
+	case texts == 0 && p != nil:
+		return 0, fmt.Errorf("the receipt is about text %d of a proof of %d, and this is a proof of one", p.TextID, p.Texts)
+	case texts == 0:
+		return 0, nil
+	case r.Text == nil || r.Shared == "":
+		return 0, fmt.Errorf("the receipt's proof is of its text alone, and this is a proof of %d texts", texts)
+	case p == nil:
+		if id = find(); id == 0 {
+			return 0, fmt.Errorf("the receipt is about another text: none of the %d has its tokens", texts)
+		}
+		return id, nil
+	case p.Texts != texts || p.TextID < 1 || p.TextID > texts:
+		return 0, fmt.Errorf("the receipt is about text %d of a proof of %d, and this is a proof of %d", p.TextID, p.Texts, texts)
+	}
+	return p.TextID, nil
 }
 
 // Text is what a receipt says of a text.

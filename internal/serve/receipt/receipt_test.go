@@ -51,7 +51,8 @@ func TestSigned(t *testing.T) {
 	text := string(data)
 	for _, change := range [][2]string{
 		{`"created": 5`, `"created": 6`}, {`"c"`, `"d"`}, {`"seed": "-9007199254740993"`, `"seed": "-9007199254740992"`}, {"3\n", "4\n"},
-		{`"tokens"`, `"outputs": {"a": "b"}, "tokens"`}, {s.Signature, "AAAA"}, {s.Signature, ""}, {s.PublicKey, "AAAA"},
+		{`"tokens"`, `"outputs": {"a": "b"}, "tokens"`}, {`"tokens"`, `"shared": "all", "tokens"`},
+		{`"tokens"`, `"joint": {"proof": "p", "text_id": 1, "texts": 2}, "tokens"`}, {s.Signature, "AAAA"}, {s.Signature, ""}, {s.PublicKey, "AAAA"},
 	} {
 		other := strings.Replace(text, change[0], change[1], 1)
 		if other == text {
@@ -68,11 +69,47 @@ func TestSigned(t *testing.T) {
 	}
 }
 
+// TestTextOf: a receipt says, or lets find, which text of a proof it is about, and refuses a proof that is of more or less than it says.
+func TestTextOf(t *testing.T) {
+	text := &Text{}
+	at := func(id, of int) *Place { return &Place{TextID: id, Texts: of} }
+	for name, c := range map[string]struct {
+		r           Receipt
+		texts, find int
+		want        int // −1: an error
+	}{
+		"an old one":                  {Receipt{Text: text}, 0, 0, 0},
+		"an old one, of several":      {Receipt{Text: text}, 3, 2, -1},
+		"one of arrays, of several":   {Receipt{Shared: SharedAll}, 3, 2, -1},
+		"by itself":                   {Receipt{Text: text, Shared: SharedAll}, 0, 0, 0},
+		"found":                       {Receipt{Text: text, Shared: SharedAll}, 3, 2, 2},
+		"not found":                   {Receipt{Text: text, Shared: SharedKey}, 3, 0, -1},
+		"said":                        {Receipt{Text: text, Shared: SharedKey, Joint: at(3, 3)}, 3, 1, 3},
+		"said, of a proof of one":     {Receipt{Text: text, Shared: SharedKey, Joint: at(1, 3)}, 0, 0, -1},
+		"said, though by itself":      {Receipt{Text: text, Joint: at(1, 3)}, 3, 1, -1},
+		"of another number":           {Receipt{Text: text, Shared: SharedAll, Joint: at(1, 4)}, 3, 1, -1},
+		"zero":                        {Receipt{Text: text, Shared: SharedAll, Joint: at(0, 3)}, 3, 1, -1},
+		"negative":                    {Receipt{Text: text, Shared: SharedAll, Joint: at(-1, 3)}, 3, 1, -1},
+		"beyond":                      {Receipt{Text: text, Shared: SharedAll, Joint: at(4, 3)}, 3, 1, -1},
+		"huge":                        {Receipt{Text: text, Shared: SharedAll, Joint: at(1<<62, 1<<62)}, 3, 1, -1},
+		"negative, of as many as one": {Receipt{Text: text, Shared: SharedAll, Joint: at(0, 0)}, 0, 0, -1},
+	} {
+		got, err := c.r.TextOf(c.texts, func() int { return c.find })
+		if err != nil {
+			got = -1
+		}
+		if got != c.want {
+			t.Errorf("%s: text %d, %v", name, got, err)
+		}
+	}
+}
+
 // FuzzRead reads receipts of any content: those that are taken as a server's are what it has signed.
 func FuzzRead(f *testing.F) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	s, err := Sign(&Receipt{
 		Answer: "a", Created: 5, Model: "m<&>", Commitment: "c", Proof: "p", Request: "r", Inputs: map[string]string{"é": "1"},
+		Shared: SharedAll, Joint: &Place{"j", 2, 3},
 		Text: &Text{TokenizerSHA256: "t", AnswerSHA256: "x", PromptTokens: []int{1, 2}, Tokens: []int{3},
 			Sampling: RuleOf(&provemodel.Sampling{Seed: -9007199254740993, Temperature: 0.7, TopP: 1})},
 	}, key)

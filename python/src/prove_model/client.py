@@ -46,6 +46,10 @@ class Checked:
     """What the receipt was held against, beside the model, the tokens and its signature: request, text, prompt, inputs, outputs."""
     proof: bytes = field(repr=False)
     key: bytes = field(repr=False)
+    text_id: int = 0
+    """Which text of a proof of several the answer is, from 1 on; 0 of a proof of one."""
+    texts: int = 1
+    """How many texts the proof is of: whoever has it can read all of them."""
 
     def __bool__(self) -> bool:
         return self.verdict.valid
@@ -120,7 +124,8 @@ class Verifier:
             raise error(outcome)
         verdict = verdict_of(outcome.result, outcome.code == VALID, "")
         said = outcome.result.get("receipt") or {}
-        return Checked(verdict, receipt, said.get("compared", []), proof, key)
+        result = outcome.result
+        return Checked(verdict, receipt, said.get("compared", []), proof, key, result.get("text_id", 0), result.get("text_count", 1))
 
     def proof(self, name: str) -> bytes:
         """The file of a proof, which is made if nobody has asked for it. Raises ProveModelError if it is not there in time."""
@@ -135,12 +140,19 @@ class Verifier:
                 raise ProveModelError(f"the proof was not made in {self.timeout:.0f} seconds", "verify again later, or give the Verifier a longer timeout")
             time.sleep(min(after, 5.0))
 
+    def placed(self, answer: Any) -> dict[str, Any]:
+        """The receipt of an answer whose proof was made, signed anew with its place in a proof of several texts. verify takes it, too."""
+        body, _ = contents(answer)
+        receipt = body.get("receipt", body)
+        placed: dict[str, Any] = json.loads(self.fetch(f"/v1/proofs/{quoted(receipt['proof'])}/receipt", json.dumps(receipt).encode()))
+        return placed
+
     def fetch(self, path: str, body: bytes | None = None) -> bytes:
         return self.send(path, body)[1]
 
     def send(self, path: str, body: bytes | None = None) -> tuple[int, bytes, float]:
         """Status, content, and after how many seconds to ask again. A body is posted."""
-        headers = {"Accept": "*/*"}
+        headers = {"Accept": "*/*", "Content-Type": "application/json"}
         if self.api_key is not None:
             headers["Authorization"] = f"Bearer {self.api_key}"
         message = urllib.request.Request(self.url + path, data=body, headers=headers)

@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "serve-"));
 const digits = join(root, "testdata/digits");
 const server = spawn(resolve(process.env.PROVE_MODEL_COMMAND), [
   "serve", "--listen=127.0.0.1:0", `--data=${join(folder, "data")}`, "--no-cache", "--quiet", `--model=${join(root, "testdata/story")}`,
-  `--model=${join(digits, "digits.onnx")}`, `--calibration=${join(digits, "calibration.json")}`,
+  `--model=${join(digits, "digits.onnx")}`, `--calibration=${join(digits, "calibration.json")}`, "--batch=16",
 ], { stdio: ["ignore", "pipe", "inherit"] });
 after(async () => {
   const ended = new Promise((resolve) => server.on("exit", resolve));
@@ -83,6 +83,71 @@ test("a stream", async () => {
   assert.equal(text, " Paris. It lies on the Seine!");
   const result = await verifyAnswer({ ...last, choices: [{ text }] }, ...(await filesOf(last)), { tokenizer: await tokenizer() });
   assert.deepEqual([result.valid, result.compared], [true, ["signature", "tokens", "text"]]);
+});
+
+test("answers that are proved together", async () => {
+  let answers, files, verdicts, together;
+  for (let attempt = 1; attempt <= 10; attempt++) { // those that wait while one is proved are
+    answers = await Promise.all([1, 2, 3, 4, 5, 6].map(async (n) => {
+      const body = JSON.stringify({ model: "story", prompt: Array(n).fill(attempt) });
+      return (await fetch(`${url}/v1/completions`, { method: "POST", headers: { "Content-Type": "application/json" }, body })).json();
+    }));
+    files = await Promise.all(answers.map(filesOf));
+    verdicts = [];
+    for (const [i, a] of answers.entries()) verdicts.push(await verifyAnswer(a, ...files[i], { tokenizer: await tokenizer() }));
+    const records = await Promise.all(answers.map(async (a) => (await fetch(url + a.proof.url)).json()));
+    together = answers.map((a, i) => ({ a, i, joint: records[i].joint })).filter((x) => x.joint);
+    if (together.length > 1) break;
+  }
+  assert.deepEqual(verdicts.map((v) => [v.valid, v.reason]), verdicts.map(() => [true, ""]));
+  for (const v of verdicts) assert.deepEqual(v.compared, ["signature", "tokens", "text"]);
+  const place = (a) => fetch(`${url}${a.proof.url}/receipt`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(a.receipt) });
+  const { a, i, joint } = together.find(({ joint }) => together.some((o) => o.joint.proof === joint.proof && o.joint.text_id !== joint.text_id));
+  assert.equal(verdicts[i].verdict.texts.length, joint.texts);
+  assert.equal(verdicts[i].verdict.text, null);
+  assert.equal(verdicts[i].verdict.texts[joint.text_id - 1].answer, a.choices[0].text);
+  const placed = await (await place(a)).json();
+  assert.deepEqual(placed.joint, joint);
+  assert.equal((await verifyAnswer(placed, ...files[i])).reason, "");
+  const swapped = { ...placed, joint: { ...joint, text_id: (joint.text_id % joint.texts) + 1 } };
+  assert.match((await verifyAnswer(swapped, ...files[i])).reason, /signature/);
+  const single = await (await fetch(`${url}/v1/completions`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ model: "story", prompt: [1, 2, 3, 4], alone: true }),
+  })).json();
+  assert.equal(single.receipt.shared, undefined);
+  const alone = await filesOf(single);
+  assert.match((await verifyAnswer(single, ...files[i])).reason, /of its text alone/);
+  assert.match((await verifyAnswer(placed, ...alone)).reason, /one of several texts/);
+});
+
+// What another server might sign: the places that there are not, and those of other texts.
+test("hostile places", async () => {
+  const { answers: make } = await import(pathToFileURL(resolve(process.env.PROVE_MODEL_WEB, "npm/receipt.js")));
+  const pair = await crypto.subtle.generateKey({ name: "Ed25519" }, true, ["sign", "verify"]);
+  const base64 = (bytes) => Buffer.from(bytes).toString("base64");
+  const sorted = (v) => (Array.isArray(v) ? v.map(sorted) : v && typeof v === "object" ? Object.fromEntries(Object.keys(v).sort().map((k) => [k, sorted(v[k])])) : v);
+  const publicBytes = base64(await crypto.subtle.exportKey("raw", pair.publicKey));
+  const sign = async (more) => {
+    const rest = { version: 1, commitment: "", request: "", prompt_tokens: [2], tokens: [3], text: "", public_key: publicBytes, ...more };
+    const message = new TextEncoder().encode(`prove-model receipt\n${JSON.stringify(sorted(rest))}`);
+    return { ...rest, signature: base64(await crypto.subtle.sign("Ed25519", pair.privateKey, message)) };
+  };
+  const text = (token) => ({ written: true, promptTokens: [token], tokens: [{ id: token + 1 }], answer: null });
+  const several = { valid: true, text: null, texts: [text(1), text(2), text(3)], outputs: [] };
+  const one = { valid: true, text: text(2), texts: [], outputs: [] };
+  const reason = async (more, verdict = several) => (await make(async () => verdict)(await sign(more), null, null)).reason;
+  const at = (text_id, texts = 3) => ({ shared: "all", joint: { proof: "x", text_id, texts } });
+  assert.equal(await reason(at(2)), "");
+  assert.equal(await reason({ shared: "key" }), "");
+  assert.equal(await reason({}, one), "");
+  assert.equal(await reason({ shared: "all" }, one), "");
+  assert.match(await reason(at(1)), /other tokens/);
+  for (const id of [0, 4, -1, 2 ** 60, 1.5, "2", null]) assert.match(await reason(at(id)), /is about text/, String(id));
+  assert.match(await reason(at(2, 4)), /of a proof of 4/);
+  assert.match(await reason(at(2), one), /one of several texts/);
+  assert.match(await reason({}), /of its text alone/);
+  assert.match(await reason({ joint: at(2).joint }), /of its text alone/);
+  assert.match(await reason({ shared: "all", tokens: [9] }), /none of the 3/);
 });
 
 test("arrays", async () => {
