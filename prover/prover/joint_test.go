@@ -101,6 +101,10 @@ type joint struct {
 	sent   []field.QM31 // for pads
 	ends   [3]field.QM31
 
+	graph   *model.Graph
+	trees   []plan.Tree
+	opening backend.Opening
+
 	noPads, noRoundPads, noDummies bool
 	noAuxiliaryPads                bool
 	masks, short                   int // so many masks; tails of the witness and pads so much too short
@@ -269,10 +273,10 @@ func (v *vectorRows) FillSalts(_ uint64, dst []hash.Digest) { clear(dst) }
 // sources returns the rows of all trees with the random values set by put, which is asked for each of them once, in order. What is
 // left out is zero, and not asked for.
 func (j *joint) sources(s *secrets, put func() field.M31) (srcs []whir.RowSource) {
-	for i := range j.plan.Trees {
-		c := j.plan.Trees[i].Commitment
+	for i := range j.trees {
+		c := j.trees[i].Commitment
 		c.Secrets = &backend.Secrets{Pads: s.values}
-		v := &vectorRows{of: cpu.NewRows(j.plan.Graph, s.wit, c)}
+		v := &vectorRows{of: cpu.NewRows(j.graph, s.wit, c)}
 		list := func(n, of int) []field.M31 {
 			l := make([]field.M31, of)
 			for k := range n {
@@ -292,10 +296,10 @@ func (j *joint) sources(s *secrets, put func() field.M31) (srcs []whir.RowSource
 				case kind == backend.Auxiliary:
 					pads := 0
 					if j.noAuxiliaryPads {
-						pads = soundness.PadLimbs * j.plan.Params.Levels[0].FoldVars
+						pads = soundness.PadLimbs * j.opening.Params.Levels[0].FoldVars
 					}
 					values = append(make([]field.M31, pads), list(1<<c.RowVars-pads, 1<<c.RowVars-pads)...)
-				case j.plan.Trees[i].Fixed:
+				case j.trees[i].Fixed:
 					short = j.fixedShort
 				default:
 					short = j.short
@@ -361,16 +365,18 @@ func (j *joint) view(s *secrets, put func() field.M31) []field.M31 {
 	to, main := j.start(-2)
 	w := transcript.NewWriter(main)
 	srcs := j.sources(s, put)
-	trees := make([]*whir.Tree, len(srcs))
+	trees, layouts := make([]*whir.Tree, len(srcs)), make([]whir.Layout, len(srcs))
 	for i, src := range srcs {
 		var err error
-		if trees[i], err = whir.Commit(j.t.Context(), j.plan.Trees[i].Layout, src); err != nil {
+		layouts[i] = j.trees[i].Layout
+		if trees[i], err = whir.Commit(j.t.Context(), layouts[i], src); err != nil {
 			j.t.Fatal(err)
 		}
 	}
-	passes := watched{whir.NewPasses(nil, j.plan.Params, j.plan.Layouts(), srcs, j.plan.RowOffsets()), to}
+	o := j.opening
+	passes := watched{whir.NewPasses(nil, o.Params, layouts, srcs, o.RowOffsets), to}
 	defer passes.Close()
-	if err := whir.Open(j.t.Context(), w, j.plan.Params, trees, passes, j.plan.RowOffsets(), s.terms, s.value); err != nil {
+	if err := whir.Open(j.t.Context(), w, o.Params, trees, passes, o.RowOffsets, s.terms, s.value); err != nil {
 		j.t.Fatal(err)
 	}
 	return slices.Concat(s.sent, to.sent)
@@ -463,6 +469,7 @@ func TestJointRanks(t *testing.T) {
 	if good.plan, err = key.HidingPlan(in, p.Choice.TailLog); err != nil {
 		t.Fatal(err)
 	}
+	good.graph, good.trees, good.opening = good.plan.Graph, good.plan.Trees, good.plan.Opening()
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range good.plan.Pads.Elements() {
 		good.sent = append(good.sent, random(rng))
