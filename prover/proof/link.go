@@ -14,7 +14,7 @@ import (
 )
 
 // LinkMagic starts every file of a link.
-const LinkMagic = "PM.link\n"
+const LinkMagic = "PM.lnk\r\n"
 
 // MaxLinkSize is the size of the largest file of a link that is accepted.
 const MaxLinkSize = 1 << 28
@@ -37,8 +37,10 @@ var linkMessage = wire.New("Link", nil,
 			}
 			return nil
 		}).Needed(),
-	wire.Data(2, "first", func(l *Link) []byte { return l.Keys[0][:] }, func(l *Link, b []byte) error { return setSHA256(&l.Keys[0], b) }).Needed(),
-	wire.Data(3, "second", func(l *Link) []byte { return l.Keys[1][:] }, func(l *Link, b []byte) error { return setSHA256(&l.Keys[1], b) }).Needed(),
+	wire.Data(2, "first", func(l *Link) []byte { return l.Keys[0][:] },
+		func(l *Link, b []byte) error { return setSHA256(&l.Keys[0], b) }).Needed(),
+	wire.Data(3, "second", func(l *Link) []byte { return l.Keys[1][:] },
+		func(l *Link, b []byte) error { return setSHA256(&l.Keys[1], b) }).Needed(),
 	wire.List(4, "levels", levelMessage, func(l *Link) *[]soundness.Level { return &l.Levels }),
 	wire.Raw(5, "body", func(l *Link) *[]byte { return &l.Body }),
 )

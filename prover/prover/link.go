@@ -33,7 +33,8 @@ func Link(ctx context.Context, of [2]Linked, w model.Weights, opts Options) (*pr
 	link := &proof.Link{Keys: [2][sha256.Size]byte{of[0].Key.Digest, of[1].Key.Digest}, Levels: p.Params.Levels}
 	main := link.Statement(of[0].Key)
 	o := p.Opening()
-	from := circumstances{state: stateOf(main), plan: sha256.Sum256(fmt.Appendf(nil, "link %v", p.Params.Levels)), release: release(), time: time.Now()}
+	levels := sha256.Sum256(fmt.Appendf(nil, "link %v", p.Params.Levels))
+	from := circumstances{state: stateOf(main), plan: levels, release: release(), time: time.Now()}
 	_, _ = rand.Read(from.fresh[:]) // which ends the program if there are none
 	from.host, _ = os.Hostname()
 	trees := make([]*whir.Tree, len(p.Trees))
@@ -44,6 +45,9 @@ func Link(ctx context.Context, of [2]Linked, w model.Weights, opts Options) (*pr
 		o.Commitments[i].Secrets = &backend.Secrets{Key: *k.Hiding.Weights}
 		trees[i] = k.Tree
 		from.hidden = append(from.hidden, k.Hiding.Weights[:]...)
+	}
+	if s := of[0].Hiding.seed; s != nil {
+		from = circumstances{fresh: *s, state: from.state, plan: from.plan}
 	}
 	o.Commitments[2].Secrets = &backend.Secrets{Key: from.masks()}
 

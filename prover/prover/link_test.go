@@ -94,7 +94,7 @@ func TestLink(t *testing.T) {
 			t.Errorf("41 bits: %v", err)
 		}
 		invalid("keys exchanged", renewed.Key, old.Key, l)
-		for range 200 {
+		for range 60 {
 			i := rand.IntN(len(l.Body))
 			bad := *l
 			bad.Body = slices.Clone(l.Body)
@@ -155,7 +155,8 @@ func openedAsTheyAre(t *testing.T, first, second Linked, w0, w1 model.Weights) *
 	terms := p.Terms(point, out.Challenge())
 	passes := whir.NewPasses(nil, p.Params, p.Layouts(), srcs, p.RowOffsets())
 	defer passes.Close()
-	if err := whir.Open(t.Context(), out, p.Params, []*whir.Tree{first.Tree, second.Tree, masks}, passes, p.RowOffsets(), terms, field.Zero); err != nil {
+	trees := []*whir.Tree{first.Tree, second.Tree, masks}
+	if err := whir.Open(t.Context(), out, p.Params, trees, passes, p.RowOffsets(), terms, field.Zero); err != nil {
 		t.Fatal(err)
 	}
 	l.Body = out.Bytes()
@@ -253,7 +254,8 @@ func TestLinkRanks(t *testing.T) {
 		{"three masks", func(j *joint) { j.masks = 3 }, true},
 		{"tails of the keys too short", func(j *joint) { j.fixedShort = l.Trees[0].Groups[0].Tail - 1 }, true},
 	} {
-		j := &joint{t: t, masks: soundness.Masks, graph: g, trees: slices.Clone(l.Trees[:]), opening: l.Opening(), plan: &plan.Plan{Config: l.Params.Config}}
+		j := &joint{t: t, masks: soundness.Masks, graph: g, trees: slices.Clone(l.Trees[:]), opening: l.Opening()}
+		j.plan = &plan.Plan{Config: l.Params.Config}
 		c.change(j)
 		if leaks := j.leaks(others); (leaks > 0) != c.leaks {
 			t.Errorf("%s: %d dimensions of the weights", c.name, leaks)

@@ -3,6 +3,7 @@ package verifier
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -11,6 +12,22 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
+
+// CheckLink reads a link and verifies it (VerifyLink). minBits 0 is DefaultMinBits.
+func CheckLink(first, second *proof.Key, file io.Reader, minBits int) (soundness.Strength, error) {
+	b, err := io.ReadAll(io.LimitReader(file, proof.MaxLinkSize+1))
+	if err != nil {
+		return soundness.Strength{}, err
+	}
+	if minBits == 0 {
+		minBits = DefaultMinBits
+	}
+	l, err := proof.DecodeLink(b)
+	if err != nil {
+		return soundness.Strength{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return VerifyLink(first, second, l, minBits)
+}
 
 // VerifyLink checks that two keys that hide weights have the same ones, of the same circuit. It returns the strength of the weakest
 // round, which must have minBits at least. An error that wraps ErrInvalid gives the reason.

@@ -84,7 +84,9 @@ func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 	for i := range l.stack.Blocks {
 		b := &l.stack.Blocks[i]
 		at := point[len(point)-b.Bits:]
-		terms = append(terms, whir.Term{Coef: power, Tree: 0, Offset: b.Offset, Point: at}, whir.Term{Coef: power.Neg(), Tree: 1, Offset: b.Offset, Point: at})
+		terms = append(terms,
+			whir.Term{Coef: power, Tree: 0, Offset: b.Offset, Point: at},
+			whir.Term{Coef: power.Neg(), Tree: 1, Offset: b.Offset, Point: at})
 		power = power.Mul(zeta)
 	}
 	return terms
