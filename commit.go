@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // Key is a verification key: the quantised model without its weights, and a
@@ -265,6 +266,31 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 
 // Budget says how far a key that hides weights is used up; nil is another key.
 func (c *Committed) Budget() (*ledger.Budget, error) { return c.hiding.Budget(c.key) }
+
+// Link proves that another key hides the same weights of the same circuit as this one: both were committed to with option Hide,
+// each with its own SecretFile. verifier.CheckLink checks it. A link says nothing of the weights; it opens both keys, as a proof of each
+// does, and is counted in both secrets. The observer may be nil, and so may the device, for the processor.
+func (c *Committed) Link(ctx context.Context, to *Committed, observer Observer, device *Device) ([]byte, error) {
+	if c.hiding == nil || to.hiding == nil {
+		return nil, errors.New("a link is of two keys that hide weights")
+	}
+	w := newWatch(observer)
+	defer w.stop()
+	var file []byte
+	err := w.run(ctx, phaseLink, func() error {
+		of := [2]prover.Linked{{Key: c.key, Tree: c.tree, Hiding: c.hiding.Options()}, {Key: to.key, Tree: to.tree, Hiding: to.hiding.Options()}}
+		l, err := prover.Link(ctx, of, c.circuit.quantised.Weights, prover.Options{Backend: orProcessor(device).set().Backend(w.warn)})
+		if err != nil {
+			return err
+		}
+		file = l.Encode()
+		if _, err := verifier.CheckLink(c.key, to.key, bytes.NewReader(file), 1); err != nil {
+			return fmt.Errorf("%w: %w", ErrSelfCheck, err)
+		}
+		return nil
+	})
+	return file, err
+}
 
 // check verifies a proof as anyone would who has key and proof.
 func (c *Committed) check(file []byte, by *Sampling) error {

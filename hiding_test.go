@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/web/verdict"
 )
 
@@ -371,5 +372,50 @@ func TestHiddenInputRefusals(t *testing.T) {
 	}
 	if len(seen.phases) > 0 {
 		t.Errorf("work was begun: %v", seen.phases)
+	}
+}
+
+// TestLinkedKeys: two keys of one model are linked, and of a model of which one weight differs they are not.
+func TestLinkedKeys(t *testing.T) {
+	make := func(secret string) *Committed {
+		c, _ := commit(t, append([]with{withHide(), withHidden(filepath.Join(t.TempDir(), secret), 3)}, quick...)...)
+		return c
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	from, to := make("a"), make("b")
+	file, err := from.Link(t.Context(), to, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := verifier.CheckLink(from.Key(), to.Key(), bytes.NewReader(file), 1); err != nil || s.Total <= 0 {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := verifier.CheckLink(from.Key(), to.Key(), bytes.NewReader(file), 0); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a weak key: %v", err)
+	}
+	if _, err := verifier.CheckLink(from.Key(), to.Key(), bytes.NewReader(file[1:]), 1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a damaged file: %v", err)
+	}
+	before, err := to.Budget()
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered := *from.circuit
+	altered.quantised.Weights = slices.Clone(altered.quantised.Weights)
+	i := slices.IndexFunc(altered.quantised.Weights, func(v ints.Ints) bool { return v != nil })
+	values := slices.Clone(ints.All(altered.quantised.Weights[i]))
+	values[0] ^= 1
+	altered.quantised.Weights[i] = ints.Of(values)
+	other := *from
+	other.circuit = &altered
+	if _, err := other.Link(t.Context(), to, nil, nil); !errors.Is(err, ErrSelfCheck) {
+		t.Errorf("other weights than the keys': %v", err)
+	}
+	if after, err := to.Budget(); err != nil || after.Left >= before.Left {
+		t.Errorf("%v positions left after %v, %v", after, before, err)
+	}
+	plain, _ := commit(t, quick...)
+	if _, err := from.Link(t.Context(), plain, nil, nil); err == nil {
+		t.Error("a plain key: no error")
 	}
 }

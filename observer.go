@@ -19,6 +19,7 @@ import (
 //	open
 //	self-check
 //	prove inputs     Committed.ProveEach, in place of those of Prove
+//	prove link       Committed.Link
 type Phase string
 
 const (
@@ -30,6 +31,7 @@ const (
 	phaseRun         Phase = "run model"
 	phaseCheck       Phase = "self-check"
 	phaseEach        Phase = "prove inputs"
+	phaseLink        Phase = "prove link"
 )
 
 // An Observer is told how long work goes. Its methods are called one at a time,

@@ -61,6 +61,10 @@ type Config struct {
 	Share string `mapstructure:"share" group:"prove" usage:"which {part} of a key's budget is used here, number K of N such as 2/4, or 1 for all: where the ledger was used before, to divide it; elsewhere, and after the machine was started anew, to say that it is the latest copy with that number"`
 	// empty: <key>.secret
 	Secret string `mapstructure:"secret" file:"read" group:"files" usage:"{file} of the secret of a key that hides weights (default: <key>.secret)"`
+	// a key that hides weights; empty: none
+	Renew string `mapstructure:"renew" file:"read" group:"files" usage:"{file} of a key that hides weights: commit makes another key of the same weights, and a link that says so; check-key checks the link"`
+	// empty: <key>.link
+	Link string `mapstructure:"link" file:"made" group:"files" usage:"{file} of the link between the key of --renew and the new one (default: <key>.link)"`
 	// empty: <model>.vk in the current folder
 	VK string `mapstructure:"vk" file:"made" group:"files" usage:"verification key {file} (default: <model>.vk here)"`
 	// name=value for symbolic dimensions; see Dims

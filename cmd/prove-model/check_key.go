@@ -17,19 +17,25 @@ import (
 
 func newCheckKey() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check-key --model x.onnx --vk x.vk",
+		Use:   "check-key --model x.onnx --vk x.vk, or --renew old.vk --vk new.vk",
 		Short: "Say whether a verification key is a model's; exit code 1 if it is not",
 		Long: `Say whether a verification key is a model's.
 
 The model is quantised again with the ranges and options that the key records,
 its weights are committed to again, never from the cache, and the result must be
 the key. Ranges and options are the choice of whoever made the key: they decide
-how close to the float model the quantised one is, which bench accuracy measures.`,
+how close to the float model the quantised one is, which bench accuracy measures.
+
+A key that hides weights cannot be made again. With --renew and no model, a link (commit
+--renew) is checked: that it hides the same weights, of the same circuit, as another key.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
+			}
+			if cfg.Renew != "" || cfg.Link != "" {
+				return printLinkCheck(cmd, cfg)
 			}
 			c, err := checkKey(cmd.Context(), cfg, progress(cmd, cfg))
 			if c == nil {
@@ -42,7 +48,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "output", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
+	config.AddFlags(cmd.Flags(), "model", "output", "fix", "vk", "renew", "link", "min-bits", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 

@@ -33,6 +33,11 @@ With --hide weights the key, and all its proofs, say nothing of the weights but 
 is public (docs/hiding.md), for as many proofs as --proofs says. The key's secret is
 written beside it: proofs of the key take it, and nobody else may have it.
 
+With --renew the key takes the place of one that hides the same weights and is used up
+or soon will be: a link is written beside it, which says that the weights are the same
+and nothing else of them (check-key --renew). It takes a proof's share of both budgets,
+and the secret of the former key must be beside that.
+
 With --certify a certificate is written beside the key: with it (verify --cert)
 a verifier need not trust whoever issued the key that no integer of the model is
 too large for the proof's arithmetic.`,
@@ -55,7 +60,7 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
 }
 
@@ -72,6 +77,8 @@ type committed struct {
 	KeyBytes         int64  `json:"key_bytes"`
 	Certificate      string `json:"certificate,omitempty"`
 	CertificateBytes int64  `json:"certificate_bytes,omitempty"`
+	// Link is of a key that renews another.
+	Link *linked `json:"link,omitempty"`
 	// Hidden is of a key that hides weights.
 	Hidden     *hiddenKey `json:"hidden,omitempty"`
 	Phases     []ui.Phase `json:"phases"`
@@ -89,11 +96,19 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err != nil {
 		return nil, err
 	}
+	link, err := createLink(cfg, files, key.path)
+	if err != nil {
+		return nil, err
+	}
 	ranges, err := createRanges(cfg, files)
 	if err != nil {
 		return nil, err
 	}
 	if err := hidesForKey(cfg); err != nil {
+		return nil, err
+	}
+	former, err := renewed(cfg)
+	if err != nil {
 		return nil, err
 	}
 	unlimited, err := job.LimitMemory(cfg, ph)
@@ -141,6 +156,10 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err != nil {
 		return nil, err
 	}
+	linked, err := writeLink(ctx, cfg, link, former, c, opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := files.place(); err != nil {
 		return nil, err
 	}
@@ -152,7 +171,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}, nil
 }
 
@@ -165,6 +184,7 @@ func (c *committed) print(w io.Writer) {
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
 	c.Hidden.print(w)
+	c.Link.print(w)
 	if c.Certificate != "" {
 		fmt.Fprintf(w, "certificate %s, %s\n", ui.Printable(c.Certificate), ui.Bytes(c.CertificateBytes))
 	}

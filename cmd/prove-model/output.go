@@ -33,6 +33,7 @@ var (
 	proofFile       = kind{"a proof", proof.ProofMagic}
 	keyFile         = kind{"a verification key", proof.KeyMagic}
 	certificateFile = kind{"a certificate", certify.Magic}
+	linkFile        = kind{"a link", proof.LinkMagic}
 	rangesFile      = kind{"a file of ranges", `{"format":"prove-modelranges`}
 	pageFile        = kind{"a page of prove-model", pageMark}
 	manualFile      = kind{"a manual page of prove-model", ".nh\n.TH\"PROVE-MODEL"}

@@ -35,6 +35,7 @@ var results = map[string]struct {
 	"inaccurate":        {"prove-model --json with exit code 3: the run is further from the float model than --max-error", inaccurate{}},
 	"verify":            {"prove-model verify --json, exit code 0 or 1", verified{}},
 	"check-key":         {"prove-model check-key --json, exit code 0 or 1", checked{}},
+	"check-link":        {"prove-model check-key --renew --json, exit code 0 or 1", checkedLink{}},
 	"commit":            {"prove-model commit --json", committed{}},
 	"inspect-model":     {"prove-model inspect --model x.onnx --json", inspect.Model{}},
 	"inspect-html":      {"prove-model inspect --model x.onnx --html x.html --json", described{}},

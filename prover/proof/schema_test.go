@@ -66,7 +66,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := specs(specs(map[string]*wire.MessageSpec{}, keyMessage.Spec()), frameMessage.Spec())
+	tables := specs(specs(specs(map[string]*wire.MessageSpec{}, keyMessage.Spec()), frameMessage.Spec()), linkMessage.Spec())
 	if got, want := slices.Sorted(maps.Keys(tables)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("tables of %v, the schema has %v", got, want)
 	}

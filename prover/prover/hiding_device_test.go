@@ -86,6 +86,30 @@ func TestHidingOnDevices(t *testing.T) {
 	}
 }
 
+// TestLinkOnDevice: so have links.
+func TestLinkOnDevice(t *testing.T) {
+	t.Parallel()
+	dev := devicetest.Open(t)
+	b := layered(4, 2, 12, true)
+	from, _ := hidingKey(t, b, b.w, 2, 1)
+	to, _ := hidingKey(t, b, b.w, 20, 2)
+	from.Hiding.seed = &[32]byte{3}
+	want, err := Link(t.Context(), [2]Linked{from, to}, b.w, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rig{capacities: []int{1 << 26}, workers: 1}
+	l, machines, _, closeAll := c.open(dev)
+	defer closeAll()
+	got, err := Link(t.Context(), [2]Linked{from, to}, b.w, Options{Backend: l.Machines[0].Backend})
+	if err != nil || machines[0].Traffic().Uploaded == 0 || !bytes.Equal(got.Body, want.Body) {
+		t.Errorf("another link, or %v", err)
+	}
+	if _, err := verifier.VerifyLink(from.Key, to.Key, got, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // onlyAfter is the fault of a device that is lost after so many operations.
 func onlyAfter(n, most int) error {
 	if n > most {

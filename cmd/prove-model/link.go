@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// linkPath is the file of the link of the key in a file.
+func linkPath(cfg *config.Config, vk string) string {
+	if cfg.Link != "" {
+		return cfg.Link
+	}
+	return vk + ".link"
+}
+
+// createLink begins the file of the link of a new key; nil if none is asked for.
+func createLink(cfg *config.Config, files *outputs, key string) (*output, error) {
+	if cfg.Renew == "" {
+		if cfg.Link != "" {
+			err := errors.New("--link names the file of a link, and none is asked for")
+			return nil, job.WithHint(err, "say with --renew which key the new one takes the place of")
+		}
+		return nil, nil
+	}
+	return files.create("link", linkPath(cfg, key), linkFile)
+}
+
+// renewed returns the key that is to be renewed, nil if there is none. Its secret is beside it, and must have positions left.
+func renewed(cfg *config.Config) (*provemodel.Key, error) {
+	if cfg.Renew == "" {
+		return nil, nil
+	}
+	if cfg.Hide == "" {
+		return nil, job.WithHint(errors.New("--renew is of keys that hide weights"), "add --hide weights")
+	}
+	k, err := readKey(cfg.Renew)
+	if err != nil {
+		return nil, err
+	}
+	if !k.Hides() {
+		return nil, fmt.Errorf("--renew: %s does not hide weights", cfg.Renew)
+	}
+	return k, shareHint(hiding.Check(k, cfg.Renew+".secret", ledger.Share{}))
+}
+
+func readKey(path string) (*provemodel.Key, error) {
+	f, err := job.OpenFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	defer f.Close()
+	k, err := provemodel.ReadKey(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// linked is what is said of a link that was made.
+type linked struct {
+	File   string `json:"file"`
+	Bytes  int    `json:"bytes"`
+	Renews string `json:"renews"` // the commitment of the former key
+}
+
+// writeLink makes the former key again, by its secret, and the link from it to the new one.
+func writeLink(
+	ctx context.Context, cfg *config.Config, to *output, former *provemodel.Key, of *provemodel.Committed, opts *job.Options,
+) (*linked, error) {
+	if to == nil {
+		return nil, nil
+	}
+	o := opts.Commit
+	o.SecretFile, o.Proofs = cfg.Renew+".secret", 0
+	again, err := provemodel.Commit(ctx, of.Circuit(), &o)
+	if err != nil {
+		return nil, err
+	}
+	if again.Commitment() != provemodel.Commitment(former.Digest) {
+		return nil, fmt.Errorf("--renew: %s is the secret of another key", o.SecretFile)
+	}
+	file, err := again.Link(ctx, of, o.Observer, o.Device)
+	if err != nil {
+		return nil, err
+	}
+	return &linked{to.path, len(file), again.Commitment().String()}, to.write(file)
+}
+
+func (l *linked) print(w io.Writer) {
+	if l == nil {
+		return
+	}
+	fmt.Fprintf(w, "renews      %s\n", l.Renews)
+	fmt.Fprintf(w, "link        %s, %s: the weights are the same\n", ui.Printable(l.File), ui.Bytes(int64(l.Bytes)))
+}
+
+// checkedLink is the result of checking a link.
+type checkedLink struct {
+	Match        bool    `json:"match"`
+	Reason       string  `json:"reason,omitempty"` // why not
+	Commitment   string  `json:"model_commitment"`
+	Renews       string  `json:"renews"`
+	SecurityBits float64 `json:"security_bits,omitempty"`
+}
+
+// checkLink checks the link of a key. When it does not hold there is an error that wraps ErrInvalid, and a result that says why.
+func checkLink(cfg *config.Config) (*checkedLink, error) {
+	if cfg.Renew == "" || cfg.VK == "" || cfg.Model != "" {
+		err := errors.New("a link is checked with two keys, and without a model")
+		return nil, job.WithHint(err, "prove-model check-key --renew old.vk --vk new.vk")
+	}
+	from, err := readKey(cfg.Renew)
+	if err != nil {
+		return nil, err
+	}
+	to, err := readKey(cfg.VK)
+	if err != nil {
+		return nil, err
+	}
+	f, err := job.OpenFile(linkPath(cfg, cfg.VK))
+	if err != nil {
+		return nil, fmt.Errorf("link: %w", err)
+	}
+	defer f.Close()
+	c := &checkedLink{Commitment: provemodel.Commitment(to.Digest).String(), Renews: provemodel.Commitment(from.Digest).String()}
+	s, err := verifier.CheckLink(from, to, f, cfg.MinBits)
+	switch {
+	case errors.Is(err, provemodel.ErrInvalid):
+		c.Reason = plain(err)
+		return c, err
+	case err != nil:
+		return nil, err
+	}
+	c.Match, c.SecurityBits = true, s.Total.Float()
+	return c, nil
+}
+
+func printLinkCheck(cmd *cobra.Command, cfg *config.Config) error {
+	c, err := checkLink(cfg)
+	if c == nil {
+		return err
+	}
+	if cfg.JSON {
+		return errors.Join(ui.JSON(cmd.OutOrStdout(), c), err)
+	}
+	w := cmd.OutOrStdout()
+	if !c.Match {
+		fmt.Fprintf(w, "NOT LINKED: %s\n", ui.Printable(c.Reason))
+		return err
+	}
+	fmt.Fprintln(w, "THE SAME WEIGHTS")
+	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	fmt.Fprintf(w, "renews      %s\n", c.Renews)
+	fmt.Fprintf(w, "security    %.1f bits; which model it is rests on what is known of the former key\n", c.SecurityBits)
+	return nil
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Link plans the proof that two roots are of the same fixed tensors (docs/protocol.md, "Links"): one hiding opening of both
+// trees, and of one with masks and an auxiliary row. Of every block of the stack it shows that the difference of the MLEs is zero at a
+// random point.
+type Link struct {
+	Params *soundness.Params
+	// Trees are those of the two keys, and that of the masks.
+	Trees [3]Tree
+	stack *model.Stack
+}
+
+// NewLink plans a link of the trees of fixed tensors of two plans, of hiding proofs of one circuit. Levels are the parameters of
+// the opening; with none they are chosen.
+func NewLink(of [2]*Plan, levels []soundness.Level) (*Link, error) {
+	l := &Link{}
+	config, longest, tailLog := of[0].Config, 0, soundness.MaxTailLog
+	for i, p := range of {
+		t := p.FixedTree()
+		if t == nil || p.Choice.FixedTailLog == 0 || p.Config != config {
+			return nil, errors.New("a link is of two keys that hide weights, of one security")
+		}
+		l.Trees[i] = *t
+		longest, tailLog = max(longest, t.RowVars), min(tailLog, p.Choice.FixedTailLog)
+	}
+	l.stack = l.Trees[0].Parts[0].Stack
+	slots := uint64(0)
+	add := func(t *Tree, align uint64) {
+		t.RowOffset = (slots + align - 1) / align * align
+		shift := longest - t.RowVars
+		slots = t.RowOffset + (t.Slots()+1<<shift-1)>>shift
+	}
+	add(&l.Trees[0], 1)
+	add(&l.Trees[1], 1)
+	tail := int(soundness.Budget(longest, tailLog))
+	masks := &l.Trees[2]
+	masks.Layout = whir.Layout{Hash: config.Hash, RowVars: longest, LogBlowup: config.LogBlowup, Auxiliary: true,
+		Groups: []whir.Group{{Rows: soundness.Masks, Tail: tail}, {Rows: 1, Tail: tail}}}
+	masks.Parts = []backend.Part{{Kind: backend.Masks}, {Kind: backend.Auxiliary}}
+	add(masks, soundness.Masks)
+	var err error
+	if levels == nil {
+		l.Params, err = soundness.DeriveHiding(config, tailLog, longest, slots)
+	} else if l.Params, err = soundness.CheckHiding(config, tailLog, levels, slots); err == nil && l.Params.RowVars() != longest {
+		err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", l.Params.RowVars(), longest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range of {
+		if t := l.Trees[i].Groups[0].Tail; t < l.Params.Levels[0].Queries {
+			return nil, fmt.Errorf("tails of %d elements are too short for an opening at %d positions", t, l.Params.Levels[0].Queries)
+		}
+	}
+	return l, nil
+}
+
+// Vars returns the number of coordinates of the point.
+func (l *Link) Vars() int {
+	vars := 0
+	for i := range l.stack.Blocks {
+		vars = max(vars, l.stack.Blocks[i].Bits)
+	}
+	return vars
+}
+
+// Terms are those of the functional, which is zero: the differences of blocks at a point's last coordinates, joined with powers of
+// zeta.
+func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
+	terms := make(whir.List, 0, 2*len(l.stack.Blocks))
+	power := field.One
+	for i := range l.stack.Blocks {
+		b := &l.stack.Blocks[i]
+		at := point[len(point)-b.Bits:]
+		terms = append(terms,
+			whir.Term{Coef: power, Tree: 0, Offset: b.Offset, Point: at},
+			whir.Term{Coef: power.Neg(), Tree: 1, Offset: b.Offset, Point: at})
+		power = power.Mul(zeta)
+	}
+	return terms
+}
+
+// Strength is that of the weakest round.
+func (l *Link) Strength() soundness.Strength {
+	rounds := []soundness.Round{
+		soundness.Point("differences of weights", uint64(max(1, l.Vars()))),
+		soundness.Join("join of differences", uint64(len(l.stack.Blocks))),
+	}
+	return soundness.Weakest(append(rounds, l.Params.Rounds()...))
+}
+
+// Layouts returns the layouts of all trees.
+func (l *Link) Layouts() (list []whir.Layout) {
+	for i := range l.Trees {
+		list = append(list, l.Trees[i].Layout)
+	}
+	return list
+}
+
+// RowOffsets returns the first table row of every tree.
+func (l *Link) RowOffsets() (list []uint64) {
+	for i := range l.Trees {
+		list = append(list, l.Trees[i].RowOffset)
+	}
+	return list
+}
+
+// Opening returns the description of the opening for a backend.
+func (l *Link) Opening() backend.Opening {
+	o := backend.Opening{Params: l.Params, RowOffsets: l.RowOffsets()}
+	for i := range l.Trees {
+		c := l.Trees[i].Commitment
+		c.Groups = slices.Clone(c.Groups)
+		o.Commitments = append(o.Commitments, c)
+	}
+	return o
+}
