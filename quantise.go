@@ -33,6 +33,7 @@ type Circuit struct {
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
 	writes    int           // as many tokens as the model was opened to write
+	base      *Circuit      // what the circuit is an adapter to, nil for others
 	hides     bool          // whether it is quantised for a key that hides weights
 	inSizes   *inSizes
 }

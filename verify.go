@@ -263,12 +263,14 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		return err
 	}
 	return w.run(ctx, phaseCommitModel, func() error {
-		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
+		roots, err := prover.Roots(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
 		if err != nil {
 			return err
 		}
-		if tree := key.FixedTree(); tree != nil && root != tree.Root {
-			return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
+		for i, root := range roots {
+			if root != key.Trees[i].Root {
+				return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
+			}
 		}
 		return nil
 	})

@@ -73,14 +73,14 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	switch t := k.FixedTree(); {
 	case t != nil && t.TailLog > 0:
 		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, t.RowVars, t.TailLog)
+	case len(k.Trees) > 1 && in.Hides():
+		return nil, errBaseHidden
 	case in.Hides() && t != nil:
 		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, t.RowVars, 0)
 	case in.Hides():
 		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, -1, 0)
-	case t != nil:
-		p, err = plan.WithRows(g, k.Security.Config(), t.RowVars)
 	default:
-		p, err = plan.New(g, k.Security.Config())
+		p, err = plan.WithRows(g, k.Security.Config(), k.fixedRows()...)
 	}
 	if err == nil && k.known != nil {
 		k.known.mu.Lock()
@@ -92,6 +92,18 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	return p, err
 }
 
+// errBaseHidden refuses what is not laid out for two trees of fixed tensors.
+var errBaseHidden = errors.New("proofs of a key with a base and an adapter are not masked: they hide nothing")
+
+// fixedRows has log2 of the length of the rows of every tree of fixed tensors.
+func (k *Key) fixedRows() []int {
+	var rows []int
+	for i := range k.Trees {
+		rows = append(rows, k.Trees[i].RowVars)
+	}
+	return rows
+}
+
 // HidingPlan is Plan for masked proofs with tails of a 2^tailLog-th of rows. Under a key whose tree has tails all
 // proofs are masked, and these are what Plan gives.
 func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
@@ -101,6 +113,9 @@ func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	g, err := k.at(in)
 	if err != nil {
 		return nil, err
+	}
+	if len(k.Trees) > 1 {
+		return nil, errBaseHidden
 	}
 	fixed, tails := -1, 0
 	if t := k.FixedTree(); t != nil {
@@ -142,8 +157,11 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
 	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
-	if t := k.FixedTree(); t != nil {
-		c.FixedRowVars, c.FixedTailLog = t.RowVars, t.TailLog
+	switch rows := k.fixedRows(); len(rows) {
+	case 2:
+		c.BaseRowVars, c.FixedRowVars = rows[0], rows[1]
+	case 1:
+		c.FixedRowVars, c.FixedTailLog = rows[0], k.Trees[0].TailLog
 	}
 	return c
 }

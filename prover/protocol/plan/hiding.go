@@ -49,6 +49,9 @@ func (p *Plan) hide(choice Choice) error {
 		return err
 	}
 	s := newStacks(p.Graph)
+	if s.base != nil {
+		return errors.New("masked proofs of a circuit with a base")
+	}
 	if s.fixed == nil && choice.FixedTailLog != 0 {
 		return errors.New("tails of fixed tensors, of which there are none")
 	}
@@ -107,14 +110,10 @@ func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 	if err := s.check(p.Config, &choice, true); err != nil {
 		return err
 	}
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
-	slots := uint64(0)
-	if s.fixed != nil {
-		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
-			return err
-		}
-		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
-		slots += p.add(t, slots, longest)
+	longest := choice.longest()
+	slots, err := p.plantFixed(s, &choice)
+	if err != nil {
+		return err
 	}
 	shift := longest - choice.WitnessRowVars
 	t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup, Auxiliary: true}}}
@@ -166,7 +165,7 @@ func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 // hidingParameters is parameters for a hiding proof. The number of queries decides how long tails of the witness are.
 func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err error) {
 	p.Choice = choice
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	longest := choice.longest()
 	if given {
 		p.Params, err = soundness.CheckHiding(p.Config, choice.TailLog, choice.Levels, slots)
 		if err == nil && p.Params.RowVars() != longest {
