@@ -270,15 +270,19 @@ impl<'a> Graph<'a> {
         let base: BTreeSet<u32> = self.base.iter().copied().collect();
         let rest = (0..self.tensors.len() as u32).filter(|id| self.kind(*id) == Kind::Fixed && !base.contains(id)).collect();
         let mut stacks = vec![self.base.clone(), rest];
-        stacks.retain(|stack: &Vec<u32>| !stack.is_empty());
+        if self.base.is_empty() {
+            stacks.retain(|stack: &Vec<u32>| !stack.is_empty());
+        }
         stacks
     }
 
     /// The tensors of a base are fixed ones, each once, and not all of them.
     pub fn check_base(&self) -> Result<()> {
-        let base: BTreeSet<u32> = self.base.iter().copied().collect();
-        let fixed = self.base.iter().all(|&id| self.kind(id) == Kind::Fixed);
-        require!(fixed && base.len() == self.base.len(), "a tensor of the base is no fixed tensor, or comes twice");
+        let mut base = BTreeSet::new();
+        for &id in &self.base {
+            let fits = self.kind(id) == Kind::Fixed && base.insert(id);
+            require!(fits, "tensor {id} of the base is no fixed tensor, or comes twice");
+        }
         let all = self.tensors.iter().filter(|t| t.kind == Kind::Fixed).count();
         require!(base.is_empty() || base.len() < all, "all fixed tensors are those of the base: there is no adapter to it");
         Ok(())

@@ -125,9 +125,12 @@ impl Table {
         }
         witness.retain(|stack| !stack.is_empty());
         let there = masked || !witness.is_empty();
-        require!(there || witness_row_vars == 0, "witness: rows of 2^{witness_row_vars} values");
+        let named = ["tensors of the base", "fixed tensors"].into_iter().skip(2 - fixed.len()).zip(fixed_row_vars.iter().copied());
+        for (what, row_vars) in named.chain([("witness", witness_row_vars)]) {
+            let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (what != "witness" || there || row_vars == 0);
+            require!(fits, "{what}: rows of 2^{row_vars} values");
+        }
         let row_vars = fixed_row_vars.iter().fold(witness_row_vars, |a, &b| a.max(b));
-        require!(row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP, "rows of 2^{row_vars} values");
         let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
         let fixed = fixed.into_iter().zip(fixed_row_vars).map(|(stack, &own)| (true, own, vec![stack]));
         for (is_fixed, own, stacks) in fixed.chain(there.then_some((false, witness_row_vars, witness))) {
