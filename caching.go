@@ -133,6 +133,7 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 	if settings.Hide {
 		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
 	}
+	addBase(h, settings)
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}
@@ -192,6 +193,8 @@ func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 		}
 	}
 	settings.Formats = formats
+	addBase(h, settings)
+	settings.Base = nil
 	h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
@@ -249,8 +252,16 @@ func (m *Model) circuitID(s *proof.Source, free bool, settings quantise.Options)
 	if settings.Hide {
 		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
 	}
+	addBase(h, settings)
 	id := h.ID()
 	return &id
+}
+
+// addBase names the base of an adapter, if there is one.
+func addBase(h *cache.Hasher, settings quantise.Options) {
+	if settings.Base != nil {
+		h.Add("base", []byte(settings.Base.Name))
+	}
 }
 
 // commitmentID names the commitment to a circuit.

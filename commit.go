@@ -174,6 +174,9 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 			return nil, fmt.Errorf("the base of the adapter: %w", err)
 		}
 		base = of.trees[0]
+		if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
+			return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
+		}
 	}
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c, base); known != nil {

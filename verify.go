@@ -207,6 +207,8 @@ var ErrNoSource = errors.New("the key cannot be held against a model")
 type CheckKeyOptions struct {
 	BindInput Arrays   // as the model was opened with
 	Outputs   []string // likewise
+	Adapter   string   // likewise
+	BaseKey   *Key     // of an adapter: the key of the model without it
 	Device    *Device  // nil: the processor
 	Observer  Observer // is told how the work goes, unless nil
 }
@@ -258,7 +260,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		return err
 	}
 	defer m.Close()
-	c, err := m.remake(ctx, w, key)
+	c, err := m.remake(ctx, w, key, o.BaseKey)
 	if err != nil {
 		return err
 	}
@@ -278,7 +280,8 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 
 // remake quantises the model as the key says. The error wraps ErrOtherModel if that does not
 // give the computation of the key.
-func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error) {
+// base is the key of what the model is an adapter to, if it is one.
+func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (*Circuit, error) {
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
@@ -296,6 +299,16 @@ func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error
 	settings.Length = longest(key)
 	if settings.Formats, err = m.formats(key.Source.Formats, len(key.Circuit.Free) > 0); err != nil {
 		return nil, fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
+	}
+	if m.base != nil {
+		if base == nil {
+			return nil, fmt.Errorf("%w: the key is that of an adapter: give the key of its base too", ErrNoSource)
+		}
+		of, err := m.base.remake(ctx, w, base, nil)
+		if err != nil {
+			return nil, fmt.Errorf("the key of the base: %w", err)
+		}
+		settings.Base = of.asBase()
 	}
 	c, err := m.quantise(ctx, w, r, settings)
 	if ctx.Err() != nil {
@@ -320,7 +333,7 @@ func isFolder(path string) bool {
 // openFor opens the model in the shapes that a key is for.
 func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	in, g := shapes(key), key.Circuit.Graph
-	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Tokens: longest(key)}
+	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Adapter: o.Adapter, Tokens: longest(key)}
 	if key.Text() != nil && key.Text().Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
 		opts.MaxTokens, opts.Input, opts.fixedWritten = n, nil, g.Tensors[g.Inputs[1]].Scales == nil

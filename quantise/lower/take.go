@@ -74,6 +74,9 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
 	}
+	if scales := l.opts.Base.scalesOf(name, t.Shape); len(scales) > 0 {
+		frac = scales[0]
+	}
 	if !t.DType.IsFloat() {
 		if frac = 0; most >= model.Bound {
 			fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
