@@ -74,6 +74,9 @@ type Statement struct {
 	Texts   []*verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *proof.Text
+	// Base is the root of the weights of the model that the key's is an adapter to, and Adapter that of all else that the key commits
+	// to; nil if it is no adapter.
+	Base, Adapter *Root
 }
 
 // VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
@@ -85,6 +88,10 @@ type VerifyOptions struct {
 	// ExpectCommitment, if not nil, is the commitment of the model that the caller knows: no
 	// other key is accepted.
 	ExpectCommitment *Commitment
+	// ExpectBase, if not nil, is the root of the weights of a model that the key's must be an adapter to, and ExpectBaseKey the key of
+	// that model, whose fixed tensors must be the same, one by one, under the same root.
+	ExpectBase    *Root
+	ExpectBaseKey *Key
 	// Input, if not nil, is what the proof must be about, rounded as the key says.
 	Input Arrays
 	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn:
@@ -155,6 +162,9 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
 		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(),
+	}
+	if err := o.state(key, s); err != nil {
+		return nil, err
 	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)

@@ -42,7 +42,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "output", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
+	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "output", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 
@@ -93,7 +93,13 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	if err != nil {
 		return err
 	}
-	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output})
+	base, err := job.BaseKey(cfg)
+	if err != nil {
+		return err
+	}
+	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{
+		Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output, Adapter: cfg.Adapter, BaseKey: base,
+	})
 }
 
 func (c *checked) print(w io.Writer) {

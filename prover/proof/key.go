@@ -49,6 +49,12 @@ type Tree struct {
 	TailLog int
 }
 
+// RootBytes is the root as key files have it.
+func (t *Tree) RootBytes() (b [hash.DigestBytes]byte) {
+	copy(b[:], appendDigest(nil, t.Root))
+	return b
+}
+
 // FixedTree returns the first commitment to fixed tensors, nil if the graph has none: that of the base, if it has one. A second
 // one has no tails.
 func (k *Key) FixedTree() *Tree {

@@ -16,37 +16,71 @@ import (
 type Base struct {
 	Name   string // that tells it apart from others
 	of     *Result
-	scales map[string][]int // of fixed tensors, by name and shape, the finest first
+	scales map[string][]baseScale // of fixed tensors, by name and shape, the finest first
+}
+
+// baseScale is the scale of a fixed tensor, and its range, which tells whether channels of large weights have fewer digits.
+type baseScale struct {
+	frac int
+	most int64
 }
 
 // NewBase returns a model as the base of others, with a name that no other has.
 func NewBase(r *Result, name string) *Base {
-	b := &Base{Name: name, of: r, scales: map[string][]int{}}
+	b := &Base{Name: name, of: r, scales: map[string][]baseScale{}}
 	for _, id := range r.Circuit.Graph.FixedIDs() {
 		t := &r.Circuit.Graph.Tensors[id]
 		key := scaleKey(t.Name, t.Shape)
-		b.scales[key] = append(b.scales[key], t.Frac)
+		b.scales[key] = append(b.scales[key], baseScale{t.Frac, t.Max})
 	}
 	for _, list := range b.scales {
-		slices.SortFunc(list, func(x, y int) int { return y - x })
+		slices.SortFunc(list, func(x, y baseScale) int { return y.frac - x.frac })
 	}
 	return b
 }
 
 func scaleKey(name string, shape []int) string { return fmt.Sprint(model.PrintableName(name), shape) }
 
-// scalesOf are the scales of the base's fixed tensors of that name and shape; of a nil base there are none.
-func (b *Base) scalesOf(name string, shape []int) []int {
+// scalesOf are the scales of the base's fixed tensors of that name and shape, on which they have the range that is wanted; of a nil
+// base there are none.
+func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64) bool) []int {
 	if b == nil {
 		return nil
 	}
-	return b.scales[scaleKey(name, shape)]
+	var list []int
+	for _, s := range b.scales[scaleKey(name, shape)] {
+		if has(s.frac, s.most) {
+			list = append(list, s.frac)
+		}
+	}
+	return list
+}
+
+// knows says whether the base has fixed tensors of that name and shape.
+func (b *Base) knows(name string, shape []int) bool {
+	return len(b.scalesOf(name, shape, func(int, int64) bool { return true })) > 0
+}
+
+// baseScales are the scales that the weights have in the base.
+func (l *lowering) baseScales(w weighting) []int {
+	if l.opts.Base == nil {
+		return nil
+	}
+	stats := l.statsOf(w)
+	if stats.Most == 0 {
+		return nil
+	}
+	return l.opts.Base.scalesOf(w.name, w.shape, func(frac int, most int64) bool {
+		r := l.scaledBy(stats, frac).Rounded()
+		return most == int64(r.Size) || r.Whole && w.t.Factors == nil && w.part == nil
+	})
 }
 
 // has refuses to make a matrix of the base's weights, or the part of it with this suffix to its name, on a scale that it does not
 // have there.
 func (b *Base) has(name, suffix string, t *graph.Tensor, shape []int, frac int) {
-	if len(b.scalesOf(name, shape)) > 0 && isMatrix(t) && !slices.Contains(b.scalesOf(name+suffix, shape), frac) {
+	same := func(own int, _ int64) bool { return own == frac }
+	if isMatrix(t) && b.knows(name, shape) && len(b.scalesOf(name+suffix, shape, same)) == 0 {
 		fixed.Refuse("%s of the base would be in units of 2^%d, and there it is not", graph.Quote(name+suffix), -frac)
 	}
 }
@@ -81,10 +115,10 @@ func (b *Base) Formats(fg *graph.Graph) Formats {
 // based is the scale of weights that meet the tensor: the one given, or if they are the base's the finest of theirs for which
 // the accumulator has room. It is false if that is none.
 func (l *lowering) based(v *value, id model.TensorID, w weighting, frac int) (int, bool) {
-	scales := l.opts.Base.scalesOf(w.name, w.shape)
-	if len(scales) == 0 {
+	if !l.opts.Base.knows(w.name, w.shape) {
 		return frac, true
 	}
+	scales := l.baseScales(w)
 	for _, f := range scales {
 		if l.hasRoom(v, id, l.statsOf(w), w, w.bias.most(), f) {
 			return f, true
@@ -146,7 +180,7 @@ func Graft(m *Result, b *Base, fg *graph.Graph) error {
 		matrices[model.PrintableName(name)] = isMatrix(t)
 	}
 	for _, id := range g.FixedIDs() {
-		if t := &g.Tensors[id]; !shared[id] && matrices[t.Name] && len(b.scalesOf(t.Name, t.Shape)) > 0 {
+		if t := &g.Tensors[id]; !shared[id] && matrices[t.Name] && b.knows(t.Name, t.Shape) {
 			return fmt.Errorf("weights %s of the base are not those of its own circuit", graph.Quote(t.Name))
 		}
 	}

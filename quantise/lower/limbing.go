@@ -79,7 +79,7 @@ func (l *lowering) limbingOf(v *value, id model.TensorID, w weighting, stats *we
 		x.frac--
 		x.short = true
 	}
-	for _, x.frac = range l.opts.Base.scalesOf(w.name, w.shape) {
+	for _, x.frac = range l.baseScales(w) {
 		if x.drop = x.carryShift(); x.fits(x.reach()) {
 			break
 		}

@@ -74,7 +74,8 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
 	}
-	if scales := l.opts.Base.scalesOf(name, t.Shape); len(scales) > 0 {
+	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == int64(math.Round(most*fixed.Pow2(frac))) })
+	if len(scales) > 0 && !slices.Contains(scales, frac) {
 		frac = scales[0]
 	}
 	if !t.DType.IsFloat() {
