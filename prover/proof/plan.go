@@ -72,13 +72,9 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	var p *plan.Plan
 	switch t := k.FixedTree(); {
 	case t != nil && t.TailLog > 0:
-		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, t.RowVars, t.TailLog)
-	case len(k.Trees) > 1 && in.Hides():
-		return nil, errBaseHidden
-	case in.Hides() && t != nil:
-		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, t.RowVars, 0)
+		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, k.fixedRows(), t.TailLog)
 	case in.Hides():
-		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, -1, 0)
+		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, k.fixedRows(), 0)
 	default:
 		p, err = plan.WithRows(g, k.Security.Config(), k.fixedRows()...)
 	}
@@ -91,9 +87,6 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	}
 	return p, err
 }
-
-// errBaseHidden refuses what is not laid out for two trees of fixed tensors.
-var errBaseHidden = errors.New("proofs of a key with a base and an adapter are not masked: they hide nothing")
 
 // fixedRows has log2 of the length of the rows of every tree of fixed tensors.
 func (k *Key) fixedRows() []int {
@@ -114,14 +107,11 @@ func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(k.Trees) > 1 {
-		return nil, errBaseHidden
-	}
-	fixed, tails := -1, 0
+	tails := 0
 	if t := k.FixedTree(); t != nil {
-		fixed, tails = t.RowVars, t.TailLog
+		tails = t.TailLog
 	}
-	return plan.NewHiding(g, k.Security.Config(), tailLog, fixed, tails)
+	return plan.NewHiding(g, k.Security.Config(), tailLog, k.fixedRows(), tails)
 }
 
 // planned returns the plan of an instance, if there is one already.

@@ -224,7 +224,7 @@ func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	return plan.NewHiding(p.Graph, sec.Config(), tails, rowVars, tails)
+	return plan.NewHiding(p.Graph, sec.Config(), tails, []int{rowVars}, tails)
 }
 
 // PlanMaskedAs is PlanMasked for a key of rows and tails that are known.
@@ -233,7 +233,7 @@ func PlanMaskedAs(c *model.Template, sec proof.Security, rowVars, tailLog int) (
 	if err != nil {
 		return nil, err
 	}
-	return plan.NewHiding(g, sec.Config(), tailLog, rowVars, tailLog)
+	return plan.NewHiding(g, sec.Config(), tailLog, []int{rowVars}, tailLog)
 }
 
 // TailsKey returns what the tails and salts of a key come from, beside the weights. The same seed gives others to another

@@ -48,7 +48,6 @@ class Verifier:
         self.tail_log = proof.header.tail_log  # of a masked proof, else 0
         require(self.tail_log in (0, *soundness.TAIL_LOGS), "the length of the tails of rows")
         require(self.tail_log or vk.tail_log == 0, "a proof that is not masked under a key whose rows have tails")
-        require(self.tail_log == 0 or not vk.graph.base, "a masked proof of a key with a base")
         self.committed = self.tail_log > 0 or any(self.circuit.witness)
         if not self.tail_log:
             self._lay_out()

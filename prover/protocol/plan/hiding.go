@@ -25,11 +25,19 @@ type Pads struct {
 // CheapestTails has NewHiding choose how long tails are: what costs least.
 const CheapestTails = -1
 
-// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The tree of the fixed tensors has rows of
-// 2^fixed values (−1: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then it is not
+// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The trees of fixed tensors have rows of
+// these lengths (as in WithRows; nil: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then they are not
 // hidden.
-func NewHiding(g *model.Graph, c soundness.Config, tailLog, fixed, fixedTailLog int) (*Plan, error) {
-	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1, TailLog: tailLog, FixedTailLog: fixedTailLog})
+func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fixedTailLog int) (*Plan, error) {
+	choice := Choice{BaseRowVars: -1, FixedRowVars: -1}
+	if fixed != nil {
+		var err error
+		if choice, err = withRows(fixed); err != nil {
+			return nil, err
+		}
+	}
+	choice.WitnessRowVars, choice.TailLog, choice.FixedTailLog = -1, tailLog, fixedTailLog
+	return newPlan(g, c, choice)
 }
 
 // hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
@@ -49,15 +57,15 @@ func (p *Plan) hide(choice Choice) error {
 		return err
 	}
 	s := newStacks(p.Graph)
-	if s.base != nil {
-		return errors.New("masked proofs of a circuit with a base")
+	if s.base != nil && choice.FixedTailLog != 0 {
+		return errors.New("tails of fixed tensors under two trees")
 	}
 	if s.fixed == nil && choice.FixedTailLog != 0 {
 		return errors.New("tails of fixed tensors, of which there are none")
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
 	number := 0 // of places, in the order in which add gives them
-	for _, stack := range append([]*model.Stack{s.fixed}, s.witness...) {
+	for _, stack := range append([]*model.Stack{s.base, s.fixed}, s.witness...) {
 		if stack == nil {
 			continue
 		}

@@ -61,17 +61,26 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 
 // WithRows is New with the row lengths of the fixed tensors' trees given, as log2, in order.
 func WithRows(g *model.Graph, c soundness.Config, fixed ...int) (*Plan, error) {
-	choice := Choice{WitnessRowVars: -1}
+	choice, err := withRows(fixed)
+	if err != nil {
+		return nil, err
+	}
+	choice.WitnessRowVars = -1
+	return newPlan(g, c, choice)
+}
+
+// withRows is the choice of row lengths of the trees of fixed tensors.
+func withRows(fixed []int) (c Choice, err error) {
 	switch len(fixed) {
 	case 0:
 	case 1:
-		choice.FixedRowVars = fixed[0]
+		c.FixedRowVars = fixed[0]
 	case 2:
-		choice.BaseRowVars, choice.FixedRowVars = fixed[0], fixed[1]
+		c.BaseRowVars, c.FixedRowVars = fixed[0], fixed[1]
 	default:
-		return nil, fmt.Errorf("row lengths of %d trees of fixed tensors", len(fixed))
+		err = fmt.Errorf("row lengths of %d trees of fixed tensors", len(fixed))
 	}
-	return newPlan(g, c, choice)
+	return c, err
 }
 
 // WithChoice is New with parameters that were chosen before. It returns an error if

@@ -111,12 +111,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always,
-    /// and one tree of fixed tensors at most.
+    /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
     pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], witness_row_vars: u32, masked: bool) -> Result<Table> {
         let fixed = g.fixed_stacks();
         require!(fixed.len() == fixed_row_vars.len(), "{} stacks of fixed tensors", fixed.len());
-        require!(!masked || g.base.is_empty(), "a masked proof of a key with a base");
         let mut witness = vec![Vec::new(); g.chunks];
         for (id, t) in g.tensors.iter().enumerate() {
             if t.kind == Kind::Witness {
