@@ -303,16 +303,21 @@ func printSaturated(w io.Writer, list []statement.Saturation) {
 	}
 }
 
+// printRoots says the roots of an adapter's key, if it is one.
+func printRoots(w io.Writer, base, adapter string) {
+	if base != "" {
+		fmt.Fprintf(w, "base        weights under the root %s, the same for every adapter\n", base)
+		fmt.Fprintf(w, "adapter     weights under the root %s\n", adapter)
+	}
+}
+
 func (v *verified) print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
 	}
 	fmt.Fprintf(w, "VALID: the model with commitment %s\n", v.Commitment)
-	if v.Base != "" {
-		fmt.Fprintf(w, "base        weights under the root %s, the same for every adapter\n", v.Base)
-		fmt.Fprintf(w, "adapter     weights under the root %s\n", v.Adapter)
-	}
+	printRoots(w, v.Base, v.Adapter)
 	for _, in := range v.Inputs {
 		printTensor(w, "maps", in)
 	}
