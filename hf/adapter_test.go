@@ -76,8 +76,12 @@ func TestAdaptersRefused(t *testing.T) {
 		{"llama", set("target_modules", "("), nil, "not understood"},
 		{"llama", set("target_modules", strings.Repeat("a", 5000)), nil, "5000 bytes"},
 		{"llama", nil, func(s string) string { return strings.Replace(s, "layers.1", "layers.7", 1) }, `"model.layers.7`},
-		{"llama", nil, func(s string) string { return strings.Replace(s, "layers.0.mlp.up_proj.lora_B", "layers.0.mlp.up_proj.lora_C", 1) }, "lora_C"},
-		{"llama", nil, func(s string) string { return strings.Replace(s, "layers.0.mlp.up_proj.lora_A", "layers.0.mlp.ap_proj.lora_A", 1) }, "which field"},
+		{"llama", nil, func(s string) string {
+			return strings.Replace(s, "layers.0.mlp.up_proj.lora_B", "layers.0.mlp.up_proj.lora_C", 1)
+		}, "lora_C"},
+		{"llama", nil, func(s string) string {
+			return strings.Replace(s, "layers.0.mlp.up_proj.lora_A", "layers.0.mlp.ap_proj.lora_A", 1)
+		}, "which field"},
 		{"gpt2", nil, nil, "the adapter is to "},
 		{"bert", nil, nil, `model_type "bert": adapters are understood of language models that write`},
 		{"t5", nil, nil, `model_type "t5": adapters are understood of language models that write`},

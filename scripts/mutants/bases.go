@@ -19,7 +19,9 @@ func bases() (list []*line) {
 		terms = append(terms, term(1, id))
 	}
 	b.g.Outputs = []uint32{b.virtual([]uint64{2}, terms...)}
-	tree := func(rowVars, tailLog uint32) *schema.Tree { return &schema.Tree{Root: make([]byte, 32), RowVars: rowVars, TailLog: tailLog} }
+	tree := func(rowVars, tailLog uint32) *schema.Tree {
+		return &schema.Tree{Root: make([]byte, 32), RowVars: rowVars, TailLog: tailLog}
+	}
 	one, few := tree(1, 0), func(n int) (list []*schema.Tree) {
 		for range n {
 			list = append(list, tree(1, 0))
