@@ -167,16 +167,9 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 		return c.commitHiding(ctx, o, sec, w)
 	}
 	dev := orProcessor(o.Device)
-	var base *whir.Tree
-	if c.base != nil { // a commitment of its own, made once for all its adapters
-		of, err := Commit(ctx, c.base, o)
-		if err != nil {
-			return nil, fmt.Errorf("the base of the adapter: %w", err)
-		}
-		base = of.trees[0]
-		if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
-			return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
-		}
+	base, err := c.commitBase(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c, base); known != nil {
@@ -214,6 +207,22 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	}
 	entry.put(content)
 	return made, nil
+}
+
+// commitBase returns the tree of the weights that the circuit is an adapter to, nil for others: that of a commitment of their own,
+// made once for all adapters.
+func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (*whir.Tree, error) {
+	if c.base == nil {
+		return nil, nil
+	}
+	of, err := Commit(ctx, c.base, o)
+	if err != nil {
+		return nil, fmt.Errorf("the base of the adapter: %w", err)
+	}
+	if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
+		return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
+	}
+	return of.trees[0], nil
 }
 
 // draft begins a key that hides weights.

@@ -364,19 +364,8 @@ func (k *Key) check() error {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, t.Frac)
 		}
 	}
-	if stacks := len(g.FixedStacks()); stacks != len(k.Trees) {
-		return fmt.Errorf("stacks of fixed tensors: %d, commitments to them: %d", stacks, len(k.Trees))
-	}
-	for i := range k.Trees {
-		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
-			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
-		}
-		if j := k.Trees[i].TailLog; j != 0 && (j < soundness.MinTailLog || j > soundness.MaxTailLog) {
-			return fmt.Errorf("tree %d: tails of a 2^%d-th of a row", i, j)
-		}
-		if len(k.Trees) > 1 && k.Trees[i].TailLog != 0 {
-			return fmt.Errorf("tree %d of %d: tails, which hide the one tree of a key alone", i, len(k.Trees))
-		}
+	if err := k.checkTrees(); err != nil {
+		return err
 	}
 	if k.Source != nil {
 		if err := k.Source.validate(); err != nil {
@@ -389,6 +378,25 @@ func (k *Key) check() error {
 	if t := k.Text(); t != nil {
 		if err := t.validate(g); err != nil {
 			return fmt.Errorf("text: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkTrees checks the commitments to fixed tensors.
+func (k *Key) checkTrees() error {
+	if stacks := len(k.Circuit.Graph.FixedStacks()); stacks != len(k.Trees) {
+		return fmt.Errorf("stacks of fixed tensors: %d, commitments to them: %d", stacks, len(k.Trees))
+	}
+	for i := range k.Trees {
+		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
+			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
+		}
+		if j := k.Trees[i].TailLog; j != 0 && (j < soundness.MinTailLog || j > soundness.MaxTailLog) {
+			return fmt.Errorf("tree %d: tails of a 2^%d-th of a row", i, j)
+		}
+		if len(k.Trees) > 1 && k.Trees[i].TailLog != 0 {
+			return fmt.Errorf("tree %d of %d: tails, which hide the one tree of a key alone", i, len(k.Trees))
 		}
 	}
 	return nil
