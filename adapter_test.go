@@ -54,7 +54,7 @@ func quantisedAdapter(t *testing.T, path, dir string) {
 	}
 	defer m.Close()
 	in := Input{want.IDs}
-	c, err := Quantise(t.Context(), m, others(m, in, true), quantiseWith(withSecurityBits(60)))
+	c, err := Quantise(t.Context(), m, others(m, in, len(want.IDs)), quantiseWith(withSecurityBits(60)))
 	if err != nil {
 		t.Fatal(err)
 	}
