@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
+	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -132,6 +133,7 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 	if settings.Hide {
 		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
 	}
+	addBase(h, settings)
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}
@@ -191,6 +193,8 @@ func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 		}
 	}
 	settings.Formats = formats
+	addBase(h, settings)
+	settings.Base = nil
 	h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
@@ -248,8 +252,16 @@ func (m *Model) circuitID(s *proof.Source, free bool, settings quantise.Options)
 	if settings.Hide {
 		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
 	}
+	addBase(h, settings)
 	id := h.ID()
 	return &id
+}
+
+// addBase names the base of an adapter, if there is one.
+func addBase(h *cache.Hasher, settings quantise.Options) {
+	if settings.Base != nil {
+		h.Add("base", []byte(settings.Base.Name))
+	}
 }
 
 // commitmentID names the commitment to a circuit.
@@ -282,21 +294,21 @@ func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
 
 // commitment returns the cached commitment to the circuit, or nil if there is none or its key is
 // not the circuit's. Whether the tree commits to the circuit's weights is not computed again: the
-// cache is trusted for that.
-func (e *entry) commitment(c *Circuit) *Committed {
+// cache is trusted for that. base is the tree of the circuit's base, if it has one.
+func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
 	found := e.get()
 	if found == nil {
 		return nil
 	}
-	key, tree, err := restore(found, c)
+	key, trees, err := restore(found, c, base)
 	if err != nil {
 		e.w.warn("the cached commitment is not used: %v", err)
 		return nil
 	}
-	return &Committed{circuit: c, key: key, file: found.Key, tree: tree, cached: true}
+	return &Committed{circuit: c, key: key, file: found.Key, trees: trees, cached: true}
 }
 
-func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
+func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (*Key, prover.Trees, error) {
 	key, err := proof.DecodeKey(found.Key)
 	if err != nil {
 		return nil, nil, err
@@ -304,23 +316,37 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text().Equal(c.language) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
-	tree, err := restoreTree(key, found)
-	return key, tree, err
+	trees, err := restoreTrees(key, found, base)
+	return key, trees, err
 }
 
-func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
-	if key.FixedTree() == nil {
+// restoreTrees returns the trees of a key: the last one is in the entry, and one before it is the base's.
+func restoreTrees(key *proof.Key, e *cache.Entry, base *whir.Tree) (prover.Trees, error) {
+	n := len(key.Trees)
+	if n == 0 {
 		return nil, nil
 	}
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
 		return nil, err
 	}
-	tree, err := whir.FromLayers(p.FixedTree().Layout, e.Layers)
-	if err == nil && tree.Root() != key.FixedTree().Root {
-		err = errors.New("the layers are not those of the key's root")
+	tree, err := whir.FromLayers(p.FixedTrees()[n-1].Layout, e.Layers)
+	if err != nil {
+		return nil, err
 	}
-	return tree, err
+	trees := prover.Trees{tree}
+	if base != nil {
+		trees = prover.Trees{base, tree}
+	}
+	if len(trees) != n {
+		return nil, fmt.Errorf("%d trees, not %d", len(trees), n)
+	}
+	for i := range trees {
+		if trees[i].Root() != key.Trees[i].Root {
+			return nil, errors.New("the layers are not those of the key's root")
+		}
+	}
+	return trees, nil
 }
 
 // longProof is the number of committed entries of a witness from which the results of

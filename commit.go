@@ -56,7 +56,7 @@ type Committed struct {
 	circuit *Circuit
 	key     *Key
 	file    []byte
-	tree    *whir.Tree // nil if the model has no weights
+	trees   prover.Trees // of the weights: that of the base first, if there is one
 	cached  bool
 	hiding  *hiding.Key // nil unless the key hides weights
 }
@@ -168,8 +168,12 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 		return c.commitHiding(ctx, o, sec, w)
 	}
 	dev := orProcessor(o.Device)
+	base, err := c.commitBase(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
-	if known := entry.commitment(c); known != nil {
+	if known := entry.commitment(c, base); known != nil {
 		return known, ctx.Err()
 	}
 	e, p, err := c.estimateUnit(dev, sec)
@@ -182,7 +186,8 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, phaseCommitModel, func() (err error) {
-		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: dev.set().Backend(w.warn)})
+		opts := prover.Options{Backend: dev.set().Backend(w.warn), Base: base}
+		made.key, made.trees, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, opts)
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
@@ -196,8 +201,8 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	}
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
-	if made.tree != nil {
-		if content.Layers, err = made.tree.Layers(ctx); err != nil {
+	if n := len(made.trees); n > 0 {
+		if content.Layers, err = made.trees[n-1].Layers(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -205,8 +210,27 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	return made, nil
 }
 
+// commitBase returns the tree of the weights that the circuit is an adapter to, nil for others: that of a commitment of their own,
+// made once for all adapters.
+func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (*whir.Tree, error) {
+	if c.base == nil {
+		return nil, nil
+	}
+	of, err := Commit(ctx, c.base, o)
+	if err != nil {
+		return nil, fmt.Errorf("the base of the adapter: %w", err)
+	}
+	if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
+		return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
+	}
+	return of.trees[0], nil
+}
+
 // draft begins a key that hides weights.
 func (c *Circuit) draft(o *CommitOptions, sec proof.Security) (*hiding.Draft, error) {
+	if c.base != nil {
+		return nil, errors.New("a model with an adapter has weights under two trees, and keys hide one: merge the adapter into the model for a key that hides its weights")
+	}
 	if !c.hides {
 		return nil, errors.New("the circuit tells of its weights: quantise with option Hide for a key that hides them")
 	}
@@ -236,11 +260,11 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 			return err
 		}
 		entry = entryOf(o.CacheDir, w, c.hidingID(sec, tails))
-		if found := entry.commitment(c); found != nil {
+		if found := entry.commitment(c, nil); found != nil {
 			made = found
 			return nil
 		}
-		made.key, made.tree, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
+		made.key, made.trees, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
 		if err == nil && c.language != nil {
 			err = made.key.SetText(c.language)
 		}
@@ -257,7 +281,7 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	}
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
-	if content.Layers, err = made.tree.Layers(ctx); err != nil {
+	if content.Layers, err = made.trees[0].Layers(ctx); err != nil {
 		return nil, err
 	}
 	entry.put(content)
@@ -278,7 +302,7 @@ func (c *Committed) Link(ctx context.Context, to *Committed, observer Observer, 
 	defer w.stop()
 	var file []byte
 	err := w.run(ctx, phaseLink, func() error {
-		of := [2]prover.Linked{{Key: c.key, Tree: c.tree, Hiding: c.hiding.Options()}, {Key: to.key, Tree: to.tree, Hiding: to.hiding.Options()}}
+		of := [2]prover.Linked{{Key: c.key, Tree: c.trees[0], Hiding: c.hiding.Options()}, {Key: to.key, Tree: to.trees[0], Hiding: to.hiding.Options()}}
 		l, err := prover.Link(ctx, of, c.circuit.quantised.Weights, prover.Options{Backend: orProcessor(device).set().Backend(w.warn)})
 		if err != nil {
 			return err
@@ -333,7 +357,7 @@ func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, 
 	defer w.stop()
 	var file bytes.Buffer
 	err := await(ctx, func() error {
-		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}, w))
+		_, err := certify.Prove(ctx, c.key, c.trees, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}, w))
 		return err
 	})
 	w.end(err)

@@ -341,7 +341,7 @@ func forge(t *testing.T, c *Committed, in Input) []byte {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := prover.Prove(t.Context(), c.key, q.Graph.Instance, c.tree, wit, &file, prover.Options{}); err != nil {
+	if _, err := prover.Prove(t.Context(), c.key, q.Graph.Instance, c.trees, wit, &file, prover.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()

@@ -175,7 +175,7 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 		if err != nil {
 			return nil, err
 		}
-		p, err = plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRowVars, d.Plan.Choice.FixedTailLog)
+		p, err = plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRows(), d.Plan.Choice.FixedTailLog)
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ type Model struct {
 	users  int // computations that read the graph
 	closed bool
 
+	base     *Model                     // what the model is an adapter to; nil for others
 	language *proof.Text                // what its tokens mean; nil for models of other things
 	refuse   func(text []float64) error // texts of which the published model computes something else; nil: none
 	open     dimension                  // the size of the batch, or the length of texts
@@ -110,13 +111,17 @@ func NewModel(g *graph.Graph) *Model {
 // Close releases the model's files, as soon as what still computes with them is
 // done: functions whose context ends return before that.
 func (m *Model) Close() error {
+	var of error
+	if m.base != nil {
+		of = m.base.Close()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
 	if m.users > 0 {
-		return nil // the last one closes them
+		return of // the last one closes them
 	}
-	return m.graph.Close()
+	return errors.Join(of, m.graph.Close())
 }
 
 // phase is watch.run for work that reads the model.

@@ -17,6 +17,9 @@ import (
 // OpenOptions say what a model file leaves open, and which of it is the model. The zero value,
 // as nil, takes the file as it is. What a model has no use for is refused.
 type OpenOptions struct {
+	// Adapter is a folder with a low-rank adapter to a language model in the Hugging Face layout, as PEFT writes it. Keys then
+	// commit to the model's weights under one root, the same for every adapter, and to those of the adapter under another.
+	Adapter string
 	// Dims gives values to the symbolic dimensions of a model file, by name. A dimension
 	// without a name is called INPUT[AXIS], as in "x[0]".
 	Dims map[string]int
@@ -73,6 +76,8 @@ func (o *OpenOptions) validate(published bool) error {
 	switch {
 	case published && o.Outputs != nil:
 		return errors.New("outputs are chosen of ONNX files only: those of a language model are its logits")
+	case !published && o.Adapter != "":
+		return errors.New("an ONNX file takes no adapter: give the model as a folder in the Hugging Face layout (--adapter)")
 	case published && len(o.BindInput) > 0:
 		return errors.New("inputs of ONNX files only can be made part of the model (--fix)")
 	case !published && (o.LogitsAt != 0 || o.MaxTokens != 0):
@@ -103,7 +108,30 @@ const defaultContext = 1024
 
 // openPublished opens a folder in the Hugging Face layout, or a file of weights.
 func openPublished(path string, o *OpenOptions) (*Model, error) {
-	m, err := hf.Open(path)
+	var base *Model
+	if o.Adapter != "" {
+		alone := *o
+		alone.Adapter = ""
+		of, err := openPublished(path, &alone)
+		if err != nil {
+			return nil, err
+		}
+		base = of
+	}
+	out, err := openAdapted(path, o)
+	if err != nil && base != nil {
+		base.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.base = base
+	return out, nil
+}
+
+// openAdapted opens the model, with its adapter if there is one.
+func openAdapted(path string, o *OpenOptions) (*Model, error) {
+	m, err := hf.OpenAdapted(path, o.Adapter)
 	if err != nil {
 		return nil, err
 	}

@@ -376,7 +376,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		if opts.Hiding = r.hiding.Options(); opts.Hiding == nil && r.plan.Pads != nil {
 			opts.Hiding = &prover.Hiding{TailLog: r.plan.Choice.TailLog}
 		}
-		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.tree, wit.Final(), &file, opts)
+		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.trees, wit.Final(), &file, opts)
 		return err
 	})
 	r.w.end(err)

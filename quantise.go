@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/quantise/lower"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -33,6 +34,8 @@ type Circuit struct {
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
 	writes    int           // as many tokens as the model was opened to write
+	base      *Circuit      // what the circuit is an adapter to, nil for others
+	baseKey   *Key          // of the base, if it was given
 	hides     bool          // whether it is quantised for a key that hides weights
 	inSizes   *inSizes
 }
@@ -90,6 +93,9 @@ type QuantiseOptions struct {
 	KeepRanges bool
 	// Provisional says that the samples are made up, so that the cache does not keep their ranges as the model's.
 	Provisional bool
+	// BaseKey is the key of the model that an adapter is to, without the adapter: its weights are quantised as the key says, so that keys of
+	// the adapter have its root. Nil quantises it with the same samples.
+	BaseKey *Key
 	// Hide has the circuit tell nothing of the weights that need not be public, for a key that hides them (CommitOptions.Hide).
 	Hide bool
 }
@@ -126,6 +132,59 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
+	base, err := m.quantiseBase(ctx, w, samples, o)
+	if err != nil {
+		return nil, err
+	}
+	settings.Base = base.asBase()
+	c, err := m.quantiseWith(ctx, w, samples, o, settings)
+	if err == nil {
+		c.base, c.baseKey = base, o.BaseKey
+	}
+	return c, err
+}
+
+// quantiseBase quantises what the model is an adapter to; nil if it is none.
+func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions) (*Circuit, error) {
+	switch {
+	case m.base == nil && o.BaseKey != nil:
+		return nil, errors.New("the key of a base is given, and the model is no adapter to one")
+	case m.base == nil:
+		return nil, nil
+	case o.Hide:
+		return nil, errors.New("a model with an adapter has weights under two roots, and keys hide one: merge the adapter into the model for a key that hides its weights")
+	case o.BaseKey != nil:
+		c, err := m.base.remake(ctx, w, o.BaseKey, nil)
+		if err != nil {
+			return nil, fmt.Errorf("the key of the adapter's base: %w", err)
+		}
+		return c, nil
+	case len(samples) == 0:
+		return nil, errors.New("ranges of an adapter say nothing of its base: give the key of that, or samples")
+	}
+	alone := *o
+	alone.Ranges, alone.Observer = nil, w.observer
+	c, err := Quantise(ctx, m.base, samples, &alone)
+	if err != nil {
+		return nil, fmt.Errorf("the base of the adapter: %w", err)
+	}
+	return c, nil
+}
+
+// asBase returns the circuit as what others are adapters to; nil of nil.
+func (c *Circuit) asBase() *lower.Base {
+	if c == nil {
+		return nil
+	}
+	name := "in memory"
+	if c.id != nil {
+		name = fmt.Sprintf("%x", *c.id)
+	}
+	return c.quantised.AsBase(name)
+}
+
+// quantiseWith is Quantise with complete settings.
+func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions, settings quantise.Options) (*Circuit, error) {
 	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
 		return nil, err
 	}
@@ -156,7 +215,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
+	err := m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})

@@ -75,7 +75,7 @@ func forgeTexts(t *testing.T, c *Committed, sizes []int, n int, ints [][]int32) 
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := prover.Prove(t.Context(), c.key, in, c.tree, wit, &file, prover.Options{}); err != nil {
+	if _, err := prover.Prove(t.Context(), c.key, in, c.trees, wit, &file, prover.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()

@@ -74,6 +74,9 @@ type Statement struct {
 	Texts   []*verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *proof.Text
+	// Base is the root of the weights of the model that the key's is an adapter to, and Adapter that of all else that the key commits
+	// to; nil if it is no adapter.
+	Base, Adapter *Root
 }
 
 // VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
@@ -85,6 +88,10 @@ type VerifyOptions struct {
 	// ExpectCommitment, if not nil, is the commitment of the model that the caller knows: no
 	// other key is accepted.
 	ExpectCommitment *Commitment
+	// ExpectBase, if not nil, is the root of the weights of a model that the key's must be an adapter to, and ExpectBaseKey the key of
+	// that model, whose fixed tensors must be the same, one by one, under the same root.
+	ExpectBase    *Root
+	ExpectBaseKey *Key
 	// Input, if not nil, is what the proof must be about, rounded as the key says.
 	Input Arrays
 	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn:
@@ -156,6 +163,9 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
 		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(),
 	}
+	if err := o.state(key, s); err != nil {
+		return nil, err
+	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)
 	}
@@ -207,6 +217,8 @@ var ErrNoSource = errors.New("the key cannot be held against a model")
 type CheckKeyOptions struct {
 	BindInput Arrays   // as the model was opened with
 	Outputs   []string // likewise
+	Adapter   string   // likewise
+	BaseKey   *Key     // of an adapter: the key of the model without it
 	Device    *Device  // nil: the processor
 	Observer  Observer // is told how the work goes, unless nil
 }
@@ -258,17 +270,19 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		return err
 	}
 	defer m.Close()
-	c, err := m.remake(ctx, w, key)
+	c, err := m.remake(ctx, w, key, o.BaseKey)
 	if err != nil {
 		return err
 	}
 	return w.run(ctx, phaseCommitModel, func() error {
-		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
+		roots, err := prover.Roots(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
 		if err != nil {
 			return err
 		}
-		if tree := key.FixedTree(); tree != nil && root != tree.Root {
-			return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
+		for i, root := range roots {
+			if root != key.Trees[i].Root {
+				return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
+			}
 		}
 		return nil
 	})
@@ -276,7 +290,8 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 
 // remake quantises the model as the key says. The error wraps ErrOtherModel if that does not
 // give the computation of the key.
-func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error) {
+// base is the key of what the model is an adapter to, if it is one.
+func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (*Circuit, error) {
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
@@ -294,6 +309,16 @@ func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error
 	settings.Length = longest(key)
 	if settings.Formats, err = m.formats(key.Source.Formats, len(key.Circuit.Free) > 0); err != nil {
 		return nil, fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
+	}
+	if m.base != nil {
+		if base == nil {
+			return nil, fmt.Errorf("%w: the key is that of an adapter: give the key of its base too", ErrNoSource)
+		}
+		of, err := m.base.remake(ctx, w, base, nil)
+		if err != nil {
+			return nil, fmt.Errorf("the key of the base: %w", err)
+		}
+		settings.Base = of.asBase()
 	}
 	c, err := m.quantise(ctx, w, r, settings)
 	if ctx.Err() != nil {
@@ -318,7 +343,7 @@ func isFolder(path string) bool {
 // openFor opens the model in the shapes that a key is for.
 func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	in, g := shapes(key), key.Circuit.Graph
-	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Tokens: longest(key)}
+	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Adapter: o.Adapter, Tokens: longest(key)}
 	if key.Text() != nil && key.Text().Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
 		opts.MaxTokens, opts.Input, opts.fixedWritten = n, nil, g.Tensors[g.Inputs[1]].Scales == nil

@@ -35,6 +35,10 @@ type Config struct {
 	Output []string `mapstructure:"output" group:"prove" usage:"{name} of an output that is wanted: what only others need is not in the key; may be repeated (default: all)"`
 	// name=argmax or name=top-K of outputs of which the greatest entries alone are stated; see Reveals
 	Reveal []string `mapstructure:"reveal" group:"prove" usage:"output of which the proof states where the greatest entries are, in place of the output, as {name=argmax} or name=top-5; may be repeated"`
+	// low-rank adapter to the model
+	Adapter string `mapstructure:"adapter" file:"read" group:"prove" usage:"low-rank adapter (LoRA) to a language model in the Hugging Face layout: a {folder} that PEFT wrote; keys of all adapters share the root of the model's weights"`
+	// key of the model without its adapter; verify takes its root too
+	Base string `mapstructure:"base" file:"read" group:"prove" usage:"key {file} of the model without the adapter: weights are quantised as it says, so that keys have its root (default: with the same samples)"`
 	// text that is the input of a language model
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
 	// JSON lines of prompts, which one proof is of

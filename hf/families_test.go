@@ -22,7 +22,26 @@ func TestFamilies(t *testing.T) {
 		}
 		for _, path := range expected {
 			model := filepath.Dir(path)
-			t.Run(filepath.Base(dir)+"/"+filepath.Base(model), func(t *testing.T) { compare(t, model) })
+			t.Run(filepath.Base(dir)+"/"+filepath.Base(model), func(t *testing.T) { compare(t, model, model, "") })
+		}
+	}
+}
+
+// The folders of families/testdata/adapters have adapters to models of testdata, and PROVE_MODEL_ADAPTERS is one with adapters to models
+// of PROVE_MODEL_HF (scripts/hf/adapters.py).
+func TestAdapters(t *testing.T) {
+	for dir, models := range map[string]string{"families/testdata/adapters": "testdata", os.Getenv("PROVE_MODEL_ADAPTERS"): os.Getenv("PROVE_MODEL_HF")} {
+		if dir == "" {
+			continue
+		}
+		expected, err := filepath.Glob(filepath.Join(dir, "*", "expected.json"))
+		if err != nil || len(expected) < 1 {
+			t.Fatalf("%s: %d adapters: %v", dir, len(expected), err)
+		}
+		for _, path := range expected {
+			adapter := filepath.Dir(path)
+			name := filepath.Base(adapter)
+			t.Run(filepath.Base(dir)+"/"+name, func(t *testing.T) { compare(t, adapter, filepath.Join(models, name), adapter) })
 		}
 	}
 }
@@ -51,7 +70,8 @@ func (e *expectation) inputs() [][]float64 {
 	return [][]float64{e.IDs}
 }
 
-func compare(t *testing.T, dir string) {
+// compare holds a model, with an adapter unless that is "", against what dir expects.
+func compare(t *testing.T, dir, path, adapter string) {
 	var want expectation
 	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
 	if err == nil {
@@ -61,11 +81,10 @@ func compare(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	output := readNPY(t, filepath.Join(dir, "expected.npy"))
-	path := dir
-	if file := filepath.Join(dir, "model.gguf"); exists(file) {
+	if file := filepath.Join(path, "model.gguf"); exists(file) {
 		path = file
 	}
-	m, err := Open(path)
+	m, err := OpenAdapted(path, adapter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
@@ -23,8 +24,8 @@ type Model struct {
 	*families.Model
 	Kind    string // its model_type
 	Weights weights.Set
-	// files are the files besides those of the weights, such as config.json.
-	files []*mapped.File
+	// files are the files besides those of the weights, such as config.json, and adapter those of an adapter.
+	files, adapter []*mapped.File
 }
 
 // Is says whether path is a model that this package reads: a folder, or a file by
@@ -44,16 +45,23 @@ func Is(path string) bool {
 // the shards of model.safetensors.index.json; a .safetensors file with config.json
 // beside it; or a .gguf file. Nothing in the files is trusted. The caller closes the
 // model, or the graph built from it.
-func Open(path string) (*Model, error) {
-	m, err := open(path)
+func Open(path string) (*Model, error) { return OpenAdapted(path, "") }
+
+// OpenAdapted is Open for a model with a low-rank adapter to it: a folder as PEFT writes it, with adapter_config.json and
+// adapter_model.safetensors; "" is none. A model in a .gguf file has none.
+func OpenAdapted(path, adapter string) (*Model, error) {
+	m, err := open(path, adapter)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
-func open(path string) (*Model, error) {
+func open(path, adapter string) (*Model, error) {
 	if strings.EqualFold(filepath.Ext(path), ".gguf") {
+		if adapter != "" {
+			return nil, errors.New("a GGUF file takes no adapter: give the model as a folder with SafeTensors")
+		}
 		return openGGUF(path)
 	}
 	dir, set, err := openWeights(path)
@@ -61,11 +69,51 @@ func open(path string) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Weights: set}
+	if adapter != "" {
+		if err := m.adapt(adapter); err != nil {
+			m.Close()
+			return nil, fmt.Errorf("adapter %s: %w", adapter, err)
+		}
+	}
 	if err := m.read(dir); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return m, nil
+}
+
+// The files of an adapter.
+const (
+	adapterConfig  = "adapter_config.json"
+	adapterWeights = "adapter_model.safetensors"
+)
+
+// adapt reads an adapter to the model, whose files are then the model's too.
+func (m *Model) adapt(dir string) error {
+	defer func(own int) { m.files, m.adapter = m.files[:own:own], m.files[own:] }(len(m.files))
+	data, err := m.small(filepath.Join(dir, adapterConfig))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, adapterWeights)
+	if !exists(path) && exists(filepath.Join(dir, "adapter_model.bin")) {
+		return errors.New("its weights are pickled (adapter_model.bin), which runs code when it is read; convert them to SafeTensors")
+	}
+	set, err := safetensors.Open(path)
+	if err != nil {
+		return of(path, err)
+	}
+	m.files = append(m.files, set.Files()...)
+	c, err := config.Parse(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", adapterConfig, err)
+	}
+	a, err := families.ReadAdapter(c, set)
+	if err != nil {
+		return fmt.Errorf("%s: %w", adapterConfig, err)
+	}
+	m.Weights = families.Adapted{Set: m.Weights, Adapter: a}
+	return nil
 }
 
 // openWeights opens the weights of a folder, or the file itself.
@@ -244,7 +292,7 @@ func (m *Model) Files() []graph.File {
 	for _, f := range m.files {
 		out = append(out, f)
 	}
-	for _, f := range m.Weights.Files() {
+	for _, f := range slices.Concat(m.Weights.Files(), m.adapter) {
 		out = append(out, f)
 	}
 	return out

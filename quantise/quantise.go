@@ -27,11 +27,17 @@ type Model struct{ *lower.Result }
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
 	r, err := lower.Quantise(fg, ranges, opts)
+	if err == nil && opts.Base != nil {
+		err = lower.Graft(r, opts.Base, fg)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Model{r}, nil
 }
+
+// AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
+func (m *Model) AsBase(name string) *lower.Base { return lower.NewBase(m.Result, name) }
 
 // At returns the model with another instance of its circuit.
 func (m *Model) At(in model.Instance) (*Model, error) {
@@ -50,6 +56,9 @@ func (m *Model) At(in model.Instance) (*Model, error) {
 // chooses depends on its arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
 	r, c, err := precision.Choose(ctx, fg, samples, ranges, opts)
+	if err == nil && opts.Base != nil {
+		err = lower.Graft(r, opts.Base, fg)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,7 +63,7 @@ not seen. Nothing is proved: a proof has the same integers.
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "threads", "seed", "no-cache", "cache-dir", "quiet", "json")
+	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "threads", "seed", "no-cache", "cache-dir", "quiet", "json")
 	cmd.Flags().StringVar(&test, "test", "", `test set: JSON `+"`file`"+` with "input_data" (samples end to end) and "labels"`)
 	cmd.Flags().StringVar(&text, "text", "", "text `file` for a language model")
 	cmd.Flags().IntVar(&limit, "limit", 0, "most `tokens` of the text (default: all)")

@@ -47,7 +47,7 @@ object a line. The model's key is that of ` + "`commit --logits generated`" + ` 
 			return job.MemoryHint(talk(cmd, cfg))
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "system", "stop", "max-tokens", "tokens", "temperature", "top-k", "top-p", "seed", "calibration", "ranges", "mode", "target-error", "headroom",
+	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "system", "stop", "max-tokens", "tokens", "temperature", "top-k", "top-p", "seed", "calibration", "ranges", "mode", "target-error", "headroom",
 		"soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads",
 		"no-cache", "cache-dir", "no-self-check", "quiet", "json", "progress-json")
 	cmd.Flags().Lookup("max-tokens").Usage = fmt.Sprintf("most `tokens` of an answer (default: %d, or what is left of --tokens)", longestAnswer)

@@ -48,7 +48,7 @@ A key that hides weights cannot be made again. With --renew and no model, a link
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "output", "fix", "vk", "renew", "link", "min-bits", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
+	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "output", "fix", "vk", "renew", "link", "min-bits", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 
@@ -99,7 +99,13 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	if err != nil {
 		return err
 	}
-	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output})
+	base, err := job.BaseKey(cfg)
+	if err != nil {
+		return err
+	}
+	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{
+		Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output, Adapter: cfg.Adapter, BaseKey: base,
+	})
 }
 
 func (c *checked) print(w io.Writer) {

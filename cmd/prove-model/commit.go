@@ -73,6 +73,8 @@ type committed struct {
 	Ranges           string `json:"ranges_out,omitempty"` // the file that they were written to
 	VK               string `json:"vk"`
 	Commitment       string `json:"model_commitment"`
+	Base             string `json:"base_root,omitempty"` // of an adapter's key
+	Adapter          string `json:"adapter_root,omitempty"`
 	CachedCommitment bool   `json:"cached_commitment"`
 	KeyBytes         int64  `json:"key_bytes"`
 	Certificate      string `json:"certificate,omitempty"`
@@ -167,12 +169,16 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err != nil {
 		return nil, err
 	}
-	return &committed{
+	said := &committed{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
 		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
-	}, nil
+	}
+	if roots := provemodel.Roots(c.Key()); len(roots) == 2 {
+		said.Base, said.Adapter = roots[0].String(), roots[1].String()
+	}
+	return said, nil
 }
 
 func (c *committed) print(w io.Writer) {
@@ -182,6 +188,7 @@ func (c *committed) print(w io.Writer) {
 		fmt.Fprintln(w, provisional)
 	}
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	printRoots(w, c.Base, c.Adapter)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
 	c.Hidden.print(w)
 	c.Link.print(w)

@@ -35,7 +35,7 @@ import (
 
 // servedFlags are the settings that the keys of served models depend on, and those of the machine.
 var servedFlags = []string{
-	"calibration", "ranges", "image", "output", "dim", "fix", "tokens", "max-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
+	"adapter", "base", "calibration", "ranges", "image", "output", "dim", "fix", "tokens", "max-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "no-cache", "cache-dir", "no-resume", "quiet", "json", "progress-json",
 }
 
@@ -334,6 +334,10 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 		}
 		out = append(out, source{name, &own})
 	}
+	if len(out) > 1 && (cfg.Adapter != "" || cfg.Base != "") {
+		return nil, job.WithHint(errors.New("there are several models, and --adapter and --base are of one"),
+			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
+	}
 	if arrays > 1 && (len(cfg.Calibration) > 0 || cfg.Ranges != "" || len(cfg.Dim) > 0 || len(cfg.Fix) > 0 || len(cfg.Output) > 0) {
 		return nil, job.WithHint(errors.New("there are several ONNX models, and --calibration, --ranges, --dim, --fix or --output are of one"),
 			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
@@ -373,6 +377,7 @@ func settingsOf(path string) (*config.Config, error) {
 
 // ofModel are settings of the process with those that keys depend on from a model's.
 func ofModel(all config.Config, m *config.Config) config.Config {
+	all.Adapter, all.Base = m.Adapter, m.Base
 	all.Model, all.Calibration, all.Ranges, all.Image, all.Output, all.Dim, all.Fix, all.Tokens, all.MaxTokens = m.Model, m.Calibration, m.Ranges, m.Image, m.Output, m.Dim, m.Fix, m.Tokens, m.MaxTokens
 	all.Mode, all.TargetError, all.Headroom, all.Soundness, all.Hash, all.SecurityBits, all.GrindBits = m.Mode, m.TargetError, m.Headroom, m.Soundness, m.Hash, m.SecurityBits, m.GrindBits
 	return all

@@ -39,6 +39,10 @@ again from the proved logits, and must give the same.
 A proof may be of several texts (--prompts). All are printed, or with --text-id one,
 which --prompt and --text then are about; --prompts compares all prompts.
 
+The key of an adapter (--adapter) has the weights of the model that it is an adapter to
+under a root of their own, which is printed, and is the same for all adapters and in the
+model's own key: --base compares it, with that key or with the root.
+
 With --receipt the proof must be that of a server's answer, whose file, or whose
 receipt alone, is given; what it says of drawing is taken from there. --request adds
 what was asked, and --receipt-key the server's public key.
@@ -65,8 +69,9 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
+	cmd.Flags().Lookup("base").Usage = "key `file` of the model that the key must be an adapter to, or the root of that model's weights, which is printed"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("prompts").Usage = "`file` of the prompts that the texts of the proof must be about, as for proving"
@@ -77,7 +82,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "prompt", "text", "prompts", "tokenizer"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -107,6 +112,9 @@ type verified struct {
 	Masked bool `json:"masked,omitempty"`
 	// HiddenFor is for how many proofs the key hides its weights (provemodel.Statement).
 	HiddenFor int `json:"weights_hidden_for_proofs,omitempty"`
+	// Base and Adapter are the roots of an adapter's key (provemodel.Statement).
+	Base    string `json:"base_root,omitempty"`
+	Adapter string `json:"adapter_root,omitempty"`
 	*proven
 	// Several is how many texts the proof is of, if not one; Texts are these, or, with --text-id, all else is about that one.
 	Several int       `json:"text_count,omitempty"`
@@ -191,11 +199,29 @@ func verify(cfg *config.Config) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &verified{
+	v := &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text, Several: several, TextID: textID, Texts: texts, Receipt: said,
-	}, nil
+	}
+	if s.Base != nil {
+		v.Base, v.Adapter = s.Base.String(), s.Adapter.String()
+	}
+	return v, nil
+}
+
+// expectBase reads what the key must be an adapter to: a key's file, or a root.
+func expectBase(cfg *config.Config, opts *provemodel.VerifyOptions) error {
+	if cfg.Base == "" {
+		return nil
+	}
+	if root, err := provemodel.ParseRoot(cfg.Base); err == nil {
+		opts.ExpectBase = &root
+		return nil
+	}
+	key, err := job.BaseKey(cfg)
+	opts.ExpectBaseKey = key
+	return err
 }
 
 // asked reads what the proof is held against: what a server answered, if it is given, and
@@ -217,6 +243,9 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 			return nil, nil, err
 		}
 		opts.ExpectCommitment = &c
+	}
+	if err := expectBase(cfg, opts); err != nil {
+		return nil, nil, err
 	}
 	if len(cfg.Input) > 0 {
 		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
@@ -278,12 +307,21 @@ func printSaturated(w io.Writer, list []statement.Saturation) {
 	}
 }
 
+// printRoots says the roots of an adapter's key, if it is one.
+func printRoots(w io.Writer, base, adapter string) {
+	if base != "" {
+		fmt.Fprintf(w, "base        weights under the root %s, the same for every adapter\n", base)
+		fmt.Fprintf(w, "adapter     weights under the root %s\n", adapter)
+	}
+}
+
 func (v *verified) print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
 	}
 	fmt.Fprintf(w, "VALID: the model with commitment %s\n", v.Commitment)
+	printRoots(w, v.Base, v.Adapter)
 	for _, in := range v.Inputs {
 		printTensor(w, "maps", in)
 	}

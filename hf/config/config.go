@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -144,6 +145,15 @@ func (c *Config) Text(name, def string) string {
 	c.wrong(name, "a string")
 	return def
 }
+
+// IsText says whether a field is a string.
+func (c *Config) IsText(name string) bool {
+	_, is := c.fields[name].(string)
+	return is
+}
+
+// Names lists the fields.
+func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.fields)) }
 
 // Texts returns a list of strings, nil if it is absent.
 func (c *Config) Texts(name string) []string {

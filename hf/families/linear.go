@@ -1,6 +1,8 @@
 package families
 
 import (
+	"strings"
+
 	"github.com/prove-model/prove-model/graph"
 )
 
@@ -40,10 +42,13 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 	}
 	w := n.weight(name+".weight", shape)
 	g := graph.Gemm{TransB: transposed, Alpha: 1, Beta: 1}
+	var y graph.Value
 	if bias {
-		return n.Gemm(g, x, w, n.weight(name+".bias", []int{out}))
+		y = n.Gemm(g, x, w, n.weight(name+".bias", []int{out}))
+	} else {
+		y = n.Gemm(g, x, w)
 	}
-	return n.Gemm(g, x, w)
+	return n.adapted(x, y, n.src.prefix+name)
 }
 
 // logits multiplies x by the output layer, or by the embeddings if that is tied to
@@ -61,7 +66,8 @@ func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tie
 		name = n.src.prefix + embeddings
 		n.src.used[head] = true // the same, if it is there
 	}
-	return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
+	y := n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
+	return n.adapted(x, y, strings.TrimSuffix(head, ".weight"))
 }
 
 // columns takes count columns of x from start on.

@@ -1,6 +1,7 @@
 package families
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -117,6 +118,11 @@ var notYet = map[string]string{
 // or nil.
 func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	kind := c.Text("model_type", "")
+	if a, ok := set.(Adapted); ok {
+		if m, err := New(c, a.Set, m); err != nil || !m.Next || m.Start != nil {
+			return nil, cmp.Or(err, fmt.Errorf("model_type %s: adapters are understood of language models that write, those of the decoder families", graph.Quote(kind)))
+		}
+	}
 	if what := notYet[kind]; what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}

@@ -21,11 +21,16 @@ type source struct {
 	prefix string // before the names of the architecture, such as "model."
 	kept   map[string]*graph.Tensor
 	used   map[string]bool
+
+	adapter *Adapter // to layers of the model, or nil
 }
 
 // newSource finds the prefix of the tensor names in the set: one of those given, or none.
 func newSource(set weights.Set, tensor string, prefixes ...string) *source {
 	s := &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
+	if a, ok := set.(Adapted); ok {
+		s.adapter = a.Adapter
+	}
 	for _, p := range prefixes {
 		if set.Get(p+tensor) != nil {
 			s.prefix = p
@@ -118,10 +123,15 @@ func (n *net) weight(name string, shape []int, change ...func([]float32)) graph.
 
 // absolute is weight for a full name.
 func (n *net) absolute(name string, shape []int, change ...func([]float32)) graph.Value {
+	return n.loaded(n.src, name, shape, change...)
+}
+
+// loaded is absolute for a tensor of some source. No two sources have tensors of one name.
+func (n *net) loaded(from *source, name string, shape []int, change ...func([]float32)) graph.Value {
 	if v, ok := n.consts[name]; ok {
 		return v
 	}
-	t, err := n.src.load(name, shape, change...)
+	t, err := from.load(name, shape, change...)
 	if err != nil {
 		return n.Failf("%v", err)
 	}
@@ -148,6 +158,11 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	}
 	if err := n.src.rest(harmless...); err != nil {
 		return nil, err
+	}
+	if n.src.adapter != nil {
+		if err := n.src.adapter.rest(); err != nil {
+			return nil, err
+		}
 	}
 	return g, nil
 }

@@ -36,7 +36,8 @@ type Job struct {
 	prompts   []*Prompt
 	generated bool // the input has what the model generated
 	ranges    provemodel.Ranges
-	check     *check // nil: the model's own floats
+	base      *provemodel.Key // of the model without its adapter, if it was given
+	check     *check          // nil: the model's own floats
 }
 
 // Open reads the model, its input and its calibration samples as the settings
@@ -88,7 +89,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		writes = 1 // for a key, which is for any number of tokens
 	}
 	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes,
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter,
 	})
 	if err != nil {
 		return nil, fixHint(err)
@@ -98,6 +99,10 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Model: m, prompt: prompt, prompts: prompts, Notes: input.Notes()}
+	if j.base, err = BaseKey(cfg); err != nil {
+		m.Close()
+		return nil, err
+	}
 	if cfg.Check != "" {
 		j.check = &check{cfg.Model, fixed}
 	}
@@ -106,6 +111,23 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// BaseKey reads the key of the model that an adapter is to, without the adapter; nil if none is given.
+func BaseKey(cfg *config.Config) (*provemodel.Key, error) {
+	if cfg.Base == "" {
+		return nil, nil
+	}
+	f, err := OpenFile(cfg.Base)
+	if err != nil {
+		return nil, fmt.Errorf("--base: %w", err)
+	}
+	defer f.Close()
+	key, err := provemodel.ReadKey(f)
+	if err != nil {
+		return nil, fmt.Errorf("--base %s: %w", cfg.Base, err)
+	}
+	return key, nil
 }
 
 // Read reads files of inputs, with pictures as the settings say.
@@ -235,7 +257,7 @@ func randomFrom(seed int64) string {
 // up.
 func (j *Job) Quantise(ctx context.Context, opts *Options) (*provemodel.Circuit, error) {
 	o := opts.Quantise
-	o.Ranges, o.KeepRanges, o.Provisional = j.ranges, !j.Calibrated, j.random && !j.Calibrated
+	o.Ranges, o.KeepRanges, o.Provisional, o.BaseKey = j.ranges, !j.Calibrated, j.random && !j.Calibrated, j.base
 	return provemodel.Quantise(ctx, j.Model, j.Samples, &o)
 }
 

@@ -94,6 +94,7 @@ type Graph struct {
 	Inputs  []uint32  `field:"5"`
 	Outputs []uint32  `field:"6"`
 	Free    []*Free   `field:"7"`
+	Base    []uint32  `field:"8"`
 }
 
 type Free struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -30,10 +29,10 @@ const (
 // from what a certificate says: whoever relies on them relies on the key's issuer.
 var ErrNotShown = errors.New("the static bounds do not follow from the key")
 
-// Prove writes the certificate of a key. weights and tree are those of the key's
+// Prove writes the certificate of a key. weights and trees are those of the key's
 // commitment (prover.Commit), and blocks those of its circuit (quantise.Model). The error
 // wraps ErrNotShown if the certificate would be of no use, and names the steps.
-func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
+func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
 	e := &extras{blocks: blocks}
 	columns := columnsOf(key.Circuit.Graph, weights)
 	unit, err := key.Circuit.At(key.Circuit.Unit())
@@ -75,7 +74,7 @@ func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.W
 	if _, err := out.Write(head(key, e.encode())); err != nil {
 		return nil, err
 	}
-	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), tree, wit, out, opts)
+	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), trees, wit, out, opts)
 }
 
 // measured returns what a certificate of these weights says of them.

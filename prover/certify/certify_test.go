@@ -14,7 +14,6 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -24,7 +23,7 @@ var anyBits = verifier.Policy{MinBits: 1}
 // committed is a circuit with its key.
 type committed struct {
 	key  *proof.Key
-	tree *whir.Tree
+	tree prover.Trees
 	w    model.Weights
 }
 

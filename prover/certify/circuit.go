@@ -87,6 +87,9 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 			return nil, fmt.Errorf("%q cannot be certified: %w", of.Tensors[id].Name, err)
 		}
 	}
+	for _, id := range of.Base {
+		b.g.Base = append(b.g.Base, c.fixed[id])
+	}
 	return c, c.commit(b.g, key)
 }
 
@@ -97,18 +100,17 @@ func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 	if err != nil {
 		return err
 	}
-	var p *plan.Plan
-	var root *hash.Digest
-	if tree := key.FixedTree(); tree != nil && tree.TailLog > 0 {
-		return errors.New("a key whose tree has tails has no certificate")
-	} else if tree != nil {
-		p, err = plan.WithRows(at, key.Security.Config(), tree.RowVars)
-		root = &tree.Root
-	} else {
-		p, err = plan.New(at, key.Security.Config())
+	var rows []int
+	var roots []hash.Digest
+	for _, tree := range key.Trees {
+		if tree.TailLog > 0 {
+			return errors.New("a key whose tree has tails has no certificate")
+		}
+		rows, roots = append(rows, tree.RowVars), append(roots, tree.Root)
 	}
+	p, err := plan.WithRows(at, key.Security.Config(), rows...)
 	if err == nil {
-		c.key, err = proof.NewKey(t, p, key.Security, root)
+		c.key, err = proof.NewKey(t, p, key.Security, roots...)
 	}
 	return err
 }

@@ -75,7 +75,9 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	send := transcript.NewWriter(main)
 	trees := make([]*whir.Tree, len(p.Trees))
 	for i := range p.Trees {
-		if trees[i] = of.tree; !p.Trees[i].Fixed {
+		if p.Trees[i].Fixed {
+			trees[i] = of.tree[i]
+		} else {
 			trees[i], err = b.Commit(ctx, p.Trees[i].Commitment)
 			check(err)
 			send.SendDigest(trees[i].Root())

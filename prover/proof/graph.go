@@ -49,6 +49,7 @@ var graphMessage = wire.New("Graph", func(t *model.Template) {
 	wire.Nums(5, "inputs", tensorID, func(t *model.Template) *[]model.TensorID { return &t.Graph.Inputs }),
 	wire.Nums(6, "outputs", tensorID, func(t *model.Template) *[]model.TensorID { return &t.Graph.Outputs }),
 	wire.List(7, "free", freeMessage, func(t *model.Template) *[]model.FreeDim { return &t.Free }),
+	wire.Nums(8, "base", tensorID, func(t *model.Template) *[]model.TensorID { return &t.Graph.Base }),
 )
 
 var freeMessage = wire.New("Free", nil,

@@ -24,7 +24,7 @@ import (
 type Key struct {
 	Circuit *model.Template
 	// Trees are the commitments to the fixed tensors: one to all of them, or none if
-	// the graph has none.
+	// the graph has none; of a circuit with a base (model.Graph.Base) one to that, and one to the others.
 	Trees []Tree
 	// Security is what proofs for the key have to reach.
 	Security Security
@@ -49,7 +49,14 @@ type Tree struct {
 	TailLog int
 }
 
-// FixedTree returns the commitment to the fixed tensors, nil if the graph has none.
+// RootBytes is the root as key files have it.
+func (t *Tree) RootBytes() (b [hash.DigestBytes]byte) {
+	copy(b[:], appendDigest(nil, t.Root))
+	return b
+}
+
+// FixedTree returns the first commitment to fixed tensors, nil if the graph has none: that of the base, if it has one. A second
+// one has no tails.
 func (k *Key) FixedTree() *Tree {
 	if len(k.Trees) == 0 {
 		return nil
@@ -95,12 +102,15 @@ func (k *Key) Proofs() int {
 }
 
 // NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
-// free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
-// it has none.
-func NewKey(c *model.Template, p *plan.Plan, sec Security, root *hash.Digest) (*Key, error) {
+// free dimensions of size 1 and roots are those of the trees of its fixed tensors.
+func NewKey(c *model.Template, p *plan.Plan, sec Security, roots ...hash.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec}
-	if root != nil {
-		k.Trees = []Tree{{Root: *root, RowVars: p.Choice.FixedRowVars, TailLog: p.Choice.FixedTailLog}}
+	rows := p.Choice.FixedRows()
+	if len(roots) != len(rows) {
+		return nil, fmt.Errorf("encoding the key: %d roots of %d trees", len(roots), len(rows))
+	}
+	for i, root := range roots {
+		k.Trees = append(k.Trees, Tree{Root: root, RowVars: rows[i], TailLog: p.Choice.FixedTailLog})
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {
@@ -354,19 +364,8 @@ func (k *Key) check() error {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, t.Frac)
 		}
 	}
-	if fixed := len(g.FixedIDs()) > 0; fixed != (len(k.Trees) > 0) {
-		return fmt.Errorf("fixed tensors: %t, commitments to them: %d", fixed, len(k.Trees))
-	}
-	if len(k.Trees) > 1 {
-		return fmt.Errorf("%d commitments to fixed tensors: this program reads keys with one to all of them", len(k.Trees))
-	}
-	for i := range k.Trees {
-		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
-			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
-		}
-		if j := k.Trees[i].TailLog; j != 0 && (j < soundness.MinTailLog || j > soundness.MaxTailLog) {
-			return fmt.Errorf("tree %d: tails of a 2^%d-th of a row", i, j)
-		}
+	if err := k.checkTrees(); err != nil {
+		return err
 	}
 	if k.Source != nil {
 		if err := k.Source.validate(); err != nil {
@@ -379,6 +378,25 @@ func (k *Key) check() error {
 	if t := k.Text(); t != nil {
 		if err := t.validate(g); err != nil {
 			return fmt.Errorf("text: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkTrees checks the commitments to fixed tensors.
+func (k *Key) checkTrees() error {
+	if stacks := len(k.Circuit.Graph.FixedStacks()); stacks != len(k.Trees) {
+		return fmt.Errorf("stacks of fixed tensors: %d, commitments to them: %d", stacks, len(k.Trees))
+	}
+	for i := range k.Trees {
+		if n := k.Trees[i].RowVars; n < 1 || n > soundness.MaxLogDomain {
+			return fmt.Errorf("tree %d: rows of 2^%d values", i, n)
+		}
+		if j := k.Trees[i].TailLog; j != 0 && (j < soundness.MinTailLog || j > soundness.MaxTailLog) {
+			return fmt.Errorf("tree %d: tails of a 2^%d-th of a row", i, j)
+		}
+		if len(k.Trees) > 1 && k.Trees[i].TailLog != 0 {
+			return fmt.Errorf("tree %d of %d: tails, which hide the one tree of a key alone", i, len(k.Trees))
 		}
 	}
 	return nil

@@ -216,7 +216,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"31 bytes, not 32", whole(graph, root[:31], security)},
 		{"limb 0 is not canonical", whole(graph, highRoot, poseidon2)},
 		{"field 3 after field 9", with(security, tree(root), field(3, security))},
-		{"2 commitments to fixed tensors", with(security, nil, append(tree(root), tree(root)...))},
+		{"stacks of fixed tensors: 1, commitments to them: 2", with(security, nil, append(tree(root), tree(root)...))},
 		{"trees[0].root: 0 bytes, not 32", with(security, nil, field(9, []byte{2 << 3, 12}))},
 		{"tree 0: rows of 2^0 values", with(security, nil, field(9, field(1, root)))},
 		{"Key: unknown field 2", keyFile(append(field(1, graph), field(2, root)...))}, // the root of older versions

@@ -72,15 +72,11 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	var p *plan.Plan
 	switch t := k.FixedTree(); {
 	case t != nil && t.TailLog > 0:
-		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, t.RowVars, t.TailLog)
-	case in.Hides() && t != nil:
-		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, t.RowVars, 0)
+		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, k.fixedRows(), t.TailLog)
 	case in.Hides():
-		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, -1, 0)
-	case t != nil:
-		p, err = plan.WithRows(g, k.Security.Config(), t.RowVars)
+		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, k.fixedRows(), 0)
 	default:
-		p, err = plan.New(g, k.Security.Config())
+		p, err = plan.WithRows(g, k.Security.Config(), k.fixedRows()...)
 	}
 	if err == nil && k.known != nil {
 		k.known.mu.Lock()
@@ -90,6 +86,15 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		k.known.mu.Unlock()
 	}
 	return p, err
+}
+
+// fixedRows has log2 of the length of the rows of every tree of fixed tensors.
+func (k *Key) fixedRows() []int {
+	var rows []int
+	for i := range k.Trees {
+		rows = append(rows, k.Trees[i].RowVars)
+	}
+	return rows
 }
 
 // HidingPlan is Plan for masked proofs with tails of a 2^tailLog-th of rows. Under a key whose tree has tails all
@@ -102,11 +107,11 @@ func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	fixed, tails := -1, 0
+	tails := 0
 	if t := k.FixedTree(); t != nil {
-		fixed, tails = t.RowVars, t.TailLog
+		tails = t.TailLog
 	}
-	return plan.NewHiding(g, k.Security.Config(), tailLog, fixed, tails)
+	return plan.NewHiding(g, k.Security.Config(), tailLog, k.fixedRows(), tails)
 }
 
 // planned returns the plan of an instance, if there is one already.
@@ -142,8 +147,11 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
 	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
-	if t := k.FixedTree(); t != nil {
-		c.FixedRowVars, c.FixedTailLog = t.RowVars, t.TailLog
+	switch rows := k.fixedRows(); len(rows) {
+	case 2:
+		c.BaseRowVars, c.FixedRowVars = rows[0], rows[1]
+	case 1:
+		c.FixedRowVars, c.FixedTailLog = rows[0], k.Trees[0].TailLog
 	}
 	return c
 }

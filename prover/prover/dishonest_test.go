@@ -40,7 +40,7 @@ type cheat struct {
 type fixture struct {
 	b    *builder
 	key  *proof.Key
-	tree *whir.Tree
+	tree Trees
 	in   [][]int32
 	// hiding makes cheats prove in masked sub-transcripts, where a verifier notes equations that it does not check.
 	hiding *Hiding

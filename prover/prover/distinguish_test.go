@@ -31,7 +31,7 @@ type hiddenRun struct {
 	sec   proof.Security
 	plan  *plan.Plan
 	key   *proof.Key
-	tree  *whir.Tree
+	tree  Trees
 	tails *prf.Key
 }
 
@@ -262,7 +262,7 @@ func TestGuesses(t *testing.T) {
 	c := h.plan.FixedTree().Commitment
 	c.Secrets = &backend.Secrets{Key: *h.tails}
 	rows := cpu.NewRows(h.plan.Graph, fixedOnly{h.b.w}, c)
-	own, err := h.tree.Layers(t.Context())
+	own, err := h.tree[0].Layers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

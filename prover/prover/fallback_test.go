@@ -46,7 +46,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 		t.Error("another key")
 	}
 	// What the cache stores.
-	if _, err := tree.Layers(context.Background()); err != nil {
+	if _, err := tree[0].Layers(context.Background()); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer

@@ -20,7 +20,6 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -30,7 +29,7 @@ import (
 type forger struct {
 	m      *quantise.Model
 	key    *proof.Key
-	tree   *whir.Tree
+	tree   Trees
 	in     [][]int32
 	honest *forward.Witness
 	// several counts the forgeries for which more than one step was altered.

@@ -10,7 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -39,7 +38,7 @@ type freeLayers struct {
 	circuit *model.Template
 	weights model.Weights
 	key     *proof.Key
-	tree    *whir.Tree
+	tree    Trees
 }
 
 func free(t *testing.T, span int32, shift int, sec proof.Security) *freeLayers {

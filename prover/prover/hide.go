@@ -217,11 +217,14 @@ func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, 
 	if fixed == nil {
 		return nil, errors.New("a circuit without weights has none to hide")
 	}
+	if len(p.FixedTrees()) > 1 {
+		return nil, errors.New("a circuit with a base and an adapter has weights under two trees, which no key hides")
+	}
 	rowVars, tails, err := soundness.ChooseHidingKey(sec.Config(), fixed.Values(), proofs)
 	if err != nil {
 		return nil, err
 	}
-	return plan.NewHiding(p.Graph, sec.Config(), tails, rowVars, tails)
+	return plan.NewHiding(p.Graph, sec.Config(), tails, []int{rowVars}, tails)
 }
 
 // PlanMaskedAs is PlanMasked for a key of rows and tails that are known.
@@ -230,7 +233,7 @@ func PlanMaskedAs(c *model.Template, sec proof.Security, rowVars, tailLog int) (
 	if err != nil {
 		return nil, err
 	}
-	return plan.NewHiding(g, sec.Config(), tailLog, rowVars, tailLog)
+	return plan.NewHiding(g, sec.Config(), tailLog, []int{rowVars}, tailLog)
 }
 
 // TailsKey returns what the tails and salts of a key come from, beside the weights. The same seed gives others to another
@@ -240,7 +243,7 @@ func TailsKey(c *model.Template, p *plan.Plan, w model.Weights, sec proof.Securi
 	if p.FixedTree() == nil || p.Choice.FixedTailLog == 0 {
 		return nil, errors.New("the plan is that of a key without tails")
 	}
-	rootless, err := proof.NewKey(c, p, sec, &hash.Digest{})
+	rootless, err := proof.NewKey(c, p, sec, hash.Digest{})
 	if err != nil {
 		return nil, err
 	}
@@ -276,15 +279,14 @@ func integersDigest(lists []ints.Ints) [sha256.Size]byte {
 // the columns that they open. The tails come from TailsKey, which every proof of the key takes besides.
 //
 // The key's circuit says of the weights what it always does: ranges, scales, tables, constants.
-func CommitMasked(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, tails *prf.Key, opts Options) (*proof.Key, *whir.Tree, error) {
-	tree, err := commitFixed(ctx, p, &backend.Secrets{Key: *tails}, w, &opts)
+func CommitMasked(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, tails *prf.Key, opts Options) (*proof.Key, Trees, error) {
+	trees, err := commitFixed(ctx, p, &backend.Secrets{Key: *tails}, w, &opts)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	root := tree.Root()
-	key, err := proof.NewKey(c, p, sec, &root)
-	return key, tree, err
+	key, err := proof.NewKey(c, p, sec, trees.roots()...)
+	return key, trees, err
 }

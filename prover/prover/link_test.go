@@ -40,7 +40,7 @@ func hidingKey(t *testing.T, b *builder, w model.Weights, proofs int, seed byte)
 		t.Fatal(err)
 	}
 	reserved := new(int)
-	return Linked{key, tree, &Hiding{Weights: tails, Reserve: func(_ [16]byte, n int) error { *reserved += n; return nil }}}, reserved
+	return Linked{key, tree[0], &Hiding{Weights: tails, Reserve: func(_ [16]byte, n int) error { *reserved += n; return nil }}}, reserved
 }
 
 // altered are weights of which one is another.
@@ -186,7 +186,7 @@ func TestLinkRefused(t *testing.T) {
 	}{
 		{"the same key", first, "and this is one"},
 		{"another circuit", another, "of two circuits"},
-		{"a plain key", Linked{plainKey, tree, first.Hiding}, "that hide weights"},
+		{"a plain key", Linked{plainKey, tree[0], first.Hiding}, "that hide weights"},
 		{"no secret", none, "with the secret"},
 	} {
 		if _, err := Link(t.Context(), [2]Linked{first, c.with}, b.w, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {

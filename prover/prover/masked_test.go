@@ -25,7 +25,6 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
-	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -398,7 +397,7 @@ func TestMaskedElementsAreFree(t *testing.T) {
 }
 
 // maskedKey commits to a circuit's weights with tails, for so many proofs.
-func maskedKey(t testing.TB, b *builder, seed [32]byte, proofs int) (*proof.Key, *whir.Tree, *prf.Key, error) {
+func maskedKey(t testing.TB, b *builder, seed [32]byte, proofs int) (*proof.Key, Trees, *prf.Key, error) {
 	t.Helper()
 	c, sec := b.g.Template(), proof.Security{TargetBits: 40, GrindBits: 8}
 	p, err := PlanMasked(c, sec, proofs)
@@ -605,7 +604,7 @@ func TestMaskedKey(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Root(t.Context(), key, b.w, Options{}); err == nil {
+	if _, err := Roots(t.Context(), key, b.w, Options{}); err == nil {
 		t.Error("the root without its secret: no error")
 	}
 	again, _, _, err := maskedKey(t, b, [32]byte{2}, 3)

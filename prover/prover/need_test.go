@@ -123,7 +123,7 @@ func TestNeed(t *testing.T) {
 		var hiding *Hiding
 		if strings.HasSuffix(name, "hiding") {
 			hiding = &Hiding{TailLog: 3}
-			if p, err = plan.NewHiding(&b.g, sec.Config(), hiding.TailLog, p.Choice.FixedRowVars, 0); err != nil {
+			if p, err = plan.NewHiding(&b.g, sec.Config(), hiding.TailLog, p.Choice.FixedRows(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -51,6 +51,21 @@ type Options struct {
 	Together Together
 	// Hiding, if set, asks Prove for a hiding proof.
 	Hiding *Hiding
+	// Base, if set, is the tree of a circuit's base, which Commit need not make again. With another one than the base's the
+	// key commits to that, and there are no proofs for it.
+	Base *whir.Tree
+}
+
+// Trees are the trees of fixed tensors that a key has the roots of, in order: none if nothing is fixed.
+type Trees []*whir.Tree
+
+// roots returns the trees' roots.
+func (t Trees) roots() []hash.Digest {
+	var roots []hash.Digest
+	for _, tree := range t {
+		roots = append(roots, tree.Root())
+	}
+	return roots
 }
 
 func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
@@ -69,9 +84,9 @@ type Stats struct {
 	Strength soundness.Strength
 }
 
-// Commit commits to the fixed tensors of a circuit and returns the key and the tree
-// that Prove opens, nil if nothing is fixed.
-func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+// Commit commits to the fixed tensors of a circuit and returns the key and the trees
+// that Prove opens.
+func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, Trees, error) {
 	p, err := Plan(c, sec)
 	if err != nil {
 		return nil, nil, err
@@ -90,60 +105,65 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 }
 
 // CommitPlanned is Commit with the result of Plan.
-func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	tree, err := commitFixed(ctx, p, nil, w, &opts)
+func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, Trees, error) {
+	trees, err := commitFixed(ctx, p, nil, w, &opts)
 	if err != nil {
 		return nil, nil, err
-	}
-	var root *hash.Digest
-	if tree != nil {
-		r := tree.Root()
-		root = &r
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	key, err := proof.NewKey(c, p, sec, root)
+	key, err := proof.NewKey(c, p, sec, trees.roots()...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return key, tree, nil
+	return key, trees, nil
 }
 
-// Root commits to weights of a key's graph with the parameters of the key, and returns
-// the root. It is the key's root if the key is the one of these weights. Root does not
-// read the key's own root; it returns zero if nothing is fixed.
-func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (hash.Digest, error) {
+// Roots commits to weights of a key's graph with the parameters of the key, and returns
+// the roots. They are the key's roots if the key is the one of these weights. Roots does not
+// read the key's own roots.
+func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) ([]hash.Digest, error) {
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
-		return hash.Digest{}, err
+		return nil, err
 	}
 	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
-		return hash.Digest{}, errors.New("the key's root depends on a secret")
+		return nil, errors.New("the key's root depends on a secret")
 	}
-	tree, err := commitFixed(ctx, p, nil, w, &opts)
-	if err != nil || tree == nil {
-		return hash.Digest{}, err
+	trees, err := commitFixed(ctx, p, nil, w, &opts)
+	if err != nil {
+		return nil, err
 	}
-	return tree.Root(), ctx.Err()
+	return trees.roots(), ctx.Err()
 }
 
-// commitFixed commits to the fixed tensors, with the secrets of a tree that hides; nil if there are none.
-func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w model.Weights, opts *Options) (*whir.Tree, error) {
-	fixed := p.FixedTree()
-	if fixed == nil {
+// commitFixed commits to the fixed tensors, with the secrets of a tree that hides.
+func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w model.Weights, opts *Options) (Trees, error) {
+	fixed := p.FixedTrees()
+	if len(fixed) == 0 {
 		return nil, nil
 	}
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
-	c := fixed.Commitment
-	c.Secrets = secrets
-	tree, err := b.Commit(ctx, c)
-	if err != nil {
-		return nil, err
+	var trees Trees
+	for i := range fixed {
+		if i == 0 && len(fixed) > 1 && opts.Base != nil {
+			trees = append(trees, opts.Base)
+			continue
+		}
+		c := fixed[i].Commitment
+		c.Secrets = secrets
+		tree, err := b.Commit(ctx, c)
+		if err == nil {
+			_, err = tree.Layers(ctx) // which makes it outlive the backend
+		}
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, tree)
 	}
-	_, err = tree.Layers(ctx) // which makes it outlive the backend
-	return tree, err
+	return trees, nil
 }
 
 // fixedOnly is a witness that has only fixed tensors.
@@ -162,19 +182,21 @@ func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committin
 
 // Prove writes to out a proof that the committed model maps the witness's inputs to
 // its outputs. The instance in has the sizes of the circuit's free dimensions, wit the
-// values of a run at these sizes, and fixed is the tree that Commit returned for the
+// values of a run at these sizes, and fixed are the trees that Commit returned for the
 // key. Prove stops and returns an error when the context ends, or when a device fails
 // and its backend has no replacement. What was written to out by then is not a proof.
-func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
+func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed Trees, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
 	p, err := planOf(key, in, &opts)
 	if err != nil {
 		return nil, err
 	}
-	if (p.FixedTree() != nil) != (fixed != nil) {
+	if len(p.FixedTrees()) != len(fixed) {
 		return nil, errors.New("the commitment to the weights does not belong to the key")
 	}
-	if fixed != nil && fixed.Root() != key.FixedTree().Root {
-		return nil, errors.New("the commitment to the weights is not the key's")
+	for i, tree := range fixed {
+		if tree.Root() != key.Trees[i].Root {
+			return nil, errors.New("the commitment to the weights is not the key's")
+		}
 	}
 	r := newRun(ctx, key, p, fixed, wit, opts)
 	defer r.close()
@@ -206,7 +228,7 @@ type run struct {
 	began    time.Time
 }
 
-func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
+func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed Trees, wit backend.Witness, opts Options) *run {
 	pool := opts.Pool
 	if pool == nil {
 		pool = poolOf(opts.backend)
@@ -216,11 +238,7 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, pool: pool, machines: m, backend: m.backends[pool.First], role: reduce.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
-	for i := range p.Trees {
-		if p.Trees[i].Fixed {
-			r.trees[i] = fixed
-		}
-	}
+	copy(r.trees, fixed)
 	return r
 }
 

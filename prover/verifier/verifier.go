@@ -204,7 +204,7 @@ func (v *verification) run() error {
 	return v.opening(v.main)
 }
 
-// commitments receives the root of the witness. The root of the fixed tensors is in the key,
+// commitments receives the root of the witness. The roots of the fixed tensors are in the key,
 // whose digest the statement binds.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	if len(v.bodies) == 0 {
@@ -214,7 +214,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	v.roots = make([]hash.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
 		if v.plan.Trees[i].Fixed {
-			v.roots[i] = v.key.FixedTree().Root
+			v.roots[i] = v.key.Trees[i].Root
 		} else {
 			v.roots[i] = r.Digest()
 		}

@@ -79,6 +79,11 @@ func (l *lowering) limbingOf(v *value, id model.TensorID, w weighting, stats *we
 		x.frac--
 		x.short = true
 	}
+	for _, x.frac = range l.baseScales(w) {
+		if x.drop = x.carryShift(); x.fits(x.reach()) {
+			break
+		}
+	}
 	return x
 }
 
@@ -193,6 +198,7 @@ func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int
 // entries may be.
 func (l *lowering) restOf(w *weighting, frac, fine int) (id model.TensorID, most int64) {
 	most = int64(1) << (fine - 1)
+	l.opts.Base.has(w.name, ", rest", w.t.Tensor, w.shape, frac+fine)
 	id = l.Fixed(w.name+", rest", w.shape, frac+fine, -most, most, weights.Remainders(w.t, frac, fine))
 	l.weights[id] = w.t
 	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, frac, " rest of ", fine), 0)

@@ -108,6 +108,8 @@ type Options struct {
 	Hide bool
 	// Public names constants that are not secret all the same.
 	Public []string
+	// Base, if not nil, is the model that this one is an adapter to: the circuit has its weights as they are there.
+	Base *Base
 }
 
 const (

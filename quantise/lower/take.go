@@ -74,6 +74,10 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
 	}
+	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == int64(math.Round(most*fixed.Pow2(frac))) })
+	if len(scales) > 0 && !slices.Contains(scales, frac) {
+		frac = scales[0]
+	}
 	if !t.DType.IsFloat() {
 		if frac = 0; most >= model.Bound {
 			fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)

@@ -106,6 +106,10 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 			coarser()
 		}
 	}
+	if most > 0 && l.opts.Base != nil {
+		id, frac = l.basedOn(v, x, id, w, frac)
+		bits = fixed.FloorLog2(most*fixed.Pow2(frac)) + 1
+	}
 	if most > 0 && bits < 2 {
 		fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
 	}
@@ -155,13 +159,8 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channe
 	if most == 0 {
 		return 0, 0
 	}
-	bounds := l.boundsOf(id, w)
-	limit := float64(l.limitOf(v))
-	fits := func(frac int) bool {
-		return l.scaledBy(stats, frac).Bound(bounds)+float64(extra*fixed.Pow2(t.Frac+frac))+1 <= limit
-	}
 	frac = 29 - fixed.FloorLog2(most)
-	for !fits(frac) {
+	for !l.hasRoom(v, id, stats, w, extra, frac) {
 		frac--
 		if frac < -fixed.FloorLog2(most)-2 {
 			break
@@ -179,6 +178,13 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channe
 		}
 	}
 	return frac, bits
+}
+
+// hasRoom reports whether every channel's accumulator, of weights times 2^frac, can be rounded with extra room.
+func (l *lowering) hasRoom(v *value, id model.TensorID, stats *weights.Channels, w weighting, extra float64, frac int) bool {
+	bounds := l.boundsOf(id, w)
+	most := float64(extra * fixed.Pow2(l.Circuit.Tensors[id].Frac+frac))
+	return l.scaledBy(stats, frac).Bound(bounds)+most+1 <= float64(l.limitOf(v))
 }
 
 // usefulFrac is the finest scale of an accumulator that rounding to the value makes
@@ -275,6 +281,7 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 	if id, ok := l.roundeds[key]; ok && slices.Equal(l.Circuit.Tensors[id].Shape, shape) {
 		return id
 	}
+	l.opts.Base.has(name, "", w.Tensor, shape, frac)
 	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, []int{0}, w.Len()))
 	l.weights[id] = w
 	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
@@ -313,6 +320,7 @@ func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
 	if w.t.Factors == nil && w.part == nil && r.Whole {
 		return l.rounded(w.name, w.t, w.shape, frac, reach, r.Most)
 	}
+	l.opts.Base.has(w.name, "", w.t.Tensor, w.shape, frac)
 	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, r.Exponents, w.inner))
 	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.

@@ -28,6 +28,9 @@ func (s *search) chooseLarge() (*lower.Result, *Choice, error) {
 	}
 	s.groups = alike(s.fg)
 	plain := transformerPrior(s.fg, 0, s.needs())
+	if s.opts.Base != nil {
+		plain = s.opts.Formats
+	}
 	best, err := s.attempt(s.widenWeights(plain), false)
 	if err == nil && best == nil { // it cannot have these formats
 		best, err = s.attempt(plain, false)

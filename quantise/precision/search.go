@@ -44,6 +44,9 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 			return m, c, err
 		}
 	}
+	if opts.Base != nil && len(opts.Formats) == 0 {
+		opts.Formats = opts.Base.Formats(fg)
+	}
 	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
 	defer s.arena.Close()
 	return s.choose()

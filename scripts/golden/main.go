@@ -94,6 +94,7 @@ func sources(models string) []source {
 		text(),
 		{name: "texts", made: severalTexts},
 		{name: "stretched", made: highBits},
+		{name: "adapter", made: adapter},
 	}
 }
 

@@ -99,6 +99,11 @@ func run(folder, masked string, count, changed int, seed uint64, say func(*line)
 			return err
 		}
 	}
+	for _, l := range bases() {
+		if err := say(l); err != nil {
+			return err
+		}
+	}
 	for n := range count {
 		// A number has a generator of its own, so that it can be made again alone.
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))

@@ -37,6 +37,7 @@ var shapes = []struct {
 	{"a constant by formula", (*mutation).formula},
 	{"a text", (*mutation).text},
 	{"a limb of the root", (*mutation).trees},
+	{"a base", (*mutation).base},
 	{"codes", (*mutation).codes},
 }
 
@@ -691,7 +692,7 @@ func (m *mutation) trees() bool {
 	if len(m.key.Trees) == 0 {
 		return false
 	}
-	switch t := m.key.Trees[0]; m.rng.IntN(4) {
+	switch t := m.key.Trees[m.rng.IntN(len(m.key.Trees))]; m.rng.IntN(4) {
 	case 0:
 		m.key.Trees = append(m.key.Trees, t)
 	case 1:
@@ -701,6 +702,37 @@ func (m *mutation) trees() bool {
 			return false
 		}
 		copy(t.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
+	}
+	return true
+}
+
+// base has the base of another list, mostly with as many trees as that asks for.
+func (m *mutation) base() bool {
+	g := m.graph()
+	var fixed []uint32
+	for i, t := range g.Tensors {
+		if t.Kind == schema.Fixed {
+			fixed = append(fixed, uint32(i))
+		}
+	}
+	if len(fixed) == 0 || len(m.key.Trees) == 0 {
+		return false
+	}
+	m.rng.Shuffle(len(fixed), func(i, j int) { fixed[i], fixed[j] = fixed[j], fixed[i] })
+	n := m.rng.IntN(len(fixed) + 1)
+	g.Base = slices.Clone(fixed[:n])
+	switch m.rng.IntN(8) {
+	case 0:
+		g.Base = append(g.Base, uint32(m.rng.IntN(len(g.Tensors)+1)))
+	case 1:
+		g.Base = append(g.Base, fixed[0])
+	}
+	if m.rng.IntN(8) > 0 {
+		t := m.key.Trees[0]
+		m.key.Trees = []*schema.Tree{t}
+		if n > 0 {
+			m.key.Trees = append(m.key.Trees, t)
+		}
 	}
 	return true
 }

@@ -96,14 +96,14 @@ def main():
     known = {}
     for n, columns in enumerate(proofs, 1):
         known.update(columns)
-        print(f"{n:3} proofs: {len(known)} of {4 << vk.row_vars} positions; a row has {1 << vk.row_vars} values", flush=True)
+        print(f"{n:3} proofs: {len(known)} of {4 << vk.row_vars[0]} positions; a row has {1 << vk.row_vars[0]} values", flush=True)
     positions = sorted(known)
     values = numpy.array([known[at] for at in positions], dtype=numpy.int64)
-    rank, solution = solve(basis(positions, vk.row_vars), values)
+    rank, solution = solve(basis(positions, vk.row_vars[0]), values)
     if solution is None:
-        print(f"not recovered: {rank} of {1 << vk.row_vars} values of each row are determined")
+        print(f"not recovered: {rank} of {1 << vk.row_vars[0]} values of each row are determined")
         return 1
-    everywhere = multiply(basis(range(4 << vk.row_vars), vk.row_vars), solution)
+    everywhere = multiply(basis(range(4 << vk.row_vars[0]), vk.row_vars[0]), solution)
     wrong = sum(list(map(int, everywhere[at])) != list(column) for at, column in aside.items())
     print(f"the proof kept aside opens {len(aside)} columns, {wrong} of which are not as recovered")
     count = 0

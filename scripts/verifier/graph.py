@@ -69,6 +69,7 @@ class _Checker:
         for i, tensor in enumerate(self.tensors):
             self._tensor(i, tensor)
         self._nesting()
+        self._base()
         for i, table in enumerate(self.tables):
             self._table(f"table {i}", table)
         for i, step in enumerate(g.steps):
@@ -81,6 +82,13 @@ class _Checker:
         require(parts <= cost.MOST_PARTS, "committed tensors fall into too many blocks")
         public = sum(size(self.tensors[i].shape) for i in g.inputs + g.outputs)
         require(public <= cost.MOST_PUBLIC, "inputs and outputs have too many entries")
+
+    def _base(self):
+        base = self.graph.base
+        fixed = sum(t.kind == FIXED for t in self.tensors)
+        require(all(i < len(self.tensors) and self.tensors[i].kind == FIXED for i in base), "a tensor of the base is not fixed")
+        require(len(set(base)) == len(base), "a tensor of the base comes twice")
+        require(not base or len(base) < fixed, "all fixed tensors are those of the base")
 
     def _identifier(self, identifier, what, items):
         require(identifier < len(items), f"{what}: there is no {identifier}")

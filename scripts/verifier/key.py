@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from . import circuit, graph
 from .errors import require
 from .protobuf import decode
-from .schema import FIXED, Graph, Key, Security
+from .layout import fixed_stacks
+from .schema import Graph, Key, Security
 from .soundness import TAIL_LOGS
 from .suites import SUITES
 
@@ -29,8 +30,8 @@ class VerifyingKey:
     commitment: bytes  # the key digest
     graph: Graph  # a template, if it has free dimensions
     security: Security
-    root: tuple  # digest of the fixed tensors' tree, None without any
-    row_vars: int  # log2 of the length of its rows, 0 without any
+    roots: list  # digests of the trees of fixed tensors
+    row_vars: list  # log2 of the length of the rows of each
     tail_log: int = 0  # tails of a 2^tail_log-th of them, 0 without any
     text: object = None  # what tokens mean, None for other models
 
@@ -47,20 +48,22 @@ def read(data):
     security = key.security
     require(0 < security.target_bits <= MOST_TARGET, f"the key wants {security.target_bits} bits of security")
     require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
-    fixed = any(t.kind == FIXED for t in key.graph.tensors)
-    require(len(key.trees) == fixed, "the key's trees do not go with its fixed tensors")
-    root, row_vars, tail_log = None, 0, 0
+    stacks = fixed_stacks(key.graph)
+    require(len(key.trees) == len(stacks), "the key's trees do not go with its fixed tensors")
+    tail_log = key.trees[0].tail_log if len(key.trees) == 1 else 0
     for tree in key.trees:
-        root, row_vars, tail_log = _digest(tree.root, SUITES[security.hash]), tree.row_vars, tree.tail_log
-        require(0 < row_vars <= MOST_ROW_VARS, "the length of the key's rows")
+        require(0 < tree.row_vars <= MOST_ROW_VARS, "the length of the key's rows")
+        require(tree.tail_log == tail_log, "tails of a key with a base")
         require(tail_log == 0 or tail_log in TAIL_LOGS, "the length of the tails of the key's rows")
+    roots = [_digest(tree.root, SUITES[security.hash]) for tree in key.trees]
     if key.source is not None:
         _check_source(key.source)
     require(len(key.texts) <= 1, "the key has several texts")
     for text in key.texts:
         _check_text(text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
-    return VerifyingKey(commitment, key.graph, security, root, row_vars, tail_log, key.texts[0] if key.texts else None)
+    row_vars = [tree.row_vars for tree in key.trees]
+    return VerifyingKey(commitment, key.graph, security, roots, row_vars, tail_log, key.texts[0] if key.texts else None)
 
 
 def _digest(data, suite):

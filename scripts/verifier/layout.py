@@ -43,6 +43,7 @@ class Tree:
     name: str
     row_vars: int
     stacks: list
+    fixed: bool = False  # of fixed tensors
     groups: list = field(default_factory=list)  # (first slot, number of rows) of each
     root: tuple = None  # a digest
     shift: int = 0  # s: 2^s rows make a table row
@@ -101,14 +102,20 @@ def stack_of(circuit, tensors):
     return Stack(parts, end)
 
 
+def fixed_stacks(graph):
+    """The fixed tensors under each tree of theirs, in the order of its stack: those of the base, then the others."""
+    base = set(graph.base)
+    rest = [i for i, t in enumerate(graph.tensors) if t.kind == FIXED and i not in base]
+    return [tensors for tensors in (graph.base, rest) if tensors]
+
+
 class Table:
     """The table of an opening, made of the rows of all trees."""
 
     def __init__(self, circuit, suite, key_row_vars, row_vars, pads=None):
         self.trees = []
-        fixed = [i for i, t in enumerate(circuit.tensors) if t.kind == FIXED]
-        if fixed:
-            self.trees.append(Tree("fixed", key_row_vars, [stack_of(circuit, fixed)]))
+        for i, (tensors, length) in enumerate(zip(fixed_stacks(circuit.graph), key_row_vars, strict=True)):
+            self.trees.append(Tree(f"fixed {i}", length, [stack_of(circuit, tensors)], fixed=True))
         stacks = [stack_of(circuit, tensors) for tensors in circuit.witness if tensors]
         if pads is not None:
             stacks.append(Stack({}, pads.values))
@@ -120,7 +127,7 @@ class Table:
         for tree in self.trees:
             tree.shift = self.row_vars - tree.row_vars
             tree.first_row = self.size
-            _place(tree, suite.GROUP if tree.name == "fixed" else suite.WITNESS_GROUP, pads is not None)
+            _place(tree, suite.GROUP if tree.fixed else suite.WITNESS_GROUP, pads is not None)
             self.size += -(-tree.slots >> tree.shift)
 
     @property

@@ -134,6 +134,7 @@ class Graph:
     inputs: list = pb.packed_uint32(5)
     outputs: list = pb.packed_uint32(6)
     free: list = pb.messages(7, Free)
+    base: list = pb.packed_uint32(8)
 
     # Of a proof's circuit: tensors that are inputs of the key's and are not stated, and outputs (module hide).
     hidden = ()

@@ -159,7 +159,9 @@ class Verifier:
                 else:
                     main.absorb_all(limbs)
         stream = Stream(self.proof.commitments, self.suite, main, "commitments")
-        self.roots = {"fixed": self.vk.root, "witness": stream.digest() if self.committed else None}
+        self.roots = {f"fixed {i}": root for i, root in enumerate(self.vk.roots)}
+        if self.committed:
+            self.roots["witness"] = stream.digest()
         stream.end()
         return main
 

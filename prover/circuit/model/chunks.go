@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -137,6 +138,41 @@ func (g *Graph) FixedIDs() []TensorID {
 		}
 	}
 	return ids
+}
+
+// FixedStacks lists the fixed tensors by the trees that they are under, in the order in which the trees' stacks have them:
+// those of the base, if there is one, and the others, if there are any.
+func (g *Graph) FixedStacks() [][]TensorID {
+	rest := g.FixedIDs()
+	if len(g.Base) > 0 {
+		base := make(map[TensorID]bool, len(g.Base))
+		for _, id := range g.Base {
+			base[id] = true
+		}
+		return [][]TensorID{g.Base, slices.DeleteFunc(rest, func(id TensorID) bool { return base[id] })}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return [][]TensorID{rest}
+}
+
+// validateBase checks that the tensors of a base are fixed ones, each once, and not all of them.
+func (g *Graph) validateBase() error {
+	if len(g.Base) == 0 {
+		return nil
+	}
+	listed := make(map[TensorID]bool, len(g.Base))
+	for _, id := range g.Base {
+		if !g.has(id) || g.Tensors[id].Kind != Fixed || listed[id] {
+			return fmt.Errorf("tensor %d of the base is no fixed tensor, or comes twice", id)
+		}
+		listed[id] = true
+	}
+	if len(listed) == len(g.FixedIDs()) {
+		return errors.New("all fixed tensors are those of the base: there is no adapter to it")
+	}
+	return nil
 }
 
 // WitnessIDs returns the witness tensors of a chunk in order.

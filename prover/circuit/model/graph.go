@@ -200,6 +200,10 @@ type Graph struct {
 	Steps   []Step // in execution order
 	Inputs  []TensorID
 	Outputs []TensorID
+	// Base are fixed tensors under a tree of their own, in the order in which their stack has them: those of a model
+	// that the circuit is an adapter to, whether it reads them or not. Other fixed tensors are under a second tree. Nil
+	// if all are under one.
+	Base []TensorID
 
 	// The layout, which a template has not (Finish).
 	Instance Instance

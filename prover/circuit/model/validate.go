@@ -30,6 +30,9 @@ func (g *Graph) Validate() error {
 	if err := g.validateNesting(); err != nil {
 		return err
 	}
+	if err := g.validateBase(); err != nil {
+		return err
+	}
 	for i := range g.Tables {
 		if err := g.validateTable(&g.Tables[i]); err != nil {
 			return fmt.Errorf("table %d: %w", i, err)

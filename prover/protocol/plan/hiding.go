@@ -25,11 +25,19 @@ type Pads struct {
 // CheapestTails has NewHiding choose how long tails are: what costs least.
 const CheapestTails = -1
 
-// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The tree of the fixed tensors has rows of
-// 2^fixed values (−1: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then it is not
+// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The trees of fixed tensors have rows of
+// these lengths (as in WithRows; nil: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then they are not
 // hidden.
-func NewHiding(g *model.Graph, c soundness.Config, tailLog, fixed, fixedTailLog int) (*Plan, error) {
-	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1, TailLog: tailLog, FixedTailLog: fixedTailLog})
+func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fixedTailLog int) (*Plan, error) {
+	choice := Choice{BaseRowVars: -1, FixedRowVars: -1}
+	if fixed != nil {
+		var err error
+		if choice, err = withRows(fixed); err != nil {
+			return nil, err
+		}
+	}
+	choice.WitnessRowVars, choice.TailLog, choice.FixedTailLog = -1, tailLog, fixedTailLog
+	return newPlan(g, c, choice)
 }
 
 // hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
@@ -49,12 +57,15 @@ func (p *Plan) hide(choice Choice) error {
 		return err
 	}
 	s := newStacks(p.Graph)
+	if s.base != nil && choice.FixedTailLog != 0 {
+		return errors.New("tails of fixed tensors under two trees")
+	}
 	if s.fixed == nil && choice.FixedTailLog != 0 {
 		return errors.New("tails of fixed tensors, of which there are none")
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
 	number := 0 // of places, in the order in which add gives them
-	for _, stack := range append([]*model.Stack{s.fixed}, s.witness...) {
+	for _, stack := range append([]*model.Stack{s.base, s.fixed}, s.witness...) {
 		if stack == nil {
 			continue
 		}
@@ -107,14 +118,10 @@ func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 	if err := s.check(p.Config, &choice, true); err != nil {
 		return err
 	}
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
-	slots := uint64(0)
-	if s.fixed != nil {
-		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
-			return err
-		}
-		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
-		slots += p.add(t, slots, longest)
+	longest := choice.longest()
+	slots, err := p.plantFixed(s, &choice)
+	if err != nil {
+		return err
 	}
 	shift := longest - choice.WitnessRowVars
 	t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup, Auxiliary: true}}}
@@ -166,7 +173,7 @@ func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 // hidingParameters is parameters for a hiding proof. The number of queries decides how long tails of the witness are.
 func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err error) {
 	p.Choice = choice
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	longest := choice.longest()
 	if given {
 		p.Params, err = soundness.CheckHiding(p.Config, choice.TailLog, choice.Levels, slots)
 		if err == nil && p.Params.RowVars() != longest {

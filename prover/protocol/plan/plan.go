@@ -20,8 +20,8 @@ import (
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are the first trees of the opening, in order: that of the fixed tensors,
-	// then that of the witness. Either may be missing.
+	// Trees are the first trees of the opening, in order: that of the base, that of the other fixed tensors,
+	// then that of the witness. Each may be missing.
 	Trees  []Tree
 	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
@@ -56,12 +56,31 @@ const minLookupGrind = 8
 // opening. The error says that the security is out of reach, or that verifying would
 // take more than a key may ask for.
 func New(g *model.Graph, c soundness.Config) (*Plan, error) {
-	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
+	return newPlan(g, c, Choice{BaseRowVars: -1, FixedRowVars: -1, WitnessRowVars: -1})
 }
 
-// WithRows is New with the row length of the fixed tensors' tree given, as log2.
-func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
-	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
+// WithRows is New with the row lengths of the fixed tensors' trees given, as log2, in order.
+func WithRows(g *model.Graph, c soundness.Config, fixed ...int) (*Plan, error) {
+	choice, err := withRows(fixed)
+	if err != nil {
+		return nil, err
+	}
+	choice.WitnessRowVars = -1
+	return newPlan(g, c, choice)
+}
+
+// withRows is the choice of row lengths of the trees of fixed tensors.
+func withRows(fixed []int) (c Choice, err error) {
+	switch len(fixed) {
+	case 0:
+	case 1:
+		c.FixedRowVars = fixed[0]
+	case 2:
+		c.BaseRowVars, c.FixedRowVars = fixed[0], fixed[1]
+	default:
+		err = fmt.Errorf("row lengths of %d trees of fixed tensors", len(fixed))
+	}
+	return c, err
 }
 
 // WithChoice is New with parameters that were chosen before. It returns an error if
@@ -107,15 +126,18 @@ func (p *Plan) layOut(choice Choice) error {
 	return p.plant(choice)
 }
 
-// committed lists the fixed tensors, then the witness of each chunk.
+// committed lists the tensors of a base, other fixed tensors, then the witness of each chunk.
 func committed(g *model.Graph) [][]model.TensorID {
-	lists := make([][]model.TensorID, 1+g.Chunks)
+	lists := make([][]model.TensorID, 2+g.Chunks)
+	for i, ids := range g.FixedStacks() {
+		if len(g.Base) == 0 {
+			i++
+		}
+		lists[i] = ids
+	}
 	for i := range g.Tensors {
-		switch t := &g.Tensors[i]; t.Kind {
-		case model.Fixed:
-			lists[0] = append(lists[0], model.TensorID(i))
-		case model.Witness:
-			lists[1+t.Chunk] = append(lists[1+t.Chunk], model.TensorID(i))
+		if t := &g.Tensors[i]; t.Kind == model.Witness {
+			lists[2+t.Chunk] = append(lists[2+t.Chunk], model.TensorID(i))
 		}
 	}
 	return lists

@@ -13,7 +13,7 @@ import (
 )
 
 // Tree is one of the first trees of the opening and its place in the opening's
-// table: that of the fixed tensors, one stack in groups of rows, or that of the
+// table: one of fixed tensors, a stack in groups of rows, or that of the
 // witness, with groups for the stack of each chunk that has any.
 type Tree struct {
 	backend.Commitment
@@ -49,8 +49,9 @@ type located struct {
 // Choice are the parameters of the commitments and of their opening.
 type Choice struct {
 	// FixedRowVars is log2 of the row length of the fixed tensors' tree, 0 if there
-	// is none. It is part of what the key's root means.
-	FixedRowVars int
+	// is none. It is part of what the key's root means. BaseRowVars is that of the tree of a base
+	// (model.Graph.Base) beside it, 0 if there is none.
+	BaseRowVars, FixedRowVars int
 	// WitnessRowVars is that of the witness's tree, 0 if there is none.
 	WitnessRowVars int
 	// Levels are those of the opening, none if nothing is committed.
@@ -62,13 +63,22 @@ type Choice struct {
 
 // Equal says whether two choices are the same.
 func (c *Choice) Equal(d *Choice) bool {
-	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels) &&
+	return c.BaseRowVars == d.BaseRowVars && c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels) &&
 		c.TailLog == d.TailLog && c.FixedTailLog == d.FixedTailLog
 }
 
+// FixedRows lists the row lengths, as log2, of the trees of fixed tensors that there are, in order.
+func (c *Choice) FixedRows() []int {
+	return slices.DeleteFunc([]int{c.BaseRowVars, c.FixedRowVars}, func(n int) bool { return n == 0 })
+}
+
+// longest is that of the longest rows.
+func (c *Choice) longest() int { return max(c.BaseRowVars, c.FixedRowVars, c.WitnessRowVars) }
+
 // stacks are the stacks of all committed tensors of a circuit.
 type stacks struct {
-	fixed   *model.Stack // nil if there is none
+	base    *model.Stack // nil if there is none
+	fixed   *model.Stack // likewise
 	witness []*model.Stack
 }
 
@@ -83,7 +93,19 @@ func newStacks(g *model.Graph) *stacks {
 			}
 		}
 	})
-	return &stacks{fixed: all[0], witness: slices.DeleteFunc(all[1:], func(s *model.Stack) bool { return s == nil })}
+	return &stacks{base: all[0], fixed: all[1], witness: slices.DeleteFunc(all[2:], func(s *model.Stack) bool { return s == nil })}
+}
+
+// fixedStack is a stack of fixed tensors with its place in a choice.
+type fixedStack struct {
+	*model.Stack
+	what    string
+	rowVars *int
+}
+
+// ofFixed lists the trees of fixed tensors that there may be.
+func (s *stacks) ofFixed(c *Choice) []fixedStack {
+	return []fixedStack{{s.base, "tensors of the base", &c.BaseRowVars}, {s.fixed, "fixed tensors", &c.FixedRowVars}}
 }
 
 // choose completes a choice: it replaces what is negative, or nil, by the cheapest
@@ -91,16 +113,20 @@ func newStacks(g *model.Graph) *stacks {
 // number of values of a hiding proof's pads, 0 in a plain proof.
 func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err error) {
 	var beside []soundness.Tree
-	if s.fixed != nil {
-		if choice.FixedRowVars < 0 {
+	for _, t := range s.ofFixed(choice) {
+		if t.Stack == nil {
+			*t.rowVars = max(*t.rowVars, 0)
+			continue
+		}
+		if *t.rowVars < 0 {
 			if choice.FixedTailLog > 0 {
 				return errors.New("the row length of a hiding key is the key's")
 			}
-			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
+			if *t.rowVars, err = soundness.ChooseKeyRowVars(c, t.Size); err != nil {
 				return err
 			}
 		}
-		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: []uint64{s.fixed.Size}})
+		beside = append(beside, soundness.Tree{RowVars: *t.rowVars, Sizes: []uint64{t.Size}})
 	}
 	var sizes []uint64
 	for _, w := range s.witness {
@@ -121,7 +147,7 @@ func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err er
 	if err != nil {
 		return err
 	}
-	choice.FixedRowVars, choice.WitnessRowVars = max(choice.FixedRowVars, 0), max(choice.WitnessRowVars, 0)
+	choice.WitnessRowVars = max(choice.WitnessRowVars, 0)
 	return nil
 }
 
@@ -132,7 +158,10 @@ func (s *stacks) check(c soundness.Config, choice *Choice, witness bool) error {
 		what    string
 		there   bool
 		rowVars int
-	}{{"fixed tensors", s.fixed != nil, choice.FixedRowVars}, {"witness", witness, choice.WitnessRowVars}} {
+	}{
+		{"tensors of the base", s.base != nil, choice.BaseRowVars}, {"fixed tensors", s.fixed != nil, choice.FixedRowVars},
+		{"witness", witness, choice.WitnessRowVars},
+	} {
 		if x.rowVars < 0 || x.rowVars > soundness.MaxLogDomain-c.LogBlowup || !x.there && x.rowVars != 0 {
 			return fmt.Errorf("%s: rows of 2^%d values", x.what, x.rowVars)
 		}
@@ -167,14 +196,10 @@ func (p *Plan) plant(choice Choice) error {
 	if err := s.check(p.Config, &choice, len(s.witness) > 0); err != nil {
 		return err
 	}
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
-	slots := uint64(0) // table rows so far
-	if s.fixed != nil {
-		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
-			return err
-		}
-		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
-		slots += p.add(t, slots, longest)
+	longest := choice.longest()
+	slots, err := p.plantFixed(s, &choice) // table rows so far
+	if err != nil {
+		return err
 	}
 	if len(s.witness) > 0 {
 		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
@@ -195,6 +220,21 @@ func (p *Plan) plant(choice Choice) error {
 		slots += p.add(t, slots, longest)
 	}
 	return p.parameters(choice, given, slots)
+}
+
+// plantFixed adds the trees of fixed tensors, and returns how many rows of the table they take.
+func (p *Plan) plantFixed(s *stacks, choice *Choice) (slots uint64, err error) {
+	for _, t := range s.ofFixed(choice) {
+		if t.Stack == nil {
+			continue
+		}
+		if _, err := rowsOf(t.Stack, *t.rowVars); err != nil {
+			return 0, err
+		}
+		tree := Tree{Commitment: backend.SingleStack(p.Config.Hash, t.Stack, *t.rowVars, p.Config.LogBlowup), Fixed: true}
+		slots += p.add(tree, slots, choice.longest())
+	}
+	return slots, nil
 }
 
 // add adds a tree that begins with a table row, and returns how many it takes.
@@ -223,7 +263,7 @@ func (p *Plan) parameters(choice Choice, given bool, slots uint64) (err error) {
 		}
 		return nil
 	}
-	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	longest := choice.longest()
 	if given {
 		p.Params, err = soundness.Check(p.Config, choice.Levels, slots)
 		if err == nil && p.Params.RowVars() != longest {
@@ -272,8 +312,17 @@ func (p *Plan) TailVars() int {
 	return vars
 }
 
-// FixedTree returns the tree of the fixed tensors, or nil.
+// FixedTree returns the first tree of fixed tensors, or nil: that of the base, if there is one.
 func (p *Plan) FixedTree() *Tree { return p.tree(true) }
+
+// FixedTrees returns the trees of fixed tensors: the first ones.
+func (p *Plan) FixedTrees() []Tree {
+	n := 0
+	for n < len(p.Trees) && p.Trees[n].Fixed {
+		n++
+	}
+	return p.Trees[:n]
+}
 
 // WitnessTree returns the tree of the witness, or nil.
 func (p *Plan) WitnessTree() *Tree { return p.tree(false) }

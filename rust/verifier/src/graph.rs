@@ -7,6 +7,8 @@ use crate::reveal::{Marks, Revealed};
 use crate::texts::Texts;
 use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
 use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,6 +228,8 @@ pub struct Graph<'a> {
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
     pub free: Vec<Free<'a>>,
+    /// Fixed tensors under a tree of their own, in the order of its stack; others are under a second one. Empty: all are under one.
+    pub base: Vec<u32>,
     // Those of the present proof (modules texts, reveal, hide and template), whose tensors, tables and steps stand behind the key's.
     pub own: Own,
     pub texts: Option<Texts<'a>>,
@@ -261,8 +265,27 @@ impl<'a> Graph<'a> {
         self.public_groups().any(|(_, g)| g.ids == tensor)
     }
 
-    pub fn has_fixed(&self) -> bool {
-        self.tensors.iter().any(|t| t.kind == Kind::Fixed)
+    /// The fixed tensors under each tree of theirs, in the order of its stack: those of the base, then the others.
+    pub fn fixed_stacks(&self) -> Vec<Vec<u32>> {
+        let base: BTreeSet<u32> = self.base.iter().copied().collect();
+        let rest = (0..self.tensors.len() as u32).filter(|id| self.kind(*id) == Kind::Fixed && !base.contains(id)).collect();
+        let mut stacks = vec![self.base.clone(), rest];
+        if self.base.is_empty() {
+            stacks.retain(|stack: &Vec<u32>| !stack.is_empty());
+        }
+        stacks
+    }
+
+    /// The tensors of a base are fixed ones, each once, and not all of them.
+    pub fn check_base(&self) -> Result<()> {
+        let mut base = BTreeSet::new();
+        for &id in &self.base {
+            let fits = self.kind(id) == Kind::Fixed && base.insert(id);
+            require!(fits, "tensor {id} of the base is no fixed tensor, or comes twice");
+        }
+        let all = self.tensors.iter().filter(|t| t.kind == Kind::Fixed).count();
+        require!(base.is_empty() || base.len() < all, "all fixed tensors are those of the base: there is no adapter to it");
+        Ok(())
     }
 }
 
@@ -288,8 +311,16 @@ enumerations! {
     FormulaKind { AtMost, AtLeast, Equal, Progression }
 }
 
-static GRAPH: [Field; 7] =
-    [bytes("name"), messages("tensors"), messages("tables"), messages("steps"), bytes("inputs"), bytes("outputs"), messages("free")];
+static GRAPH: [Field; 8] = [
+    bytes("name"),
+    messages("tensors"),
+    messages("tables"),
+    messages("steps"),
+    bytes("inputs"),
+    bytes("outputs"),
+    messages("free"),
+    bytes("base"),
+];
 
 pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
     let mut g = Graph {
@@ -300,6 +331,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         inputs: Vec::new(),
         outputs: Vec::new(),
         free: Vec::new(),
+        base: Vec::new(),
         own: Own::default(),
         texts: None,
         revealed: Vec::new(),
@@ -317,7 +349,8 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
             4 => value.push(d, &mut g.steps, step)?,
             5 => g.inputs = value.numbers(wire::identifier(d.tensors))?,
             6 => g.outputs = value.numbers(wire::identifier(d.tensors))?,
-            _ => value.push(d, &mut g.free, free)?,
+            7 => value.push(d, &mut g.free, free)?,
+            _ => g.base = value.numbers(wire::identifier(d.tensors))?,
         }
     }
     g.own = Own { tensors: g.tensors.len(), tables: g.tables.len(), steps: g.steps.len(), inputs: g.inputs.len() };

@@ -112,14 +112,14 @@ impl<'a> Key<'a> {
                 return fail!("tensor {i}: scale 2^{frac} out of range");
             }
         }
-        let (fixed, count) = (self.graph.has_fixed(), self.trees.len());
-        require!(fixed == (count > 0), "fixed tensors: {fixed}, commitments to them: {count}");
-        require!(count <= 1, "{count} commitments to fixed tensors: this program reads keys with one to all of them");
+        let (stacks, count) = (self.graph.fixed_stacks().len(), self.trees.len());
+        require!(stacks == count, "stacks of fixed tensors: {stacks}, commitments to them: {count}");
         for (i, tree) in self.trees.iter().enumerate() {
             let rows = 0 < tree.row_vars && tree.row_vars <= MOST_DOMAIN_BITS;
             require!(rows, "tree {i}: rows of 2^{} values", tree.row_vars);
             let tails = tree.tail_log == 0 || tree.tail_log >= LEAST_TAIL_LOG;
             require!(tails, "tree {i}: tails of a 2^{}-th of a row", tree.tail_log);
+            require!(count == 1 || tree.tail_log == 0, "tree {i} of {count}: tails, which hide the one tree of a key alone");
         }
         require!(self.texts.len() <= 1, "{} texts: this program reads keys of models with one", self.texts.len());
         if let Some(text) = self.text() {

@@ -111,30 +111,27 @@ pub struct Table {
 }
 
 impl Table {
-    /// From the row lengths of the fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
-    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: u32, witness_row_vars: u32, masked: bool) -> Result<Table> {
-        let mut fixed = Vec::new();
+    /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], witness_row_vars: u32, masked: bool) -> Result<Table> {
+        let fixed = g.fixed_stacks();
+        require!(fixed.len() == fixed_row_vars.len(), "{} stacks of fixed tensors", fixed.len());
         let mut witness = vec![Vec::new(); g.chunks];
         for (id, t) in g.tensors.iter().enumerate() {
-            match t.kind {
-                Kind::Fixed => fixed.push(id as u32),
-                Kind::Witness => witness[t.chunk].push(id as u32),
-                _ => {}
+            if t.kind == Kind::Witness {
+                witness[t.chunk].push(id as u32);
             }
         }
         witness.retain(|stack| !stack.is_empty());
-        for (what, there, row_vars) in
-            [("fixed tensors", !fixed.is_empty(), fixed_row_vars), ("witness", masked || !witness.is_empty(), witness_row_vars)]
-        {
-            let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (there || row_vars == 0);
+        let there = masked || !witness.is_empty();
+        let named = ["tensors of the base", "fixed tensors"].into_iter().skip(2 - fixed.len()).zip(fixed_row_vars.iter().copied());
+        for (what, row_vars) in named.chain([("witness", witness_row_vars)]) {
+            let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (what != "witness" || there || row_vars == 0);
             require!(fits, "{what}: rows of 2^{row_vars} values");
         }
-        let row_vars = fixed_row_vars.max(witness_row_vars);
+        let row_vars = fixed_row_vars.iter().fold(witness_row_vars, |a, &b| a.max(b));
         let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
-        for (is_fixed, own, stacks) in [(true, fixed_row_vars, vec![fixed]), (false, witness_row_vars, witness)] {
-            if stacks.iter().all(|stack| stack.is_empty()) && (is_fixed || !masked) {
-                continue;
-            }
+        let fixed = fixed.into_iter().zip(fixed_row_vars).map(|(stack, &own)| (true, own, vec![stack]));
+        for (is_fixed, own, stacks) in fixed.chain(there.then_some((false, witness_row_vars, witness))) {
             let mut tree = Tree {
                 fixed: is_fixed,
                 row_vars: own,

@@ -40,6 +40,7 @@ pub fn check(g: &Graph) -> Result<()> {
     number("tensor", &g.tensors, |i, t| tensor(t, t.kind == Kind::Input || g.is_hidden(i as u32)))?;
     number("tensor", &g.tensors, |i, t| definition(g, i as u32, t))?;
     nesting(g)?;
+    g.check_base()?;
     number("table", &g.tables, |_, t| table(g, t))?;
     number("step", &g.steps, |_, s| step(g, s))?;
     public(g)?;

@@ -277,7 +277,8 @@ impl<'a> Verification<'_, 'a> {
         if masked {
             tail_logs.check()?;
         }
-        let mut table = Table::new(g, security.hash, key.trees.first().map_or(0, |t| t.row_vars), self.header.row_vars, masked)?;
+        let fixed_row_vars: Vec<u32> = key.trees.iter().map(|t| t.row_vars).collect();
+        let mut table = Table::new(g, security.hash, &fixed_row_vars, self.header.row_vars, masked)?;
         let mut rounds = Rounds::new(security);
         self.check_levels(&table, &mut rounds, masked)?;
         let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
@@ -299,9 +300,9 @@ impl<'a> Verification<'_, 'a> {
 
         let mut main = self.start(&input_elements, &output_elements);
         let mut stream = Stream::new(security.hash, main, reader, Due::Commitments)?;
-        for tree in &mut table.trees {
-            tree.root = match key.trees.first().map(|t| t.root).filter(|_| tree.fixed) {
-                Some(root) => root,
+        for (i, tree) in table.trees.iter_mut().enumerate() {
+            tree.root = match key.trees.get(i) {
+                Some(commitment) => commitment.root,
                 None => stream.digest().map_err(|e| e.within("commitments"))?,
             };
         }

@@ -137,6 +137,7 @@ type Tree struct {
 	Entries uint64 `json:"entries"`
 	Rows    int    `json:"rows"`
 	RowVars int    `json:"row_vars"`
+	Root    string `json:"root,omitempty"` // that the key has
 }
 
 // Round is a challenge of the protocol with its security.
@@ -171,11 +172,15 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 	}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		what := "witness"
+		what, root := "witness", ""
 		if t.Fixed {
-			what = "model"
+			b := k.Trees[i].RootBytes()
+			what, root = "model", hex.EncodeToString(b[:])
 		}
-		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars})
+		if t.Fixed && len(k.Trees) == 2 {
+			what = []string{"base", "adapter"}[i]
+		}
+		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars, root})
 	}
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
@@ -263,7 +268,7 @@ func (k *Key) Print(w io.Writer) error {
 		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups), fmt.Sprint(x.Saturated)})
 	}
 	for _, x := range k.Trees {
-		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars)})
+		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars), x.Root})
 	}
 	for _, section := range []struct {
 		header []string
@@ -272,7 +277,7 @@ func (k *Key) Print(w io.Writer) error {
 		{[]string{"tensors", "number", "entries"}, kinds},
 		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"}, steps},
 		{[]string{"table", "bits", "look-ups", "saturated rows"}, tables},
-		{[]string{"commitment", "entries", "rows"}, trees},
+		{[]string{"commitment", "entries", "rows", "root"}, trees},
 	} {
 		fmt.Fprintln(w)
 		if err := ui.Table(w, section.header, section.rows); err != nil {
