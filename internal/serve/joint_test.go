@@ -16,6 +16,7 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
@@ -229,5 +230,40 @@ func TestJointKeys(t *testing.T) {
 				t.Errorf("%q: another's proof: status %d", shared, status)
 			}
 		}
+	}
+}
+
+// A joint job fits if there is memory for all of its texts, and if there is a proof of each.
+func TestFits(t *testing.T) {
+	list, err := bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := list[slices.IndexFunc(list, func(m *models.Model) bool { return m.Name == "story" })]
+	of := func(texts ...*queue.Text) *queue.Job {
+		j := &queue.Job{Model: m.Name, Commitment: m.Commitment, Shared: receipt.SharedAll}
+		for _, text := range texts {
+			j.Joint = append(j.Joint, queue.Part{Text: text})
+		}
+		return j
+	}
+	short, long := &queue.Text{Prompt: []int{1, 2}, Tokens: []int{3}}, &queue.Text{Prompt: make([]int, 30), Tokens: []int{3, 4, 5}}
+	if !m.Fits(of(short, long)) {
+		t.Error("two small texts do not fit")
+	}
+	for name, text := range map[string]*queue.Text{
+		"too long": {Prompt: make([]int, 70), Tokens: []int{1}}, "no token": {Prompt: []int{1}, Tokens: []int{99}}, "nothing": {},
+	} {
+		if m.Fits(of(short, text)) {
+			t.Errorf("%s: it fits", name)
+		}
+	}
+	end, err := provemodel.LimitMemory(400<<20, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = end() }()
+	if !m.Fits(of(short, long)) || m.Fits(of(slices.Repeat([]*queue.Text{long}, 1024)...)) {
+		t.Error("within 400 MB two texts do not fit, or 1024 do")
 	}
 }

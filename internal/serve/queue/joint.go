@@ -74,9 +74,10 @@ type taken struct {
 	job *Job
 }
 
-// join makes one job of a message's and of those alike that wait behind it, if there are any: it does not wait for more. From then on the
-// joint job has their place in the queue, and which texts it is of, in which order, does not change: whoever proves it makes the same
-// bytes. Every step can be repeated, by this worker or by another one that gets the messages when this one has ended.
+// join makes one job of a message's and of those alike that wait behind it, if there are any: it does not wait for more. The joint job
+// stands in the queue in their place, behind what waits already. Which texts it is of, in which order, does not change from then on:
+// whoever proves it makes the same bytes. Every step can be repeated, by this worker or by another one that gets the messages when this
+// one has ended.
 func (q *Queue) join(ctx context.Context, c jetstream.Consumer, m jetstream.Msg, batch *Batch) (joined bool, err error) {
 	if batch == nil || batch.Most < 2 || m.Headers().Get(headClass) == "" {
 		return false, nil
