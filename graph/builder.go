@@ -167,6 +167,14 @@ func (b *Builder) Tensor(v Value) *Tensor {
 	return v.v.tensor
 }
 
+// AllNumbers is Tensor with the numbers of a constant that are not finite, if there are some.
+func (b *Builder) AllNumbers(v Value) *Tensor {
+	if v.v != nil && v.v.whole != nil {
+		return v.v.whole
+	}
+	return b.Tensor(v)
+}
+
 // Name returns what v is called so far.
 func (b *Builder) Name(v Value) string {
 	if v.v == nil {

@@ -385,7 +385,50 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 			return x, mask, nil
 		}
 	}
+	if c, ok := isConcat(v); ok && c.Axis == len(v.shape)-1 {
+		x, mask = b.maskOfPart(v)
+		return x, mask, nil
+	}
 	return nil, nil, nil
+}
+
+func isConcat(v *value) (c Concat, ok bool) {
+	if v.node != nil {
+		c, ok = v.node.op.(Concat)
+	}
+	return c, ok
+}
+
+// maskOfPart is maskOf of scores beside others along the last axis, as sinks of attention are: the
+// mask is 1 for these.
+func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
+	from, all := 0, v.shape[len(v.shape)-1]
+	for i, part := range v.node.in {
+		width := part.shape[len(part.shape)-1]
+		scores, m, rest := b.maskOf(part)
+		if scores == nil || rest != nil {
+			from += width
+			continue
+		}
+		if len(m.Shape) == 0 || !b.spend(Size(m.Shape[:len(m.Shape)-1])*all) {
+			return nil, nil
+		}
+		own := m.Shape[len(m.Shape)-1]
+		mask = &Tensor{Shape: append(slices.Clone(m.Shape[:len(m.Shape)-1]), all), DType: Bool, I64: make([]int64, Size(m.Shape[:len(m.Shape)-1])*all)}
+		for j := range mask.I64 {
+			mask.I64[j] = 1
+			if k := j%all - from; k >= 0 && k < width {
+				mask.I64[j] = m.I64[j/all*own+min(k, own-1)]
+			}
+		}
+		in := slices.Clone(v.node.in)
+		in[i] = scores
+		x = &value{name: b.unique(v.name + "/scores"), shape: v.shape, dtype: v.dtype}
+		x.node = &node{op: v.node.op, name: x.name, in: in, out: x}
+		b.nodes = append(b.nodes, x.node)
+		return x, mask
+	}
+	return nil, nil
 }
 
 // below reports whether all elements are at most masked.

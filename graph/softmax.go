@@ -143,6 +143,18 @@ func (b *Builder) MaskedSoftmax(x Value, axis int) Value {
 // LogSoftmax is the logarithm of Softmax along an axis.
 func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSoftmax{}, x, axis) }
 
+// lessGreatest returns u if v is u less its greatest entries along an axis, or nil.
+func lessGreatest(v *value, axis int) *value {
+	n := operation(v, Sub)
+	if n == nil || n.in[1].node == nil || n.in[1].node.in[0] != n.in[0] {
+		return nil
+	}
+	if r, ok := n.in[1].node.op.(Reduce); ok && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
+		return n.in[0]
+	}
+	return nil
+}
+
 // alongLast applies an operator on the last axis along another one.
 func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 	if !b.valid(x) {
@@ -151,6 +163,9 @@ func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 	rank := len(b.Shape(x))
 	if err := checkAxes([]int{axis}, rank); err != nil {
 		return b.Failf("%v", err)
+	}
+	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
+		x = Value{from} // of which the weights are the same, and −∞ a mask
 	}
 	perm := make([]int, rank) // swaps axis and the last; its own inverse
 	for i := range perm {

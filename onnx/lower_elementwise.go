@@ -52,10 +52,10 @@ func lowerClip(o *op) {
 		hi = o.floatAttr("max", 0)
 	}
 	if o.has(1) {
-		lo = o.scalarInput(1, "min")
+		lo = o.boundInput(1, "min")
 	}
 	if o.has(2) {
-		hi = o.scalarInput(2, "max")
+		hi = o.boundInput(2, "max")
 	}
 	o.result(0, o.Clip(o.in(0), lo, hi))
 }

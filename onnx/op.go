@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -133,8 +134,20 @@ func (o *op) intsInput(i int, what string) []int64 {
 
 // scalarInput returns the one element of constant input i.
 func (o *op) scalarInput(i int, what string) float64 {
+	return o.oneNumber(i, what, o.Tensor(o.in(i)))
+}
+
+// boundInput is scalarInput of a bound, which may be infinite.
+func (o *op) boundInput(i int, what string) float64 {
+	x := o.oneNumber(i, what, o.AllNumbers(o.in(i)))
+	if math.IsNaN(x) {
+		o.failf("%s is NaN", what)
+	}
+	return x
+}
+
+func (o *op) oneNumber(i int, what string, t *graph.Tensor) float64 {
 	v := o.in(i)
-	t := o.Tensor(v)
 	if t == nil {
 		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}

@@ -808,6 +808,15 @@ case("log_bands_of_parts", 13, [
     {"x": many, "z": np.round(many[:, ::-1], 4)}, {"w": bands.T.copy(), "e": np.array(1e-8, F), "d": np.array(0.4342945, F)})
 case("log_bands_plus", 13, [node("Pow", ["x", "two"], ["p"]), node("MatMul", ["p", "w"], ["s"]), node("Add", ["s", "e"], ["c"]), node("Log", ["c"], ["y"])],
      {"x": many}, {"w": bands, "e": np.array(1e-6, F), "two": np.array(2, F)})
+# Bounds that bound nothing; masks beside sinks of attention.
+case("clip_infinite", 13, [node("Softplus", ["x"], ["s"]), node("Clip", ["s", "lo", "hi"], ["y"])], {"x": rand(2, 5)},
+     {"lo": np.array(0.5, F), "hi": np.array(np.inf, F)})
+sinks = [node("MatMul", ["x", "w"], ["s"]), node("Add", ["s", "m"], ["t"]), node("Concat", ["t", "sink"], ["c"], axis=2)]
+least = [node("ReduceMax", ["c"], ["top"], axes=[2], keepdims=1), node("Sub", ["c", "top"], ["d"])]
+for name, low, nodes, last in [("", -np.inf, sinks, "c"), ("_least", np.finfo(F).min, sinks, "c"), ("_shifted", -np.inf, sinks + least, "d")]:
+    case("softmax_sinks" + name, 13, nodes + [node("Softmax", [last], ["p"], axis=-1), node("Slice", ["p", "from", "to", "axis"], ["q"]), node("MatMul", ["q", "x"], ["y"])],
+         {"x": rand(1, 4, 4)}, {"w": rand(4, 4), "m": np.triu(np.full((4, 4), low, F), 1), "sink": rand(1, 4, 1),
+                                "from": np.array([0], I), "to": np.array([4], I), "axis": np.array([2], I)})
 
 
 def main(folder, *names):
