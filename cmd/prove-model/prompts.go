@@ -186,18 +186,25 @@ func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	return texts, nil
 }
 
-// ofText returns what a statement says of one text, counted from 1, or all of it if that is 0.
-func ofText(cfg *config.Config, text int, s *provemodel.Statement) (*provemodel.Statement, error) {
+// ofText returns what a statement says of the one text that the settings name, or the receipt of an answer, and that text's number from 1
+// on; all of it, and 0, if they name none.
+func ofText(cfg *config.Config, answer *answered, s *provemodel.Statement) (text int, one *provemodel.Statement, err error) {
+	if text = cfg.TextID; answer != nil {
+		if text, err = answer.textOf(cfg, s); err != nil {
+			return 0, nil, err
+		}
+	}
 	switch {
 	case text == 0 && s.Several > 0 && (cfg.Prompt != "" || cfg.Text != "" || len(cfg.Input) > 0):
-		return nil, job.WithHint(fmt.Errorf("the proof is of %d texts", s.Several),
+		return 0, nil, job.WithHint(fmt.Errorf("the proof is of %d texts", s.Several),
 			"--text-id says which one is meant, --prompts has the prompts of all")
 	case text == 0:
-		return s, nil
+		return 0, s, nil
 	case s.Several == 0:
-		return nil, fmt.Errorf("%w: --text-id %d: it is of one text", provemodel.ErrInvalid, text)
+		return 0, nil, fmt.Errorf("%w: --text-id %d: it is of one text", provemodel.ErrInvalid, text)
 	case text > s.Several:
-		return nil, fmt.Errorf("%w: --text-id %d: it is of %d texts", provemodel.ErrInvalid, text, s.Several)
+		return 0, nil, fmt.Errorf("%w: --text-id %d: it is of %d texts", provemodel.ErrInvalid, text, s.Several)
 	}
-	return s.OfText(text - 1)
+	one, err = s.OfText(text - 1)
+	return text, one, err
 }

@@ -178,12 +178,9 @@ func verify(cfg *config.Config) (*verified, error) {
 		several = s.Several
 		texts, err = readTexts(cfg, s, tokens)
 	}
-	textID := cfg.TextID
-	if err == nil && answer != nil {
-		textID, err = answer.textOf(cfg, s)
-	}
+	textID := 0
 	if err == nil {
-		s, err = ofText(cfg, textID, s)
+		textID, s, err = ofText(cfg, answer, s)
 	}
 	if err == nil && s.Several == 0 {
 		texts = nil
