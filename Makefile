@@ -44,6 +44,8 @@ forced: ## the tests in which a prover changes a witness, with as many changes a
 
 hiding: build ## distinguishers of proofs that hide, at full size: what could tell weights or inputs from others must not
 	$(GO) test ./prover/prover -run 'TestTwoWeights|TestTwoInputs' -distinguish $(or $(PROOFS),300) -timeout 2h
+	$(GO) test ./prover/protocol/whir -run Ranks -full -timeout 1h
+	$(GO) test ./prover/prover -run Ranks -full -timeout 1h
 	scripts/recover.sh
 
 hostile: ## files that are made to exhaust memory or patience are refused before they cost much

@@ -60,7 +60,7 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "share", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
 }
 

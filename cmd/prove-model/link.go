@@ -40,6 +40,9 @@ func createLink(cfg *config.Config, files *outputs, key string) (*output, error)
 // renewed returns the key that is to be renewed, nil if there is none. Its secret is beside it, and must have positions left.
 func renewed(cfg *config.Config) (*provemodel.Key, error) {
 	if cfg.Renew == "" {
+		if cfg.Share != "" {
+			return nil, job.WithHint(errors.New("--share is of the key that another renews"), "add --renew, or leave it out")
+		}
 		return nil, nil
 	}
 	if cfg.Hide == "" {
@@ -52,7 +55,8 @@ func renewed(cfg *config.Config) (*provemodel.Key, error) {
 	if !k.Hides() {
 		return nil, fmt.Errorf("--renew: %s does not hide weights", cfg.Renew)
 	}
-	return k, shareHint(hiding.Check(k, cfg.Renew+".secret", ledger.Share{}))
+	number, of, _ := cfg.ShareOf()
+	return k, shareHint(hiding.Check(k, cfg.Renew+".secret", ledger.Share{Number: number, Of: of}))
 }
 
 func readKey(path string) (*provemodel.Key, error) {

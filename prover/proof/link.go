@@ -74,6 +74,9 @@ func LinkPlan(first, second *Key, levels []soundness.Level) (*plan.Link, error) 
 	if !first.Hides() || !second.Hides() {
 		return nil, errors.New("a link is of two keys that hide weights")
 	}
+	if len(first.Trees) != 1 || len(second.Trees) != 1 {
+		return nil, errors.New("a link is of keys whose weights are under one root, and not of ones with a base")
+	}
 	if first.Digest == second.Digest {
 		return nil, errors.New("a link is of two keys, and this is one")
 	}

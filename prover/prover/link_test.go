@@ -197,6 +197,14 @@ func TestLinkRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	withBase := *text.Key
+	withBase.Trees = append(slices.Clone(withBase.Trees), withBase.Trees[0])
+	for _, keys := range [][2]*proof.Key{{first.Key, &withBase}, {&withBase, first.Key}} {
+		l := &proof.Link{Keys: [2][32]byte{keys[0].Digest, keys[1].Digest}, Levels: []soundness.Level{{}}}
+		if _, err := verifier.VerifyLink(keys[0], keys[1], l, 1); !errors.Is(err, verifier.ErrInvalid) || !strings.Contains(err.Error(), "with a base") {
+			t.Errorf("a key with a base: %v", err)
+		}
+	}
 	usedUp := errors.New("used up")
 	none.Hiding = &Hiding{Weights: text.Hiding.Weights, Reserve: func([16]byte, int) error { return usedUp }}
 	if _, err := Link(t.Context(), [2]Linked{first, none}, b.w, Options{}); !errors.Is(err, usedUp) {

@@ -211,7 +211,7 @@ def test_options_are_typed(tmp_path: Path) -> None:
     checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(program)], capture_output=True, text=True, check=False)
     lines = [int(line.split(":")[1]) for line in checked.stdout.splitlines() if ": error:" in line]
     assert lines == [3, 4, 5, 6] and "max_eror" in checked.stdout, checked.stdout + checked.stderr
-    ours = {"model", "input", "calibration", "ranges", "proof", "vk", "key", "proofs", "certify", "cert", "max_error", "json", "progress_json", "quiet", "help", "version", "renew", "link", "min_bits"}
+    ours = {"model", "input", "calibration", "ranges", "proof", "vk", "key", "proofs", "certify", "cert", "max_error", "json", "progress_json", "quiet", "help", "version", "renew", "link", "share", "min_bits"}
     for options, words in ((prove_model.ProveOptions, []), (prove_model.CommitOptions, ["commit"]), (prove_model.CheckKeyOptions, ["check-key"]),
                            (prove_model.InspectOptions, ["inspect"])):
         text = subprocess.run([sys.executable, "-m", "prove_model", *words, "--help"], capture_output=True, text=True, check=True).stdout

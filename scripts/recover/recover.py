@@ -26,7 +26,7 @@ def opened(vk, proof):
     plain = whir.check_opening
 
     def record(stream, root, depth, positions, leaves, name, salts=None):
-        if "fixed tree" in name:
+        if ", fixed " in name:
             columns.update({at: [x for group in groups for x in group] for at, groups in zip(positions, leaves)})
         return plain(stream, root, depth, positions, leaves, name, salts)
 
