@@ -53,6 +53,36 @@ func alteredAdapter(t *testing.T, change func(config map[string]any), rename fun
 	return dir
 }
 
+// FuzzAdapter reads configurations of any content: what is not refused has a graph, or says why not.
+func FuzzAdapter(f *testing.F) {
+	data, err := os.ReadFile(filepath.Join("families/testdata/adapters/llama", adapterConfig))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"target_modules": "all-linear", "r": 3, "rank_pattern": {"q_proj": 2, "up_proj": 1e300}}`))
+	f.Add([]byte(`{"target_modules": ".*", "r": 3, "lora_alpha": 1e308, "alpha_pattern": {"a": -0.0}}`))
+	dir := f.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("families/testdata/adapters/llama")); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, adapterConfig), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenAdapted("testdata/llama", dir)
+		if err != nil {
+			return
+		}
+		defer m.Close()
+		if g, err := m.Graph(2, 0); err == nil {
+			if _, err := g.RunFloat([][]float64{{1, 2}}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestAdaptersRefused(t *testing.T) {
 	set := func(name string, v any) func(map[string]any) { return func(c map[string]any) { c[name] = v } }
 	for _, c := range []struct {
@@ -69,6 +99,7 @@ func TestAdaptersRefused(t *testing.T) {
 		{"llama", set("shiny", 1), nil, `"shiny"`},
 		{"llama", set("r", 4), nil, "the configuration asks for"},
 		{"llama", set("r", 0), nil, `"r" is "0"`},
+		{"llama", set("lora_alpha", 1e300), nil, "more than 1048576"},
 		{"llama", set("rank_pattern", map[string]any{".*q_proj": 2}), nil, `".*q_proj" is an expression`},
 		{"llama", set("rank_pattern", map[string]any{"q_proj": 2.5}), nil, "2.5"},
 		{"llama", set("alpha_pattern", map[string]any{"q_proj": 2, "self_attn.q_proj": 3}), nil, "different numbers"},

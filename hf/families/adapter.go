@@ -32,8 +32,11 @@ const (
 	loraA, loraB  = ".lora_A.weight", ".lora_B.weight"
 )
 
-// mostPattern bounds an expression of layers' names.
-const mostPattern = 1 << 12
+// mostPattern bounds an expression of layers' names, and mostScale what an adapter is multiplied by.
+const (
+	mostPattern = 1 << 12
+	mostScale   = 1 << 20
+)
 
 // ReadAdapter reads the configuration of an adapter, adapter_config.json, which says what the tensors of the set are.
 func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
@@ -83,6 +86,9 @@ func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
 		m := &module{rank: int(rank), s: own / rank}
 		if root {
 			m.s = own / math.Sqrt(rank)
+		}
+		if math.Abs(m.s) > mostScale {
+			return nil, fmt.Errorf("the adapter of layer %s is times %v, more than %d", graph.Quote(layer), m.s, mostScale)
 		}
 		a.modules[layer] = m
 	}

@@ -131,7 +131,7 @@ func (l *lowering) based(v *value, id model.TensorID, w weighting, frac int) (in
 // the weights leave it no more.
 func (l *lowering) basedOn(v, x *value, id model.TensorID, w weighting, frac int) (model.TensorID, int) {
 	most := model.Log2Ceil(int(l.Magnitude(id)))
-	for bits := most; bits >= minWeightBits && bits > most-minWeightBits; bits-- {
+	for bits := most; bits > max(0, most-minWeightBits); bits-- {
 		if bits < most {
 			id = l.narrowed(x, bits)
 		}
