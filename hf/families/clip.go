@@ -111,13 +111,7 @@ func (t *tower) embeddings(n *net, ids graph.Value) graph.Value {
 // last returns the row of x that is of the first end of a text. ends is 1 where a token is the end.
 func (t *tower) last(n *net, x, ends graph.Value) graph.Value {
 	n.At("", "end")
-	before := make([]float32, n.tokens*n.tokens)
-	for i := range n.tokens {
-		for j := range i {
-			before[i*n.tokens+j] = 1
-		}
-	}
-	earlier := n.MatMul(n.table("before", []int{n.tokens, n.tokens}, before, true), ends)
+	earlier := n.MatMul(n.band("before", func(t, s int) bool { return s < t }), ends)
 	first := n.Apply(graph.Relu, n.Sub(ends, earlier)) // 1 at the first end alone
 	return n.MatMul(n.Reshape(first, []int{1, n.tokens}), x)
 }
