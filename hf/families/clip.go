@@ -156,17 +156,18 @@ func clipText(c *config.Config, set weights.Set) (*Model, error) {
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers}
 	pooled := set.Get(projection) != nil
 	if pooled {
-		out.Refuse = t.ended
+		out.Refuse, out.Fixed = t.ended, true
 	}
 	src := newSource(set, "")
 	out.build = func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
-		ids := n.ids()
-		if x := t.text(n, t.embeddings(n, ids)); pooled {
-			n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
-		} else {
-			n.output("last_hidden_state", x)
+		if !pooled {
+			n.output("last_hidden_state", t.text(n, t.embeddings(n, n.ids())))
+			return n.finish(idsOfPositions)
 		}
+		ids := n.several(1)
+		x := t.text(n, t.embeddings(n, ids))
+		n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
 		return n.finish(idsOfPositions)
 	}
 	return out, nil

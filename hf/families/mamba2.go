@@ -41,10 +41,10 @@ func mamba2(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embeddings.weight", "backbone.", "")
-	return &Model{Context: mostRelative, Vocabulary: s.vocabulary, Layers: s.layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+	return &Model{Context: mostRelative, Vocabulary: s.vocabulary, Layers: s.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		n.picked = picked
-		x := n.embed(n.ids(), "embeddings", s.vocabulary, s.width)
+		x := n.embed(n.several(1), "embeddings", s.vocabulary, s.width)
 		for i := range s.layers {
 			at := layer(i, "")
 			x = n.Add(x, s.mix(n, n.rms(x, at+"norm", s.eps, false), at+"mixer."))

@@ -30,10 +30,10 @@ func rwkv(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embeddings.weight", "rwkv.", "")
-	return &Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+	return &Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		n.picked = picked
-		x := n.embed(n.ids(), "embeddings", r.vocabulary, r.width)
+		x := n.embed(n.several(1), "embeddings", r.vocabulary, r.width)
 		x = n.layerNorm(x, "blocks.0.pre_ln", r.eps)
 		for i := range r.layers {
 			at, eps := fmt.Sprintf("blocks.%d.", i), r.epsilon(i)

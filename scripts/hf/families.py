@@ -121,7 +121,7 @@ models = {
         attention_types=[[["global", "local"], 1]], window_size=5)), f32),
     "llama-yarn": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_parameters=yarn)), bf16),
     "deepseek-v2": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek, topk_method="group_limited_greedy", routed_scaling_factor=1.5)), bf16),
-    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1), rope_parameters=yarn_all)), bf16),
+    "deepseek-v2-lite": (lambda: tf.DeepseekV2ForCausalLM(tf.DeepseekV2Config(**base, **deepseek | dict(q_lora_rank=None, n_group=1, topk_group=1, first_k_dense_replace=2), rope_parameters=yarn_all)), bf16),
     "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**base, **deepseek, num_key_value_heads=4)), bf16),
     "mamba2": (lambda: tf.Mamba2ForCausalLM(tf.Mamba2Config(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_heads=4, head_dim=8, state_size=6,
         n_groups=2, chunk_size=8, initializer_range=0.02)), f32),
