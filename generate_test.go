@@ -81,7 +81,7 @@ func logitsAfter(t *testing.T, m *Model, prompt, tokens []int, n int) (all, row 
 	return all, all[at*width:][:width]
 }
 
-// Every family writes what its float model writes; every row that is computed for a
+// Every family writes what its float model writes; of those with a free length, every row that is computed for a
 // token alone has the integers of a run of the whole, whatever fills the tokens to
 // come; and no step is computed anew for each token.
 func TestWrite(t *testing.T) {
@@ -97,6 +97,10 @@ func TestWrite(t *testing.T) {
 				path = file
 			}
 			m, err := Open(path, &OpenOptions{Tokens: len(start) + n + 5, MaxTokens: n})
+			if err == nil && !m.open.isText() { // a model of texts of one length
+				m.Close()
+				m, err = Open(path, &OpenOptions{Tokens: len(start) + n, MaxTokens: n})
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,6 +124,9 @@ func TestWrite(t *testing.T) {
 			}
 			if !slices.Equal(got.Tokens, float) || got.Ended {
 				t.Fatalf("it writes %v, not %v", got.Tokens, float)
+			}
+			if !m.open.isText() {
+				return // each token takes a pass over all: rows are not told apart
 			}
 			rowsLikeRun(t, c, start, got.Tokens, in)
 			writesOn(t, gpuFor(t, host, &recorder{t: t}), c, start, got.Tokens)

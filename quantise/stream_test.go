@@ -184,3 +184,23 @@ func usualFormats(g *graph.Graph) Formats {
 	}
 	return f
 }
+
+// A sum that is 0 in all samples, such as that of experts that none has chosen, sets no scale of the stream that it is added to.
+func TestSumOfNothingInStream(t *testing.T) {
+	const rows, width = 4, 16
+	n := networks.New([]int{rows, width}, []int{rows, width})
+	nothing := n.Apply(graph.Relu, n.Sub(n.In[1], n.Number(1000)))
+	sum := n.Add(nothing, n.Mul(nothing, n.Number(0.5)))
+	g := n.WithOutput(t, n.Add(n.Add(n.In[0], n.In[1]), sum))
+	formats := Formats{"in0": {Bits: 15}, "in1": {Bits: 15}}
+	for _, node := range g.Nodes {
+		if node.Op == graph.Add {
+			formats[node.Output] = Format{Bits: 26}
+		}
+	}
+	rng := rand.New(rand.NewPCG(18, 19))
+	_, _, got, want := run(t, g, [][]float64{networks.Normal(rows*width, rng), networks.Normal(rows*width, rng)}, Options{Formats: formats})
+	if a := Compare(got[0], want[0]); a.Relative > 0.001 {
+		t.Errorf("error %.4f %% of the range", 100*a.Relative)
+	}
+}

@@ -28,13 +28,64 @@ type Config struct {
 
 // Parse reads the JSON of a configuration.
 func Parse(data []byte) (*Config, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
+	dec := json.NewDecoder(bytes.NewReader(infinities(data)))
 	dec.UseNumber()
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil {
 		return nil, err
 	}
 	return New(fields), nil
+}
+
+// infinities writes Infinity, which Python's JSON has, as newer files do, {"__float__": "Infinity"}.
+func infinities(data []byte) []byte {
+	const word = "Infinity"
+	if !bytes.Contains(data, []byte(word)) {
+		return data
+	}
+	var out []byte
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\' && i+1 < len(data):
+			out = append(out, c)
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && bytes.HasPrefix(data[i:], []byte(word)):
+			out = append(out, `{"__float__": "Infinity"}`...)
+			i += len(word) - 1
+			continue
+		}
+		out = append(out, data[i])
+	}
+	return out
+}
+
+// Limits returns a list of two numbers, the second of which may be infinite; 0 and +∞ if it is absent.
+func (c *Config) Limits(name string) (lo, hi float64) {
+	v := c.get(name)
+	if v == nil {
+		return 0, math.Inf(1)
+	}
+	list, _ := v.([]any)
+	if len(list) != 2 {
+		c.wrong(name, "a list of two numbers")
+		return 0, math.Inf(1)
+	}
+	pair := [2]float64{}
+	for i, x := range list {
+		n, is := x.(json.Number)
+		f, err := n.Float64()
+		if of, ok := x.(map[string]any); ok && i == 1 && len(of) == 1 && of["__float__"] == "Infinity" {
+			is, f, err = true, math.Inf(1), nil
+		}
+		if !is || err != nil {
+			c.wrong(name, "a list of two numbers")
+		}
+		pair[i] = f
+	}
+	return pair[0], pair[1]
 }
 
 // New is Parse for fields in memory: numbers as json.Number or of any Go type.

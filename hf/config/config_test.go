@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -47,5 +48,31 @@ func TestDone(t *testing.T) {
 	}
 	if _, err := Parse([]byte(`[]`)); err == nil {
 		t.Error("a list is read")
+	}
+}
+
+// A time step's limits may be infinite, as Python writes that or as newer files do; within strings nothing changes.
+func TestLimits(t *testing.T) {
+	for data, want := range map[string][2]float64{
+		`{"limit": [0.0, Infinity], "name": "\"Infinity"}`:                  {0, math.Inf(1)},
+		`{"limit": [0.5, {"__float__": "Infinity"}], "name": "\"Infinity"}`: {0.5, math.Inf(1)},
+		`{"limit": [0.5, 2], "name": "\"Infinity"}`:                         {0.5, 2},
+		`{"name": "\"Infinity"}`:                                            {0, math.Inf(1)},
+	} {
+		c, err := Parse([]byte(data))
+		if err != nil {
+			t.Fatal(data, err)
+		}
+		lo, hi := c.Limits("limit")
+		if name := c.Text("name", ""); lo != want[0] || hi != want[1] || name != `"Infinity` || c.Done() != nil {
+			t.Error(data, lo, hi, name, c.Done())
+		}
+	}
+	for _, data := range []string{`{"limit": [1]}`, `{"limit": [{"__float__": "Infinity"}, 2]}`, `{"limit": [0, "x"]}`, `{"limit": 3}`} {
+		if c, err := Parse([]byte(data)); err == nil {
+			if c.Limits("limit"); c.Done() == nil {
+				t.Error(data)
+			}
+		}
 	}
 }

@@ -111,13 +111,7 @@ func (t *tower) embeddings(n *net, ids graph.Value) graph.Value {
 // last returns the row of x that is of the first end of a text. ends is 1 where a token is the end.
 func (t *tower) last(n *net, x, ends graph.Value) graph.Value {
 	n.At("", "end")
-	before := make([]float32, n.tokens*n.tokens)
-	for i := range n.tokens {
-		for j := range i {
-			before[i*n.tokens+j] = 1
-		}
-	}
-	earlier := n.MatMul(n.table("before", []int{n.tokens, n.tokens}, before, true), ends)
+	earlier := n.MatMul(n.band("before", func(t, s int) bool { return s < t }), ends)
 	first := n.Apply(graph.Relu, n.Sub(ends, earlier)) // 1 at the first end alone
 	return n.MatMul(n.Reshape(first, []int{1, n.tokens}), x)
 }
@@ -162,17 +156,18 @@ func clipText(c *config.Config, set weights.Set) (*Model, error) {
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers}
 	pooled := set.Get(projection) != nil
 	if pooled {
-		out.Refuse = t.ended
+		out.Refuse, out.Fixed = t.ended, true
 	}
 	src := newSource(set, "")
 	out.build = func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
-		ids := n.ids()
-		if x := t.text(n, t.embeddings(n, ids)); pooled {
-			n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
-		} else {
-			n.output("last_hidden_state", x)
+		if !pooled {
+			n.output("last_hidden_state", t.text(n, t.embeddings(n, n.ids())))
+			return n.finish(idsOfPositions)
 		}
+		ids := n.several(1)
+		x := t.text(n, t.embeddings(n, ids))
+		n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
 		return n.finish(idsOfPositions)
 	}
 	return out, nil

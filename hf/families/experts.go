@@ -36,7 +36,7 @@ func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
 	} else {
 		p = n.Softmax(scores, 1)
 	}
-	choice, above := scores, 0.0 // all that are chosen by are above −above
+	choice := scores
 	if e.sigmoid || e.groups > 1 {
 		choice = p
 	}
@@ -45,13 +45,14 @@ func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
 		if !n.Valid(bias) {
 			return bias
 		}
-		choice = n.Add(p, bias)
+		least := 0.0
 		for _, b := range n.Tensor(bias).Floats() {
-			above = max(above, -float64(b))
+			least = min(least, float64(b))
 		}
+		choice = n.Add(p, n.Sub(bias, n.Number(least-0.125))) // all of them positive
 	}
 	if e.groups > 1 {
-		choice = n.inGroups(e, choice, above)
+		choice = n.inGroups(e, choice)
 	}
 	switch {
 	case e.share && e.sigmoid:
@@ -70,8 +71,8 @@ func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
 	return p
 }
 
-// inGroups returns what experts are chosen by, which is above −above, raised by more than that in the chosen groups, and 0 in others.
-func (n *net) inGroups(e *experts, choice graph.Value, above float64) graph.Value {
+// inGroups returns what experts are chosen by, which is positive, in the chosen groups, and 0 in others.
+func (n *net) inGroups(e *experts, choice graph.Value) graph.Value {
 	if !n.Valid(choice) {
 		return choice
 	}
@@ -85,9 +86,6 @@ func (n *net) inGroups(e *experts, choice graph.Value, above float64) graph.Valu
 		of = n.Reduce(graph.Sum, n.Mul(x, n.Among(x, e.best)), []int{2}, false)
 	default:
 		of = n.Reduce(graph.Sum, x, []int{2}, false)
-	}
-	if above > 0 {
-		x = n.Add(x, n.Number(above+0.125))
 	}
 	return n.Reshape(n.Mul(x, n.Reshape(n.Among(of, e.chosenGroups), []int{t, e.groups, 1})), []int{t, e.count})
 }

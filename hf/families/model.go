@@ -97,7 +97,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
-	"deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
+	"mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
 	"siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
@@ -111,7 +111,7 @@ var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, e
 var notYet = map[string]string{
 	"umt5": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
-	"mamba": "state-space models", "mamba2": "state-space models",
+	"mamba": "state-space models",
 }
 
 // New returns the model of a configuration, with the modules of a sentence encoder

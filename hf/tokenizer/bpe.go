@@ -65,7 +65,11 @@ type bpe struct {
 	unknown int
 	fuse    bool
 	bytes   *[256]int // byte tokens, for what the vocabulary does not have
+	suffix  string    // of the last character of a word
 }
+
+// mostSuffix is the most bytes of a suffix; published models have "</w>".
+const mostSuffix = 16
 
 // merge is the token into which a pair is merged. Pairs of lower rank are merged
 // first.
@@ -116,7 +120,11 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 		if r == utf8.RuneError {
 			_, n = utf8.DecodeRuneInString(text[i:])
 		}
-		if id, ok := m.ids[text[i:i+n]]; ok {
+		one := text[i : i+n]
+		if i+n == len(text) {
+			one += m.suffix
+		}
+		if id, ok := m.ids[one]; ok {
 			symbols, fused = append(symbols, id), false
 			continue
 		}

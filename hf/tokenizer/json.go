@@ -175,8 +175,8 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 			})
 		})
 	case "Replace":
-		if to, ok := spacesReplaced(raw); ok {
-			return add(func(w *work, s string) string { return w.runs(s, to) })
+		if f := spacesReplaced(raw); f != nil {
+			return add(f)
 		}
 		from, to, err := replacement(raw)
 		if err != nil {
@@ -201,16 +201,25 @@ func orElse(err error, f func() error) error {
 	return f()
 }
 
-// spacesReplaced says what two spaces or more become, if that is what a part replaces: an expression of
-// published files.
-func spacesReplaced(raw json.RawMessage) (to string, ok bool) {
+// spacesReplaced returns how runs of spaces are replaced, if that is what a part does by an expression of published files, and nil otherwise.
+func spacesReplaced(raw json.RawMessage) normaliser {
 	p := struct {
 		typed
 		Pattern jsonPattern `json:"pattern"`
 		Content string      `json:"content"`
 	}{}
-	err := known(raw, &p)
-	return p.Content, err == nil && p.Pattern.Regex != nil && *p.Pattern.Regex == " {2,}"
+	if known(raw, &p) != nil || p.Pattern.Regex == nil {
+		return nil
+	}
+	switch *p.Pattern.Regex {
+	case " {2,}":
+		return func(w *work, s string) string { return w.runs(s, p.Content) }
+	case `\s+`:
+		return func(w *work, s string) string { return w.spaces(s, p.Content, false) }
+	case `\s{2,}|[\n\r\t]`:
+		return func(w *work, s string) string { return w.spaces(s, p.Content, true) }
+	}
+	return nil
 }
 
 // replacement reads a part that replaces one string by another.
@@ -334,7 +343,10 @@ func readSplit(raw json.RawMessage) (splitter, error) {
 	if !ok {
 		return nil, unknown("the expression to split with", *p.Pattern.Regex)
 	}
-	// The whole text consists of matches. They become the words, both when they are
+	if expression.bare && p.Behavior != removed {
+		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
+	}
+	// The whole text consists of matches, and of spaces that such a use drops. They become the words, both when they are
 	// split points and, with Invert, when they are kept.
 	if p.Behavior != isolated && !(p.Behavior == removed && p.Invert) {
 		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
@@ -440,10 +452,8 @@ func readBPE(raw json.RawMessage) (*bpe, error) {
 	if err := known(raw, &p); err != nil {
 		return nil, err
 	}
-	for what, s := range map[string]*string{"continuing_subword_prefix": p.Prefix, "end_of_word_suffix": p.Suffix} {
-		if s != nil && *s != "" {
-			return nil, unknown(what, *s)
-		}
+	if p.Prefix != nil && *p.Prefix != "" {
+		return nil, unknown("continuing_subword_prefix", *p.Prefix)
 	}
 	if p.Dropout != nil && *p.Dropout != 0 {
 		return nil, errors.New("merges are dropped at random")
@@ -459,6 +469,12 @@ func readBPE(raw json.RawMessage) (*bpe, error) {
 			return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(*p.Unknown))
 		}
 		m.unknown = id
+	}
+	if p.Suffix != nil {
+		m.suffix = *p.Suffix
+	}
+	if m.suffix != "" && (p.Bytes || len(m.suffix) > mostSuffix) {
+		return nil, unknown("end_of_word_suffix", m.suffix)
 	}
 	if p.Bytes {
 		if m.bytes = v.byteTokens(); m.bytes == nil {

@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 		"merge of three": {`{"model": {"vocab": {"a": 0}, "merges": ["a a a"]}}`, "of 3 tokens"},
 		"merge twice":    {`{"model": {"vocab": {"a": 0, "aa": 1}, "merges": ["a a", "a a"]}}`, "twice"},
 		"dropout":        {`{"model": {"vocab": {"a": 0}, "merges": [], "dropout": 0.1}}`, "at random"},
-		"suffix":         {`{"model": {"vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "</w>"}}`, "</w>"},
+		"prefix":         {`{"model": {"vocab": {"a": 0}, "merges": [], "continuing_subword_prefix": "##"}}`, "##"},
 		"bytes":          {`{"model": {"vocab": {"a": 0}, "merges": [], "byte_fallback": true}}`, "not all bytes"},
 		"unknown":        {`{"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "b"}}`, "not in the vocabulary"},
 	} {

@@ -25,6 +25,9 @@ type pattern struct {
 	numbers int    // at most so many together; 0: any number, with a space before
 	tail    string // what may follow other characters
 	lines   bool   // spaces up to the last end of a line are one match
+	// bare says that no space stands before a match, and that white space is none; marks are matched before all else.
+	bare  bool
+	marks []string
 }
 
 // patterns are the expressions that are recognised.
@@ -34,6 +37,9 @@ var patterns = map[string]pattern{
 	qwen2:  {contractions: true, anyCase: true, marked: true, numbers: 1, tail: "\r\n", lines: true},
 	o200k:  {anyCase: true, cased: true, ends: true, marked: true, numbers: 3, tail: "\r\n/", lines: true},
 	tekken: {cased: true, marked: true, numbers: 1, tail: "\r\n/", lines: true},
+	clip:   {contractions: true, numbers: 1, bare: true},
+
+	`<\|startoftext\|>|<\|endoftext\|>|` + clip: {contractions: true, numbers: 1, bare: true, marks: []string{"<|startoftext|>", "<|endoftext|>"}},
 }
 
 const (
@@ -43,6 +49,7 @@ const (
 	o200k  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	clip   = `'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`
 	tekken = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` +
 		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` +
 		`|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -52,6 +59,12 @@ const (
 func (p pattern) split(w *work, one word) []word {
 	var out []word
 	for at := 0; at < len(one.text); {
+		if p.bare {
+			if n := run(one.text[at:], unicode.IsSpace); n > 0 {
+				at += n
+				continue
+			}
+		}
 		n := p.match(one.text[at:])
 		if !w.spend(n+pieceWork, 1) {
 			return nil
@@ -64,6 +77,11 @@ func (p pattern) split(w *work, one word) []word {
 
 // match returns the length of the match that s, which is not empty, begins with.
 func (p pattern) match(s string) int {
+	for _, mark := range p.marks {
+		if strings.HasPrefix(s, mark) {
+			return len(mark)
+		}
+	}
 	if p.contractions {
 		if n := contraction(s, p.anyCase); n > 0 {
 			return n

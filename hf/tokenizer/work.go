@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"errors"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A tokenizer comes from whoever published the model. A few lines of its file can make a
@@ -71,6 +73,28 @@ func (w *work) runs(s, to string) string {
 		b.WriteString(s[:at])
 		b.WriteString(to)
 		s = strings.TrimLeft(s[at:], " ")
+	}
+	return b.String()
+}
+
+// spaces replaces every run of white space, or, if some is set, those alone that are of several characters, a tabulator or the end
+// of a line.
+func (w *work) spaces(s, to string, some bool) string {
+	if !w.spend(len(s), 1+len(to)) {
+		return ""
+	}
+	var b strings.Builder
+	for s != "" {
+		n := run(s, func(r rune) bool { return !unicode.IsSpace(r) })
+		b.WriteString(s[:n])
+		s = s[n:]
+		n = run(s, unicode.IsSpace)
+		if one := s[:n]; n > 0 && some && utf8.RuneCountInString(one) == 1 && !strings.Contains("\n\r\t", one) {
+			b.WriteString(one)
+		} else if n > 0 {
+			b.WriteString(to)
+		}
+		s = s[n:]
 	}
 	return b.String()
 }

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"math"
+
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -55,7 +57,9 @@ func (l *lowering) streams() map[string]int {
 			continue
 		}
 		root[n.Output] = n.Output
-		frac[n.Output] = l.fracFor(f.Bits, l.ranges[n.Output])
+		if frac[n.Output] = l.fracFor(f.Bits, l.ranges[n.Output]); l.ranges[n.Output].Abs() == 0 {
+			frac[n.Output] = math.MaxInt // such as what experts add whom no sample has chosen: it is on any scale
+		}
 		for _, in := range n.Inputs {
 			if _, ok := root[in]; !ok {
 				continue
@@ -67,7 +71,9 @@ func (l *lowering) streams() map[string]int {
 	}
 	out := map[string]int{}
 	for name := range root {
-		out[name] = frac[find(name)]
+		if out[name] = frac[find(name)]; out[name] == math.MaxInt {
+			out[name] = 0
+		}
 	}
 	return out
 }

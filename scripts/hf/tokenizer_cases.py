@@ -120,6 +120,22 @@ def neox():
     return t
 
 
+def clip():
+    rx = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+    t = Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"))
+    t.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()])
+    t.pre_tokenizer, t.decoder = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(rx), "removed", invert=True), bl(add_prefix_space=False)]), decoders.ByteLevel()
+    t.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=900, special_tokens=["<|startoftext|>", "<|endoftext|>"], initial_alphabet=bl.alphabet(), end_of_word_suffix="</w>", show_progress=False))
+    t.post_processor = processors.RobertaProcessing(("<|endoftext|>", 1), ("<|startoftext|>", 0), trim_offsets=False, add_prefix_space=False)
+    return t
+
+
+def deberta():
+    n = normalizers
+    steps = [n.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), n.NFC(), n.Strip(left=False, right=True)]
+    return unigram(n.Sequence(steps), pre_tokenizers.Sequence([pre_tokenizers.Metaspace()]))
+
+
 def strips():
     t = byte_level(bl(add_prefix_space=True))
     t.post_processor = processors.RobertaProcessing(("a", t.token_to_id("a")), ("b", t.token_to_id("b")))
@@ -229,6 +245,8 @@ kinds = {
     "tekken": lambda: byte_level(split(tekken)),
     "neox": neox,
     "strips": strips,
+    "clip": clip,
+    "deberta": deberta,
     "bert": lambda: bert(False),
     "bert-cased": lambda: bert(True),
     "llama2": lambda: fallback([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")], None, replaced()),

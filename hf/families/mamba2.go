@@ -1,0 +1,144 @@
+package families
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060): in place of attention each head has a state that decays, to
+// which every token adds and from which it reads. It is written out as attention is (section 3.2): what token t reads of what
+// token s ≤ t has added is their product times exp of the sum of the decays in between.
+type stateSpace struct {
+	vocabulary, width, layers         int
+	heads, dim, groups, state, kernel int
+	eps                               float64
+	act                               activation
+	bias, convBias                    bool
+	least, most                       float64 // of a time step
+}
+
+// mamba2 is Mamba-2.
+func mamba2(c *config.Config, set weights.Set) (*Model, error) {
+	s := &stateSpace{
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		heads: c.Int("num_heads", 128), dim: c.Int("head_dim", 64), groups: c.Int("n_groups", 8), state: c.Int("state_size", 128),
+		kernel: c.Int("conv_kernel", 4), eps: c.Float("layer_norm_epsilon", 1e-5), act: activationOf(c, "hidden_act", "silu"),
+		bias: c.Bool("use_bias", false), convBias: c.Bool("use_conv_bias", true),
+	}
+	if s.heads%s.groups != 0 || s.kernel > mostKernel {
+		c.Failf("%d heads in %d groups, and a convolution of %d", s.heads, s.groups, s.kernel)
+	}
+	tied := c.Bool("tie_word_embeddings", false)
+	s.least, s.most = c.Limits("time_step_limit")
+	c.Is("expand", float64(s.heads*s.dim)/float64(s.width), s.heads*s.dim/max(s.width, 1))
+	c.Ignore("chunk_size", "residual_in_fp32", "rescale_prenorm_residual", "time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "norm_before_gate",
+		"rms_norm", "intermediate_size")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embeddings.weight", "backbone.", "")
+	return &Model{Context: mostRelative, Vocabulary: s.vocabulary, Layers: s.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.embed(n.several(1), "embeddings", s.vocabulary, s.width)
+		for i := range s.layers {
+			at := layer(i, "")
+			x = n.Add(x, s.mix(n, n.rms(x, at+"norm", s.eps, false), at+"mixer."))
+		}
+		x = n.rms(x, "norm_f", s.eps, false)
+		n.output(Logits, n.logits(x, "lm_head.weight", "embeddings.weight", s.vocabulary, tied))
+		return n.finish()
+	}}, nil
+}
+
+// mostKernel is the most tokens that a convolution reads; published models have 4.
+const mostKernel = 64
+
+// mix is a layer's mixer.
+func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
+	inner, states := s.heads*s.dim, s.groups*s.state
+	all := n.linear(x, at+"in_proj", 2*inner+2*states+s.heads, s.bias)
+	if !n.Valid(all) {
+		return all
+	}
+	gate, step := n.columns(all, 0, inner), n.columns(all, 2*inner+2*states, s.heads)
+	x = n.activate(s.act, s.convolve(n, n.columns(all, inner, inner+2*states), at+"conv1d"))
+	t := n.tokens
+	n.At("", at+"state")
+	step = n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{s.heads})))
+	if s.least > 0 || !math.IsInf(s.most, 1) {
+		step = n.Clip(step, s.least, s.most)
+	}
+	// heads puts the heads in front, in groups, and then tokens and numbers or the other way round.
+	heads := func(x graph.Value, per int, perm ...int) graph.Value {
+		return n.Transpose(n.Reshape(x, []int{t, s.groups, s.heads / s.groups, per}), perm)
+	}
+	values := n.Reshape(n.columns(x, 0, inner), []int{t, s.heads, s.dim})
+	adds := heads(n.Mul(values, n.Reshape(step, []int{t, s.heads, 1})), s.dim, 1, 2, 0, 3)
+	write := n.Transpose(n.Reshape(n.columns(x, inner, states), []int{t, s.groups, 1, s.state}), []int{1, 2, 3, 0})
+	read := n.Transpose(n.Reshape(n.columns(x, inner+states, states), []int{t, s.groups, 1, s.state}), []int{1, 2, 0, 3})
+	y := n.MatMul(n.Mul(n.MatMul(read, write), s.decays(n, step, heads, at)), adds)
+	y = n.Reshape(n.Transpose(y, []int{2, 0, 1, 3}), []int{t, s.heads, s.dim})
+	y = n.Add(y, n.Mul(values, n.Reshape(n.weight(at+"D", []int{s.heads}), []int{s.heads, 1})))
+	n.At("", at+"norm")
+	y = n.Mul(n.Reshape(y, []int{t, inner}), n.activate(activations["silu"], gate))
+	y = n.Norm(graph.Norm{Axes: []int{2}, Epsilon: s.eps}, n.Reshape(y, []int{t, s.groups, inner / s.groups}))
+	y = n.Mul(n.Reshape(y, []int{t, inner}), n.weight(at+"norm.weight", []int{inner}))
+	return n.linear(y, at+"out_proj", s.width, s.bias)
+}
+
+// decays returns by how much a state has decayed from token s to token t, 0 where s is behind t, of shape [groups, heads, tokens, tokens].
+func (s *stateSpace) decays(n *net, step graph.Value, heads func(x graph.Value, per int, perm ...int) graph.Value, at string) graph.Value {
+	rate := n.weight(at+"A_log", []int{s.heads}, func(v []float32) {
+		for i := range v {
+			v[i] = -float32(elementary.Exp(float64(v[i])))
+		}
+	})
+	since := n.MatMul(n.band("until", until), n.Mul(step, rate)) // sums of the decays of the tokens up to each
+	apart := n.Sub(heads(since, 1, 1, 2, 0, 3), heads(since, 1, 1, 2, 3, 0))
+	return n.Mul(n.Apply(graph.Exp, n.Min(apart, n.Number(0))), n.band("until", until))
+}
+
+// until says whether token s is not behind token t.
+func until(t, s int) bool { return s <= t }
+
+// band is a matrix of [tokens, tokens] that is 1 at (t, s) where has says so, and 0 elsewhere.
+func (n *net) band(name string, has func(t, s int) bool) graph.Value {
+	v := make([]float32, n.tokens*n.tokens)
+	for t := range n.tokens {
+		for s := range n.tokens {
+			if has(t, s) {
+				v[t*n.tokens+s] = 1
+			}
+		}
+	}
+	return n.table(name, []int{n.tokens, n.tokens}, v, true)
+}
+
+// convolve is a convolution of each column over the tokens, back from each.
+func (s *stateSpace) convolve(n *net, x graph.Value, at string) graph.Value {
+	columns := n.Shape(x)[1]
+	n.At("", at)
+	w := n.weight(at+".weight", []int{columns, 1, s.kernel})
+	if !n.Valid(w) {
+		return w
+	}
+	var y graph.Value
+	for back := range s.kernel {
+		row := n.Reshape(n.SliceAxis(w, 2, s.kernel-1-back, 1, 1), []int{columns})
+		if back == 0 {
+			y = n.Mul(x, row)
+			continue
+		}
+		x = n.MatMul(n.band("before", func(t, s int) bool { return s == t-1 }), x) // each token's is that of the one before
+		y = n.Add(y, n.Mul(x, row))
+	}
+	if s.convBias {
+		y = n.Add(y, n.weight(at+".bias", []int{columns}))
+	}
+	return y
+}

@@ -1,0 +1,122 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// receptive is RWKV-4 (Peng et al. 2023, https://arxiv.org/abs/2305.13048): in place of attention each number has a mean of the values
+// of all tokens up to this one, with weights exp(key) that decay. It is written out as a Softmax of keys and decays.
+type receptive struct {
+	vocabulary, width, inner, feed, layers int
+	eps                                    float64
+	halved                                 int // layers after which the reference halves what goes on; 0: never
+}
+
+// rwkv is RWKV-4.
+func rwkv(c *config.Config, set weights.Set) (*Model, error) {
+	r := &receptive{
+		vocabulary: c.Int("vocab_size", 50277), width: c.Int("hidden_size", 4096), layers: countOf(c, set, "num_hidden_layers", 32),
+		eps: c.Float("layer_norm_epsilon", 1e-5), halved: c.Natural("rescale_every", 6),
+	}
+	r.inner, r.feed = c.Int("attention_hidden_size", r.width), c.Int("intermediate_size", 4*r.width)
+	tied := c.Bool("tie_word_embeddings", false)
+	context := c.Int("context_length", 1024)
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embeddings.weight", "rwkv.", "")
+	return &Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.embed(n.several(1), "embeddings", r.vocabulary, r.width)
+		x = n.layerNorm(x, "blocks.0.pre_ln", r.eps)
+		for i := range r.layers {
+			at, eps := fmt.Sprintf("blocks.%d.", i), r.epsilon(i)
+			x = n.Add(x, r.attention(n, n.layerNorm(x, at+"ln1", eps), at+"attention."))
+			x = n.Add(x, r.forward(n, n.layerNorm(x, at+"ln2", eps), at+"feed_forward."))
+		}
+		x = n.layerNorm(x, "ln_out", r.epsilon(r.layers))
+		n.output(Logits, n.logits(x, "head.weight", "embeddings.weight", r.vocabulary, tied))
+		return n.finish()
+	}}, nil
+}
+
+// epsilon is that of the norms of a layer. The reference halves what goes on after some layers, which changes nothing but what an
+// epsilon is beside the variance.
+func (r *receptive) epsilon(layer int) float64 {
+	eps := r.eps
+	if r.halved > 0 {
+		for range layer / r.halved {
+			eps *= 4
+		}
+	}
+	return eps
+}
+
+// mixed is x, of which each number is partly that of the token before.
+func (r *receptive) mixed(n *net, x graph.Value, name string) graph.Value {
+	n.At("", name)
+	last := n.MatMul(n.band("before", func(t, s int) bool { return s == t-1 }), x)
+	return n.Add(last, n.Mul(n.Sub(x, last), n.Reshape(n.weight(name, []int{1, 1, r.width}), []int{r.width})))
+}
+
+func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
+	part := func(name string) graph.Value {
+		return n.linear(r.mixed(n, x, at+"time_mix_"+name), at+name, r.inner, false)
+	}
+	k, v, gate := part("key"), part("value"), n.Apply(graph.Sigmoid, part("receptance"))
+	if !n.Valid(k) || !n.Valid(v) {
+		return k
+	}
+	t := n.tokens
+	n.At("", at+"attention")
+	columns := func(x graph.Value, shape ...int) graph.Value {
+		return n.Reshape(n.Transpose(x, []int{1, 0}), append([]int{r.inner, 1}, shape...))
+	}
+	scores := n.Add(columns(k, 1, t), r.decays(n, at))
+	mask, _ := n.mask(attention{causal: true})
+	y := n.MatMul(n.Softmax(n.Where(mask, scores, n.Number(-1e30)), 3), columns(v, t, 1))
+	y = n.Transpose(n.Reshape(y, []int{r.inner, t}), []int{1, 0})
+	return n.linear(n.Mul(gate, y), at+"output", r.width, false)
+}
+
+// decays returns by how much keys have decayed, of shape [inner, 1, tokens, tokens]: not at all for the token before, and a number of its
+// own for the token itself.
+func (r *receptive) decays(n *net, at string) graph.Value {
+	rate, err := n.src.load(n.src.prefix+at+"time_decay", []int{r.inner})
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	first, err := n.src.load(n.src.prefix+at+"time_first", []int{r.inner})
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	t := n.tokens
+	if !n.Room(r.inner, t, t) {
+		return n.Failf("decays of %d numbers for %d tokens are too many", r.inner, t)
+	}
+	v := make([]float32, r.inner*t*t)
+	for c := range r.inner {
+		w := elementary.Exp(float64(rate.Floats()[c]))
+		for i := range t {
+			row := v[(c*t+i)*t:][:t]
+			for s := range i {
+				row[s] = -float32(float64(i-1-s) * w)
+			}
+			row[i] = first.Floats()[c]
+		}
+	}
+	return n.table(at+"decays", []int{r.inner, 1, t, t}, v, false)
+}
+
+// forward is the feed-forward part.
+func (r *receptive) forward(n *net, x graph.Value, at string) graph.Value {
+	y := n.activate(activations["relu2"], n.linear(r.mixed(n, x, at+"time_mix_key"), at+"key", r.feed, false))
+	gate := n.Apply(graph.Sigmoid, n.linear(r.mixed(n, x, at+"time_mix_receptance"), at+"receptance", r.width, false))
+	return n.Mul(gate, n.linear(y, at+"value", r.width, false))
+}
