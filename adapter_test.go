@@ -169,13 +169,13 @@ func TestAdapterKeys(t *testing.T) {
 	cache := t.TempDir()
 	base := adapted(t, "", nil, cache)
 	a, b := adapted(t, "hf/families/testdata/adapters/gpt2", nil, cache), adapted(t, otherAdapter(t), base.Key(), cache)
-	root := Roots(base.Key())[0]
+	root := base.Key().Roots()[0]
 	for _, c := range []*Committed{a, b} {
-		if roots := Roots(c.Key()); len(roots) != 2 || roots[0] != root || roots[1] == root {
+		if roots := c.Key().Roots(); len(roots) != 2 || roots[0] != root || roots[1] == root {
 			t.Fatalf("roots %v, of the base %v", roots, root)
 		}
 	}
-	if Roots(a.Key())[1] == Roots(b.Key())[1] {
+	if a.Key().Roots()[1] == b.Key().Roots()[1] {
 		t.Error("two adapters have one root")
 	}
 	for range 2 { // as it was made, and from the cache
@@ -194,7 +194,7 @@ func TestAdapterKeys(t *testing.T) {
 	verify := func(opts VerifyOptions) error {
 		opts.MinBits = 1
 		s, err := VerifyFiles(bytes.NewReader(a.KeyFile()), bytes.NewReader(made.File), &opts)
-		if err == nil && (s.Base == nil || *s.Base != root || *s.Adapter != Roots(a.Key())[1]) {
+		if err == nil && (s.Base == nil || *s.Base != root || *s.Adapter != a.Key().Roots()[1]) {
 			t.Errorf("it states the roots %v and %v", s.Base, s.Adapter)
 		}
 		return err
@@ -208,17 +208,17 @@ func TestAdapterKeys(t *testing.T) {
 		holds bool
 	}{
 		"any base":              {VerifyOptions{}, true},
-		"the base's root":       {VerifyOptions{ExpectBase: &root}, true},
+		"the base's root":       {VerifyOptions{ExpectBase: (*Commitment)(&root)}, true},
 		"the base's key":        {VerifyOptions{ExpectBaseKey: base.Key()}, true},
-		"another root":          {VerifyOptions{ExpectBase: &wrong}, false},
+		"another root":          {VerifyOptions{ExpectBase: (*Commitment)(&wrong)}, false},
 		"a key of another root": {VerifyOptions{ExpectBaseKey: other.Key()}, false},
 		"the adapter's own key": {VerifyOptions{ExpectBaseKey: a.Key()}, false},
 	} {
-		if err := verify(c.opts); (err == nil) != c.holds || err != nil && !errors.Is(err, ErrOtherBase) {
+		if err := verify(c.opts); (err == nil) != c.holds || err != nil && !errors.Is(err, errOtherBase) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := verify(VerifyOptions{ExpectBaseKey: renamed(t, base.Key())}); !errors.Is(err, ErrOtherBase) {
+	if err := verify(VerifyOptions{ExpectBaseKey: renamed(t, base.Key())}); !errors.Is(err, errOtherBase) {
 		t.Errorf("a base whose tensors are others: %v", err)
 	}
 	if _, err := VerifyFiles(bytes.NewReader(b.KeyFile()), bytes.NewReader(made.File), &VerifyOptions{MinBits: 1}); !errors.Is(err, ErrInvalid) {

@@ -27,7 +27,10 @@ import (
 type Key = proof.Key
 
 // Commitment is the digest of a key, which stands for the model with its
-// weights. Publish it, and compare it whole.
+// weights. Publish it, and compare it whole. What a key of an adapter
+// (OpenOptions.Adapter) says of the weights of its base, the same for all
+// adapters and in the base's own key, and of the adapter's are such digests too:
+// the roots of two trees.
 type Commitment [32]byte
 
 // String returns the commitment in hexadecimal.

@@ -76,7 +76,7 @@ type Statement struct {
 	Text *proof.Text
 	// Base is the root of the weights of the model that the key's is an adapter to, and Adapter that of all else that the key commits
 	// to; nil if it is no adapter.
-	Base, Adapter *Root
+	Base, Adapter *Commitment
 }
 
 // VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
@@ -90,7 +90,7 @@ type VerifyOptions struct {
 	ExpectCommitment *Commitment
 	// ExpectBase, if not nil, is the root of the weights of a model that the key's must be an adapter to, and ExpectBaseKey the key of
 	// that model, whose fixed tensors must be the same, one by one, under the same root.
-	ExpectBase    *Root
+	ExpectBase    *Commitment
 	ExpectBaseKey *Key
 	// Input, if not nil, is what the proof must be about, rounded as the key says.
 	Input Arrays
@@ -396,4 +396,47 @@ func shapes(key *Key) Arrays {
 		}
 	}
 	return arrays
+}
+
+// errOtherBase is wrapped, beside ErrInvalid, by the error of Verify for a key that is an adapter to another model than the one asked
+// for (VerifyOptions.ExpectBase), or to none.
+var errOtherBase = errors.New("the key is not that of an adapter to this model")
+
+// state says which roots a key of an adapter has, if it is one, and whether they are those asked for.
+func (o *VerifyOptions) state(key *Key, s *Statement) error {
+	if roots := key.Roots(); len(roots) == 2 {
+		s.Base, s.Adapter = (*Commitment)(&roots[0]), (*Commitment)(&roots[1])
+	}
+	switch {
+	case o.ExpectBase == nil && o.ExpectBaseKey == nil:
+		return nil
+	case s.Base == nil:
+		return fmt.Errorf("%w: %w: it is no adapter's", ErrInvalid, errOtherBase)
+	case o.ExpectBase != nil && *o.ExpectBase != *s.Base:
+		return fmt.Errorf("%w: %w: the root of its base is %s, not %s", ErrInvalid, errOtherBase, s.Base, o.ExpectBase)
+	}
+	if o.ExpectBaseKey != nil {
+		return checkBase(key, o.ExpectBaseKey)
+	}
+	return nil
+}
+
+// checkBase checks that an adapter's key has the tensors of the base's key under the same root: each of the same shape, on the same
+// scale, in the same place.
+func checkBase(key, base *Key) error {
+	if len(base.Trees) != 1 || base.Trees[0] != key.Trees[0] || base.Security.Hash != key.Security.Hash {
+		return fmt.Errorf("%w: %w: it has another commitment to the weights of its base", ErrInvalid, errOtherBase)
+	}
+	g, of := key.Circuit.Graph, base.Circuit.Graph
+	ids := of.FixedIDs()
+	if len(ids) != len(g.Base) {
+		return fmt.Errorf("%w: %w: its base has %d tensors, not %d", ErrInvalid, errOtherBase, len(g.Base), len(ids))
+	}
+	for i, id := range ids {
+		t, own := &of.Tensors[id], &g.Tensors[g.Base[i]]
+		if t.Name != own.Name || !slices.Equal(t.Shape, own.Shape) || t.Frac != own.Frac || !slices.Equal(t.Fracs, own.Fracs) {
+			return fmt.Errorf("%w: %w: tensor %q of it has another shape or scale, or is not in its place", ErrInvalid, errOtherBase, t.Name)
+		}
+	}
+	return nil
 }

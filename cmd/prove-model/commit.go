@@ -175,8 +175,8 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
 		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}
-	if roots := provemodel.Roots(c.Key()); len(roots) == 2 {
-		said.Base, said.Adapter = roots[0].String(), roots[1].String()
+	if roots := c.Key().Roots(); len(roots) == 2 {
+		said.Base, said.Adapter = provemodel.Commitment(roots[0]).String(), provemodel.Commitment(roots[1]).String()
 	}
 	return said, nil
 }

@@ -212,7 +212,7 @@ func expectBase(cfg *config.Config, opts *provemodel.VerifyOptions) error {
 	if cfg.Base == "" {
 		return nil
 	}
-	if root, err := provemodel.ParseRoot(cfg.Base); err == nil {
+	if root, err := provemodel.ParseCommitment(cfg.Base); err == nil {
 		opts.ExpectBase = &root
 		return nil
 	}

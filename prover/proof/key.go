@@ -49,10 +49,13 @@ type Tree struct {
 	TailLog int
 }
 
-// RootBytes is the root as key files have it.
-func (t *Tree) RootBytes() (b [hash.DigestBytes]byte) {
-	copy(b[:], appendDigest(nil, t.Root))
-	return b
+// Roots returns the roots of the trees of fixed tensors, in order, as key files have them.
+func (k *Key) Roots() [][hash.DigestBytes]byte {
+	list := make([][hash.DigestBytes]byte, len(k.Trees))
+	for i := range k.Trees {
+		copy(list[i][:], appendDigest(nil, k.Trees[i].Root))
+	}
+	return list
 }
 
 // FixedTree returns the first commitment to fixed tensors, nil if the graph has none: that of the base, if it has one. A second

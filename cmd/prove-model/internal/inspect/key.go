@@ -170,12 +170,12 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 	for i, f := range k.Circuit.Free {
 		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
 	}
+	roots := k.Roots()
 	for i := range p.Trees {
 		t := &p.Trees[i]
 		what, root := "witness", ""
 		if t.Fixed {
-			b := k.Trees[i].RootBytes()
-			what, root = "model", hex.EncodeToString(b[:])
+			what, root = "model", hex.EncodeToString(roots[i][:])
 		}
 		if t.Fixed && len(k.Trees) == 2 {
 			what = []string{"base", "adapter"}[i]
