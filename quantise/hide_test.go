@@ -93,6 +93,8 @@ func publishedModels(t *testing.T) (list []hiding) {
 			IDs    []float64 `json:"input_ids"`
 			Answer []float64 `json:"decoder_input_ids"`
 			Pixels []float64 `json:"pixel_values"`
+			Sound  []float64 `json:"input_features"`
+			Texts  int       `json:"texts"`
 		}
 		data, err := os.ReadFile(path)
 		if err == nil {
@@ -109,16 +111,19 @@ func publishedModels(t *testing.T) (list []hiding) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { m.Close() })
-		g, err := m.Graph(len(in.IDs), len(in.Answer))
+		tokens, written := len(in.IDs)/max(1, in.Texts), max(len(in.Answer), in.Texts)
+		if in.Sound != nil {
+			tokens, written = len(in.Answer), 0
+		}
+		g, err := m.Graph(tokens, written)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := [][]float64{in.IDs}
-		switch {
-		case in.Pixels != nil:
-			x = [][]float64{in.Pixels}
-		case in.Answer != nil:
-			x = append(x, in.Answer)
+		var x [][]float64
+		for _, values := range [][]float64{in.IDs, in.Answer, in.Pixels, in.Sound} {
+			if values != nil {
+				x = append(x, values)
+			}
 		}
 		list = append(list, hiding{name: filepath.Base(filepath.Dir(path)), graph: g, input: x, published: true})
 	}
