@@ -15,8 +15,8 @@ import (
 var full = stdflag.Bool("full", false, "run every operator model in every mode, not in one of them; make full does")
 
 // coarse are models that are beyond w8a8's bar: steps, poles, and powers of what was rounded to eight bits.
-var coarse = []string{"acosh", "cast_float8", "cast_to_int", "floor_computed", "grid_sample_bilinear_computed", "less_computed", "log_power",
-	"log_power_of_root", "softmax_by_logsumexp_rows"}
+var coarse = []string{"acosh", "cast_float8", "cast_to_int", "floor_computed", "grid_sample_bilinear_computed", "less_computed", "log_bands",
+	"log_bands_of_parts", "log_bands_plus", "log_power", "log_power_of_root", "softmax_by_logsumexp_rows"}
 
 // Every operator model is quantised and run in every mode, in one of them without -full, and is about as near the float model as the mode
 // should be: how near, tests of single operators hold.

@@ -60,8 +60,12 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 		}
 		memory.sizes = &sizes{fg, list}
 	}
+	list := memory.sizes.list
+	if opts.Trial {
+		list = list[:len(fewSizes)]
+	}
 	var all []*lowering
-	for _, b := range memory.sizes.list {
+	for _, b := range list {
 		r, err := withMoves(b.graph, ranges)
 		if err != nil {
 			return nil, err
@@ -80,14 +84,16 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 		all = append(all, l)
 	}
 	t, err := lift(all, batch)
+	if err == nil {
+		err = bounded(t, opts.Trial)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return all[0].finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 
-// lift returns the template of several lowerings, with the largest bound for
-// which it gives a valid circuit.
+// lift returns the template of several lowerings.
 func lift(all []*lowering, batch string) (*model.Template, error) {
 	var builds []model.Build
 	for _, l := range all {
@@ -102,8 +108,17 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 			return nil, err
 		}
 	}
+	return t, nil
+}
+
+// bounded gives a template the largest bound for which it gives a valid circuit; of a trial it is
+// not known whether it does.
+func bounded(t *model.Template, trial bool) (err error) {
 	bound := &t.Free[0].Bound
-	for *bound = maxBatch; ; *bound /= 2 {
+	if *bound = maxBatch; trial {
+		return nil
+	}
+	for ; ; *bound /= 2 {
 		if _, err = t.At(model.Instance{Sizes: []int{*bound}}); err == nil || *bound == 2 {
 			break
 		}
@@ -111,7 +126,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 	if err == nil {
 		_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
 	}
-	return t, err
+	return err
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in

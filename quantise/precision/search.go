@@ -79,7 +79,7 @@ func (s *search) choose() (*lower.Result, *Choice, error) {
 	first := best.error
 	if opts.Mode == lower.ModeAuto {
 		if best, err = s.widen(best); err == nil {
-			best, err = s.narrow(best)
+			best, err = s.narrowed(best)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -120,6 +120,7 @@ type search struct {
 	runs    int
 	large   bool        // whether the model is
 	free    bool        // whether models are of one element of a free batch (chooseFree)
+	trial   bool        // whether models that are made only tell what others would be (lower.Options.Trial)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
@@ -168,7 +169,7 @@ func (s *search) localErrors(a *attempt) (map[string]entered, error) {
 func (s *search) make(f lower.Formats) (*lower.Result, error) {
 	s.runs++
 	opts := s.opts
-	opts.Formats, opts.Searched = f, true
+	opts.Formats, opts.Searched, opts.Trial = f, true, s.trial
 	m, err := lower.Lower(s.fg, s.ranges, opts, &s.memory)
 	if err != nil || !s.free {
 		return m, err
@@ -426,6 +427,26 @@ func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
 	return moves, nil
+}
+
+// narrowed is narrow. With a free batch it tries models that are made for fewer sizes of it, and
+// makes the one that it has chosen; should that not be for any batch, all are made whole.
+func (s *search) narrowed(best *attempt) (*attempt, error) {
+	s.trial = s.free
+	a, err := s.narrow(best)
+	s.trial = false
+	if err != nil || !s.free || a == best {
+		return a, err
+	}
+	if m, err := s.make(a.formats); err == nil {
+		s.runs-- // it was one before
+		a.model = m
+		return a, nil
+	}
+	if s.ctx.Err() != nil {
+		return nil, s.ctx.Err()
+	}
+	return s.narrow(best)
 }
 
 // narrow takes back what is not needed for the target, in whole or in part, the
