@@ -6,16 +6,16 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Read runs the verifier's side of a masked sub-transcript, of the given number. It returns the claims, and what the joined
+// Read runs the verifier's side of a masked sub-transcript, of the given number. It sets the claims, and returns what the joined
 // claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
-func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.Claim, pads.Read) {
+func Read(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
 	tape := transcript.NewTape(pl.Pads.Count(fork))
 	r.Mask(tape)
-	claims := Run(pl, pl.Forks[fork], NewVerifier(r), public)
+	claims = RunInto(claims, pl, pl.Forks[fork], NewVerifier(r), public)
 	r.Unmask()
 	read := pads.Read{Tape: tape}
 	for i := range claims {
 		read.Claims = append(read.Claims, claims[i].Value)
 	}
-	return claims, read
+	return read
 }
