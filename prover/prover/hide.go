@@ -164,8 +164,7 @@ func (r *run) readBack(main *transcript.Sponge, results []forked, public reduce.
 	}
 	for i, f := range results {
 		in := transcript.NewReader(main.Fork(uint64(i)), f.bytes)
-		claims := make([]plan.Claim, len(r.plan.Forks[i].Claims))
-		read := reduce.Read(claims, r.plan, i, in, public)
+		claims, read := reduce.Read(r.plan, i, in, public)
 		if err := in.Done(); err != nil {
 			return fmt.Errorf("%s, read again: %w", r.plan.Forks[i].Name(), err)
 		}
