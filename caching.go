@@ -296,7 +296,7 @@ func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
 // not the circuit's. Whether the tree commits to the circuit's weights is not computed again: the
 // cache is trusted for that. base is the tree of the circuit's base, if it has one.
 func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
-	found := e.get()
+	found := e.find((*cache.Dir).GetMapped)
 	if found == nil {
 		return nil
 	}

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Keys with altered structure, proved honestly: both verifiers must say the same.
 
-  scripts/verify-mutants.py [--count N] [--seed S]
+  scripts/verify-mutants.py [--count N] [--altered N] [--seed S]
 
 Reads keys, proofs and the command's verdicts from scripts/mutants, and holds the
 Python verifier's against them: whether the key is one, and whether the proof
-proves it. The same seed gives the same keys. Fails if the two differ, or if
-hardly any key is valid. Before these come keys that are built by hand, of which
-both must say what the format does. What they differ about is kept in dist/mutants.
+proves it. With --altered come golden files after the keys that were altered. The
+same seed gives the same files. Fails if the two differ, or if hardly any key is
+valid. Before these come keys that are built by hand, of which both must say what
+the format does. What they differ about is kept in dist/mutants. Every verifier is
+a forked process with bounded memory: one that wants more has no verdict.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
@@ -27,6 +30,13 @@ from verifier.verifier import Verifier
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "dist" / "mutants"
 WAITING = 64  # mutants that nobody has verified yet, at most
+MEMORY = 2 << 30  # bytes of a process that verifies
+
+
+def bounded():
+    """Bounds this process's memory, and lets others go first."""
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def verdict(text):
@@ -55,7 +65,7 @@ def keep(name, mutant):
 def verdicts(command):
     """Of all mutants, in their order, made on all cores and with a few waiting alone."""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as mutants:
-        with concurrent.futures.ProcessPoolExecutor(initializer=os.nice, initargs=(10,)) as pool:
+        with concurrent.futures.ProcessPoolExecutor(initializer=bounded) as pool:
             waiting = collections.deque()
             for line in mutants.stdout:
                 waiting.append(pool.submit(verdict, line))
@@ -70,10 +80,11 @@ def verdicts(command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--altered", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     counts, differ, wrong = collections.Counter(), 0, 0
-    command = ["go", "run", "./scripts/mutants", "-count", str(options.count), "-seed", str(options.seed)]
+    command = ["go", "run", "./scripts/mutants", "-count", str(options.count), "-altered", str(options.altered), "-seed", str(options.seed)]
     for n, (mutant, readable, valid, reason) in enumerate(verdicts(command)):
         if (mutant["Readable"], mutant["Valid"]) != (readable, valid):
             differ += 1

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -320,10 +319,8 @@ func ReadKeyFor(r io.Reader, max int64, h *Header) (*Key, error) {
 func readKey(r io.Reader, max int64) ([]byte, error) {
 	max = min(max, MaxKeySize)
 	var buf bytes.Buffer
-	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // as much as it takes
-		if info, err := f.Stat(); err == nil && info.Size() <= max {
-			buf.Grow(int(info.Size()) + bytes.MinRead)
-		}
+	if n := sizeOf(r); n <= max { // as much as it takes
+		buf.Grow(int(n) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(r, max+1)); err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)

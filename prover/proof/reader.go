@@ -156,7 +156,7 @@ func (p *Reader) Next() ([]byte, error) {
 	case len(packed)%transcript.LimbBytes != 0:
 		err = fmt.Errorf("%s: %w", due, errLimbs)
 	default:
-		body = bytes.Clone(packed)
+		body, p.room = packed, bytes.Buffer{} // which has no other use
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", malformed("%w", err))

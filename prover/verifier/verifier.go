@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -229,17 +228,26 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 // the error is that of the first.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
-	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
+	forks, errs := make([]*transcript.Sponge, len(bodies)), make([]error, len(bodies))
 	v.reads = make([]pads.Read, len(bodies))
+	claims, n := make([][]plan.Claim, len(bodies)), 0 // parts of all of them
+	for i := range bodies {
+		n += len(v.plan.Forks[i].Claims)
+	}
+	v.claims = make([]plan.Claim, n)
+	for i, rest := 0, v.claims; i < len(bodies); i++ {
+		n := len(v.plan.Forks[i].Claims)
+		claims[i], rest = rest[:n:n], rest[n:]
+	}
 	parallel.For(len(bodies), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f := v.plan.Forks[i]
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
 			public := reduce.Public{Inputs: v.all, Outputs: v.outputs}
 			if v.plan.Pads != nil {
-				claims[i], v.reads[i] = reduce.Read(v.plan, i, r, public)
+				v.reads[i] = reduce.ReadInto(claims[i], v.plan, i, r, public)
 			} else {
-				claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), public)
+				reduce.RunInto(claims[i], v.plan, f, reduce.NewVerifier(r), public)
 			}
 			if err := r.Done(); err != nil {
 				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
@@ -252,7 +260,6 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 			return nil, err
 		}
 	}
-	v.claims = slices.Concat(claims...)
 	return forks, nil
 }
 

@@ -176,7 +176,7 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 			small.Groups = append(small.Groups, &schema.Group{Out: []uint32{k}, In: []uint32{uint32(a)}, Strides: []int64{1}})
 			wide.Groups = append(wide.Groups, &schema.Group{Out: []uint32{uint32(a)}, In: []uint32{k}, Strides: []int64{1}})
 			shape = append(shape, t.Shape[a])
-			if len(t.Scales) > 0 {
+			if a < len(t.Scales) { // fewer, if they were mutated
 				scales = append(scales, t.Scales[a])
 			}
 			continue

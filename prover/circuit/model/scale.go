@@ -99,7 +99,7 @@ func (t *Template) graph(old *Graph, sizes []int) *Graph {
 	var room []int
 	if old == nil {
 		// With room for the multiplicities of a few chunks.
-		old = &Graph{Tensors: make([]Tensor, 0, len(g.Tensors)+2*len(g.Tables))}
+		old = &Graph{Tensors: make([]Tensor, 0, len(g.Tensors)+4*len(g.Tables))}
 	}
 	g.Tensors = append(old.Tensors[:0], g.Tensors...)
 	for i := range g.Tensors {

@@ -1,10 +1,10 @@
 package cache
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,8 +60,8 @@ func (d *Dir) file(id ID) string { return filepath.Join(d.path, id.String()+suff
 // Put.
 func (d *Dir) Get(id ID) (*Entry, error) { return d.get(id, false) }
 
-// GetMapped is Get with an Extra that is pages of the entry's file, which must not be
-// changed and stay for as long as the process does.
+// GetMapped is Get with an Extra and Layers that are pages of the entry's file, which must not be
+// changed and stay for as long as the process does. Pages that nobody uses take no memory.
 func (d *Dir) GetMapped(id ID) (*Entry, error) { return d.get(id, true) }
 
 func (d *Dir) get(id ID, inPlace bool) (*Entry, error) {
@@ -92,7 +92,7 @@ func read(f *os.File, size int64, id ID, inPlace bool) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := readEntry(bytes.NewReader(m.Bytes()), size, id, m.Bytes())
+	e, err := readEntry(io.NewSectionReader(f, 0, size), size, id, m.Bytes())
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}

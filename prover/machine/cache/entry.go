@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
@@ -26,11 +27,11 @@ type Entry struct {
 }
 
 // A file is magic, version, the entry's ID, the lengths of Key and Extra, the
-// number of layers, Key, Extra, the digests, and the checksum of all that.
-// Integers are little-endian.
+// number of layers, Key, Extra, zeros up to a multiple of a digest's size, the digests, and the
+// checksum of all that. Integers are little-endian.
 const (
 	magic      = "PM.cch\r\n"
-	version    = 2
+	version    = 3
 	headerSize = len(magic) + 4 + sha256.Size + 3*8
 	digestSize = hash.DigestBytes
 	// maxLayers is that of a tree over the largest domain, 2^29.
@@ -68,6 +69,7 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 	for _, part := range e.More {
 		out.Write(part)
 	}
+	out.Write(make([]byte, padding(uint64(len(e.Key)), uint64(extra), uint64(len(e.Layers)))))
 	for _, layer := range e.Layers {
 		for len(layer) > 0 {
 			n := min(batch, len(layer))
@@ -84,7 +86,7 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 }
 
 // readEntry reads the entry of a file of the given size. Nothing larger than
-// the file is allocated. If whole has the bytes of the file, Extra is a part of them.
+// the file is allocated. If whole has the bytes of the file, Extra and Layers are parts of them.
 func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	sum := newChecksum()
 	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
@@ -108,7 +110,7 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	key, extra, layers := lengths[0], lengths[1], lengths[2]
 	digests := uint64(1)<<min(layers, 63) - 1
 	rest := uint64(size - sha256.Size - int64(headerSize))
-	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize != rest-key-extra {
+	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize+padding(key, extra, layers) != rest-key-extra {
 		return nil, fmt.Errorf("%w: lengths do not match its size", errDamaged)
 	}
 	e := &Entry{Key: make([]byte, key)}
@@ -126,10 +128,27 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 			return nil, err
 		}
 	}
+	for range padding(key, extra, layers) {
+		if zero, err := in.ReadByte(); err != nil || zero != 0 {
+			return nil, errors.Join(errDamaged, err)
+		}
+	}
+	there := whole
+	if whole != nil {
+		there = whole[uint64(size)-sha256.Size-digests*digestSize:]
+	}
 	for n := int(layers) - 1; n >= 0; n-- {
-		layer := make([]hash.Digest, 1<<n)
-		if err := readDigests(in, layer); err != nil {
-			return nil, err
+		layer, inPlace := digestsIn(there, 1<<n)
+		if inPlace {
+			there = there[digestSize<<n:]
+			if _, err := io.CopyN(io.Discard, in, digestSize<<n); err != nil {
+				return nil, err
+			}
+		} else {
+			layer = make([]hash.Digest, 1<<n)
+			if err := readDigests(in, layer); err != nil {
+				return nil, err
+			}
 		}
 		e.Layers = append(e.Layers, layer)
 	}
@@ -143,6 +162,14 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	return e, nil
 }
 
+// padding is how many bytes there are before the digests, so that they lie in the file as in memory.
+func padding(key, extra, layers uint64) uint64 {
+	if layers == 0 {
+		return 0
+	}
+	return -(uint64(headerSize) + key + extra) & (digestSize - 1)
+}
+
 func appendDigests(b []byte, digests []hash.Digest) []byte {
 	for i := range digests {
 		for _, l := range digests[i] {
@@ -150,6 +177,16 @@ func appendDigests(b []byte, digests []hash.Digest) []byte {
 		}
 	}
 	return b
+}
+
+// digestsIn returns the first n digests of the bytes of a file as they lie there, if the processor has them so.
+func digestsIn(b []byte, n int) ([]hash.Digest, bool) {
+	one := [2]byte{1}
+	little := binary.NativeEndian.Uint16(one[:]) == 1
+	if !little || len(b) < n*digestSize || uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(hash.Digest{}) != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*hash.Digest)(unsafe.Pointer(unsafe.SliceData(b))), n), true
 }
 
 func readDigests(r io.Reader, dst []hash.Digest) error {

@@ -69,11 +69,11 @@ const (
 // Node is a value that a sub-transcript finds.
 type Node struct {
 	Kind   NodeKind
+	IsB    bool           // End: the end is that of the sum's second operand
 	Tensor model.TensorID // Public, Sent, End, Count
 	Table  model.TableID  // Count
 	At     Point
-	Sum    int  // SumValue, End
-	IsB    bool // End: the end is that of the sum's second operand
+	Sum    int // SumValue, End
 	Shape  []int
 	Const  int64
 	Terms  []Term

@@ -174,10 +174,12 @@ func (p *Plan) reduce() error {
 	return p.cost.failure()
 }
 
-// wirings has the wiring of every view of a plan, so that each view is analysed once.
+// wirings has the wiring of every view of a plan, so that each view is analysed once, and those that are alike share
+// one: layers of a model have the same views.
 type wirings struct {
-	mu   sync.Mutex
-	list map[*model.Linear]*wiringOnce
+	mu    sync.Mutex
+	list  map[*model.Linear]*wiringOnce
+	alike map[string]*Wiring // by what they follow from
 }
 
 type wiringOnce struct {
@@ -197,15 +199,33 @@ func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
 		p.wirings.list[l] = w
 	}
 	p.wirings.mu.Unlock()
-	w.Do(func() {
-		w.w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
-		p.cost.walk(w.w.SinglePairs)
-		p.cost.work(w.w.SinglePairs)
-		if !p.cost.failed() {
-			w.w.findEmpty()
-		}
-	})
+	w.Do(func() { w.w = p.analysed(l.View, out, p.Graph.Tensors[l.Src].Shape) })
 	return w.w
+}
+
+// analysed returns the wiring of a view. It costs the same whether there is one alike or not.
+func (p *Plan) analysed(v *model.View, out, in []int) *Wiring {
+	key := wiringKey(v, out, in)
+	p.wirings.mu.Lock()
+	w := p.wirings.alike[string(key)]
+	p.wirings.mu.Unlock()
+	known := w != nil
+	if !known {
+		w = NewWiring(v, out, in)
+	}
+	p.cost.walk(w.SinglePairs)
+	p.cost.work(w.SinglePairs)
+	if known || p.cost.failed() {
+		return w
+	}
+	w.findEmpty()
+	p.wirings.mu.Lock()
+	defer p.wirings.mu.Unlock()
+	if p.wirings.alike == nil {
+		p.wirings.alike = map[string]*Wiring{}
+	}
+	p.wirings.alike[string(key)] = w
+	return w
 }
 
 // secure sets the work before the look-ups and lists the rounds. It returns an error

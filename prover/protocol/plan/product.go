@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
 // Product is a product of tensors in the form that the protocol uses
@@ -18,6 +17,8 @@ type Product struct {
 	Out    []int         // the output's shape
 	Summed []model.Label // the sum's axes in the order of its variables: batch first
 	Vars   int           // of the sum
+
+	keepA, keepB []int // the axes of either operand that Summed are
 }
 
 func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
@@ -27,40 +28,37 @@ func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	slices.SortFunc(c.Summed, func(a, b model.Label) int { return a.ID - b.ID })
 	for _, l := range c.Summed {
 		c.Vars += model.Log2Ceil(l.Dim)
+		c.keepA, c.keepB = append(c.keepA, l.A), append(c.keepB, l.B)
 	}
 	return c
 }
 
-// eq returns the coordinates of ρ on the batch axes.
-func (c *Product) eq(rho Point) Point {
-	parts := poly.SplitAxes(c.Out, rho)
-	var eq Point
+// at returns the sum of the product of two tensors, of so many axes, at a point of the output.
+func (c *Product) at(p *model.Product, rankA, rankB int, rho Point, room *room) Sum {
+	parts := room.split(c.Out, rho)
+	n := 0
 	for _, l := range c.Batch {
-		eq = append(eq, parts[l.Out]...)
+		n += len(parts[l.Out])
 	}
-	return eq
+	s := Sum{Vars: c.Vars, Eq: carve(&room.coords, n)[:0],
+		A: Operand{Tensor: p.A, Bound: carve(&room.points, rankA), Keep: c.keepA},
+		B: Operand{Tensor: p.B, Bound: carve(&room.points, rankB), Keep: c.keepB}}
+	for _, l := range c.Batch {
+		s.Eq = append(s.Eq, parts[l.Out]...)
+	}
+	for _, l := range c.FreeA {
+		s.A.Bound[l.A] = bound(parts[l.Out])
+	}
+	for _, l := range c.FreeB {
+		s.B.Bound[l.B] = bound(parts[l.Out])
+	}
+	return s
 }
 
-// operandA and operandB describe the operands at ρ.
-func (c *Product) operandA(id model.TensorID, shape []int, rho Point) Operand {
-	return c.operand(id, shape, rho, c.FreeA, func(l model.Label) int { return l.A })
-}
-
-func (c *Product) operandB(id model.TensorID, shape []int, rho Point) Operand {
-	return c.operand(id, shape, rho, c.FreeB, func(l model.Label) int { return l.B })
-}
-
-func (c *Product) operand(id model.TensorID, shape []int, rho Point, free []model.Label, axis func(model.Label) int) Operand {
-	o := Operand{Tensor: id, Bound: make([]Point, len(shape))}
-	parts := poly.SplitAxes(c.Out, rho)
-	for _, l := range free {
-		o.Bound[axis(l)] = Point{}
-		if part := parts[l.Out]; len(part) > 0 {
-			o.Bound[axis(l)] = part
-		}
+// bound is the part of a point that an axis is bound to, not nil.
+func bound(part Point) Point {
+	if len(part) == 0 {
+		return Point{}
 	}
-	for _, l := range c.Summed {
-		o.Keep = append(o.Keep, axis(l))
-	}
-	return o
+	return part
 }

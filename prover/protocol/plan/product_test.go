@@ -62,8 +62,8 @@ func TestProduct(t *testing.T) {
 		c := newProduct(g, p, out)
 		at := challenges(LookUpPoint, len(rho), len(rho))
 		kept := challenges(EquationPoint, c.Vars, c.Vars)
-		a, b := c.operandA(p.A, g.Tensors[0].Shape, at), c.operandB(p.B, g.Tensors[1].Shape, at)
 		r := &reducer{p: &Plan{Graph: g}}
+		sum := c.at(p, len(g.Tensors[0].Shape), len(g.Tensors[1].Shape), at, &r.room)
 		got := field.Zero
 		for x := range 1 << c.Vars {
 			bits := make([]field.QM31, c.Vars)
@@ -77,9 +77,9 @@ func TestProduct(t *testing.T) {
 				}
 				return v
 			}
-			eq := resolve(c.eq(at))
-			va := poly.EvalTensor(g.Tensors[0].Shape, data[0], resolve(r.end(&a, kept)))
-			vb := poly.EvalTensor(g.Tensors[1].Shape, data[1], resolve(r.end(&b, kept)))
+			eq := resolve(sum.Eq)
+			va := poly.EvalTensor(g.Tensors[0].Shape, data[0], resolve(r.end(&sum.A, kept)))
+			vb := poly.EvalTensor(g.Tensors[1].Shape, data[1], resolve(r.end(&sum.B, kept)))
 			got = got.Add(poly.Eq(eq, bits[:len(eq)]).Mul(va).Mul(vb))
 		}
 		for _, l := range c.Repeat {

@@ -23,7 +23,8 @@ type reducer struct {
 	key      []byte              // of products
 	products map[string]*Product // by what they follow from
 	lists    []Point             // of challenges, by number, as long as known
-	elements int64               // of K, sent so far
+	room     room
+	elements int64 // of K, sent so far
 }
 
 // elementBytes is the length of an element of K in a stream.
@@ -202,7 +203,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
 	case model.Virtual:
 		n.Kind, n.Shape = Combination, t.Shape
-		n.Terms = r.linear(t.Def, t.Shape, at)
+		n.Terms = r.linear(carve(&r.room.terms, len(t.Def))[:0], t.Def, t.Shape, at)
 	default:
 		n.Kind = Sent
 		r.elements++
@@ -220,9 +221,8 @@ func (r *reducer) claim(v Value) {
 	r.cost.claim(r.p, r.f.Nodes[v].Tensor)
 }
 
-// linear lays out Σ Coef·View(Src)~(at).
-func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
-	list := make([]Term, 0, len(terms))
+// linear lays out Σ Coef·View(Src)~(at), and appends its terms to a list.
+func (r *reducer) linear(list []Term, terms []model.Linear, out []int, at Point) []Term {
 	for i := range terms {
 		if r.cost.failed() {
 			return nil
@@ -249,20 +249,19 @@ func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 		return None
 	}
 	if len(w.Keep) == 0 {
-		return r.eval(src, w.renamed(at))
+		return r.eval(src, w.renamed(at, &r.room))
 	}
-	return r.sum(Sum{Vars: w.Vars, A: Operand{Tensor: src, Bound: w.boundAt(at), Keep: w.Keep}, View: w, At: at})
+	return r.sum(Sum{Vars: w.Vars, A: Operand{Tensor: src, Bound: w.boundAt(at, &r.room), Keep: w.Keep}, View: w, At: at})
 }
 
 // acc lays out an accumulator at a point.
 func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
-	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(a.Linear, shape, at)}
+	terms := carve(&r.room.terms, len(a.Linear)+len(a.Products))[:0]
+	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(terms, a.Linear, shape, at)}
 	for i := range a.Products {
 		p := &a.Products[i]
 		c := r.product(p, shape)
-		v := r.sum(Sum{Vars: c.Vars, Eq: c.eq(at),
-			A: c.operandA(p.A, r.p.Graph.Tensors[p.A].Shape, at),
-			B: c.operandB(p.B, r.p.Graph.Tensors[p.B].Shape, at)})
+		v := r.sum(c.at(p, len(r.p.Graph.Tensors[p.A].Shape), len(r.p.Graph.Tensors[p.B].Shape), at, &r.room))
 		n.Terms = append(n.Terms, Term{Coef: p.Coef, Value: v, Product: c})
 	}
 	return r.add(n)
@@ -302,14 +301,13 @@ func (r *reducer) sum(s Sum) Value {
 // of its sum are bound to kept.
 func (r *reducer) end(o *Operand, kept Point) Point {
 	shape := r.p.Graph.Tensors[o.Tensor].Shape
-	parts := make([]Point, len(shape))
-	copy(parts, o.Bound)
+	r.room.parts = append(r.room.parts[:0], o.Bound...)
 	for _, a := range o.Keep {
 		v := model.Log2Ceil(shape[a])
-		parts[a], kept = kept[:v], kept[v:]
+		r.room.parts[a], kept = kept[:v], kept[v:]
 	}
-	at := make(Point, 0, model.Vars(shape))
-	for _, part := range parts {
+	at := carve(&r.room.coords, model.Vars(shape))[:0]
+	for _, part := range r.room.parts {
 		at = append(at, part...)
 	}
 	return at

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -56,6 +57,31 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 	w.Vars = model.Vars(Pick(in, w.Keep))
 	w.Bound = w.bound()
 	return w
+}
+
+// wiringKey is what the wiring of a view follows from, as bytes.
+func wiringKey(v *model.View, out, in []int) []byte {
+	b := binary.AppendVarint(make([]byte, 0, 1<<8), v.Fill)
+	list := func(lists ...[]int) {
+		for _, l := range lists {
+			b = binary.AppendUvarint(b, uint64(len(l)))
+			for _, n := range l {
+				b = binary.AppendVarint(b, int64(n))
+			}
+		}
+	}
+	list(out, in)
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		for _, n := range []int{int(g.Map), g.Base, int(g.Ids), len(g.Sum)} {
+			b = binary.AppendVarint(b, int64(n))
+		}
+		for _, s := range g.Sum {
+			b = binary.AppendVarint(binary.AppendVarint(b, int64(s.Dim)), int64(s.Stride))
+		}
+		list(g.Out, g.In, g.Strides, g.Index)
+	}
+	return b
 }
 
 // findEmpty sets Empty, which takes a walk over the pairs of Single groups.
@@ -126,19 +152,23 @@ func (w *Wiring) bound() [][]int {
 
 // boundAt returns the coordinates of every bound axis at a point, nil for the
 // others.
-func (w *Wiring) boundAt(at Point) []Point {
-	bound := make([]Point, len(w.Bound))
+func (w *Wiring) boundAt(at Point, room *room) []Point {
+	bounds := carve(&room.points, len(w.Bound))
 	for a, places := range w.Bound {
 		if places != nil {
-			bound[a] = Pick(at, places)
+			part := carve(&room.coords, len(places))
+			for i, p := range places {
+				part[i] = at[p]
+			}
+			bounds[a] = bound(part)
 		}
 	}
-	return bound
+	return bounds
 }
 
 // renamed returns the point of the source if no axis is left in the sum.
-func (w *Wiring) renamed(at Point) Point {
-	p := make(Point, 0, len(at))
+func (w *Wiring) renamed(at Point, room *room) Point {
+	p := carve(&room.coords, len(at))[:0]
 	for _, places := range w.Bound {
 		for _, i := range places {
 			p = append(p, at[i])

@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"fmt"
+
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
@@ -54,11 +56,11 @@ func (s *Session) lookUps(bits int) {
 	if l.Size < 1<<numVars {
 		den = den.AddKnown(field.One.Sub(poly.MaskEval(end.Point, uint64(l.Size))))
 	}
-	s.p.zero(end.Num.Sub(num), "look-ups: numerators do not match the multiplicities")
+	s.p.zero(end.Num.Sub(num), func() string { return "look-ups: numerators do not match the multiplicities" })
 	if s.f.JoinVars > 0 {
 		s.joined(&l, end.Point, places, den.Sub(end.Den))
 	} else {
-		s.p.zero(end.Den.Sub(den), "look-ups: denominators do not match the columns")
+		s.p.zero(end.Den.Sub(den), func() string { return "look-ups: denominators do not match the columns" })
 	}
 }
 
@@ -85,7 +87,7 @@ func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM3
 		w := colsum.Late(end.Point, model.Vars(shape)).Mul(weights.Of(b, shape, places[i]))
 		sum = sum.Add(s.column(b.Step, &s.f.Steps[i], l.Beta).Mul(w))
 	}
-	s.p.zero(sum.Sub(end.Value), "look-ups: denominators do not match the columns of steps in several blocks")
+	s.p.zero(sum.Sub(end.Value), func() string { return "look-ups: denominators do not match the columns of steps in several blocks" })
 }
 
 // column returns key + β·out of a look-up step where its row has been evaluated.
@@ -192,13 +194,15 @@ func (s *Session) equations() {
 		if e.Step < 0 {
 			t := &s.g.Tensors[s.g.Outputs[e.Output]]
 			rho := tau[len(tau)-model.Vars(t.Shape):]
-			s.p.zero(s.values[e.Left].AddKnown(poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho).Neg()), "output %d is not the model's", e.Output)
+			s.p.zero(s.values[e.Left].AddKnown(poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho).Neg()), func() string {
+				return fmt.Sprintf("output %d is not the model's", e.Output)
+			})
 			continue
 		}
 		v := s.values[e.Left]
 		if e.Right != plan.None {
 			v = v.Sub(s.values[e.Right])
 		}
-		s.p.zero(v, "%s: equation does not hold", s.g.Steps[e.Step].Name)
+		s.p.zero(v, func() string { return s.g.Steps[e.Step].Name + ": equation does not hold" })
 	}
 }

@@ -9,13 +9,19 @@ import (
 // Read runs the verifier's side of a masked sub-transcript, of the given number. It returns the claims, and what the joined
 // claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
 func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.Claim, pads.Read) {
+	claims := make([]plan.Claim, len(pl.Forks[fork].Claims))
+	return claims, ReadInto(claims, pl, fork, r, public)
+}
+
+// ReadInto is Read with room for the claims.
+func ReadInto(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
 	tape := transcript.NewTape(pl.Pads.Count(fork))
 	r.Mask(tape)
-	claims := Run(pl, pl.Forks[fork], NewVerifier(r), public)
+	claims = RunInto(claims, pl, pl.Forks[fork], NewVerifier(r), public)
 	r.Unmask()
 	read := pads.Read{Tape: tape}
 	for i := range claims {
 		read.Claims = append(read.Claims, claims[i].Value)
 	}
-	return claims, read
+	return read
 }

@@ -2,7 +2,7 @@ package reduce
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -124,13 +124,14 @@ func (p *Role) masked() bool {
 	return p.r.Masked()
 }
 
-// zero records a failed equation unless v is zero. A verifier of a masked transcript notes the equation instead.
-func (p *Role) zero(v transcript.Form, format string, args ...any) {
+// zero records a failed equation, with the words of what, unless v is zero. A verifier of a masked transcript notes the
+// equation instead.
+func (p *Role) zero(v transcript.Form, what func() string) {
 	if p.masked() && !p.proving() {
 		p.r.Zero(v, nil)
 		return
 	}
-	p.check(v.Plain().IsZero(), format, args...)
+	p.check(v.Plain().IsZero(), what)
 }
 
 // grind proves or checks bits of work before the next challenge.
@@ -146,11 +147,11 @@ func (p *Role) grind(bits int) {
 
 // check records a failed equation. For a prover it is a bug or a faulty
 // machine: the proof would not verify.
-func (p *Role) check(ok bool, format string, args ...any) {
+func (p *Role) check(ok bool, what func() string) {
 	if ok || p.unchecked {
 		return
 	}
-	err := fmt.Errorf(format, args...)
+	err := errors.New(what())
 	if p.proving() {
 		err = ProverError{err}
 	}

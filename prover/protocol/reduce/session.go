@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -35,6 +36,11 @@ type Session struct {
 // Run runs the claim reduction of a sub-transcript and returns the claims that are left to open.
 // If something does not hold, the verifier's reader has the error, and the claims are meaningless.
 func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
+	return RunInto(make([]plan.Claim, len(f.Claims)), pl, f, p, public)
+}
+
+// RunInto is Run with room for the claims.
+func RunInto(claims []plan.Claim, pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
 	if p.proving() {
@@ -50,7 +56,6 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 	if p.failed() {
 		return nil
 	}
-	claims := make([]plan.Claim, len(f.Claims))
 	for i, v := range f.Claims {
 		n := &f.Nodes[v]
 		claims[i] = plan.Claim{Tensor: n.Tensor, Point: s.at(n.At), Value: s.values[v]}
@@ -284,12 +289,12 @@ func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
 	}
-	shapes := make([]sumcheck.FormShape, b.To-b.From)
+	shapes, known := make([]sumcheck.FormShape, b.To-b.From), ends{}
 	for i := range shapes {
 		sum := &s.f.Sums[b.From+i]
 		shapes[i] = sumcheck.FormShape{Shape: sumcheck.Shape{NumVars: sum.Vars, Eq: s.at(sum.Eq)}, Claim: s.values[sum.Value]}
 		if sum.View != nil {
-			shapes[i].B = func(point []field.QM31) field.QM31 { return weights(s.wired(sum.View), s.at(sum.At), point) }
+			shapes[i].B = func(end []field.QM31) field.QM31 { return known.weight(s, sum, end) }
 		}
 	}
 	finals := s.p.sumcheck(s.tables, shapes)
@@ -297,7 +302,7 @@ func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
 	}
-	s.finals = append(s.finals, finals...)
+	s.finals = append(slices.Grow(s.finals, len(s.f.Sums)-len(s.finals)), finals...)
 	// The longest sum uses all challenges of the batch.
 	point := []field.QM31{}
 	for _, f := range finals {
@@ -311,7 +316,9 @@ func (s *Session) batch(b *plan.Batch) {
 		if sum.View == nil || s.p.dry || s.p.masked() && !s.p.proving() { // which has computed it
 			continue
 		}
-		s.p.zero(finals[i].B.Sub(transcript.Known(shapes[i].B(finals[i].Point))), "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
+		s.p.zero(finals[i].B.Sub(transcript.Known(shapes[i].B(finals[i].Point))), func() string {
+			return fmt.Sprintf("wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
+		})
 		if s.p.failed() {
 			return
 		}
@@ -322,6 +329,8 @@ func (s *Session) batch(b *plan.Batch) {
 	}
 	for _, c := range b.Checks {
 		o := s.f.Sums[c.Sum].Operand(c.IsB)
-		s.p.zero(s.values[c.Value].Sub(s.end(c.Sum, c.IsB)), "tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
+		s.p.zero(s.values[c.Value].Sub(s.end(c.Sum, c.IsB)), func() string {
+			return fmt.Sprintf("tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
+		})
 	}
 }

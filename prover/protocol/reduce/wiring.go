@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -13,8 +14,11 @@ import (
 // factor returns the product of the Single groups of a view at the point r of its
 // output.
 func factor(w *plan.Wiring, r []field.QM31) field.QM31 {
-	parts := poly.SplitAxes(w.Out, r)
 	v := field.One
+	if len(w.Single) == 0 {
+		return v
+	}
+	parts := poly.SplitAxes(w.Out, r)
 	for _, g := range w.Single {
 		v = v.Mul(groupWeight(g, w, parts, nil))
 	}
@@ -33,6 +37,33 @@ func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
 		v = v.Mul(groupWeight(g, w, parts, nil))
 	}
 	return v
+}
+
+// ends has the weights of views at the end of a batch of sums, of which many have the same wiring at the same point: layers of
+// a model are alike.
+type ends map[*plan.Wiring][]endWeight
+
+type endWeight struct {
+	at     plan.Point
+	weight field.QM31
+}
+
+// mostEnds is at how many points the weights of a wiring are remembered.
+const mostEnds = 8
+
+// weight returns the weights of a sum's view at the end of the sum, which is the same for all sums of so many variables.
+func (e ends) weight(s *Session, sum *plan.Sum, end []field.QM31) field.QM31 {
+	known := e[sum.View]
+	for i := range known {
+		if slices.Equal(known[i].at, sum.At) {
+			return known[i].weight
+		}
+	}
+	w := weights(s.wired(sum.View), s.at(sum.At), end)
+	if len(known) < mostEnds {
+		e[sum.View] = append(known, endWeight{sum.At, w})
+	}
+	return w
 }
 
 // weights returns the MLE of table(w, r) at a point without building the table, so

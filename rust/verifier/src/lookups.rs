@@ -9,6 +9,7 @@ use crate::layout::inside;
 use crate::poly::{Prefixes, eq, index_value, last, split, weighted_prefix};
 use crate::reduce::{Fork, Point};
 use crate::shape::{Block, BySize, Part, aligned, cut, shape_variables, variables};
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -208,18 +209,21 @@ impl Leaves<'_> {
             claim = fork.tape.horner(&[q0, q1, q2], r);
         }
         let ids = fork.point(&reached);
-        let (mut total, mut low) = (T::known(ZERO), Vec::new());
+        let mut total = T::known(ZERO);
+        // What steps of one shape have in common: of every block the weight beside that of its place.
+        let mut alike: BTreeMap<&[u64], Vec<K>> = BTreeMap::new();
         for (step, blocks) in cut {
             let shape = &step.shape.now;
             let count = shape_variables(shape);
             let column = self.step(fork, step, last(&ids, count))?;
             let late = reached[..most - count].iter().fold(ONE, |value, &r| value * (ONE - r));
-            let axes = split(last(&reached, count), shape);
-            let mut entries = |b: &Block| {
-                let weight = self.place(b) * inside(b, &axes, &mut low);
-                weight * eq(&low, last(self.point, b.bits))
-            };
-            let term = fork.tape.times(column, late * blocks.iter().map(&mut entries).sum::<K>());
+            let own = alike.entry(shape).or_insert_with(|| {
+                let (axes, mut low) = (split(last(&reached, count), shape), Vec::new());
+                let one = |b: &Block| inside(b, &axes, &mut low) * eq(&low, last(self.point, b.bits));
+                blocks.iter().map(one).collect()
+            });
+            let weight: K = blocks.iter().zip(own.iter()).map(|(b, &own)| self.place(b) * own).sum();
+            let term = fork.tape.times(column, late * weight);
             total = fork.tape.add(total, term);
         }
         let same = fork.tape.equal(total, claim);

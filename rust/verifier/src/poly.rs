@@ -5,6 +5,7 @@ use crate::field::{self, K, ONE, ZERO};
 use crate::shape::{size, variables};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 /// The most entries of a table of eq that is walked through again and again.
 const DENSE: u64 = 1 << 12;
@@ -45,29 +46,34 @@ pub fn eq_index(point: &[K], index: u64) -> K {
     value
 }
 
-/// eq of the first coordinates of a point and indexes, many of them: those of the first few are in a table.
+/// eq of the first coordinates of a point and indexes, many of them: it is in tables, which are made when they are asked for, of
+/// the first few coordinates, and of those behind the first `cut`.
 pub struct Prefixes<'p> {
     point: &'p [K],
-    top: Vec<K>,
-    bits: usize, // of the table's indexes
+    cut: usize,
+    heads: Vec<OnceCell<Vec<K>>>, // by number of coordinates
+    rests: Vec<OnceCell<Vec<K>>>, // by number of coordinates behind the first ones
 }
 
 impl<'p> Prefixes<'p> {
-    /// For about so many indexes.
+    /// For about so many indexes. Longer tables would take more than they save.
     pub fn new(point: &'p [K], uses: usize) -> Prefixes<'p> {
-        let bits = point.len().min(uses.max(1).ilog2() as usize);
-        Prefixes { point, top: eq_table(&point[..bits], 1 << bits), bits }
+        let cut = point.len().min(uses.max(1).ilog2() as usize);
+        let rest = cut.min(point.len() - cut);
+        Prefixes { point, cut, heads: vec![OnceCell::new(); cut + 1], rests: vec![OnceCell::new(); rest + 1] }
     }
 
     /// eq of the first `count` coordinates and an index.
     pub fn eq(&self, count: usize, index: u64) -> K {
-        match count.checked_sub(self.bits) {
-            Some(0) => self.top[index as usize],
-            Some(rest) => {
-                let low = index & ((1 << rest) - 1);
-                self.top[(index >> rest) as usize] * eq_index(&self.point[self.bits..count], low)
-            }
-            None => eq_index(&self.point[..count], index),
+        let entry = |table: &OnceCell<Vec<K>>, point: &[K], i: u64| table.get_or_init(|| eq_table(point, 1 << point.len()))[i as usize];
+        let first = count.min(self.cut);
+        let rest = count - first;
+        let head = entry(&self.heads[first], &self.point[..first], index >> rest);
+        let (point, low) = (&self.point[first..count], index & ((1 << rest) - 1));
+        match self.rests.get(rest) {
+            _ if rest == 0 => head,
+            Some(table) => head * entry(table, point, low),
+            None => head * eq_index(point, low),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Result, require};
 use crate::field::{K, ONE, ZERO};
 use crate::forms::Tape;
 use crate::formulas;
-use crate::graph::{Accumulator, Graph, Kind, Linear, Product, View};
+use crate::graph::{Accumulator, Graph, Group, Kind, Linear, Product, View};
 use crate::layout::{Claim, Table, Where};
 use crate::poly::{eq, evaluate, mask, split};
 use crate::shape::{shape_variables, variables};
@@ -56,6 +56,7 @@ pub struct Fork<'v, 's, T: Tape> {
     challenges: Vec<K>,
     known: BTreeMap<Box<[u32]>, T::Value>, // by tensor and point, one behind the other
     queue: Vec<Sum<'v, T::Value>>,
+    weights: Vec<(Weighted<'v>, K)>,
 }
 
 /// A sum that waits for a batch: eq(…)·A·B over some variables.
@@ -81,6 +82,13 @@ impl<V> Sum<'_, V> {
     }
 }
 
+/// What the weight of a view's groups follows from: the shapes of the output and of the source, the groups, the point of the
+/// output, and at the end of a sum the first challenge of its point there, and how many there are.
+type Weighted<'v> = (&'v [u64], &'v [u64], Vec<&'v Group>, Point, Option<(u32, usize)>);
+
+/// How many weights a fork remembers: layers of a model have the same views at the same points.
+const MOST_WEIGHTS: usize = 64;
+
 impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's, T>> {
         shared.cost.fork()?;
@@ -94,6 +102,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
             challenges: Vec::new(),
             known: BTreeMap::new(),
             queue: Vec::new(),
+            weights: Vec::new(),
         })
     }
 
@@ -116,6 +125,27 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
 
     pub fn at(&self, point: &[u32]) -> Vec<K> {
         point.iter().map(|&i| self.challenges[i as usize]).collect()
+    }
+
+    /// The weight of a view's groups in the sum, at a point of the output and the end of the sum, without their factor; without
+    /// an end the factor, of the other groups.
+    fn weight(&mut self, w: &Wiring<'v>, out: &[u32], end: Option<&[u32]>) -> K {
+        let groups = if end.is_some() { &w.summed } else { &w.single };
+        let ends = end.map(|at| (at.first().copied().unwrap_or(0), at.len()));
+        let same = |(own, _): &&(Weighted, K)| own.3 == out && own.4 == ends && (own.0, own.1) == (w.out, w.source) && own.2 == *groups;
+        if let Some(&(_, weight)) = self.weights.iter().find(same) {
+            return weight;
+        }
+        let (at, inputs) = (self.at(out), self.shared.inputs);
+        let weight = match end {
+            Some(end) => w.weight(&at, &self.at(end), ONE, inputs),
+            None => w.factor(&at, inputs),
+        };
+        if self.weights.len() == MOST_WEIGHTS {
+            self.weights.remove(0);
+        }
+        self.weights.push(((w.out, w.source, groups.clone(), out.to_vec(), ends), weight));
+        weight
     }
 
     // Evaluating
@@ -208,7 +238,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
         let inputs = shared.inputs;
         let empty = shared.empty[&address];
         let at = if w.single.is_empty() && !w.has_fill() { Vec::new() } else { self.at(point) };
-        let factor = if w.single.is_empty() { ONE } else { w.factor(&at, inputs) };
+        let factor = if w.single.is_empty() { ONE } else { self.weight(&w, point, None) };
         let filled = T::known(if w.has_fill() { w.filled(&at, factor, inputs) } else { ZERO });
         if empty {
             return Ok(filled);
@@ -314,9 +344,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
             let at = &kept[rounds - s.variables..];
             let a = self.element()?;
             let b = match &s.kind {
-                SumKind::View { wiring, out, factor, .. } if T::MASKED => {
-                    T::known(wiring.weight(&self.at(out), &self.at(at), *factor, self.shared.inputs))
-                }
+                SumKind::View { wiring, out, factor, .. } if T::MASKED => T::known(self.weight(wiring, out, Some(at)) * *factor),
                 _ => self.element()?,
             };
             let weight = self.eq_factor(s, at);
@@ -327,6 +355,11 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
         }
         require!(self.tape.equal(total, claim), "sumcheck: the final evaluations do not give the running claim");
         for (s, (a, b)) in sums.into_iter().zip(ends) {
+            if let (SumKind::View { wiring, source, out, factor }, false) = (&s.kind, T::MASKED) {
+                let weight = self.weight(wiring, out, Some(&kept[rounds - s.variables..])) * *factor;
+                let of = || &self.shared.graph.tensors[*source as usize].name;
+                require!(self.tape.equal(T::known(weight), b), "wiring of {:?}: wrong weights", of());
+            }
             self.bind_sum(s, &kept, a, b)?;
         }
         Ok(())
@@ -347,14 +380,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     fn bind_sum(&mut self, s: Sum<'v, T::Value>, kept: &[u32], a: T::Value, b: T::Value) -> Result<()> {
         let kept = &kept[kept.len() - s.variables..];
         match s.kind {
-            SumKind::View { wiring, source, out, factor } => {
-                let known = || T::known(wiring.weight(&self.at(&out), &self.at(kept), factor, self.shared.inputs));
-                let value = if T::MASKED { b } else { known() };
-                require!(
-                    T::MASKED || self.tape.equal(value, b),
-                    "wiring of {:?}: wrong weights",
-                    self.shared.graph.tensors[source as usize].name
-                );
+            SumKind::View { wiring, source, out, .. } => {
                 let (mut bound, mut rest) = (wiring.bound(&out), kept);
                 for axis in wiring.kept() {
                     let (own, after) = rest.split_at(variables(wiring.source[axis as usize]));

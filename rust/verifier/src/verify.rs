@@ -588,21 +588,22 @@ impl<'a> Verification<'_, 'a> {
 
     fn saturated(&self, forks: &Forks<Plain>) -> Vec<Saturation<'a>> {
         let g: &Graph<'a> = &self.key.graph;
-        let values = || forks.claims.iter().zip(forks.each.iter().flat_map(|(_, values)| values));
-        let mut list = Vec::new();
-        for (i, t) in g.tables.iter().enumerate().filter(|(_, t)| !t.saturated.is_empty()) {
-            let own = |tensor: u32| g.multiplicities.iter().any(|m| m.tensor == tensor && m.table == i as u32);
-            let counts = values().filter(|(c, _)| matches!(c.at, Where::Rows(_)) && own(c.tensor)).map(|(_, value)| value.0[0] as u64);
-            let mut found = Saturation { table: t.name, steps: Vec::new(), count: counts.sum(), of: 0 };
-            for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup && s.table == Some(i as u32)) {
-                found.of += size(&s.shape.now);
-                if !found.steps.contains(&s.name) {
-                    found.steps.push(s.name);
-                }
-            }
-            list.push(found);
+        let none = |t: &graph::Table<'a>| Saturation { table: t.name, steps: Vec::new(), count: 0, of: 0 };
+        let mut list: Vec<Saturation> = g.tables.iter().map(none).collect();
+        let table: BTreeMap<u32, u32> = g.multiplicities.iter().map(|m| (m.tensor, m.table)).collect();
+        let values = forks.claims.iter().zip(forks.each.iter().flat_map(|(_, values)| values));
+        for (c, value) in values.filter(|(c, _)| matches!(c.at, Where::Rows(_))) {
+            list[table[&c.tensor] as usize].count += value.0[0] as u64;
         }
-        list
+        for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup) {
+            let Some(table) = s.table.filter(|&t| !g.tables[t as usize].saturated.is_empty()) else { continue };
+            let found = &mut list[table as usize];
+            found.of += size(&s.shape.now);
+            if !found.steps.contains(&s.name) {
+                found.steps.push(s.name);
+            }
+        }
+        list.into_iter().zip(&g.tables).filter(|(_, t)| !t.saturated.is_empty()).map(|(found, _)| found).collect()
     }
 }
 
