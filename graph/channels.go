@@ -155,7 +155,7 @@ func (f *factors) times(x *value) Value {
 		}
 		same := true
 		for i := range c {
-			c[i] *= f.by[i]
+			c[i] = float64(c[i] * f.by[i])
 			same = same && math.Abs(c[i]-1) < 1e-7
 		}
 		switch {
