@@ -60,7 +60,7 @@ func (l *lowering) input(v *value) model.TensorID {
 		return id
 	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
-	t.Min = -t.Max - 1
+	t.Min = max(-t.Max-1, 1-model.Bound)
 	switch l.numbers(v.name) { // with codes beyond
 	case graph.AllNumbers:
 		t.Min, t.Max, t.Numbers = t.Min-1, t.Max+2, model.AllNumbers
