@@ -58,42 +58,9 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
 	}
-	var whole struct {
-		Receipt json.RawMessage `json:"receipt"`
-		Choices []struct {
-			Text    *string `json:"text"`
-			Message *struct {
-				Content *string `json:"content"`
-			} `json:"message"`
-			Weighed *weighed `json:"logprobs"`
-		} `json:"choices"`
-		Outputs json.RawMessage `json:"outputs"`
-	}
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, fmt.Errorf("receipt %s: it is no JSON: %w", cfg.Receipt, err)
-	}
-	a := &answered{}
-	if whole.Receipt != nil {
-		data = whole.Receipt
-		if len(whole.Choices) == 1 {
-			a.weighed = whole.Choices[0].Weighed
-			if a.text = whole.Choices[0].Text; whole.Choices[0].Message != nil {
-				a.text = whole.Choices[0].Message.Content
-			}
-		}
-		var list []struct {
-			Name string    `json:"name"`
-			Data []float64 `json:"data"`
-		}
-		if whole.Outputs != nil {
-			if err := json.Unmarshal(whole.Outputs, &list); err != nil {
-				return nil, fmt.Errorf("receipt %s: the outputs of the answer: %w", cfg.Receipt, err)
-			}
-			a.outputs = map[string][]float64{}
-			for _, o := range list {
-				a.outputs[o.Name] = o.Data
-			}
-		}
+	a, data, err := parseAnswer(data)
+	if err != nil {
+		return nil, fmt.Errorf("receipt %s: %w", cfg.Receipt, err)
 	}
 	if a.receipt, err = receipt.Read(data, cfg.ReceiptKey); err != nil {
 		if errors.Is(err, receipt.ErrSignature) {
@@ -107,6 +74,53 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 		}
 	}
 	return a, nil
+}
+
+// parseAnswer returns what an answer says, and the receipt in it; of what is no answer the data as they are.
+func parseAnswer(data []byte) (*answered, []byte, error) {
+	var whole struct {
+		Receipt json.RawMessage `json:"receipt"`
+		Choices []struct {
+			Text    *string `json:"text"`
+			Message *struct {
+				Content *string `json:"content"`
+			} `json:"message"`
+			Weighed *weighed `json:"logprobs"`
+		} `json:"choices"`
+		Outputs json.RawMessage `json:"outputs"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, nil, fmt.Errorf("it is no JSON: %w", err)
+	}
+	switch {
+	case whole.Receipt == nil && whole.Error != nil:
+		return nil, nil, errors.New("the server has answered with an error, and signed nothing")
+	case whole.Receipt == nil:
+		return &answered{}, data, nil
+	}
+	a := &answered{}
+	if len(whole.Choices) == 1 {
+		a.weighed = whole.Choices[0].Weighed
+		if a.text = whole.Choices[0].Text; whole.Choices[0].Message != nil {
+			a.text = whole.Choices[0].Message.Content
+		}
+	}
+	if whole.Outputs == nil {
+		return a, whole.Receipt, nil
+	}
+	var list []struct {
+		Name string    `json:"name"`
+		Data []float64 `json:"data"`
+	}
+	if err := json.Unmarshal(whole.Outputs, &list); err != nil {
+		return nil, nil, fmt.Errorf("the outputs of the answer: %w", err)
+	}
+	a.outputs = map[string][]float64{}
+	for _, o := range list {
+		a.outputs[o.Name] = o.Data
+	}
+	return a, whole.Receipt, nil
 }
 
 func readSmall(path string) ([]byte, error) {
