@@ -14,6 +14,7 @@ Exit codes: 0 valid; 1 not valid, and why; 2 usage, or a file cannot be read.
 import argparse
 import json
 import math
+import struct
 import sys
 import time
 
@@ -91,6 +92,10 @@ def numbers(item, path):
 
 def report(verifier, size, seconds):
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
+    if len(verifier.vk.roots) == 2:
+        base, adapter = (struct.pack(f"<{len(root)}I", *root).hex() for root in verifier.vk.roots)
+        print(f"base        weights under the root {base}, the same for every adapter")
+        print(f"adapter     weights under the root {adapter}")
     for word, tensors in (("maps", statement.inputs(verifier)), ("to", statement.outputs(verifier))):
         for name, shape, values in tensors:
             print(f"{word:11} {describe(name, shape, values)}")
