@@ -15,6 +15,8 @@ When = bool | Literal["auto", "require", "off"]
 class ModelOptions(TypedDict, total=False):
     """How a model is read."""
 
+    adapter: Path
+    base: Path
     fix: Mapping[str, Path]
     output: Names
     config: Path
