@@ -35,10 +35,10 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	turned := false
 	switch op := n.op.(type) {
 	case Arithmetic:
-		by := lastAxis(x, t)
-		if op != Mul && op != Div || by == nil || !slices.Equal(n.out.shape, x.shape) {
+		if op != Mul && op != Div || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
 			return Value{}, false
 		}
+		by := lastAxis(x, t)
 		if op == Div {
 			by = inverses(by)
 		}
@@ -118,7 +118,7 @@ func (f *factors) moves(x *value, depth int) bool {
 		return op.Keep && op.Func != Product && !slices.Contains(op.Axes, len(x.shape)-1) && f.moves(n.in[0], depth-1)
 	case Arithmetic:
 		if n.in[1].tensor != nil && n.in[0].tensor == nil {
-			if lastAxis(n.in[0], n.in[1].tensor) == nil || !slices.Equal(n.in[0].shape, x.shape) {
+			if !alongLastAxis(n.in[0], n.in[1].tensor) || !slices.Equal(n.in[0].shape, x.shape) {
 				return false
 			}
 			if op == Mul || op == Div {
@@ -173,17 +173,19 @@ func (f *factors) constant(c []float64) Value {
 	return f.b.floats("factors", []int{len(c)}, convert[float32](c))
 }
 
-// lastAxis is a constant that broadcasts with a value, by entry of the last axis; nil if it is not
-// the same along all others.
-func lastAxis(x *value, t *Tensor) []float64 {
+// alongLastAxis reports whether a constant broadcasts with a value, and is the same along all axes but
+// the last.
+func alongLastAxis(x *value, t *Tensor) bool {
 	if len(x.shape) == 0 || len(t.Shape) > len(x.shape) || t.Len() == 0 {
-		return nil
+		return false
 	}
 	last := x.shape[len(x.shape)-1]
-	if t.Len() != 1 && (t.Len() != last || t.Shape[len(t.Shape)-1] != last) {
-		return nil
-	}
-	c := make([]float64, last)
+	return t.Len() == 1 || t.Len() == last && t.Shape[len(t.Shape)-1] == last
+}
+
+// lastAxis is such a constant by entry of the last axis.
+func lastAxis(x *value, t *Tensor) []float64 {
+	c := make([]float64, x.shape[len(x.shape)-1])
 	for i := range c {
 		c[i] = t.At(i % t.Len())
 	}
