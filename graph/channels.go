@@ -117,23 +117,29 @@ func (f *factors) moves(x *value, depth int) bool {
 		f.passed = true
 		return op.Keep && op.Func != Product && !slices.Contains(op.Axes, len(x.shape)-1) && f.moves(n.in[0], depth-1)
 	case Arithmetic:
-		if n.in[1].tensor != nil && n.in[0].tensor == nil {
-			if !alongLastAxis(n.in[0], n.in[1].tensor) || !slices.Equal(n.in[0].shape, x.shape) {
-				return false
-			}
-			if op == Mul || op == Div {
-				f.met = true
-				return true
-			}
-			return f.moves(n.in[0], depth-1)
-		}
-		if op != Add && op != Sub || n.in[0].tensor != nil {
-			return false
-		}
-		f.passed = true
-		return f.moves(n.in[0], depth-1) && f.moves(n.in[1], depth-1)
+		return f.movesPast(op, n, depth)
 	}
 	return false
+}
+
+// movesPast is moves for the value of a sum or a product.
+func (f *factors) movesPast(op Arithmetic, n *node, depth int) bool {
+	x, y := n.in[0], n.in[1]
+	switch {
+	case x.tensor != nil:
+		return false
+	case y.tensor != nil && (!alongLastAxis(x, y.tensor) || !slices.Equal(x.shape, n.out.shape)):
+		return false
+	case y.tensor != nil && (op == Mul || op == Div):
+		f.met = true
+		return true
+	case y.tensor != nil:
+		return f.moves(x, depth-1)
+	case op != Add && op != Sub:
+		return false
+	}
+	f.passed = true
+	return f.moves(x, depth-1) && f.moves(y, depth-1)
 }
 
 // times is a value times the factors, which have somewhere to go.
