@@ -88,6 +88,7 @@ func TestServerPage(t *testing.T) {
 	if !strings.Contains(refused, "NOT VALID: the receipt is about another model") {
 		t.Errorf("%q", refused)
 	}
+	shots["server"] = true
 	if folder := os.Getenv("PROVE_MODEL_SHOTS"); folder != "" {
 		var picture []byte
 		if err := chromedp.Run(ctx, chromedp.FullScreenshot(&picture, 100)); err != nil {
