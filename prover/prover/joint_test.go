@@ -162,8 +162,9 @@ func elementsOf(v []field.M31) []field.QM31 {
 
 // Places of the stack: pads of sub-transcripts and rounds lie before products, and twelve elements of dummies behind them.
 func (j *joint) rounds() (from, to int) {
-	for i := range j.plan.Forks {
-		from += j.plan.Pads.Count(i)
+	for _, f := range j.plan.Forks {
+		n, _ := f.Masked()
+		from += n
 	}
 	return from, from + 2*j.plan.Pads.Vars()
 }
@@ -176,13 +177,13 @@ func (j *joint) dummies(values []field.QM31) []field.QM31 { return values[len(va
 func (j *joint) multiply(values []field.QM31) {
 	at := 0
 	_, product := j.rounds()
-	for i, f := range j.plan.Forks {
-		_, triples := f.Masked()
+	for _, f := range j.plan.Forks {
+		n, triples := f.Masked()
 		for _, t := range triples {
 			values[product] = values[at+t[0]].Mul(values[at+t[1]])
 			product++
 		}
-		at += j.plan.Pads.Count(i)
+		at += n
 	}
 }
 

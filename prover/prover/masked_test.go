@@ -109,10 +109,7 @@ func (m *maskedProof) read(forks [][]byte, ends []byte) (reads []pads.Read, hold
 		if r.Done() != nil {
 			return nil, false
 		}
-		read := pads.Read{Tape: tape}
-		for _, c := range own {
-			read.Claims = append(read.Claims, c.Value)
-		}
+		read := pads.Read{Tape: tape, Claims: len(own), Claim: func(i int) transcript.Form { return own[i].Value }}
 		reads, claims, sponges = append(reads, read), append(claims, own), append(sponges, r.Sponge)
 	}
 	main.Join(sponges...)
@@ -184,15 +181,15 @@ func TestMasked(t *testing.T) {
 			}
 			own := m.stack.Of(i, m.values)
 			at := func(f transcript.Form) field.QM31 {
-				known, pads, products := r.Tape.Back([]transcript.Weighted{{Form: f, Weight: field.One}})
+				known, pads, products := r.Tape.Back(func(yield func(transcript.Form, field.QM31) bool) { yield(f, field.One) })
 				v := known.Add(field.Dot(pads, own))
 				for k, p := range products {
 					v = v.Add(p.Mul(own[triples[k][0]].Mul(own[triples[k][1]])))
 				}
 				return v
 			}
-			for k, c := range r.Claims {
-				if at(c) != m.claims[i][k].Value.Plain() {
+			for k := range r.Claims {
+				if at(r.Claim(k)) != m.claims[i][k].Value.Plain() {
 					t.Errorf("%s: claim %d is another value", m.plan.Forks[i].Name(), k)
 				}
 			}
@@ -271,8 +268,9 @@ func TestDishonestPadsOpened(t *testing.T) {
 	}
 	last := p.Pads.Elements() - 1
 	forks := 0 // elements of sub-transcripts, which come first
-	for i := range p.Forks {
-		forks += p.Pads.Count(i)
+	for _, f := range p.Forks {
+		n, _ := f.Masked()
+		forks += n
 	}
 	for name, tc := range map[string]struct {
 		at        int

@@ -1,6 +1,10 @@
 package transcript
 
-import "github.com/prove-model/prove-model/prover/math/field"
+import (
+	"iter"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
 
 // Form is a value of K as a verifier sees it. In a plain transcript it knows the value. In a masked one
 // (Reader.Mask) elements are sent less pads that it does not know, and what it computes of them is a known
@@ -12,8 +16,18 @@ type Form struct {
 	known field.QM31
 	scale field.QM31 // of the entry, so that multiplying records nothing
 	tape  *Tape      // nil: without pads
-	at    int32      // of the tape's entries
+	at    ref
 }
+
+// ref is what a form is in the pads: the tape's entry of that number or, if it is negative, a pad or a product of two. So what
+// is received takes no entry.
+type ref int32
+
+func padRef(i int) ref     { return ^ref(2 * i) }
+func productRef(i int) ref { return ^ref(2*i + 1) }
+
+// element returns the number of the pad or of the product that a negative ref is.
+func (r ref) element() (i int, product bool) { return int(^r) >> 1, ^r&1 == 1 }
 
 // Known returns a value that is known.
 func Known(v field.QM31) Form { return Form{known: v} }
@@ -42,7 +56,7 @@ func (a Form) Add(b Form) Form {
 	case a.tape != b.tape:
 		panic("transcript: forms of two transcripts")
 	}
-	return a.tape.form(known, entry{a: a.at, ca: a.scale, b: b.at, cb: b.scale})
+	return a.tape.sum(known, entry{a.scale, b.scale, a.at, b.at})
 }
 
 // Sub returns a − b.
@@ -85,52 +99,64 @@ func (a Form) Product(b Form) Form {
 		return a.Mul(b.known)
 	}
 	t := a.tape
-	x, y := t.entries[a.at], b.tape.entries[b.at]
-	if x.b != padEntry || y.b != padEntry || a.scale != field.One || b.scale != field.One || t != b.tape {
+	if !a.received() || !b.received() || t != b.tape {
 		panic("transcript: a product of forms that were not received")
 	}
-	t.triples = append(t.triples, [2]int{int(x.a), int(y.a)})
-	z := t.form(field.Zero, entry{a: int32(len(t.triples) - 1), b: productEntry})
+	x, _ := a.at.element()
+	y, _ := b.at.element()
+	t.triples = append(t.triples, [2]int{x, y})
+	z := Form{scale: field.One, tape: t, at: productRef(len(t.triples) - 1)}
 	return a.Mul(b.known).Add(Form{scale: a.known, tape: t, at: b.at}).Add(z)
+}
+
+// received says whether a form with pads is an element as it was received.
+func (a Form) received() bool {
+	if a.at >= 0 || a.scale != field.One {
+		return false
+	}
+	_, product := a.at.element()
+	return !product
 }
 
 // Tape records what a verifier computes of the elements of a masked transcript.
 type Tape struct {
-	entries   []entry
+	blocks    [][]entry // of entriesAtOnce, but for the last
 	pads      int
 	triples   [][2]int
 	equations []Form
 }
 
-// entriesOfAPad is how many entries there are in the end for each element that is received: itself, one for what a round of a
-// sumcheck makes of it, and some for what is made of the end.
-const entriesOfAPad = 3
+// entriesAtOnce is how many entries there is room made for at a time. Nothing is moved when there are more.
+const entriesAtOnce = 1 << logEntriesAtOnce
 
-// NewTape returns a tape with room for what is computed of so many elements.
-func NewTape(pads int) *Tape { return &Tape{entries: make([]entry, 0, entriesOfAPad*pads)} }
+const logEntriesAtOnce = 8
 
-// entry is ca·(entry a) + cb·(entry b), or a pad, or a product of pads, of number a.
-type entry struct {
-	ca, cb field.QM31
-	a, b   int32
+// NewTape returns a tape with room for so many products and equations.
+func NewTape(products, equations int) *Tape {
+	return &Tape{triples: make([][2]int, 0, products), equations: make([]Form, 0, equations)}
 }
 
-// What b is in place of an entry.
-const (
-	padEntry int32 = -1 - iota
-	productEntry
-)
+// entry is ca·a + cb·b.
+type entry struct {
+	ca, cb field.QM31
+	a, b   ref
+}
 
-// form records an entry, and returns it with a known part.
-func (t *Tape) form(known field.QM31, e entry) Form {
-	t.entries = append(t.entries, e)
-	return Form{known, field.One, t, int32(len(t.entries) - 1)}
+// sum records an entry, and returns it with a known part.
+func (t *Tape) sum(known field.QM31, e entry) Form {
+	last := len(t.blocks) - 1
+	if last < 0 || len(t.blocks[last]) == entriesAtOnce {
+		t.blocks = append(t.blocks, make([]entry, 0, entriesAtOnce))
+		last++
+	}
+	t.blocks[last] = append(t.blocks[last], e)
+	return Form{known, field.One, t, ref(last<<logEntriesAtOnce + len(t.blocks[last]) - 1)}
 }
 
 // receive returns the form of an element that was sent less the next pad.
 func (t *Tape) receive(sent field.QM31) Form {
 	t.pads++
-	return t.form(sent, entry{a: int32(t.pads - 1), b: padEntry})
+	return Form{sent, field.One, t, padRef(t.pads - 1)}
 }
 
 // Pads returns the number of pads so far: one for each element that was sent.
@@ -142,38 +168,46 @@ func (t *Tape) Triples() [][2]int { return t.triples }
 // Equations returns the forms that must be zero, in order.
 func (t *Tape) Equations() []Form { return t.equations }
 
-// Weighted is a form with a weight.
-type Weighted struct {
-	Form
-	Weight field.QM31
-}
-
-// Back returns Σ weight·form as a known part and the coefficients of all pads and of all products of pads. Forms
-// without pads may be among them.
-func (t *Tape) Back(forms []Weighted) (known field.QM31, pads, products []field.QM31) {
-	sums := make([]field.QM31, len(t.entries))
-	for _, f := range forms {
-		known = known.Add(f.known.Mul(f.Weight))
+// Back returns Σ weight·form, over forms with their weights, as a known part and the coefficients of all pads and of all
+// products of pads. Forms without pads may be among them.
+func (t *Tape) Back(forms iter.Seq2[Form, field.QM31]) (known field.QM31, pads, products []field.QM31) {
+	entries := 0
+	if n := len(t.blocks); n > 0 {
+		entries = (n-1)<<logEntriesAtOnce + len(t.blocks[n-1])
+	}
+	all := make([]field.QM31, entries+t.pads+len(t.triples))
+	sums := all[:entries]
+	pads, products = all[entries:][:t.pads:t.pads], all[entries+t.pads:]
+	add := func(at ref, v field.QM31) {
+		to := sums
+		if at < 0 {
+			i, product := at.element()
+			if to = pads; product {
+				to = products
+			}
+			at = ref(i)
+		}
+		to[at] = to[at].Add(v)
+	}
+	for f, weight := range forms {
+		known = known.Add(f.known.Mul(weight))
 		if f.tape == nil {
 			continue
 		}
 		if f.tape != t {
 			panic("transcript: a form of another transcript")
 		}
-		sums[f.at] = sums[f.at].Add(times(f.scale, f.Weight))
+		add(f.at, times(f.scale, weight))
 	}
-	pads, products = make([]field.QM31, t.pads), make([]field.QM31, len(t.triples))
-	for i := len(t.entries) - 1; i >= 0; i-- {
-		e, s := &t.entries[i], sums[i]
-		switch {
-		case s.IsZero():
-		case e.b == padEntry:
-			pads[e.a] = pads[e.a].Add(s)
-		case e.b == productEntry:
-			products[e.a] = products[e.a].Add(s)
-		default:
-			sums[e.a] = sums[e.a].Add(times(e.ca, s))
-			sums[e.b] = sums[e.b].Add(times(e.cb, s))
+	for k := len(t.blocks) - 1; k >= 0; k-- {
+		block, of := t.blocks[k], sums[k<<logEntriesAtOnce:]
+		for i := len(block) - 1; i >= 0; i-- {
+			e, s := &block[i], of[i]
+			if s.IsZero() {
+				continue
+			}
+			add(e.a, times(e.ca, s))
+			add(e.b, times(e.cb, s))
 		}
 	}
 	return known, pads, products

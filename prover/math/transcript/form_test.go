@@ -2,12 +2,18 @@ package transcript
 
 import (
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
+
+// one is a form with weight 1.
+func one(f Form) iter.Seq2[Form, field.QM31] {
+	return func(yield func(Form, field.QM31) bool) { yield(f, field.One) }
+}
 
 // TestForms computes with forms at random, and with the true values beside them: what a tape says at the pads is these.
 func TestForms(t *testing.T) {
@@ -41,7 +47,7 @@ func TestForms(t *testing.T) {
 		forms, values = append(forms, Form{}, Known(draw())), append(values, field.Zero, field.Zero)
 		values[received+1] = forms[received+1].Plain()
 		add := func(f Form, v field.QM31) { forms, values = append(forms, f), append(values, v) }
-		for range 200 {
+		for range 1000 { // more than a block of entries
 			i, j, c := rng.IntN(len(forms)), rng.IntN(len(forms)), draw()
 			switch rng.IntN(6) {
 			case 0:
@@ -60,7 +66,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 		for i, f := range forms {
-			known, own, products := tape.Back([]Weighted{{f, field.One}})
+			known, own, products := tape.Back(one(f))
 			v := known
 			if masked {
 				v = v.Add(field.Dot(own, pads))
@@ -99,8 +105,9 @@ func TestMaskedMisuse(t *testing.T) {
 		"an element of F read":    func() { masked().M31s(1) },
 		"a form's value":          func() { masked().Form().Plain() },
 		"a product of sums":       func() { r := masked(); r.Form().Add(r.Form()).Product(r.Form()) },
+		"a product of a product":  func() { r := masked(); r.Form().Product(r.Form()).Product(r.Form()) },
 		"two transcripts":         func() { masked().Form().Add(masked().Form()) },
-		"another's form":          func() { (&Tape{}).Back([]Weighted{{masked().Form(), field.One}}) },
+		"another's form":          func() { (&Tape{}).Back(one(masked().Form())) },
 	} {
 		func() {
 			defer func() {

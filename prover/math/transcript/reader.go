@@ -124,12 +124,17 @@ func (r *Reader) HintDigest() (d hash.Digest) {
 	if !r.require(len(d)) {
 		return d
 	}
+	b := r.proof[r.pos:][:len(d)*LimbBytes]
 	for i := range d {
-		d[i] = binary.LittleEndian.Uint32(r.proof[r.pos+i*LimbBytes:])
-		if d[i] >= field.P && r.suite.ElementDigests() {
-			r.pos += i * LimbBytes
-			r.err = fmt.Errorf("%w, at byte %d", ErrNonCanonical, r.pos)
-			return hash.Digest{}
+		d[i] = binary.LittleEndian.Uint32(b[i*LimbBytes:])
+	}
+	if r.suite.ElementDigests() {
+		for i, v := range d {
+			if v >= field.P {
+				r.pos += i * LimbBytes
+				r.err = fmt.Errorf("%w, at byte %d", ErrNonCanonical, r.pos)
+				return hash.Digest{}
+			}
 		}
 	}
 	r.pos += len(d) * LimbBytes

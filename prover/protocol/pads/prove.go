@@ -2,8 +2,10 @@ package pads
 
 import (
 	"errors"
+	"iter"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -61,7 +63,7 @@ func (s *Stack) Prove(w *transcript.Writer, values []field.QM31) {
 
 // Verify reads the proof of products.
 func (s *Stack) Verify(r *transcript.Reader) *Ends {
-	e := &Ends{tape: &transcript.Tape{}, point: make([]field.QM31, s.vars)}
+	e := &Ends{tape: transcript.NewTape(0, 1), point: make([]field.QM31, s.vars)}
 	tau := r.Challenges(s.vars)
 	r.Mask(e.tape)
 	var claim transcript.Form
@@ -82,7 +84,8 @@ func (s *Stack) Verify(r *transcript.Reader) *Ends {
 // Read is what a verifier has of a sub-transcript: its tape, and the values of its claims.
 type Read struct {
 	Tape   *transcript.Tape
-	Claims []transcript.Form
+	Claims int
+	Claim  func(i int) transcript.Form
 }
 
 // check says whether a tape is what the stack has room for.
@@ -110,58 +113,107 @@ func (e *Ends) Equations(forks []Read) int {
 // the functional has the forms with the opposite sign, and the value the known parts.
 func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (value field.QM31, weights []field.QM31) {
 	weights = make([]field.QM31, s.Elements())
-	power := field.One
-	next := func() field.QM31 {
-		p := power
-		power = power.Mul(zeta)
-		return p
-	}
-	lists := make([][]transcript.Weighted, len(forks)+1)
+	end := zeros // of the claims
 	for i := range forks {
-		s.check(i, forks[i].Tape)
-		lists[i] = make([]transcript.Weighted, 0, len(forks[i].Claims)+len(forks[i].Tape.Equations()))
-		for _, c := range forks[i].Claims {
-			lists[i] = append(lists[i], transcript.Weighted{Form: c, Weight: next()})
-		}
+		end += forks[i].Claims
 	}
-	for range zeros {
-		next()
+	// Where each part begins: among the powers, and among the products.
+	parts := make([]joinPart, len(forks)+1)
+	claims, equations, triples := 0, end+len(ends.at), 0
+	for i := range parts {
+		p := &parts[i]
+		*p = joinPart{claims: claims, equations: equations, triples: triples, pads: s.rounds, Read: Read{Tape: ends.tape}}
+		if i < len(forks) {
+			s.check(i, forks[i].Tape)
+			p.pads, p.Read = s.first[i], forks[i]
+		}
+		claims += p.Claims
+		equations += len(p.Tape.Equations())
+		triples += len(p.Tape.Triples())
+	}
+	powers := ends.powers(end, zeta)
+	for k, v := range ends.at {
+		value = value.Add(powers[k].Mul(v))
 	}
 	eq := poly.EqTable(ends.point)
-	for k, v := range ends.at {
-		p := next()
-		value = value.Add(p.Mul(v))
-		for i := range s.count() {
-			x, y, z := s.triple(i)
-			at := [3]int{x, y, z}[k]
-			weights[at] = weights[at].Add(p.Mul(eq[i]))
+	parallel.For(len(parts), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			p := &parts[i]
+			known, pads, products := p.Tape.Back(p.forms(zeta))
+			p.known = known
+			subtract(weights[p.pads:], pads)
+			subtract(weights[s.products+p.triples:], products)
+			s.addEnds(weights, eq, &powers, p.triples, p.triples+len(products))
 		}
-	}
-	tapes := make([]*transcript.Tape, 0, len(lists))
-	for i := range forks {
-		tapes = append(tapes, forks[i].Tape)
-	}
-	tapes = append(tapes, ends.tape)
-	product := s.products
-	for i, t := range tapes {
-		for _, e := range t.Equations() {
-			lists[i] = append(lists[i], transcript.Weighted{Form: e, Weight: next()})
-		}
-		known, pads, products := t.Back(lists[i])
-		value = value.Add(known)
-		at := s.rounds
-		if i < len(forks) {
-			at = s.first[i]
-		}
-		subtract(weights[at:], pads)
-		subtract(weights[product:], products)
-		product += len(products)
+	})
+	s.addEnds(weights, eq, &powers, len(s.triples), s.count())
+	for i := range parts {
+		value = value.Add(parts[i].known)
 	}
 	return value, weights
+}
+
+// joinPart is a sub-transcript, or the proof of products, in the joined claim.
+type joinPart struct {
+	Read
+	claims, equations int // the powers of zeta that its first ones have
+	pads, triples     int // where its pads and its products begin
+	known             field.QM31
+}
+
+// forms are the claims and equations, with their powers of zeta.
+func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31] {
+	return func(yield func(transcript.Form, field.QM31) bool) {
+		weight := power(zeta, p.claims)
+		for i := range p.Claims {
+			if !yield(p.Claim(i), weight) {
+				return
+			}
+			weight = weight.Mul(zeta)
+		}
+		weight = power(zeta, p.equations)
+		for _, e := range p.Tape.Equations() {
+			if !yield(e, weight) {
+				return
+			}
+			weight = weight.Mul(zeta)
+		}
+	}
+}
+
+// powers are those of zeta that the claims at the end of the proof of products have, the first of number from.
+func (e *Ends) powers(from int, zeta field.QM31) (p [3]field.QM31) {
+	p[0] = power(zeta, from)
+	for k := 1; k < len(p); k++ {
+		p[k] = p[k-1].Mul(zeta)
+	}
+	return p
+}
+
+// addEnds adds to the weights of triples lo to hi − 1 those of the claims at the end of the proof of products.
+func (s *Stack) addEnds(weights, eq []field.QM31, powers *[3]field.QM31, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		x, y, z := s.triple(i)
+		for k, at := range [3]int{x, y, z} {
+			weights[at] = weights[at].Add(powers[k].Mul(eq[i]))
+		}
+	}
 }
 
 func subtract(dst, v []field.QM31) {
 	for i := range v {
 		dst[i] = dst[i].Sub(v[i])
 	}
+}
+
+// power returns z^n.
+func power(z field.QM31, n int) field.QM31 {
+	p := field.One
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			p = p.Mul(z)
+		}
+		z = z.Square()
+	}
+	return p
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/prf"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // Limbs is the number of values of an element of the stack.
@@ -14,10 +15,12 @@ const Limbs = 4
 // them, but for ½·|K|^(−5/2) in statistical distance.
 const dummies = 4
 
-// Fork is what a sub-transcript takes: the number of its elements, and the pairs of these whose products are needed.
+// Fork is what a sub-transcript takes: the number of its elements, the pairs of these whose products are needed, and how many
+// equations it leaves.
 type Fork struct {
-	Pads    int
-	Triples [][2]int
+	Pads      int
+	Triples   [][2]int
+	Equations int
 }
 
 // Stack says which element of a stack is what.
@@ -94,5 +97,8 @@ func (s *Stack) Of(fork int, values []field.QM31) []field.QM31 {
 	return values[s.first[fork]:][:s.forks[fork].Pads]
 }
 
-// Count returns the number of pads of a sub-transcript.
-func (s *Stack) Count(fork int) int { return s.forks[fork].Pads }
+// NewTape returns the tape for a verifier of a sub-transcript.
+func (s *Stack) NewTape(fork int) *transcript.Tape {
+	f := &s.forks[fork]
+	return transcript.NewTape(len(f.Triples), f.Equations)
+}

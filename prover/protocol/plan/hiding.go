@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -78,12 +79,16 @@ func (p *Plan) hide(choice Choice) error {
 		return err
 	}
 	p.Pads = &Pads{joined: 3 + 1}
-	var forks []pads.Fork
-	for _, f := range p.Forks {
-		n, triples := f.Masked()
-		forks = append(forks, pads.Fork{Pads: n, Triples: triples})
-		f.Bytes = int64(n) * elementBytes
-		p.Pads.joined += f.MaskedEquations()
+	forks := make([]pads.Fork, len(p.Forks))
+	parallel.For(len(forks), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			n, triples := p.Forks[i].Masked()
+			forks[i] = pads.Fork{Pads: n, Triples: triples, Equations: p.Forks[i].MaskedEquations()}
+		}
+	})
+	for i, f := range p.Forks {
+		f.Bytes = int64(forks[i].Pads) * elementBytes
+		p.Pads.joined += forks[i].Equations
 	}
 	p.Pads.Stack = pads.NewStack(forks)
 	p.Pads.stack = &model.Stack{Size: uint64(pads.Limbs * p.Pads.Elements())}

@@ -15,13 +15,9 @@ func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.
 
 // ReadInto is Read with room for the claims.
 func ReadInto(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
-	tape := transcript.NewTape(pl.Pads.Count(fork))
+	tape := pl.Pads.NewTape(fork)
 	r.Mask(tape)
 	claims = RunInto(claims, pl, pl.Forks[fork], NewVerifier(r), public)
 	r.Unmask()
-	read := pads.Read{Tape: tape}
-	for i := range claims {
-		read.Claims = append(read.Claims, claims[i].Value)
-	}
-	return read
+	return pads.Read{Tape: tape, Claims: len(claims), Claim: func(i int) transcript.Form { return claims[i].Value }}
 }
