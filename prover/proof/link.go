@@ -83,14 +83,19 @@ func LinkPlan(first, second *Key, levels []soundness.Level) (*plan.Link, error) 
 	if !bytes.Equal(first.besideTrees(), second.besideTrees()) {
 		return nil, errors.New("the keys are of two circuits, or of one in two ways, and not of the same weights")
 	}
-	var plans [2]*plan.Plan
-	for i, k := range []*Key{first, second} {
-		var err error
-		if plans[i], err = k.HidingPlan(k.Circuit.Unit(), k.FixedTree().TailLog); err != nil {
-			return nil, err
-		}
+	if err := first.checkOnce(); err != nil {
+		return nil, err
 	}
-	return plan.NewLink(plans, levels)
+	g, err := first.at(first.Circuit.Unit())
+	if err != nil {
+		return nil, err
+	}
+	var rows [2]plan.LinkedRows
+	for i, k := range []*Key{first, second} {
+		t := k.FixedTree()
+		rows[i] = plan.LinkedRows{RowVars: t.RowVars, TailLog: t.TailLog}
+	}
+	return plan.NewLink(g, first.Security.Config(), rows, levels)
 }
 
 // besideTrees is what the key says but for the commitments.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -22,28 +21,37 @@ type Link struct {
 	stack *model.Stack
 }
 
-// NewLink plans a link of the trees of fixed tensors of two plans, of hiding proofs of one circuit. Levels are the parameters of
-// the opening; with none they are chosen.
-func NewLink(of [2]*Plan, levels []soundness.Level) (*Link, error) {
-	l := &Link{}
-	config, longest, tailLog := of[0].Config, 0, soundness.MaxTailLog
-	for i, p := range of {
-		t := p.FixedTree()
-		if t == nil || p.Choice.FixedTailLog == 0 || p.Config != config {
-			return nil, errors.New("a link is of two keys that hide weights, of one security")
-		}
-		l.Trees[i] = *t
-		longest, tailLog = max(longest, t.RowVars), min(tailLog, p.Choice.FixedTailLog)
+// LinkedRows are the rows of a tree that is linked: 2^RowVars values, with tails of a 2^TailLog-th.
+type LinkedRows struct{ RowVars, TailLog int }
+
+// NewLink plans a link of two trees of a circuit's fixed tensors, of which there is one stack. Levels are the parameters of the
+// opening; with none they are chosen.
+func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels []soundness.Level) (*Link, error) {
+	if err := CheckSizes(g); err != nil {
+		return nil, err
 	}
-	l.stack = l.Trees[0].Parts[0].Stack
+	l := &Link{stack: model.NewStack(g, g.FixedStacks()[0])}
+	longest, tailLog := max(of[0].RowVars, of[1].RowVars), min(of[0].TailLog, of[1].TailLog)
 	slots := uint64(0)
 	add := func(t *Tree, align uint64) {
 		t.RowOffset = (slots + align - 1) / align * align
 		shift := longest - t.RowVars
 		slots = t.RowOffset + (t.Slots()+1<<shift-1)>>shift
 	}
-	add(&l.Trees[0], 1)
-	add(&l.Trees[1], 1)
+	for i, r := range of {
+		if r.RowVars < 1 || r.RowVars > soundness.MaxLogDomain-config.LogBlowup {
+			return nil, fmt.Errorf("fixed tensors: rows of 2^%d values", r.RowVars)
+		}
+		if _, err := rowsOf(l.stack, r.RowVars); err != nil {
+			return nil, err
+		}
+		t := &l.Trees[i]
+		*t = Tree{Commitment: backend.SingleStack(config.Hash, l.stack, r.RowVars, config.LogBlowup), Fixed: true}
+		for k := range t.Groups {
+			t.Groups[k].Tail = int(soundness.Budget(r.RowVars, r.TailLog))
+		}
+		add(t, 1)
+	}
 	tail := int(soundness.Budget(longest, tailLog))
 	masks := &l.Trees[2]
 	masks.Layout = whir.Layout{Hash: config.Hash, RowVars: longest, LogBlowup: config.LogBlowup, Auxiliary: true,
@@ -59,9 +67,14 @@ func NewLink(of [2]*Plan, levels []soundness.Level) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range of {
+	for i, r := range of {
 		if t := l.Trees[i].Groups[0].Tail; t < l.Params.Levels[0].Queries {
-			return nil, fmt.Errorf("tails of %d elements are too short for an opening at %d positions", t, l.Params.Levels[0].Queries)
+			return nil, fmt.Errorf("rows of 2^%d values are too short to hide them at %d positions", r.RowVars, l.Params.Levels[0].Queries)
+		}
+	}
+	for _, r := range l.rounds() {
+		if r.Bits < soundness.WholeBits(config.TargetBits) {
+			return nil, fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, config.TargetBits)
 		}
 	}
 	return l, nil
@@ -93,12 +106,13 @@ func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 }
 
 // Strength is that of the weakest round.
-func (l *Link) Strength() soundness.Strength {
-	rounds := []soundness.Round{
+func (l *Link) Strength() soundness.Strength { return soundness.Weakest(l.rounds()) }
+
+func (l *Link) rounds() []soundness.Round {
+	return append([]soundness.Round{
 		soundness.Point("differences of weights", uint64(max(1, l.Vars()))),
 		soundness.Join("join of differences", uint64(len(l.stack.Blocks))),
-	}
-	return soundness.Weakest(append(rounds, l.Params.Rounds()...))
+	}, l.Params.Rounds()...)
 }
 
 // Layouts returns the layouts of all trees.
