@@ -5,7 +5,8 @@
 
 Reads keys, proofs and the command's verdicts from scripts/mutants, and holds the
 Python verifier's against them: whether the key is one, and whether the proof
-proves it. With --altered come golden files after the keys that were altered. The
+proves it. With --altered come golden files after the keys that were altered,
+and links in either case. The
 same seed gives the same files. Fails if the two differ, or if hardly any key is
 valid. Before these come keys that are built by hand, of which both must say what
 the format does. What they differ about is kept in dist/mutants. Every verifier is
@@ -23,7 +24,7 @@ import resource
 import subprocess
 import sys
 
-from verifier import frames, key
+from verifier import frames, key, link
 from verifier.errors import Invalid
 from verifier.verifier import Verifier
 
@@ -46,6 +47,13 @@ def verdict(text):
     mutant.update(Key=key_bytes, Proof=proof_bytes)
     readable = False
     try:
+        if "Former" in mutant:
+            mutant["Former"] = base64.b64decode(mutant["Former"])
+            key.read(mutant["Former"])
+            key.read(key_bytes)
+            readable = True
+            link.check(mutant["Former"], key_bytes, proof_bytes, 1)
+            return mutant, True, True, ""
         vk = key.read(key_bytes)
         readable = True
         Verifier(vk, frames.read(proof_bytes, vk)).verify()
@@ -58,7 +66,7 @@ def verdict(text):
 
 def keep(name, mutant):
     KEPT.mkdir(parents=True, exist_ok=True)
-    for suffix, data in ((".vk", mutant["Key"]), (".proof", mutant["Proof"])):
+    for suffix, data in ((".vk", mutant["Key"]), (".proof", mutant["Proof"]), (".former.vk", mutant.get("Former", b""))):
         (KEPT / (name + suffix)).write_bytes(data)
 
 

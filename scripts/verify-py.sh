@@ -43,6 +43,21 @@ same() {
 for golden in testdata/golden/*/ testdata/masked/*/; do
 	same "$(basename "$(dirname "$golden")") $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
 done
+for folder in testdata/links/*/; do
+	for what in go py; do
+		check=(bin/prove-model check-key)
+		[ "$what" = go ] || check=(scripts/verify.py)
+		"${check[@]}" --renew "$folder/former.vk" --vk "$folder/key.vk" --min-bits 40 >"$work/$what" 2>/dev/null && echo linked >>"$work/$what"
+	done
+	[[ $folder == *_different/ ]] && want="NOT LINKED: .*" || want=linked
+	tail -n 1 "$work/go" | grep -qx "$want" || { echo "verify-py: $folder: $(cat "$work/go")" >&2; exit 1; }
+	if [ "$want" = linked ]; then
+		diff "$work/go" "$work/py" >&2 || { echo "verify-py: $folder: the two verifiers do not say the same" >&2; exit 1; }
+	else
+		tail -n 1 "$work/py" | grep -qx "$want" || { echo "verify-py: $folder: verify.py accepts it" >&2; exit 1; }
+	fi
+	echo "verify-py: link $(basename "$folder"): $(head -n 1 "$work/py")"
+done
 # An encoder–decoder's answer, which the command prints in more words.
 said=$(scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/key.vk)
 for text in "10 8 25 3 40" "31 34 31" "cut at 3 tokens"; do

@@ -7,6 +7,9 @@ that two implementations can be compared. Slower than the command, which is the
 one to use.
 
   scripts/verify.py --proof x.proof --vk x.vk [--input x.json]
+  scripts/verify.py --renew old.vk --vk new.vk [--link new.vk.link]
+
+The second checks a link: that a key hides the same weights as a former one.
 
 Exit codes: 0 valid; 1 not valid, and why; 2 usage, or a file cannot be read.
 """
@@ -18,7 +21,7 @@ import struct
 import sys
 import time
 
-from verifier import key, statement
+from verifier import key, link, soundness, statement
 from verifier.errors import Invalid
 
 TOKENS = 64  # of a text
@@ -30,27 +33,40 @@ def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("-v", action="store_true", help="print every challenge")
-    parser.add_argument("--proof", required=True, metavar="FILE", help="proof file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--proof", metavar="FILE", help="proof file")
+    what.add_argument("--renew", metavar="FILE", help="former key, of the same hidden weights: checks a link")
     parser.add_argument("--vk", required=True, metavar="FILE", help="verification key file")
+    parser.add_argument("--link", metavar="FILE", help="link of both keys (default: the --vk file with .link)")
     parser.add_argument("--input", metavar="FILE", help="JSON input that the proof must be about")
     parser.add_argument("--commitment", metavar="HEX", help="model commitment that the key must have")
     parser.add_argument("--min-bits", type=int, default=100, metavar="N",
                         help="least bits of security, work included (default 100)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.renew and (options.input or options.commitment):
+        parser.error("--input and --commitment are of a proof")
+    if options.link and not options.renew:
+        parser.error("--link is of a key that renews another: --renew")
+    return options
 
 
 def main():
     options = arguments()
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with open(options.vk, "rb") as file:
-            vk_bytes = file.read(key.MOST_BYTES + 1)
-        with open(options.proof, "rb") as file:
-            proof_bytes = file.read()
+        vk_bytes = contents(options.vk, key.MOST_BYTES)
+        if options.renew:
+            former = contents(options.renew, key.MOST_BYTES)
+            linked = contents(options.link or options.vk + ".link", link.MOST_BYTES)
+        else:
+            with open(options.proof, "rb") as file:
+                proof_bytes = file.read()
         given = read_input(options.input) if options.input else None
     except (OSError, ValueError) as problem:
         print(f"verify.py: {problem}", file=sys.stderr)
         return 2
+    if options.renew:
+        return check_link(options, former, vk_bytes, linked)
     try:
         started = time.monotonic()
         trace = print if options.v else None
@@ -60,6 +76,27 @@ def main():
     except Invalid as reason:
         print(f"NOT VALID: {reason}", file=sys.stderr)
     return 1
+
+
+def contents(path, most):
+    """The bytes of a file, and one more than the most if there are more."""
+    with open(path, "rb") as file:
+        return file.read(most + 1)
+
+
+def check_link(options, former, vk_bytes, linked):
+    """What the command says of a link (check-key --renew)."""
+    try:
+        found = link.check(former, vk_bytes, linked, options.min_bits, print if options.v else None)
+    except Invalid as reason:
+        print(f"NOT LINKED: {reason}")
+        return 1
+    print("THE SAME WEIGHTS")
+    print(f"commitment  {found.second.commitment.hex()}")
+    print(f"renews      {found.first.commitment.hex()}")
+    bits = soundness.tenths(found.rounds.least()) / 10
+    print(f"security    {bits:.1f} bits; which model it is rests on what is known of the former key")
+    return 0
 
 
 def read_input(path):

@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -117,6 +118,8 @@ type checkedLink struct {
 	Commitment   string  `json:"model_commitment"`
 	Renews       string  `json:"renews"`
 	SecurityBits float64 `json:"security_bits,omitempty"`
+
+	bits soundness.Bits
 }
 
 // checkLink checks the link of a key. When it does not hold there is an error that wraps ErrInvalid, and a result that says why.
@@ -147,7 +150,7 @@ func checkLink(cfg *config.Config) (*checkedLink, error) {
 	case err != nil:
 		return nil, err
 	}
-	c.Match, c.SecurityBits = true, s.Total.Float()
+	c.Match, c.SecurityBits, c.bits = true, s.Total.Float(), s.Total
 	return c, nil
 }
 
@@ -167,6 +170,6 @@ func printLinkCheck(cmd *cobra.Command, cfg *config.Config) error {
 	fmt.Fprintln(w, "THE SAME WEIGHTS")
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "renews      %s\n", c.Renews)
-	fmt.Fprintf(w, "security    %.1f bits; which model it is rests on what is known of the former key\n", c.SecurityBits)
+	fmt.Fprintf(w, "security    %s bits; which model it is rests on what is known of the former key\n", c.bits)
 	return nil
 }

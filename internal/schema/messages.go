@@ -239,6 +239,14 @@ type Level struct {
 	FoldGrind    uint32 `field:"8"`
 }
 
+type Link struct {
+	Version uint32   `field:"1"`
+	First   []byte   `field:"2"`
+	Second  []byte   `field:"3"`
+	Levels  []*Level `field:"4"`
+	Body    []byte   `field:"5"`
+}
+
 type Public struct {
 	Inputs  []*Values `field:"1"`
 	Outputs []*Values `field:"2"`

@@ -50,6 +50,9 @@ func VerifyLink(first, second *proof.Key, l *proof.Link, minBits int) (strength 
 	if strength = p.Strength(); strength.Total < soundness.WholeBits(minBits) {
 		return strength, fmt.Errorf("%w: %w", ErrInvalid, &WeakError{strength, minBits})
 	}
+	if len(l.Body)%transcript.LimbBytes != 0 {
+		return strength, fmt.Errorf("%w: link: a stream that is no sequence of limbs", ErrInvalid)
+	}
 	r := transcript.NewReader(l.Statement(first), l.Body)
 	roots := []hash.Digest{first.FixedTree().Root, second.FixedTree().Root, r.Digest()}
 	point := r.Challenges(p.Vars())

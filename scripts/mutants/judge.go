@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,31 +15,65 @@ import (
 	"strings"
 )
 
-// A judge is the third verifier, as a program that is handed keys and proofs.
+// A judge is the third verifier, as a program that is handed keys and proofs, and one that is handed links.
 type judge struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Scanner
+	proofs, links *handed
 
 	lines, valid, refused int
 	differ                int            // verdicts
 	causes                map[string]int // pairs of reasons that name different causes
 }
 
+// handed is a program that is handed files.
+type handed struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
+}
+
 func newJudge(program string) (*judge, error) {
-	j := &judge{command: exec.Command(program), causes: map[string]int{}}
-	j.command.Stderr = os.Stderr
-	in, err := j.command.StdinPipe()
+	proofs, err := start(exec.Command(program))
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.command.StdoutPipe()
+	links, err := start(exec.Command(program, "links"))
+	return &judge{proofs: proofs, links: links, causes: map[string]int{}}, err
+}
+
+func start(c *exec.Cmd) (*handed, error) {
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	j.in, j.out = in, bufio.NewScanner(out)
-	j.out.Buffer(nil, 1<<20)
-	return j, j.command.Start()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	h := &handed{c, in, bufio.NewScanner(out)}
+	h.out.Buffer(nil, 1<<20)
+	return h, c.Start()
+}
+
+// ask hands files over, and says whether there is an answer.
+func (h *handed) ask(files ...[]byte) (answer string, there bool, err error) {
+	for _, b := range files {
+		if _, err := h.in.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil {
+			return "", false, fmt.Errorf("the judge is gone: %w", err)
+		}
+	}
+	there = h.out.Scan()
+	return h.out.Text(), there, nil
+}
+
+func (h *handed) end() error {
+	if err := h.in.Close(); err != nil {
+		return err
+	}
+	if err := h.command.Wait(); err != nil {
+		return fmt.Errorf("the judge: %w", err)
+	}
+	return nil
 }
 
 // kept is where files are kept that two verifiers do not agree about.
@@ -46,15 +81,18 @@ const kept = "dist/mutants"
 
 // hold holds a line's verdict against the judge's.
 func (j *judge) hold(l *line) error {
-	for _, b := range [][]byte{l.Key, l.Proof} {
-		if _, err := j.in.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil {
-			return fmt.Errorf("the judge is gone: %w", err)
-		}
+	to, files := j.proofs, [][]byte{l.Key, l.Proof}
+	if l.Former != nil {
+		to, files = j.links, [][]byte{l.Former, l.Key, l.Proof}
 	}
-	if !j.out.Scan() {
+	answer, there, err := to.ask(files...)
+	if err != nil {
+		return err
+	}
+	if !there {
 		return fmt.Errorf("the judge has no answer to %s: %w", l.Name, j.keep(l))
 	}
-	verdict, reason, _ := strings.Cut(j.out.Text(), " ")
+	verdict, reason, _ := strings.Cut(answer, " ")
 	want := "proof"
 	switch {
 	case l.Valid:
@@ -90,16 +128,18 @@ func (j *judge) keep(l *line) error {
 	if err := os.WriteFile(name+".vk", l.Key, 0o644); err != nil {
 		return err
 	}
+	if l.Former != nil {
+		if err := os.WriteFile(name+".former.vk", l.Former, 0o644); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(name+".proof", l.Proof, 0o644)
 }
 
 // end says what has been found, and is an error if verdicts differ.
 func (j *judge) end() error {
-	if err := j.in.Close(); err != nil {
+	if err := errors.Join(j.proofs.end(), j.links.end()); err != nil {
 		return err
-	}
-	if err := j.command.Wait(); err != nil {
-		return fmt.Errorf("the judge: %w", err)
 	}
 	var list []string
 	other := 0
@@ -127,7 +167,7 @@ func (j *judge) end() error {
 const mostOther = 100
 
 var (
-	malformed = regexp.MustCompile(`(proof is not valid|malformed key|malformed|proof): `)
+	malformed = regexp.MustCompile(`(proof is not valid|malformed key|malformed link|malformed|proof): `)
 	indexes   = regexp.MustCompile(`[[{][^]}]*[]}]`)
 	many      = regexp.MustCompile(`(Frame|Key)[.a-z_]*: too many messages`)
 	truncated = regexp.MustCompile(`proof is truncated: .*`)

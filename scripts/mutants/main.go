@@ -29,8 +29,9 @@ const largest = 3000
 // A line is a key with a proof, and the verdicts of package verifier.
 type line struct {
 	Name     string // the case, and what was changed
+	Former   []byte `json:",omitempty"` // of a link: the key that the other takes the place of
 	Key      []byte
-	Proof    []byte
+	Proof    []byte // or the link
 	Honest   bool   // the proof was made for the key
 	Readable bool   // the key is one
 	Valid    bool   // and the proof proves it
@@ -42,6 +43,7 @@ type line struct {
 func main() {
 	folder := flag.String("golden", "testdata/golden", "the golden cases")
 	masked := flag.String("masked", "testdata/masked", "the masked proofs")
+	linked := flag.String("links", "testdata/links", "the links")
 	count := flag.Int("count", 100, "number of keys, beside those built by hand")
 	changed := flag.Int("altered", 0, "number of golden files that are altered")
 	seed := flag.Uint64("seed", 1, "the same one makes the same files")
@@ -57,7 +59,7 @@ func main() {
 		}
 		say = j.hold
 	}
-	err := run(*folder, *masked, *count, *changed, *seed, say)
+	err := run(*folder, *masked, *linked, *count, *changed, *seed, say)
 	if j != nil && err == nil {
 		err = j.end()
 	}
@@ -80,7 +82,7 @@ func printed() func(*line) error {
 }
 
 // run says a line for each key that is built by hand, each mutant and each altered file.
-func run(folder, masked string, count, changed int, seed uint64, say func(*line) error) error {
+func run(folder, masked, linked string, count, changed int, seed uint64, say func(*line) error) error {
 	all, err := golden.ReadAll(folder)
 	if err != nil {
 		return err
@@ -123,6 +125,24 @@ func run(folder, masked string, count, changed int, seed uint64, say func(*line)
 	if err != nil {
 		return err
 	}
+	kept, err := golden.ReadLinks(linked)
+	if err != nil {
+		return err
+	}
+	links, err := parsedLinks(kept)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := say(l.line()); err != nil {
+			return err
+		}
+	}
+	for n := range (count + changed) / linkShare {
+		if err := say(alteredLink(links, rand.New(rand.NewPCG(seed, uint64(1<<33+n))))); err != nil {
+			return err
+		}
+	}
 	for n := range changed {
 		rng := rand.New(rand.NewPCG(seed, uint64(1<<32+n)))
 		if err := say(altered(files, rng)); err != nil {
@@ -131,6 +151,9 @@ func run(folder, masked string, count, changed int, seed uint64, say func(*line)
 	}
 	return nil
 }
+
+// linkShare is of how many keys and files that are changed there is a link that is.
+const linkShare = 8
 
 // tries is how often a mutation is drawn again for a key that can be proved, which most that
 // are changed at random cannot.

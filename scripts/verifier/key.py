@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import circuit, graph
 from .errors import require
-from .protobuf import decode
+from .protobuf import decode, prefix
 from .layout import fixed_stacks
 from .schema import Graph, Key, Security
 from .soundness import TAIL_LOGS
@@ -23,6 +23,7 @@ MOST_STARTS = 1 << 6
 MOST_TARGET = 120
 MOST_GRIND = 24
 MOST_ROW_VARS = 29
+TREES = 9  # the number of the field that has the commitments, the last
 
 
 @dataclass
@@ -34,6 +35,7 @@ class VerifyingKey:
     row_vars: list  # log2 of the length of the rows of each
     tail_log: int = 0  # tails of a 2^tail_log-th of them, 0 without any
     text: object = None  # what tokens mean, None for other models
+    beside: bytes = b""  # what the key says but for its commitments
 
 
 def read(data):
@@ -63,7 +65,8 @@ def read(data):
         _check_text(text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
     row_vars = [tree.row_vars for tree in key.trees]
-    return VerifyingKey(commitment, key.graph, security, roots, row_vars, tail_log, key.texts[0] if key.texts else None)
+    return VerifyingKey(commitment, key.graph, security, roots, row_vars, tail_log, key.texts[0] if key.texts else None,
+                        prefix(data[12:], TREES))
 
 
 def _digest(data, suite):

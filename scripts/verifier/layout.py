@@ -109,11 +109,25 @@ def fixed_stacks(graph):
     return [tensors for tensors in (graph.base, rest) if tensors]
 
 
-class Table:
+class Rows:
+    """The rows of some trees, one after the other."""
+
+    def __init__(self):
+        self.trees = []
+        self.row_vars = 0  # log2 of the length of a row
+        self.size = 0  # in rows
+
+    @property
+    def variables(self):
+        """Of the number of a row."""
+        return variables(self.size) if self.size else 0
+
+
+class Table(Rows):
     """The table of an opening, made of the rows of all trees."""
 
     def __init__(self, circuit, suite, key_row_vars, row_vars, pads=None):
-        self.trees = []
+        super().__init__()
         for i, (tensors, length) in enumerate(zip(fixed_stacks(circuit.graph), key_row_vars, strict=True)):
             self.trees.append(Tree(f"fixed {i}", length, [stack_of(circuit, tensors)], fixed=True))
         stacks = [stack_of(circuit, tensors) for tensors in circuit.witness if tensors]
@@ -123,17 +137,11 @@ class Table:
         if stacks:
             self.trees.append(Tree("witness", row_vars, stacks))
         self.row_vars = max((tree.row_vars for tree in self.trees), default=0)
-        self.size = 0  # in rows
         for tree in self.trees:
             tree.shift = self.row_vars - tree.row_vars
             tree.first_row = self.size
-            _place(tree, suite.GROUP if tree.fixed else suite.WITNESS_GROUP, pads is not None)
+            place(tree, suite.GROUP if tree.fixed else suite.WITNESS_GROUP, pads is not None)
             self.size += -(-tree.slots >> tree.shift)
-
-    @property
-    def variables(self):
-        """Of the number of a row."""
-        return variables(self.size) if self.size else 0
 
     def add_tails(self, queries, tail_log, key_tail_log):
         """Sets the lengths of tails, of a 2^tail_log-th of the witness's rows at most."""
@@ -149,7 +157,7 @@ class Table:
                 tree.tails[:tree.stacked] = [queries] * tree.stacked
 
 
-def _place(tree, most, masked):
+def place(tree, most, masked=False):
     """The slots and groups of a tree's stacks, groups of so many rows at most."""
     end = 0
     for stack in tree.stacks:

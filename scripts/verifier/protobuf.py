@@ -179,3 +179,15 @@ def _decode(cls, data, budget):
 def decode(cls, data, most_messages=1 << 20):
     """The message of the class cls that data encodes. Raises Invalid."""
     return _decode(cls, memoryview(data), [most_messages])
+
+
+def prefix(data, number):
+    """What of a message, one that decode takes, is before its fields of this number and higher ones."""
+    position = 0
+    while position < len(data):
+        tag, value = read_varint(data, position)
+        if tag >> 3 >= number:
+            break
+        length, position = read_varint(data, value)
+        position += length if tag & 7 == BYTES else 0
+    return data[:position]

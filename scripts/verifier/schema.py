@@ -265,3 +265,12 @@ class Frame:
     io: bytes = pb.binary(5, member=True)
     opening: bytes = pb.binary(6, member=True)
     end: bytes = pb.binary(7, member=True)
+
+
+@dataclass
+class Link:
+    version: int = pb.uint32(1)
+    first: bytes = pb.binary(2)
+    second: bytes = pb.binary(3)
+    levels: list = pb.messages(4, Level)
+    body: bytes = pb.binary(5)

@@ -164,7 +164,7 @@ def check_levels(levels, security, table, tail_log=0):
     rows = table.row_vars
     if tail_log:
         require(len(levels) >= 2 and levels[1].fold_vars >= LEAST_HIDING_FOLD, "a masked opening of too few levels or folds")
-        require(2 * PAD_VALUES * levels[0].fold_vars <= 1 << levels[0].row_vars, "rows are too short for the pads of an opening")
+        require(2 * PAD_VALUES * levels[0].fold_vars <= 1 << min(levels[0].row_vars, MOST_DOMAIN_BITS), "rows are too short for the pads of an opening")
     for i, level in enumerate(levels):
         name = f"level {i} of the opening"
         if i == 0:

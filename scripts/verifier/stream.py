@@ -9,12 +9,13 @@ class Stream:
     """What the prover wrote, in words: elements of F, and digests. What is sent is absorbed by the
     transcript as it is read; hints are not."""
 
-    def __init__(self, data, suite, transcript, name):
+    def __init__(self, data, suite, transcript, name, words=None):
+        """words are those of the data, where it does not have them as the suite's streams do."""
         self.suite = suite
         self.transcript = transcript
         self.name = name
         self.position = 0
-        self.words = tuple(suite.words(data, name))
+        self.words = tuple(suite.words(data, name) if words is None else words)
         self.tape = None  # of a masked fork
 
     def _take(self, count):

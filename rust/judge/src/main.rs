@@ -2,9 +2,9 @@
 //!
 //! `judge KEY PROOF [TIMES]` verifies files, so many times, and prints what the proof states. Without arguments it reads
 //! pairs of a key and a proof, each after its length in four bytes, little-endian, and answers each with a line: `valid`,
-//! `proof` or `key`, for what is refused, and a space and the cause.
+//! `proof` or `key`, for what is refused, and a space and the cause. `judge links` does so for two keys and a link.
 
-use prove_model_verifier::{Key, Policy, Verdict};
+use prove_model_verifier::{Key, Kind, Policy, Verdict, check_link};
 use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
 
@@ -12,9 +12,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments[..] {
         [] => pairs(),
+        [what] if what == "links" => links(),
         [key, proof] => files(key, proof, 1),
         [key, proof, times] => files(key, proof, times.parse().unwrap_or(1)),
-        _ => Err(io::Error::other("usage: judge [KEY PROOF [TIMES]]")),
+        _ => Err(io::Error::other("usage: judge [links | KEY PROOF [TIMES]]")),
     };
     if let Err(problem) = done {
         eprintln!("judge: {problem}");
@@ -33,6 +34,20 @@ fn pairs() -> io::Result<()> {
                 Err(reason) => format!("proof {}", reason.cause()),
                 Ok(_) => "valid".to_string(),
             },
+        };
+        writeln!(output, "{}", line.replace('\n', " "))?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn links() -> io::Result<()> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while !input.fill_buf()?.is_empty() {
+        let (former, key, link) = (file(&mut input)?, file(&mut input)?, file(&mut input)?);
+        let line = match check_link(&former, &key, &link, 1) {
+            Err(reason) => format!("{} {}", if reason.kind() == Kind::Key { "key" } else { "proof" }, reason.cause()),
+            Ok(_) => "valid".to_string(),
         };
         writeln!(output, "{}", line.replace('\n', " "))?;
         output.flush()?;

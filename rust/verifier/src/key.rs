@@ -37,6 +37,8 @@ pub struct Key<'a> {
     pub(crate) security: Security,
     pub(crate) texts: Vec<Text>,
     pub(crate) digest: [u8; 32],
+    /// What the key says but for its commitments.
+    pub(crate) beside: &'a [u8],
 }
 
 /// A commitment to fixed tensors: the root of a tree, and log2 of the length of the rows under it and their tails.
@@ -166,6 +168,8 @@ pub fn sha256(bytes: &[u8]) -> Result<[u8; 32]> {
     }
 }
 
+const TREES: u64 = 9; // the number of the field that has the commitments, the last
+
 static KEY: [Field; 10] = [
     message("graph"),
     UNKNOWN,
@@ -194,7 +198,7 @@ fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<(Key<'a>, Option<Source
     }
     let Some(graph) = circuit else { return fail!(".graph: is missing") };
     let Some(security) = security else { return fail!(".security: is missing") };
-    let key = Key { graph, trees, security, texts, digest: [0; 32] };
+    let key = Key { graph, trees, security, texts, digest: [0; 32], beside: wire::prefix(body, TREES) };
     Ok((key, source))
 }
 

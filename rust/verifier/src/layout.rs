@@ -4,6 +4,7 @@ use crate::error::{Result, fail, require};
 use crate::field::{K, ONE, P, ZERO};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
+use crate::key::Commitment;
 use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
 use crate::shape::{Block, BySize, aligned, cut, variables};
 use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
@@ -36,6 +37,11 @@ pub struct Tree {
 }
 
 impl Tree {
+    fn new(fixed: bool, row_vars: u32, shift: u32, first_row: u64) -> Tree {
+        let (groups, tails, ends) = (Vec::new(), Vec::new(), Vec::new());
+        Tree { fixed, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
+    }
+
     pub fn depth(&self) -> usize {
         (self.row_vars + LOG_BLOWUP) as usize
     }
@@ -132,17 +138,7 @@ impl Table {
         let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
         let fixed = fixed.into_iter().zip(fixed_row_vars).map(|(stack, &own)| (true, own, vec![stack]));
         for (is_fixed, own, stacks) in fixed.chain(there.then_some((false, witness_row_vars, witness))) {
-            let mut tree = Tree {
-                fixed: is_fixed,
-                row_vars: own,
-                groups: Vec::new(),
-                root: [0; 8],
-                shift: row_vars - own,
-                first_row: table.rows,
-                tails: Vec::new(),
-                auxiliary: 0,
-                ends: Vec::new(),
-            };
+            let mut tree = Tree::new(is_fixed, own, row_vars - own, table.rows);
             for tensors in &stacks {
                 for (id, blocks) in tree.stack(g, suite, tensors)? {
                     table.located[id as usize] = Located { tree: table.trees.len(), blocks };
@@ -189,6 +185,49 @@ impl Table {
         Ok(slot << self.trees.last().map_or(0, |t| t.row_vars))
     }
 
+    /// The table of a link: the trees of two keys of one stack of fixed tensors, and one of masks and the auxiliary row. Also returns the
+    /// blocks of the stack in its order, and the length of tails, as `TailLogs` has it.
+    pub fn linked(g: &Graph, suite: Suite, keys: [&Commitment; 2]) -> Result<(Table, Vec<Block>, u32)> {
+        let row_vars = keys[0].row_vars.max(keys[1].row_vars);
+        let tail_log = keys[0].tail_log.min(keys[1].tail_log);
+        let stack = g.fixed_stacks().swap_remove(0);
+        let mut table = Table { trees: Vec::new(), located: Vec::new(), row_vars, rows: 0 };
+        let mut blocks = Vec::new();
+        for key in keys {
+            let own = key.row_vars;
+            require!(own <= MOST_DOMAIN_BITS - LOG_BLOWUP, "fixed tensors: rows of 2^{own} values");
+            let mut tree = Tree::new(true, own, row_vars - own, table.rows);
+            tree.root = key.root;
+            blocks = tree.stack(g, suite, &stack)?.into_iter().flat_map(|(_, blocks)| blocks).collect();
+            tree.tails = vec![1 << own.saturating_sub(key.tail_log); tree.groups.len()];
+            table.rows += tree.slots().div_ceil(1 << tree.shift);
+            table.trees.push(tree);
+        }
+        let mut masks = Tree::new(false, row_vars, 0, table.rows.next_multiple_of(MASKS));
+        masks.groups = vec![Group { slot: 0, rows: MASKS }, Group { slot: 0, rows: 1 }];
+        masks.tails = vec![1 << row_vars.saturating_sub(tail_log); 2];
+        masks.auxiliary = 1;
+        table.rows = masks.first_row + MASKS;
+        table.trees.push(masks);
+        blocks.sort_unstable_by_key(|b| b.offset);
+        Ok((table, blocks, tail_log))
+    }
+
+    /// Q of a link at a point of the table's variables: of each block its coefficient times the first tree's less the second's, at the last
+    /// coordinates of tau.
+    pub fn differences(&self, point: &[K], blocks: &[Block], tau: &[K], zeta: K) -> K {
+        let at = TablePoint::new(self, point);
+        let places = at.places(self, blocks.len());
+        let (mut sum, mut power) = (ZERO, ONE);
+        for b in blocks {
+            let own = last(tau, b.bits);
+            let [first, second] = [0, 1].map(|i| places[i].block(b.offset, own, places[i].inside(own)));
+            sum += power * (first - second);
+            power *= zeta;
+        }
+        sum
+    }
+
     /// The blocks of the unused ends of the witness's rows: tree, first value, variables.
     pub fn ends(&self) -> impl Iterator<Item = (usize, u64, usize)> {
         let of_tree = |(i, t): (usize, &'_ Tree)| t.ends.iter().map(move |&(at, bits)| (i, at, bits)).collect::<Vec<_>>();
@@ -232,6 +271,32 @@ struct Places<'p> {
     first_row: u64,
     point: &'p [K],
     prefixes: Prefixes<'p>,
+}
+
+/// A point of a table: the weights of its rows, and the rest as each tree sees it.
+struct TablePoint {
+    rows: Vec<K>,
+    trees: Vec<Vec<K>>,
+}
+
+impl TablePoint {
+    fn new(table: &Table, point: &[K]) -> TablePoint {
+        let (high, inner) = point.split_at(variables(table.rows));
+        let own = |t: &Tree| last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
+        TablePoint { rows: eq_table(high, table.rows), trees: table.trees.iter().map(own).collect() }
+    }
+
+    /// The weights of each tree's values, for about so many uses.
+    fn places<'p>(&'p self, table: &Table, uses: usize) -> Vec<Places<'p>> {
+        let place = |(t, point): (&Tree, &'p Vec<K>)| Places {
+            bits: table.row_vars as usize,
+            rows: &self.rows,
+            first_row: t.first_row,
+            point,
+            prefixes: Prefixes::new(point, uses),
+        };
+        table.trees.iter().zip(&self.trees).map(place).collect()
+    }
 }
 
 impl Places<'_> {
@@ -298,20 +363,19 @@ type Cut = (K, Vec<K>);
 /// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
 type Like<'l> = (usize, &'l [u64], &'l [K]);
 
-/// What all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
+/// Q of what all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
 pub struct Combined<'c> {
     g: &'c Graph<'c>,
     table: &'c Table,
     claims: &'c [Claim],
     zeta: K,
-    tau: Vec<K>, // of the unused ends
-    pub value: K,
+    tau: Vec<K>,         // of the unused ends
     pads: (u64, Vec<K>), // of a masked proof: the first value, and the coefficients of the elements
 }
 
 impl<'c> Combined<'c> {
-    pub fn new(g: &'c Graph<'c>, table: &'c Table, claims: &'c [Claim], zeta: K, tau: Vec<K>, value: K) -> Combined<'c> {
-        Combined { g, table, claims, zeta, tau, value, pads: (0, Vec::new()) }
+    pub fn new(g: &'c Graph<'c>, table: &'c Table, claims: &'c [Claim], zeta: K, tau: Vec<K>) -> Combined<'c> {
+        Combined { g, table, claims, zeta, tau, pads: (0, Vec::new()) }
     }
 
     /// Adds the coefficients of elements of K, each in four values from this one of the witness's slots on.
@@ -322,19 +386,9 @@ impl<'c> Combined<'c> {
     /// Q's extension at a point of the table's variables.
     pub fn weight(&self, point: &[K]) -> K {
         let table = self.table;
-        let (high, inner) = point.split_at(variables(table.rows));
-        let rows = eq_table(high, table.rows);
-        let own = |t: &Tree| last(inner, t.shift as usize).iter().rev().chain(&inner[..t.row_vars as usize]).copied().collect();
-        let points: Vec<Vec<K>> = table.trees.iter().map(own).collect();
         let uses = self.claims.iter().map(|c| table.located[c.tensor as usize].blocks.len()).sum();
-        let place = |(t, point): (&Tree, _)| Places {
-            bits: table.row_vars as usize,
-            rows: &rows,
-            first_row: t.first_row,
-            point,
-            prefixes: Prefixes::new(point, uses),
-        };
-        let places: Vec<Places> = table.trees.iter().zip(points.iter().map(|p| &p[..])).map(place).collect();
+        let at = TablePoint::new(table, point);
+        let places = at.places(table, uses);
         let (mut sum, mut power) = (ZERO, ONE);
         // Tensors of one shape at one point have the same blocks but for their places.
         let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();

@@ -33,6 +33,7 @@ mod hash;
 mod hide;
 mod key;
 mod layout;
+mod link;
 mod lookups;
 mod merkle;
 mod names;
@@ -56,6 +57,7 @@ mod wiring;
 
 pub use error::{Error, Kind, Result};
 pub use key::{Key, MOST_BYTES as MOST_KEY_BYTES, Text};
+pub use link::{MOST_BYTES as MOST_LINK_BYTES, check_link};
 pub use soundness::Strength;
 pub use text::{Rule, Written};
 pub use verify::{Greatest, Hidden, Policy, Saturation, Tensor, Verdict, verify};

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 pub const MAGIC: &[u8] = b"PM.prf\r\n";
 
 const MOST_HEADER_BYTES: usize = 1 << 12;
-const MOST_LEVELS: usize = 64;
+pub const MOST_LEVELS: usize = 64;
 
 /// What the prover chose, and says before all else.
 #[derive(Debug, Default)]
@@ -254,7 +254,7 @@ static LEVEL: [Field; 8] = [
     number("fold_grind"),
 ];
 
-fn level(d: &mut Decoder, body: &[u8]) -> Result<Level> {
+pub fn level(d: &mut Decoder, body: &[u8]) -> Result<Level> {
     let mut numbers = [0; 8];
     each(d.open(body, &LEVEL)?, |field, value| {
         numbers[field - 1] = value.number(wire::count)?;

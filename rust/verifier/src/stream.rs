@@ -17,7 +17,12 @@ pub struct Stream {
 impl Stream {
     pub fn new(suite: Suite, transcript: Transcript, reader: &mut Reader, due: Due) -> Result<Stream> {
         let words = suite.words(reader.stream(due)?).map_err(|e| e.within(due).of(Kind::Proof))?;
-        Ok(Stream { transcript, words, at: 0, suite })
+        Ok(Stream::of(suite, transcript, words))
+    }
+
+    /// The stream of these words.
+    pub fn of(suite: Suite, transcript: Transcript, words: Vec<u32>) -> Stream {
+        Stream { transcript, words, at: 0, suite }
     }
 
     fn take(&mut self, count: usize) -> Result<core::ops::Range<usize>> {

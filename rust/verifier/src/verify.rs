@@ -21,7 +21,7 @@ use crate::text::{self, Model, Rule, Written};
 use crate::texts::part;
 use crate::validate;
 use crate::values::{elements, entries};
-use crate::whir;
+use crate::whir::{self, Claimed};
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -237,7 +237,7 @@ impl<'a> Key<'a> {
     }
 }
 
-struct Hex<'h>(&'h [u8; 32]);
+pub(crate) struct Hex<'h>(pub(crate) &'h [u8; 32]);
 
 impl core::fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -517,8 +517,9 @@ impl<'a> Verification<'_, 'a> {
         let (tau, zeta) = self.joined(stream, table, forks.claims.len(), rounds)?;
         let values = forks.each.iter().rev().flat_map(|(_, values)| values.iter().rev());
         let value = values.fold(ZERO, |value, &c| value * zeta + c);
-        let combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
-        whir::check(stream, &self.key.security, &self.header.levels, 0, table, &combined)
+        let combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau);
+        let claimed = Claimed { value, weight: &|point| combined.weight(point) };
+        whir::check(stream, &self.key.security, &self.header.levels, 0, table, &claimed)
     }
 
     /// The challenges that join so many claims, and unused ends.
@@ -549,9 +550,10 @@ impl<'a> Verification<'_, 'a> {
         let (tau, zeta) = self.joined(stream, table, forks.claims.len() + pads.joined(tapes(), &last), rounds)?;
         let claims: Vec<_> = forks.each.iter().map(|(tape, values)| (tape, &values[..])).collect();
         let (value, coefficients) = pads.join(&claims, table.ends().count(), &last, zeta);
-        let mut combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau, value);
+        let mut combined = Combined::new(&self.key.graph, table, &forks.claims, zeta, tau);
         combined.add_pads(first, coefficients);
-        whir::check(stream, security, levels, tail_logs.proof, table, &combined)
+        let claimed = Claimed { value, weight: &|point| combined.weight(point) };
+        whir::check(stream, security, levels, tail_logs.proof, table, &claimed)
     }
 
     fn tensors(&self, ids: &[u32], values: Values) -> Vec<Tensor<'a>> {

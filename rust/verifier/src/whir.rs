@@ -4,7 +4,7 @@ use crate::circle::{Domain, code_value, double, functional};
 use crate::error::{Result, require};
 use crate::field::{Dot, K, ONE, ZERO, dot, horner};
 use crate::hash::{Digest, Suite};
-use crate::layout::{Combined, Table, Tree};
+use crate::layout::{Table, Tree};
 use crate::merkle;
 use crate::poly::{eq_table, evaluate_elements, fold_leaf, last};
 use crate::soundness::{LOG_BLOWUP, Level, Security};
@@ -30,8 +30,15 @@ struct Opening<'o> {
     constraints: Vec<Constraint>,
 }
 
-/// Checks Σ Table(x)·Q(x) = value.
-pub fn check(stream: &mut Stream, security: &Security, levels: &[Level], tail_log: u32, table: &Table, claims: &Combined) -> Result<()> {
+/// What is claimed of a table: Σ Table(x)·Q(x) = value.
+pub struct Claimed<'c> {
+    pub value: K,
+    /// Q's extension at a point.
+    pub weight: &'c dyn Fn(&[K]) -> K,
+}
+
+/// Checks what is claimed.
+pub fn check(stream: &mut Stream, security: &Security, levels: &[Level], tail_log: u32, table: &Table, claims: &Claimed) -> Result<()> {
     let rounds = levels.first().map_or(0, |l| l.fold_vars as usize);
     let (point, constraints) = (Vec::new(), Vec::new());
     let mut opening = Opening { stream, suite: security.hash, table, tail_log, rounds, level: 0, point, constraints };
@@ -261,9 +268,9 @@ impl Opening<'_> {
     }
 
     /// Q at the point of all rounds: in a masked proof with the pads of level 0's rounds, and zero on tails.
-    fn weight(&self, claims: &Combined) -> K {
+    fn weight(&self, claims: &Claimed) -> K {
         if self.tail_log == 0 {
-            return claims.weight(&self.point);
+            return (claims.weight)(&self.point);
         }
         let (rows, rest) = self.point.split_at(self.rounds);
         let (bound, top, inner) = (rest[0], rest[1], &rest[2..]);
@@ -280,10 +287,10 @@ impl Opening<'_> {
         let (above, inside) = inner.split_at(inner.len() - low);
         let table = eq_table(inside, values.len() as u64);
         let of_pads: K = above.iter().fold(values.iter().zip(&table).map(|(&a, &b)| a * b).sum(), |value, &x| value * (ONE - x));
-        (ONE - top) * ((ONE - bound) * claims.weight(&[rows, inner].concat()) - bound * of_pads)
+        (ONE - top) * ((ONE - bound) * (claims.weight)(&[rows, inner].concat()) - bound * of_pads)
     }
 
-    fn finish(&mut self, level: &Level, row: &[K], mut claim: K, claims: &Combined) -> Result<()> {
+    fn finish(&mut self, level: &Level, row: &[K], mut claim: K, claims: &Claimed) -> Result<()> {
         for _ in 0..level.row_vars {
             claim = self.round(claim, 0)?;
         }

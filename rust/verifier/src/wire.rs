@@ -255,6 +255,22 @@ pub fn varint(body: &mut &[u8]) -> Result<u64> {
     fail!("ends early")
 }
 
+/// What of a message, one that has been read, is before its fields of this number and higher ones.
+pub fn prefix(body: &[u8], number: u64) -> &[u8] {
+    let mut rest = body;
+    loop {
+        let before = body.len() - rest.len();
+        let Ok(tag) = varint(&mut rest) else { return &body[..before] };
+        let Ok(length) = varint(&mut rest) else { return &body[..before] };
+        if tag >> 3 >= number {
+            return &body[..before];
+        }
+        if tag & 7 == 2 {
+            rest = &rest[rest.len().min(length as usize)..];
+        }
+    }
+}
+
 /// How many elements a list has in a message, and how many another one has, as far as the message can be read.
 pub fn counts(mut body: &[u8], first: u64, second: u64) -> (u32, u32) {
     let mut found = (0, 0);

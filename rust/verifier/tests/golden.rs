@@ -1,6 +1,6 @@
 //! Golden proofs of testdata/golden and testdata/masked hold, and not with anything changed.
 
-use prove_model_verifier::{Policy, verify};
+use prove_model_verifier::{Policy, check_link, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -95,4 +95,28 @@ fn several_texts_are_stated() {
     assert!(verdict.written.is_none() && verdict.inputs[0].shape == [3, 1, 6]);
     let texts: Vec<_> = verdict.texts.iter().map(|t| (&t.prompt[..], &t.tokens[..])).collect();
     assert_eq!(texts, [(&[1, 5, 9][..], &[27, 27, 27][..]), (&[4], &[36, 37]), (&[7, 7], &[16])]);
+}
+
+/// Links of keys of the same weights hold, in which every word counts. One of different weights does not, whose prover opens the trees
+/// as they are.
+#[test]
+fn links_hold_of_the_same_weights() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/links");
+    let mut seen = [0; 2];
+    for folder in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let [former, key, link] = ["former.vk", "key.vk", "key.vk.link"].map(|name| fs::read(folder.join(name)).unwrap());
+        let different = folder.to_string_lossy().ends_with("_different");
+        seen[different as usize] += 1;
+        match check_link(&former, &key, &link, 40) {
+            Ok(strength) => assert!(!different && strength.total_bits() >= 40.0),
+            Err(reason) => assert!(different && reason.cause().contains("committed values"), "{}: {reason}", folder.display()),
+        }
+        assert!(check_link(&key, &former, &link, 1).is_err() && check_link(&former, &key, &link, 110).is_err());
+        for at in (0..link.len()).step_by(link.len() / 40) {
+            let mut altered = link.clone();
+            altered[at] ^= 1 << (at % 8);
+            assert!(check_link(&former, &key, &altered, 1).is_err(), "{}: byte {at}", folder.display());
+        }
+    }
+    assert_eq!(seen, [3, 1]);
 }

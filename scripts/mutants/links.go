@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/schema"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// link is a link of two keys, as a line has it.
+type link struct {
+	*golden.Linked
+	message *schema.Link
+}
+
+// parsedLinks takes links apart.
+func parsedLinks(all []*golden.Linked) (list []*link, err error) {
+	for _, l := range all {
+		m := &schema.Link{}
+		if err := schema.Decode(l.Link[len(proof.LinkMagic):], m); err != nil {
+			return nil, err
+		}
+		list = append(list, &link{l, m})
+	}
+	return list, nil
+}
+
+// line is the link as it is kept: both verifiers have to say of it what its name does.
+func (l *link) line() *line {
+	m := &line{Name: l.Name, Former: l.Former, Key: l.Renewed, Proof: l.Link, Built: true, Want: !l.OfDifferentWeights}
+	m.judgeLink()
+	return m
+}
+
+// alteredLink alters a link, or a key of one. If it is a key, the link names the altered one.
+func alteredLink(all []*link, rng *rand.Rand) *line {
+	l := all[rng.IntN(len(all))]
+	m := &line{Former: l.Former, Key: l.Renewed, Proof: l.Link}
+	message := schema.Clone(l.message)
+	encode := func() { m.Proof = schema.Append([]byte(proof.LinkMagic), message) }
+	named := func(key []byte) []byte {
+		sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
+		return sum[:]
+	}
+	switch what := rng.IntN(7); what {
+	case 0:
+		m.Name, m.Proof = "a byte", flipped(m.Proof, rng)
+	case 1:
+		m.Name = "a word"
+		words := split(message.Body, false)
+		words[rng.IntN(len(words))] ^= 1 << rng.IntN(32)
+		message.Body = joined(words, false)
+		encode()
+	case 2:
+		m.Name = "the end"
+		if n := rng.IntN(9); rng.IntN(2) == 0 {
+			message.Body = message.Body[:len(message.Body)-n]
+		} else {
+			message.Body = append(message.Body, make([]byte, n)...)
+		}
+		encode()
+	case 3:
+		m.Name = "the message"
+		change := &mutation{rng: rng}
+		change.field(message)
+		encode()
+	case 4:
+		m.Name = "the keys exchanged"
+		m.Former, m.Key = m.Key, m.Former
+		if rng.IntN(2) == 0 {
+			message.First, message.Second = message.Second, message.First
+		}
+		encode()
+	case 5:
+		m.Name = "another link's key"
+		m.Key = all[rng.IntN(len(all))].Renewed
+		message.Second = named(m.Key)
+		encode()
+	default:
+		m.Name = "a key's byte"
+		of := []*[]byte{&m.Former, &m.Key}[rng.IntN(2)]
+		*of = flipped(*of, rng)
+		message.First, message.Second = named(m.Former), named(m.Key)
+		encode()
+	}
+	m.Name = l.Name + ": " + m.Name
+	m.judgeLink()
+	return m
+}
+
+// judgeLink sets the verdicts of a link.
+func (l *line) judgeLink() {
+	var keys [2]*proof.Key
+	for i, b := range [][]byte{l.Former, l.Key} {
+		k, err := proof.ReadKey(bytes.NewReader(b), proof.MaxKeySize)
+		if err != nil {
+			l.Reason = err.Error()
+			return
+		}
+		keys[i] = k
+	}
+	l.Readable = true
+	if _, err := verifier.CheckLink(keys[0], keys[1], bytes.NewReader(l.Proof), 1); err != nil {
+		l.Reason = err.Error()
+		if !errors.Is(err, verifier.ErrInvalid) {
+			panic(err)
+		}
+		return
+	}
+	l.Valid = true
+}
