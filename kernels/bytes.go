@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -146,11 +147,19 @@ func checkPanels(k Kernel, n, vars int) error {
 type ByteProduct struct {
 	Weights, Numbers, Rows, Sums   Ptr
 	Panels, Count, Targets, Pieces uint32
-	Column, _                      uint32
+	Column                         uint32
+	segments                       uint32 // log2 of how many each row is
 }
 
 // Pieces is the number of pieces of a panel over 2^vars indexes.
 func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
+
+const (
+	joinedRows  = 4                    // JOINED of bytes.cu
+	blockPanels = 8                    // PANELS of bytes.cu
+	blockRows   = 128                  // of a block of byte_products
+	maxPieces   = 1 << 16 / pieceBytes // a product of two bytes is below 2^15, so that 2^16 of them are an int32
+)
 
 // productBlock is product_block of bytes.cu.
 type productBlock struct{ product, tile, from, end uint32 }
@@ -159,35 +168,102 @@ type productBlock struct{ product, tile, from, end uint32 }
 // block would be without use take blocks of half the size. These read 12 KB of a piece where a whole
 // block reads 16, so that from three halves on whole blocks read less.
 func AddByteProducts(d Device, products ...ByteProduct) error {
-	const rows = 128 // of a block of byte_products
 	var wide, narrow []ByteProduct
 	for _, p := range products {
-		if p.Count <= rows/2 {
+		if p.Count <= blockRows/2 {
 			narrow = append(narrow, p)
 		} else {
 			wide = append(wide, p)
 		}
 	}
-	if err := addByteProducts(d, bytesKernel("byte_products"), rows, wide); err != nil {
+	if err := addByteProducts(d, bytesKernel("byte_products"), blockRows, wide); err != nil {
 		return err
 	}
-	return addByteProducts(d, bytesKernel("byte_products_narrow"), rows/2, narrow)
+	return addByteProducts(d, bytesKernel("byte_products_narrow"), blockRows/2, narrow)
+}
+
+// A SegmentProduct is the products of rows with weights that are themselves products: one over the Pieces·64 indexes of a
+// segment, packed in a panel as for a ByteProduct, and one over the 2^Segments segments that a row has, of weights (MakeWeights)
+// numbered by the 64-bit High, one for each of the panels. Count counts rows. Panels are short whatever the length of a row is: they stay in a
+// device's caches, and none of the whole weights is made.
+type SegmentProduct struct {
+	ByteProduct
+	High     Ptr
+	Segments int
+}
+
+// SegmentBytes is the memory that a row of a product with so many panels takes while it is made.
+func SegmentBytes(panels, segments int) int { return 4 * panels * SizeM31 << segments }
+
+// joinedProduct is joined_product of bytes.cu.
+type joinedProduct struct {
+	sums, values, numbers, rows       Ptr
+	panels, planes, targets, segments uint32
+}
+
+// AddSegmentProducts adds all the products, as many rows at a time as have room at scratch, in bytes (SegmentBytes).
+func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, products ...SegmentProduct) error {
+	var some []ByteProduct
+	var joined []joinedProduct
+	var first []uint64 // block of each
+	used, blocks := 0, 0
+	flush := func() error {
+		if len(some) == 0 {
+			return nil
+		}
+		if err := setSegmentProducts(d, some); err != nil {
+			return err
+		}
+		at, err := NewSlice(d, first)
+		if err != nil {
+			return err
+		}
+		defer d.Free(at)
+		list, err := NewSlice(d, joined)
+		if err != nil {
+			return err
+		}
+		defer d.Free(list)
+		err = d.Launch(bytesKernel("join_products"), Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
+		some, joined, first, used, blocks = some[:0], joined[:0], first[:0], 0, 0
+		return err
+	}
+	for _, p := range products {
+		row := SegmentBytes(int(p.Panels), p.Segments)
+		if p.Panels < 1 || p.Count < 1 || p.Column%16 != 0 || p.Targets < 1 || p.Pieces < 1 || p.Pieces > maxPieces || p.Segments < 1 || p.Segments > code.MaxLogSize || room < row {
+			return fmt.Errorf("%w: %d panels of %d pieces in 2^%d segments with %d rows from %d on to %d, with %d bytes", ErrSize, p.Panels, p.Pieces, p.Segments, p.Count, p.Column, p.Targets, room)
+		}
+		for from := 0; from < int(p.Count); {
+			n := min((room-used)/row, int(p.Count)-from, math.MaxInt32>>p.Segments)
+			if n == 0 {
+				if err := flush(); err != nil {
+					return err
+				}
+				continue
+			}
+			own := p.ByteProduct
+			own.Rows, own.Sums, own.Count, own.segments = At[ByteRow](p.Rows, from), scratch.Offset(used, 1), uint32(n)<<p.Segments, uint32(p.Segments)
+			some = append(some, own)
+			joined = append(joined, joinedProduct{p.Sums, own.Sums, p.High, own.Rows, p.Panels, uint32(n), p.Targets, own.segments})
+			first = append(first, uint64(blocks))
+			from, used = from+n, used+n*row
+			blocks += (int(p.Panels)*((n+joinedRows-1)/joinedRows) + threads/32 - 1) / (threads / 32)
+		}
+	}
+	return flush()
 }
 
 // addByteProducts adds products by blocks that take so many rows, with a thread for each.
 func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error {
-	const panels = 8 // PANELS of bytes.cu
 	tiles := make([]int, len(products))
 	all, longest := 0, 1
 	for i, p := range products {
 		if p.Panels < 1 || p.Count < 1 || p.Column%16 != 0 || p.Targets < 1 || p.Pieces < 1 {
 			return fmt.Errorf("%w: %s of %d panels of %d pieces with %d rows from %d on to %d", ErrSize, k.Name, p.Panels, p.Pieces, p.Count, p.Column, p.Targets)
 		}
-		tiles[i] = (int(p.Panels) + panels - 1) / panels * ((int(p.Count) + rows - 1) / rows)
+		tiles[i] = (int(p.Panels) + blockPanels - 1) / blockPanels * ((int(p.Count) + rows - 1) / rows)
 		all, longest = all+tiles[i], max(longest, int(p.Pieces))
 	}
-	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
-	const maxPieces = 1 << 16 / pieceBytes
 	chunk, _ := parts(longest, all, productBlocks(d), 16, maxPieces)
 	var blocks []productBlock
 	for i, p := range products {
@@ -200,6 +276,33 @@ func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error
 	if len(blocks) == 0 {
 		return nil
 	}
+	return launchProducts(d, k, rows, products, blocks)
+}
+
+// setSegmentProducts sets the products of the segments of rows.
+func setSegmentProducts(d Device, products []ByteProduct) error {
+	tiles := func(p *ByteProduct) (panels, rows int) {
+		return (int(p.Panels) + blockPanels - 1) / blockPanels, (int(p.Count) + blockRows - 1) / blockRows
+	}
+	all := 0
+	for i := range products {
+		panels, rows := tiles(&products[i])
+		all += panels * rows
+	}
+	chunk := min(max(1, all/productBlocks(d)), 16)
+	var blocks []productBlock
+	for i := range products {
+		panels, rows := tiles(&products[i])
+		for from := 0; from < rows; from += chunk {
+			for tile := range panels { // those of the same rows behind each other
+				blocks = append(blocks, productBlock{uint32(i), uint32(tile), uint32(from), uint32(min(rows, from+chunk))})
+			}
+		}
+	}
+	return launchProducts(d, bytesKernel("byte_products_segments"), blockRows, products, blocks)
+}
+
+func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) error {
 	jobs, err := NewSlice(d, products)
 	if err != nil {
 		return err

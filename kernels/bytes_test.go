@@ -1,8 +1,10 @@
 package kernels_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -258,6 +260,136 @@ func BenchmarkByteProducts(b *testing.B) {
 				}
 			}
 			b.ReportMetric(16*float64(c.each)*float64(all<<vars)*float64(b.N)/b.Elapsed().Seconds()/1e12, "T/s")
+		})
+	}
+}
+
+// TestSegmentProducts compares with the definition: rows with zeros, some of one target, more than fit at once, with panels that fill no block.
+func TestSegmentProducts(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(23, 24))
+	for _, c := range []struct{ low, segments, panels, planes, column, atOnce int }{
+		{6, 1, 1, 1, 0, 1}, {6, 3, 9, 7, 16, 3}, {7, 2, 3, 40, 128, 40}, {8, 1, 17, 130, 32, 64},
+	} {
+		n := 1 << (c.low + c.segments)
+		pitch := c.column + n
+		bytes := make([]int8, c.planes*pitch)
+		for i := range bytes {
+			bytes[i] = int8(rng.Uint32())
+		}
+		for i := range pitch { // the least everywhere
+			bytes[i] = -128
+		}
+		at, rows := upload(t, d, bytes), make([]kernels.ByteRow, c.planes)
+		targets := (c.planes + 1) / 2
+		for i := range rows {
+			rows[i] = kernels.ByteRow{Bytes: at.Offset(i, pitch), Target: uint32(i / 2), Shift: uint32(i % 4 * 8)}
+			if i%7 == 5 {
+				rows[i].Bytes = 0
+			}
+		}
+		vars := slices.Concat(slices.Repeat([]int{c.low}, c.panels), slices.Repeat([]int{c.segments}, c.panels))
+		w := newWeightTables(t, d, rng, vars, true)
+		var low, high, numbers []uint64
+		for i := range c.panels { // panels in reverse, each with a weight of segments of its own
+			low, numbers = append(low, uint64(i)), append(numbers, uint64(c.panels-1-i))
+			high = append(high, uint64(c.panels+(i+1)%c.panels))
+		}
+		panels := alloc[int8](t, d, c.panels*kernels.PanelBytes(c.low))
+		must(t, kernels.PackParts(d, panels, upload(t, d, low), c.panels, c.low, w.parts, w.tables))
+		sums := upload(t, d, make([]uint64, 4*c.panels*targets))
+		room := c.atOnce * kernels.SegmentBytes(c.panels, c.segments)
+		product := kernels.SegmentProduct{
+			ByteProduct: kernels.ByteProduct{
+				Weights: panels, Numbers: upload(t, d, numbers), Rows: upload(t, d, rows), Sums: sums,
+				Panels: uint32(c.panels), Count: uint32(c.planes), Targets: uint32(targets), Pieces: kernels.Pieces(c.low), Column: uint32(c.column),
+			},
+			High: upload(t, d, high), Segments: c.segments,
+		}
+		scratch := alloc[uint8](t, d, room)
+		if err := kernels.AddSegmentProducts(d, scratch, room/c.atOnce-1, w.parts, w.tables, product); err == nil {
+			t.Errorf("%+v: no row has room, and that is no error", c)
+		}
+		other := product // of the first row alone, beside it
+		other.Count, other.Sums = 1, upload(t, d, make([]uint64, 4*c.panels*targets))
+		must(t, kernels.AddSegmentProducts(d, scratch, room, w.parts, w.tables, other, product))
+		out := alloc[field.M31](t, d, 4*c.panels*targets)
+		must(t, kernels.FinishProducts(d, out, sums, 4*c.panels, targets, 0, 0))
+		got := download[field.M31](t, d, out, 4*c.panels*targets)
+		must(t, kernels.FinishProducts(d, out, other.Sums, 4*c.panels, targets, 0, 0))
+		alone := download[field.M31](t, d, out, 4*c.panels*targets)
+		for p := range c.panels {
+			of := make([]field.QM31, targets)
+			for i, r := range rows {
+				if r.Bytes == 0 {
+					continue
+				}
+				var sum field.QM31
+				for x := range n {
+					weight := w.values[numbers[p]][x&(1<<c.low-1)].Mul(w.values[high[p]][x>>c.low])
+					sum = sum.Add(weight.MulM31(field.FromInt64(int64(bytes[i*pitch+c.column+x]))))
+				}
+				of[r.Target] = of[r.Target].Add(sum.MulM31(1 << r.Shift))
+				if i == 0 {
+					for v, x := range sum.Limbs() {
+						if alone[(4*p+v)*targets] != x {
+							t.Fatalf("%+v: limb %d of panel %d times the first row is %v, want %v", c, v, p, alone[(4*p+v)*targets], x)
+						}
+					}
+				}
+			}
+			for target, want := range of {
+				for v, x := range want.Limbs() {
+					if got[(4*p+v)*targets+target] != x {
+						t.Fatalf("%+v: limb %d of panel %d times target %d is %v, want %v", c, v, p, target, got[(4*p+v)*targets+target], x)
+					}
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkSegmentProducts has rows of 2^22 bytes in segments of 2^11, as those of a large model's opening: multiply-adds of bytes a second.
+func BenchmarkSegmentProducts(b *testing.B) {
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		b.Skip("takes a GPU")
+	}
+	d := devicetest.Open(b)
+	const low, segments, planes = 11, 11, 170
+	for _, panels := range []int{109, 16} {
+		b.Run(fmt.Sprintf("%d panels", panels), func(b *testing.B) {
+			bytes, weights := allocate(b, d, planes<<(low+segments)), allocate(b, d, panels*kernels.PanelBytes(low))
+			rows, numbers := make([]kernels.ByteRow, planes), make([]uint64, panels)
+			for i := range rows {
+				rows[i] = kernels.ByteRow{Bytes: bytes.Offset(i, 1<<(low+segments)), Target: uint32(i)}
+			}
+			for i := range numbers {
+				numbers[i] = uint64(i)
+			}
+			parts := make([]kernels.WeightPart, panels)
+			upper, lower := kernels.WeightSizes(segments)
+			for i := range parts {
+				parts[i] = kernels.WeightPart{High: uint64(i * (upper + lower)), Low: uint64(i*(upper+lower) + upper), Vars: segments}
+			}
+			at, list := keep(b, d, rows), keep(b, d, numbers)
+			room := 1 << 30
+			p := kernels.SegmentProduct{
+				ByteProduct: kernels.ByteProduct{
+					Weights: weights, Numbers: list, Rows: at, Sums: allocate(b, d, 8*4*panels*planes),
+					Panels: uint32(panels), Count: planes, Targets: planes, Pieces: kernels.Pieces(low),
+				},
+				High: list, Segments: segments,
+			}
+			scratch, partsAt, tables := allocate(b, d, room), keep(b, d, parts), allocate(b, d, 4*panels*(upper+lower)*kernels.SizeM31)
+			for b.Loop() {
+				if err := kernels.AddSegmentProducts(d, scratch, room, partsAt, tables, p); err != nil {
+					b.Fatal(err)
+				}
+				if err := d.Sync(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(16*float64(panels)*float64(planes<<(low+segments))*float64(b.N)/b.Elapsed().Seconds()/1e12, "T/s")
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Element is a type that host and device store alike.
 type Element interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | hash.Digest | ~[16]field.M31 |
-		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | PackedRows | ByteProduct | productBlock | KeyCount | LeafJob | RowJob | ColumnJob
+		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | PackedRows | ByteProduct | productBlock | joinedProduct | KeyCount | LeafJob | RowJob | ColumnJob
 }
 
 // Bytes returns the memory of s.

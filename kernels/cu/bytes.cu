@@ -244,18 +244,24 @@ KERNEL pack_points(u32 *panels, u64 count, u64 vars, const u32 *lower, const qm3
 // byte_product is as in bytes.go: panels of `pieces` pieces, those of the given numbers or
 // if these are null the first, times rows of as many times 64 bytes, from byte `column` on.
 // The product of vector v of the p-th panel and row r is added to the word
-// sums[(4·p + v)·targets + r.target].
+// sums[(4·p + v)·targets + r.target]. With segments each of the rows is 2^segments behind each
+// other, of as many bytes as a panel has indexes, and count counts these; the product with number i of
+// them is set at segment_sums[(4·p + v)·count + i] instead.
 struct byte_product {
     const uint4 *weights;
     const u64 *numbers;
     const byte_row *rows;
-    u64 *sums;
-    u32 panels, count, targets, pieces, column, unused;
+    union {
+        u64 *sums;
+        u32 *segment_sums;
+    };
+    u32 panels, count, targets, pieces, column, segments;
 };
 
 // product_block is what a block does of a product: PANELS panels, those of number
 // tile mod ⌈panels / PANELS⌉, and as many rows as it has threads; pieces `from` to `end` − 1, at
-// most 2^10, since sums of products are in 32 bits.
+// most 2^10, since sums of products are in 32 bits. With segments it does all pieces, of rows of
+// tiles `from` to `end` − 1.
 struct product_block {
     u32 product, tile, from, end;
 };
@@ -282,15 +288,42 @@ template <u32 N> DEVICE void add_pieces(i32 (&d)[4][8][4], const uint4 *panels, 
         for (u32 p = 0; p < N; p++) mma_u8_s8(d[p][r], w[p][1], v[r].z, v[r].w);
 }
 
-template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, const product_block *blocks)
+// A tile is up to PANELS panels times ROWS rows: d has the warp's own 4 panels times 64 rows of it. finish_tile gives the limbs of what
+// these come to to `put`: the number of a vector, that of the first of two rows, and a limb for each.
+template <typename Put> DEVICE void finish_tile(const i32 (&d)[4][8][4], u32 panels, u32 rows, Put put)
+{
+    // Byte g mod 4 of vector g / 4 is in lanes 4·g + t, of vector 2 + g / 4 too. The four lanes that have the bytes of a vector
+    // divide panels: each comes to have one, by giving half of what it has to another lane, twice.
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, shift = 8 * (g % 4);
+    bool second = g & 1, odd = g & 2;
+    u32 panel = 2 * second + odd;
+#pragma unroll
+    for (u32 r = 0; r < 8; r++) {
+        u32 v[4];
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            u32 x[4];
+#pragma unroll
+            for (u32 p = 0; p < 4; p++) x[p] = m31_mul2exp((u32)d[p][r][i] + (d[p][r][i] < 0 ? P : 0), shift); // |d| < P
+            u32 y0 = m31_add(second ? x[2] : x[0], __shfl_xor_sync(~0u, second ? x[0] : x[2], 4));
+            u32 y1 = m31_add(second ? x[3] : x[1], __shfl_xor_sync(~0u, second ? x[1] : x[3], 4));
+            v[i] = m31_add(odd ? y1 : y0, __shfl_xor_sync(~0u, odd ? y0 : y1, 8));
+        }
+        u32 row = 8 * r + 2 * t;
+        if (panel >= panels || row >= rows) continue;
+        put(4 * panel + g / 4, row, v[0], v[1]);
+        put(4 * panel + g / 4 + 2, row, v[2], v[3]);
+    }
+}
+
+template <u32 ROWS, bool SEGMENTS> DEVICE void byte_products_of(const byte_product *products, const product_block *blocks)
 {
     __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
     product_block work = blocks[blockIdx.x];
     byte_product job = products[work.product];
     const byte_row *rows = job.rows;
-    u32 panels = job.panels, count = job.count, from = work.from, end = work.end;
-    u32 tiles = (panels + PANELS - 1) / PANELS;
-    u32 first_panel = work.tile % tiles * PANELS, first_row = work.tile / tiles * ROWS;
+    u32 panels = job.panels, count = job.count, tiles = (panels + PANELS - 1) / PANELS;
+    u32 first_panel = work.tile % tiles * PANELS, first_row = SEGMENTS ? work.from * ROWS : work.tile / tiles * ROWS;
     constexpr u32 EACH = PANELS * 64 / ROWS; // of a piece, that a thread copies
     const uint4 *panel_at[EACH];
     const i8 *row_at[4];
@@ -299,19 +332,34 @@ template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, c
         u32 x = threadIdx.x + ROWS * i, panel = first_panel + x / 64;
         panel_at[i] = panel < panels ? job.weights + (job.numbers ? job.numbers[panel] : panel) * job.pieces * 64 + x % 64 : nullptr;
     }
+    auto set_rows = [&](u32 first) {
 #pragma unroll
-    for (u32 i = 0; i < 4; i++) {
-        u32 x = threadIdx.x + ROWS * i, row = first_row + x / 4;
-        const i8 *bytes = row < count ? rows[row].bytes : nullptr;
-        row_at[i] = bytes ? bytes + job.column + x % 4 * 16 : nullptr;
-    }
-    auto load = [&](u32 piece) {
-        if (piece < end) {
-            u32 stage = (piece - from) % STAGES;
+        for (u32 i = 0; i < 4; i++) {
+            u32 x = threadIdx.x + ROWS * i, row = first + x / 4;
+            const i8 *bytes = row < count ? rows[SEGMENTS ? row >> job.segments : row].bytes : nullptr;
+            if (SEGMENTS && bytes) bytes += (u64)(row & ((1u << job.segments) - 1)) * job.pieces * 64;
+            row_at[i] = bytes ? bytes + job.column + x % 4 * 16 : nullptr;
+        }
+    };
+    auto load = [&](u32 stage, u32 piece) {
 #pragma unroll
-            for (u32 i = 0; i < EACH; i++) copy16(&a[stage][threadIdx.x + ROWS * i], panel_at[i] ? panel_at[i] + (u64)piece * 64 : nullptr);
+        for (u32 i = 0; i < EACH; i++) copy16(&a[stage][threadIdx.x + ROWS * i], panel_at[i] ? panel_at[i] + (u64)piece * 64 : nullptr);
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) copy16(&b[stage][threadIdx.x + ROWS * i], row_at[i] ? row_at[i] + (u64)piece * 64 : nullptr);
+        for (u32 i = 0; i < 4; i++) copy16(&b[stage][threadIdx.x + ROWS * i], row_at[i] ? row_at[i] + (u64)piece * 64 : nullptr);
+    };
+    // What is read next: a piece of the tile's rows, and with segments those of the next tile behind its last.
+    u32 piece = SEGMENTS ? 0 : work.from, end = SEGMENTS ? job.pieces : work.end, next_row = first_row, into = 0;
+    u32 left = SEGMENTS ? (work.end - work.from) * job.pieces : work.end - work.from, loads = left;
+    set_rows(first_row);
+    auto load_next = [&] {
+        if (loads > 0) {
+            if (SEGMENTS && piece == end) {
+                piece = 0, next_row += ROWS;
+                set_rows(next_row);
+            }
+            load(into, piece++);
+            into = into + 1 < STAGES ? into + 1 : 0;
+            loads--;
         }
         copies_begun(); // a group, if an empty one, for each piece
     };
@@ -320,46 +368,99 @@ template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, c
     // Of these, what there is.
     u32 some_panels = panels - min(panels, first_panel + own_panels), some_rows = count - min(count, first_row + own_rows);
     i32 d[4][8][4] = {};
-    for (u32 i = 0; i < STAGES - 1; i++) load(from + i);
-    for (u32 piece = from; piece < end; piece++) {
+    for (u32 i = 0; i < STAGES - 1; i++) load_next();
+    for (u32 done = 0, stage = 0; left > 0; left--) {
         copies_done<STAGES - 2>();
         __syncthreads(); // the piece is there, and the one before it was used up
-        load(piece + STAGES - 1);
-        u32 stage = (piece - from) % STAGES;
-        if (some_rows == 0 || some_panels == 0) continue;
+        load_next();
         const uint4 *own_a = &a[stage][own_panels * 64 + lane], *own_b = &b[stage][own_rows * 4 + lane]; // rows that are not there are zeros
-        if (some_panels > 2) {
-            add_pieces<4>(d, own_a, own_b);
-        } else if (some_panels == 2) {
-            add_pieces<2>(d, own_a, own_b);
-        } else {
-            add_pieces<1>(d, own_a, own_b);
-        }
-    }
-    // Byte g mod 4 of vector g / 4 is in lanes 4·g + t, of vector 2 + g / 4 too.
-    u32 g = lane / 4, t = lane % 4;
-#pragma unroll
-    for (u32 p = 0; p < 4; p++)
-#pragma unroll
-        for (u32 r = 0; r < 8; r++)
-#pragma unroll
-            for (u32 i = 0; i < 4; i++) {
-                if (p >= some_panels || 8 * r >= some_rows) continue;
-                u32 v = m31_from_i64((i64)d[p][r][i] * (1 << 8 * (g % 4)));
-                v = m31_add(v, __shfl_xor_sync(~0u, v, 4));
-                v = m31_add(v, __shfl_xor_sync(~0u, v, 8));
-                u32 panel = first_panel + own_panels + p, row = first_row + own_rows + 8 * r + 2 * t + i % 2;
-                if (g % 4 == 0 && row < count) {
-                    byte_row to = rows[row];
-                    if (to.bytes) atomicAdd(job.sums + (4 * (u64)panel + g / 4 + i / 2 * 2) * job.targets + to.target, (u64)m31_mul2exp(v, to.shift));
-                }
+        stage = stage + 1 < STAGES ? stage + 1 : 0;
+        if (some_rows > 0 && some_panels > 0) {
+            if (some_panels > 2) {
+                add_pieces<4>(d, own_a, own_b);
+            } else if (some_panels == 2) {
+                add_pieces<2>(d, own_a, own_b);
+            } else {
+                add_pieces<1>(d, own_a, own_b);
             }
+        }
+        if (!SEGMENTS || ++done < job.pieces) continue;
+        u32 *out = job.segment_sums + (u64)4 * (first_panel + own_panels) * count + first_row + own_rows;
+        finish_tile(d, some_panels, some_rows, [&](u32 vector, u32 row, u32 v, u32 next) { *(uint2 *)(out + (u64)vector * count + row) = make_uint2(v, next); }); // count is even
+#pragma unroll
+        for (u32 p = 0; p < 4; p++)
+#pragma unroll
+            for (u32 r = 0; r < 8; r++)
+#pragma unroll
+                for (u32 i = 0; i < 4; i++) d[p][r][i] = 0;
+        done = 0, first_row += ROWS;
+        some_rows = count - min(count, first_row + own_rows);
+    }
+    if (SEGMENTS) return;
+    u32 first = first_row + own_rows, first_vector = 4 * (first_panel + own_panels);
+    finish_tile(d, some_panels, some_rows, [&](u32 vector, u32 row, u32 v, u32 next) {
+        u64 *sums = job.sums + (u64)(first_vector + vector) * job.targets;
+        for (u32 i = 0; i < 2 && row + i < some_rows; i++) {
+            byte_row to = rows[first + row + i];
+            if (to.bytes) atomicAdd(sums + to.target, (u64)m31_mul2exp(i ? next : v, to.shift));
+        }
+    });
 }
 
-KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, const product_block *blocks) { byte_products_of<128>(products, blocks); }
+KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, const product_block *blocks) { byte_products_of<128, false>(products, blocks); }
 
 // Blocks of half as many rows, more of them at once.
-KERNEL __launch_bounds__(64, 4) byte_products_narrow(const byte_product *products, const product_block *blocks) { byte_products_of<64>(products, blocks); }
+KERNEL __launch_bounds__(64, 4) byte_products_narrow(const byte_product *products, const product_block *blocks) { byte_products_of<64, false>(products, blocks); }
+
+// Rows in segments.
+KERNEL __launch_bounds__(128, 2) byte_products_segments(const byte_product *products, const product_block *blocks) { byte_products_of<128, true>(products, blocks); }
+
+#define JOINED 4 // rows for which a warp makes a weight once
+
+// joined_product is as in bytes.go: what the segments of each of `planes` rows come to, which are at `values` as byte_products_segments
+// sets them, each times a weight of its own: of panel p, weight numbers[p] over 2^segments indexes.
+struct joined_product {
+    u64 *sums;
+    const u32 *values;
+    const u64 *numbers;
+    const byte_row *rows;
+    u32 panels, planes, targets, segments;
+};
+
+// join_products adds them to the products' sums. first_block[j] is the first block of product j of n. A warp takes a panel and JOINED rows.
+KERNEL join_products(const u64 *first_block, const joined_product *products, u64 n, const weight_part *parts, const qm31 *tables)
+{
+    u64 j = last_not_after(first_block, n, blockIdx.x);
+    joined_product job = products[j];
+    u64 each = (job.planes + JOINED - 1) / JOINED, i = (blockIdx.x - first_block[j]) * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (i >= job.panels * each) return;
+    u64 panel = i / each, first = i % each * JOINED, some = min((u64)JOINED, job.planes - first), count = (u64)job.planes << job.segments;
+    weight_part p = parts[job.numbers[panel]];
+    u32 l = low_vars(job.segments);
+    const u32 *values = job.values + 4 * panel * count + (first << job.segments);
+    qm31 sum[JOINED] = {};
+    for (u64 h = lane; h < (u64)1 << job.segments; h += 32) {
+        qm31_factor w = qm31_prepare(qm31_mul(tables[p.high + (h >> l)], tables[p.low + (h & ((1u << l) - 1))]));
+#pragma unroll
+        for (u64 k = 0; k < JOINED; k++) {
+            if (k >= some) break;
+            const u32 *own = values + (k << job.segments) + h;
+            qm31 v = {own[0], own[count], own[2 * count], own[3 * count]};
+            sum[k] = qm31_add(sum[k], qm31_mul(v, w));
+        }
+    }
+#pragma unroll
+    for (u64 k = 0; k < JOINED; k++) {
+        if (k >= some) break;
+        byte_row to = job.rows[first + k];
+        u32 limb[4] = {sum[k].a, sum[k].b, sum[k].c, sum[k].d};
+#pragma unroll
+        for (u32 v = 0; v < 4; v++) {
+            for (u32 other = 16; other > 0; other /= 2) limb[v] = m31_add(limb[v], __shfl_xor_sync(~0u, limb[v], other));
+            if (lane == v && to.bytes) atomicAdd(job.sums + (4 * panel + v) * job.targets + to.target, (u64)m31_mul2exp(limb[v], to.shift));
+        }
+    }
+}
 
 // finish_products sets out[v·targets + r] to the element that the word at that index
 // of sums stands for, for vectors v and targets r, plus, if there are constants, ones[v]

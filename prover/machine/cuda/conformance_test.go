@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 				only = conformance.Openings(*full, limit > 0)
 			}
 			if limit == 0 {
-				machine.HostPair, machine.ShortRow = 0, min(machine.ShortRow, 3)
+				machine.HostPair, machine.ShortRow, machine.LowVars = 0, min(machine.ShortRow, 3), 6
 			}
 			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
 				b := machine.Backend(g, w)

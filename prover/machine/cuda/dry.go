@@ -68,7 +68,7 @@ func (d *dry) close() {
 // context returns a device with the fixed tensors, whose memory is not counted.
 func (d *dry) context() *device.Context {
 	c := device.New(kernels.NewDry(d.m.Dev.Multiprocessors()))
-	c.Piece, c.HostPair, c.ShortRow, c.MostMoved, c.Streams = d.m.Piece, d.m.HostPair, d.m.ShortRow, d.m.MostMoved, d.m.Streams
+	c.Piece, c.HostPair, c.ShortRow, c.LowVars, c.MostMoved, c.Streams = d.m.Piece, d.m.HostPair, d.m.ShortRow, d.m.LowVars, d.m.MostMoved, d.m.Streams
 	c.Dry = true
 	c.SetMode(d.mode)
 	for i := range d.g.Tensors {

@@ -136,17 +136,22 @@ func (t *DotTable) runs(group int) []placeRun {
 
 // dots computes the products of all groups with the rows that are on the device.
 func (t *DotTable) dots() {
-	var light, heavy []int
+	var light, heavy, factored []int
 	for i := range t.groups {
-		switch {
+		switch s := spanOf(t.part(i)); {
 		case !slices.ContainsFunc(t.runs(i), t.hasRows):
-		case spanOf(t.part(i)).onTensorCores():
+		case s.onTensorCores() && s.vars > t.Stream.Context.LowVars:
+			factored = append(factored, i)
+		case s.onTensorCores():
 			heavy = append(heavy, i)
 		default:
 			light = append(light, i)
 		}
 	}
 	t.lightDots(light)
+	if len(factored) > 0 {
+		t.factoredDots(factored)
+	}
 	// Groups of the same places together: those that have a place share its rows' way to the processors.
 	slices.SortStableFunc(heavy, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
 	for len(heavy) > 0 {
@@ -226,108 +231,185 @@ func (t *DotTable) lightDots(groups []int) {
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// heavyDots does groups on the tensor cores: for each class of them, those together that
-// have the same places; all in one launch, as there are thousands of small ones.
-func (t *DotTable) heavyDots(groups []int) {
-	a := device.NewScope(t.a)
-	defer a.Close()
-	inClass := map[class][]int{}
-	var classes []class
+// products are those of groups with rows on the tensor cores: for each class of the groups, those together that have the same places.
+type products struct {
+	classes        []class
+	members        map[class][]int // groups
+	each           []product
+	numbers        []uint64 // of all products: each panel's among those of the class
+	rows           []kernels.ByteRow
+	constants      []uint32 // biases of targets
+	words, wanted  int      // of sums; of what is wanted of them
+	weights        []uint64 // of all classes, in their order
+	sums, biasesAt kernels.Ptr
+}
+
+type product struct {
+	segment
+	class
+	panels  int // of all classes before its own
+	targets int // from `biases` on
+	numbers int // before its own
+	words   int
+	biases  int
+	from    int // rows
+	to      int
+}
+
+// productsOf lists the products of groups. merge says that those at places next to each other may be taken together.
+func (t *DotTable) productsOf(groups []int, merge bool) *products {
+	all := &products{members: map[class][]int{}}
 	for _, i := range groups {
 		p := t.part(i)
 		c := class{p.Column, len(p.Low)}
-		if inClass[c] == nil {
-			classes = append(classes, c)
+		if all.members[c] == nil {
+			all.classes = append(all.classes, c)
 		}
-		inClass[c] = append(inClass[c], i)
-	}
-	type product struct {
-		segment
-		class
-		of             []int // groups that segment.of counts
-		targets        int   // from `biases` on
-		panels         int   // bytes before those of the class
-		numbers, words int   // before its own
-		biases         int
-		from, to       int // rows
+		all.members[c] = append(all.members[c], i)
 	}
 	// Classes of as many columns lie together: their panels are made in one launch.
-	slices.SortStableFunc(classes, func(x, y class) int { return x.vars - y.vars })
-	var products []product
-	var members, numbers []uint64
-	panels := 0
-	for _, c := range classes {
-		of := inClass[c]
+	slices.SortStableFunc(all.classes, func(x, y class) int { return x.vars - y.vars })
+	planes, targets := 0, 0
+	for _, c := range all.classes {
+		of := all.members[c]
 		runs := make([][]placeRun, len(of))
+		panels := len(all.weights)
 		for k, i := range of {
-			members, runs[k] = append(members, uint64(t.weight(i))), t.runs(i)
+			all.weights, runs[k] = append(all.weights, uint64(t.weight(i))), t.runs(i)
 		}
-		for _, s := range t.merged(segments(runs)) {
-			if n := t.planes(s); n > 0 {
-				products = append(products, product{segment: s, class: c, of: of, panels: panels, to: n})
+		some := segments(runs)
+		if merge {
+			some = t.merged(some)
+		}
+		for _, s := range some {
+			n := t.planes(s)
+			if n == 0 {
+				continue
 			}
+			own := t.some * (s.to - s.from)
+			all.each = append(all.each, product{
+				segment: s, class: c, panels: panels, targets: own, numbers: len(all.numbers), words: all.words, biases: targets, from: planes, to: planes + n,
+			})
+			planes, targets = planes+n, targets+own
+			all.numbers = append(all.numbers, s.of...)
+			all.words += limbs * len(s.of) * own
+			all.wanted += len(s.of)
 		}
-		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
-	if len(products) == 0 {
-		return
-	}
-	planes, targets, words, count := 0, 0, 0, 0
-	for i := range products {
-		p := &products[i]
-		p.numbers, p.words, p.biases, p.targets = len(numbers), words, targets, t.some*(p.segment.to-p.segment.from)
-		p.from, p.to = planes, planes+p.to
-		planes, targets = p.to, targets+p.targets
-		numbers = append(numbers, p.segment.of...)
-		words += limbs * len(p.segment.of) * p.targets
-		count += len(p.segment.of)
-	}
-	rows, constants := make([]kernels.ByteRow, planes), make([]uint32, targets)
-	parallel.For(len(products), 1, func(from, to int) {
+	all.rows, all.constants = make([]kernels.ByteRow, planes), make([]uint32, targets)
+	parallel.For(len(all.each), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			p := &products[i]
-			t.listRows(rows[p.from:p.from:p.to], constants[p.biases:p.biases:p.biases+p.targets], p.segment)
+			p := &all.each[i]
+			t.listRows(all.rows[p.from:p.from:p.to], all.constants[p.biases:p.biases:p.biases+p.targets], p.segment)
 		}
 	})
-	w := t.weightsOf(t.q)
-	weights, membersPtr, rowsPtr, constantsPtr := device.NewArray[int8](a, panels), device.NewCopy(a, append(members, numbers...)), device.NewCopy(a, rows), device.NewCopy(a, constants)
-	numbersPtr := kernels.At[uint64](membersPtr, len(members))
-	nextPanels, nextMembers := weights, membersPtr
-	for i := 0; i < len(classes); {
-		vars, count := classes[i].vars, 0
-		for ; i < len(classes) && classes[i].vars == vars; i++ {
-			count += len(inClass[classes[i]])
+	return all
+}
+
+// begin puts what all products have in common on the device, and returns the product of the i-th with panels of so many pieces each.
+func (l *products) begin(a *device.Scope) func(i int, panels kernels.Ptr, vars int) kernels.ByteProduct {
+	numbers, rows := device.NewCopy(a, l.numbers), device.NewCopy(a, l.rows)
+	l.biasesAt, l.sums = device.NewCopy(a, l.constants), device.NewWords(a, l.words)
+	return func(i int, panels kernels.Ptr, vars int) kernels.ByteProduct {
+		p := &l.each[i]
+		return kernels.ByteProduct{
+			Weights: panels, Numbers: kernels.At[uint64](numbers, p.numbers),
+			Rows: kernels.At[kernels.ByteRow](rows, p.from), Sums: kernels.At[uint64](l.sums, p.words),
+			Panels: uint32(len(p.segment.of)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(vars), Column: uint32(p.column),
 		}
-		device.Check(kernels.PackParts(a, nextPanels, nextMembers, count, vars, w.parts, w.tables))
-		nextPanels, nextMembers = nextPanels.Offset(count, kernels.PanelBytes(vars)), kernels.At[uint64](nextMembers, count)
 	}
-	sums := device.NewWords(a, words)
-	jobs, done := make([]kernels.ByteProduct, len(products)), make([]kernels.FinishDot, 0, count)
-	for i, p := range products {
-		at := kernels.At[uint64](sums, p.words)
-		jobs[i] = kernels.ByteProduct{
-			Weights: weights.Offset(p.panels, 1), Numbers: kernels.At[uint64](numbersPtr, p.numbers),
-			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: at,
-			Panels: uint32(len(p.segment.of)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
-		}
+}
+
+// finishProducts adds what is wanted of products to the table.
+func (t *DotTable) finishProducts(a *device.Scope, l *products) {
+	done := make([]kernels.FinishDot, 0, l.wanted)
+	for _, p := range l.each {
+		at := kernels.At[uint64](l.sums, p.words)
 		for k, number := range p.segment.of {
-			g := p.of[number]
-			for _, x := range t.runs(g) { // what is wanted of the product
+			g := l.members[p.class][number]
+			for _, x := range t.runs(g) {
 				from, to := max(x.from, p.segment.from), min(x.to, p.segment.to)
 				if from >= to {
 					continue
 				}
 				own := from - p.segment.from
 				done = append(done, kernels.FinishDot{
-					Sums: kernels.At[uint64](at, limbs*k*p.targets+own), Biases: kernels.At[uint32](constantsPtr, p.biases+own),
+					Sums: kernels.At[uint64](at, limbs*k*p.targets+own), Biases: kernels.At[uint32](l.biasesAt, p.biases+own),
 					Limb: uint32(p.targets), Target: 1, Places: uint32(to - from), Pitch: uint32(p.segment.to - p.segment.from),
 					Column: uint64(t.first[g] + x.column + from - x.from), Coef: field.One, // an eq table adds up to 1
 				})
 			}
 		}
 	}
-	device.Check(kernels.AddByteProducts(a, jobs...))
 	t.finish(a, done)
+}
+
+// heavyDots does groups on the tensor cores, all in one launch, as there are thousands of small ones.
+func (t *DotTable) heavyDots(groups []int) {
+	a := device.NewScope(t.a)
+	defer a.Close()
+	all := t.productsOf(groups, true)
+	if len(all.each) == 0 {
+		return
+	}
+	w := t.weightsOf(t.q)
+	product, numbers := all.begin(a), device.NewCopy(a, all.weights)
+	size := 0
+	for _, c := range all.classes {
+		size += len(all.members[c]) * kernels.PanelBytes(c.vars)
+	}
+	panels := device.NewArray[int8](a, size)
+	at, next := make(map[class]kernels.Ptr, len(all.classes)), panels
+	for i := 0; i < len(all.classes); {
+		vars, first, count := all.classes[i].vars, next, 0
+		for ; i < len(all.classes) && all.classes[i].vars == vars; i++ {
+			own := len(all.members[all.classes[i]])
+			at[all.classes[i]] = next
+			count, next = count+own, next.Offset(own, kernels.PanelBytes(vars))
+		}
+		device.Check(kernels.PackParts(a, first, numbers, count, vars, w.parts, w.tables))
+		numbers = kernels.At[uint64](numbers, count)
+	}
+	jobs := make([]kernels.ByteProduct, len(all.each))
+	for i, p := range all.each {
+		jobs[i] = product(i, at[p.class], p.vars)
+	}
+	device.Check(kernels.AddByteProducts(a, jobs...))
+	t.finishProducts(a, all)
+}
+
+// factoredDots does groups on the tensor cores whose eq tables are long: each is the product of a table over the lowest indexes and one over
+// the others, of which the first alone is made as a panel (kernels.SegmentProduct).
+func (t *DotTable) factoredDots(groups []int) {
+	a := device.NewScope(t.a)
+	defer a.Close()
+	all := t.productsOf(groups, false)
+	if len(all.each) == 0 {
+		return
+	}
+	w, low := t.factoredOf(t.q), t.Stream.Context.LowVars
+	product := all.begin(a)
+	lows, highs := make([]uint64, len(all.weights)), make([]uint64, len(all.numbers))
+	for i, number := range all.weights {
+		lows[i] = uint64(w.of[number])
+	}
+	most, least := 0, 0 // bytes for all rows, and for one
+	for _, p := range all.each {
+		for k, number := range p.segment.of {
+			highs[p.numbers+k] = lows[p.panels+int(number)] + 1
+		}
+		row := kernels.SegmentBytes(len(p.segment.of), p.vars-low)
+		most, least = most+row*(p.to-p.from), max(least, row)
+	}
+	panels, size := device.NewArray[int8](a, len(lows)*kernels.PanelBytes(low)), kernels.PanelBytes(low)
+	device.Check(kernels.PackParts(a, panels, device.NewCopy(a, lows), len(lows), low, w.parts, w.tables))
+	high, room := device.NewCopy(a, highs), max(least, min(most, panelBytes))
+	jobs := make([]kernels.SegmentProduct, len(all.each))
+	for i, p := range all.each {
+		jobs[i] = kernels.SegmentProduct{ByteProduct: product(i, panels.Offset(p.panels, size), low), High: kernels.At[uint64](high, p.numbers), Segments: p.vars - low}
+	}
+	device.Check(kernels.AddSegmentProducts(a, device.NewArray[uint8](a, room), room, w.parts, w.tables, jobs...))
+	t.finishProducts(a, all)
 }
 
 // planes returns how many planes have the rows at the places of a segment.

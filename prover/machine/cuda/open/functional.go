@@ -55,6 +55,24 @@ func (r *Rows) weightsOf(q *whir.Functional) *weights {
 	return r.weights
 }
 
+// factoredOf returns the tables of the functional's parts as products of two, once built: of weight number i of weightsOf, if it has more
+// variables than device.Context.LowVars, the one over the lowest indexes has number of[i], and the one over the others the next.
+func (r *Rows) factoredOf(q *whir.Functional) *weights {
+	if r.factored == nil {
+		low := r.Stream.Context.LowVars
+		factors, _ := distinct(q)
+		of, both := make([]int, len(factors)), [][]field.QM31(nil)
+		for i, f := range factors {
+			if of[i] = len(both); len(f) > low {
+				both = append(both, f[:low], f[low:])
+			}
+		}
+		r.factored = newWeights(r.Mem, both, true)
+		r.factored.of = of
+	}
+	return r.factored
+}
+
 // distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
 // and the number of each part's.
 func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {

@@ -25,8 +25,9 @@ type Rows struct {
 	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
 	Code    *encoder
-	weights *weights // of the functional
 	groups  *groupsAhead
+
+	weights, factored *weights // of the functional
 
 	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
 }
