@@ -23,6 +23,7 @@ type session struct {
 	files  *outputs
 	vk     *output
 	ranges *output // nil if none is asked for
+	words  *output // the vocabulary; nil if there is none
 	opts   *job.Options
 
 	circuit   *provemodel.Circuit
@@ -68,6 +69,9 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		ph.Warn(s.job.Notes)
 	}
 	if err := files.apartFrom(s.job.Model); err != nil {
+		return nil, err
+	}
+	if s.words, err = writeVocabulary(cfg, files, s.vk.path, s.job.Model); err != nil {
 		return nil, err
 	}
 	s.opts = job.OptionsOf(cfg, ph, s.device)
