@@ -182,6 +182,9 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)
 	}
+	if s.Vocabulary != nil && s.Words == nil && slices.ContainsFunc(o.Input, func(a onnx.Input) bool { return a.Strings != nil }) {
+		return nil, fmt.Errorf("%w: %w: strings are given, and only the key's vocabulary says which numbers they become: give its file (--vocabulary)", ErrInvalid, ErrOtherInput)
+	}
 	if o.Input != nil {
 		arrays, err := o.Input.Mapped(s.Words)
 		if err == nil {

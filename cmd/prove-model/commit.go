@@ -107,6 +107,10 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err != nil {
 		return nil, err
 	}
+	words, err := createVocabulary(cfg, files)
+	if err != nil {
+		return nil, err
+	}
 	if err := hidesForKey(cfg); err != nil {
 		return nil, err
 	}
@@ -135,8 +139,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err := files.apartFrom(j.Model); err != nil {
 		return nil, err
 	}
-	words, err := writeVocabulary(cfg, files, key.path, j.Model)
-	if err != nil {
+	if words, err = writeVocabulary(cfg, files, words, key.path, j.Model); err != nil {
 		return nil, err
 	}
 	opts := job.OptionsOf(cfg, ph, dev)

@@ -48,6 +48,9 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if s.ranges, err = createRanges(cfg, files); err != nil {
 		return nil, err
 	}
+	if s.words, err = createVocabulary(cfg, files); err != nil {
+		return nil, err
+	}
 	if err := hidesForProof(cfg); err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err := files.apartFrom(s.job.Model); err != nil {
 		return nil, err
 	}
-	if s.words, err = writeVocabulary(cfg, files, s.vk.path, s.job.Model); err != nil {
+	if s.words, err = writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model); err != nil {
 		return nil, err
 	}
 	s.opts = job.OptionsOf(cfg, ph, s.device)

@@ -24,8 +24,16 @@ func vocabularyPath(cfg *config.Config, vk string) string {
 	return vk + ".vocabulary"
 }
 
-// writeVocabulary begins and writes the file of a model's vocabulary; nil if it says nothing of strings.
-func writeVocabulary(cfg *config.Config, files *outputs, vk string, m *provemodel.Model) (*output, error) {
+// createVocabulary begins the file of a vocabulary that is named; nil if none is.
+func createVocabulary(cfg *config.Config, files *outputs) (*output, error) {
+	if cfg.Vocabulary == "" {
+		return nil, nil
+	}
+	return files.create("vocabulary", cfg.Vocabulary, vocabularyFile)
+}
+
+// writeVocabulary writes the file of a model's vocabulary, which was begun if it is named; nil if it says nothing of strings.
+func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string, m *provemodel.Model) (_ *output, err error) {
 	words := m.VocabularyFile()
 	if words == nil {
 		if cfg.Vocabulary != "" {
@@ -33,9 +41,10 @@ func writeVocabulary(cfg *config.Config, files *outputs, vk string, m *provemode
 		}
 		return nil, nil
 	}
-	file, err := files.create("vocabulary", vocabularyPath(cfg, vk), vocabularyFile)
-	if err != nil {
-		return nil, err
+	if file == nil {
+		if file, err = files.create("", vocabularyPath(cfg, vk), vocabularyFile); err != nil {
+			return nil, err
+		}
 	}
 	return file, file.write(words)
 }

@@ -383,8 +383,8 @@ func (k *Key) check() error {
 	if len(k.Texts) > 1 {
 		return fmt.Errorf("%d texts: this program reads keys of models with one", len(k.Texts))
 	}
-	if t := k.Text(); t != nil {
-		if err := t.validate(g); err != nil {
+	for i := range k.Texts {
+		if err := k.Texts[i].validate(g); err != nil {
 			return fmt.Errorf("text: %w", err)
 		}
 	}
