@@ -272,8 +272,8 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	h := cache.NewHasher()
 	h.Add("circuit", c.id[:])
 	h.Add("security", fmt.Appendf(nil, "%#v", sec))
-	if c.language != nil {
-		h.Add("text", fmt.Appendf(nil, "%#v", *c.language))
+	if t := said(c.language, c.words); t != nil {
+		h.Add("text", fmt.Appendf(nil, "%#v", *t))
 	}
 	id := h.ID()
 	return &id
@@ -313,7 +313,7 @@ func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (*Key, prover.Tree
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text().Equal(c.language) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !says(key, said(c.language, c.words)) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	trees, err := restoreTrees(key, found, base)

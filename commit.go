@@ -20,6 +20,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Key is a verification key: the quantised model without its weights, and a
@@ -194,8 +195,8 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
-		if err == nil && c.language != nil {
-			err = made.key.SetText(c.language)
+		if err == nil {
+			err = c.setText(made.key)
 		}
 		return err
 	})
@@ -268,8 +269,8 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 			return nil
 		}
 		made.key, made.trees, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
-		if err == nil && c.language != nil {
-			err = made.key.SetText(c.language)
+		if err == nil {
+			err = c.setText(made.key)
 		}
 		return err
 	})
@@ -399,3 +400,30 @@ func orDefault[T any](opts *T) *T {
 	}
 	return opts
 }
+
+// setText has a key say what tokens mean, or what maps strings.
+func (c *Circuit) setText(key *Key) error {
+	if t := said(c.language, c.words); t != nil {
+		return key.SetText(t)
+	}
+	return nil
+}
+
+// said is what keys say of tokens, or of strings, of which words is the vocabulary's file; nil if nothing.
+func said(language *proof.Text, words []byte) *proof.Text {
+	if words == nil {
+		return language
+	}
+	return &proof.Text{Vocabulary: vocabulary.Digest(words)}
+}
+
+// says reports whether a key says that of tokens or strings.
+func says(key *Key, t *proof.Text) bool {
+	if len(key.Texts) == 0 {
+		return t == nil
+	}
+	return key.Texts[0].Equal(t)
+}
+
+// VocabularyFile is the file of the vocabulary whose digest the key has; nil if the model says nothing of strings.
+func (c *Committed) VocabularyFile() []byte { return c.circuit.words }

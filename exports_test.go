@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// vocabulary is the number of tokens of the exports.
-const vocabulary = 61
+// vocabularySize is the number of tokens of the exports.
+const vocabularySize = 61
 
 // closeLogits fails if logits are off by more than 0.5 % of their range, or if the
 // largest of a row that is so by more than 2 % of it is another.
@@ -28,11 +28,11 @@ func closeLogits(t *testing.T, got, want []float64) {
 	if worst > 0.005*span {
 		t.Errorf("off by %.3g of a range of %.3g", worst, span)
 	}
-	for at := 0; at < len(want); at += vocabulary {
-		g, w := got[at:at+vocabulary], want[at:at+vocabulary]
+	for at := 0; at < len(want); at += vocabularySize {
+		g, w := got[at:at+vocabularySize], want[at:at+vocabularySize]
 		sorted := slices.Sorted(slices.Values(w))
-		if sorted[vocabulary-1]-sorted[vocabulary-2] > 0.02*span && slices.Index(g, slices.Max(g)) != slices.Index(w, slices.Max(w)) {
-			t.Errorf("row %d: another token", at/vocabulary)
+		if sorted[vocabularySize-1]-sorted[vocabularySize-2] > 0.02*span && slices.Index(g, slices.Max(g)) != slices.Index(w, slices.Max(w)) {
+			t.Errorf("row %d: another token", at/vocabularySize)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestExports(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			tokens := make([]float64, texts*given[0].Shape[1])
 			for i := range tokens {
-				tokens[i] = float64(rng.IntN(vocabulary))
+				tokens[i] = float64(rng.IntN(vocabularySize))
 			}
 			float, err := m.Run(t.Context(), Input{tokens})
 			if err != nil {
@@ -114,11 +114,11 @@ func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
 		t.Error("another statement")
 	}
 	other := slices.Clone(tokens)
-	other[4] = vocabulary - 1 - other[4]
+	other[4] = vocabularySize - 1 - other[4]
 	if _, err := Verify(committed.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, Input: Arrays{{Values: other}}}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("for other tokens: %v", err)
 	}
-	other[4] = vocabulary
+	other[4] = vocabularySize
 	if _, err := Prove(t.Context(), committed, Input{other}, nil); err == nil || !strings.Contains(err.Error(), "entry 4 is 61; it is an index") {
 		t.Errorf("a token that there is not: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Model is a float model. It may be used by several goroutines at once.
@@ -29,6 +30,7 @@ type Model struct {
 
 	base     *Model                     // what the model is an adapter to; nil for others
 	language *proof.Text                // what its tokens mean; nil for models of other things
+	words    func() []byte              // the file of its vocabulary, made once; nil if it says nothing of strings
 	refuse   func(text []float64) error // texts of which the published model computes something else; nil: none
 	open     dimension                  // the size of the batch, or the length of texts
 	other    struct {
@@ -99,8 +101,23 @@ func tensor(name string, shape []int, values []float64) Tensor {
 }
 
 func newModel(name string, g *graph.Graph, most int) *Model {
-	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), open: dimensionOf(g, most)}
+	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), words: sync.OnceValue(func() []byte { return fileOf(g.Vocabulary) }), open: dimensionOf(g, most)}
 }
+
+// fileOf is the file of a vocabulary, which can be encoded; nil if there is none.
+func fileOf(v *vocabulary.Vocabulary) []byte {
+	if v == nil {
+		return nil
+	}
+	file, err := v.Encode()
+	if err != nil {
+		panic(err) // it was checked where it was made
+	}
+	return file
+}
+
+// VocabularyFile is the file of what the model says of strings, which Committed.VocabularyFile is too; nil if it says nothing of them.
+func (m *Model) VocabularyFile() []byte { return m.words() }
 
 // NewModel returns a model that was made in memory. Its graph must not be
 // changed any more.
@@ -358,7 +375,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 // A text may have any length up to the most that there is.
 func (m *Model) Input(arrays Arrays) (Input, error) {
 	specs := m.Inputs()
-	arrays, err := arrays.For(m.wanted())
+	arrays, err := m.arrays(arrays)
 	if err != nil {
 		return nil, err
 	}
@@ -379,12 +396,21 @@ func (m *Model) Input(arrays Arrays) (Input, error) {
 	return samples[0], nil
 }
 
+// arrays are those for the inputs of the graph, with strings mapped to numbers.
+func (m *Model) arrays(given Arrays) (Arrays, error) {
+	given, err := given.Mapped(m.graph.Vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	return given.For(m.wanted())
+}
+
 // Samples matches arrays with inputs as Input does, and cuts each into as many
 // samples as it holds: elements of the batch, if the model leaves its size open; texts
 // of the last axis' length, if that is what it leaves open, or else of the greatest
 // length if there are more tokens than that.
 func (m *Model) Samples(arrays Arrays) ([]Input, error) {
-	arrays, err := arrays.For(m.wanted())
+	arrays, err := m.arrays(arrays)
 	if err != nil {
 		return nil, err
 	}

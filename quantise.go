@@ -25,6 +25,7 @@ import (
 type Circuit struct {
 	quantised *quantise.Model
 	language  *proof.Text
+	words     []byte                     // the file of the vocabulary; nil if the model says nothing of strings
 	refuse    func(text []float64) error // as the model's
 	outputs   []Spec                     // with the float model's names
 	report    Report
@@ -499,7 +500,7 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{
-		outputs: m.Outputs(), quantised: q, language: m.language, refuse: m.refuse, text: m.open.isText(), writes: m.positions(),
+		outputs: m.Outputs(), quantised: q, language: m.language, words: m.words(), refuse: m.refuse, text: m.open.isText(), writes: m.positions(),
 		hides: settings.Hide, inSizes: &inSizes{},
 	}
 	for _, f := range m.graph.Files {

@@ -20,6 +20,7 @@ import (
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/quantise"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Errors of Verify and ReadKey. All that mean "this is not proved" wrap
@@ -74,6 +75,10 @@ type Statement struct {
 	Texts   []*verifier.Written
 	// Text says what tokens mean, nil unless the model is one of language.
 	Text *proof.Text
+	// Vocabulary is the digest of what maps the strings that the model takes, or names its classes, if it does: that is outside of the
+	// proof. Words is that vocabulary, if it was given (VerifyOptions): then Input was mapped with it.
+	Vocabulary *[32]byte
+	Words      *vocabulary.Vocabulary
 	// Base is the root of the weights of the model that the key's is an adapter to, and Adapter that of all else that the key commits
 	// to; nil if it is no adapter.
 	Base, Adapter *Commitment
@@ -101,6 +106,9 @@ type VerifyOptions struct {
 	// Certificate, if not nil, is a certificate of the key (Certify). Verify checks it, and that
 	// the bounds of the circuit of the proof follow from it.
 	Certificate io.Reader
+	// Vocabulary, if not nil, is the file of the key's vocabulary (Committed.VocabularyFile): strings of Input are mapped with it, and
+	// outputs get the names that they stand for.
+	Vocabulary []byte
 	// FirstValues is how many values of each output the statement gives: 0 is all. A language
 	// model may have a million of them. All are verified.
 	FirstValues int
@@ -158,19 +166,30 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	if o.FirstValues > 0 {
 		n = o.FirstValues
 	}
+	var err error
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
-		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(),
+		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(), Vocabulary: key.Vocabulary(),
 	}
+	if s.Words, err = o.words(key); err != nil {
+		return nil, err
+	}
+	statement.Name(s.Outputs, s.Words)
 	if err := o.state(key, s); err != nil {
 		return nil, err
 	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)
 	}
+	if s.Vocabulary != nil && s.Words == nil && slices.ContainsFunc(o.Input, func(a onnx.Input) bool { return a.Strings != nil }) {
+		return nil, fmt.Errorf("%w: %w: strings are given, and only the key's vocabulary says which numbers they become: give its file (--vocabulary)", ErrInvalid, ErrOtherInput)
+	}
 	if o.Input != nil {
-		arrays, err := o.Input.For(asInputs(s.Inputs))
+		arrays, err := o.Input.Mapped(s.Words)
+		if err == nil {
+			arrays, err = arrays.For(asInputs(s.Inputs))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w: %w", ErrInvalid, ErrOtherInput, err)
 		}
@@ -189,6 +208,14 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 		s.Certified = true
 	}
 	return s, nil
+}
+
+// words is the vocabulary that is given, if it is the key's.
+func (o *VerifyOptions) words(key *Key) (*vocabulary.Vocabulary, error) {
+	if o.Vocabulary == nil {
+		return nil, nil
+	}
+	return statement.Vocabulary(key, o.Vocabulary)
 }
 
 // asInputs are the inputs of a statement for arrays to be read as.
@@ -298,8 +325,8 @@ func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (*Circuit,
 	if !slices.Equal(m.files(), key.Source.Files) {
 		return nil, fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
 	}
-	if !key.Text().Equal(m.language) {
-		return nil, fmt.Errorf("%w: it was made with another tokenizer, another chat template, or other tokens that end a text", ErrOtherModel)
+	if !says(key, said(m.language, m.words())) {
+		return nil, fmt.Errorf("%w: it was made with another tokenizer, another chat template, other tokens that end a text, or another vocabulary", ErrOtherModel)
 	}
 	r, err := m.ranges(key.Source.Ranges, len(key.Circuit.Free) > 0)
 	if err != nil {

@@ -126,7 +126,8 @@ type Config struct {
 	// that verify wants of the key, hexadecimal; empty: any
 	Commitment string `mapstructure:"commitment" group:"prove" usage:"the model's commitment, in {hexadecimal}: no other key is accepted"`
 	// file of a certificate of the key
-	Cert string `mapstructure:"cert" file:"made" group:"files" usage:"certificate {file} (commit: <key>.cert, with --certify)"`
+	Vocabulary string `mapstructure:"vocabulary" file:"made" group:"files" usage:"{file} of the vocabulary, which maps the strings that a model takes and names classes (<key>.vocabulary)"`
+	Cert       string `mapstructure:"cert" file:"made" group:"files" usage:"certificate {file} (commit: <key>.cert, with --certify)"`
 	// commit makes one
 	Certify bool `mapstructure:"certify" group:"files" usage:"write a certificate of the key as well: that the weights respect the static bounds"`
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Graph is a model in the normal form that the package documentation
@@ -28,6 +29,10 @@ type Graph struct {
 	// 16 bits, which this graph leaves out. It is for runs alone. The result shares files and
 	// constants of this graph.
 	Typed func() (*Graph, error)
+
+	// Vocabulary is what the model says of strings: how those that it takes become inputs of the graph, and which its outputs
+	// stand for; nil if it says nothing of them.
+	Vocabulary *vocabulary.Vocabulary
 
 	// Files are those that the graph was read from, the model's own first. Consts
 	// may point into them, until Close.

@@ -39,6 +39,11 @@ func testNode(op string, in, out []string, attrs ...any) *onnxpb.NodeProto {
 			a.Type, a.F = onnxpb.AttributeProto_FLOAT, float32(v)
 		case string:
 			a.Type, a.S = onnxpb.AttributeProto_STRING, []byte(v)
+		case []string:
+			a.Type = onnxpb.AttributeProto_STRINGS
+			for _, s := range v {
+				a.Strings = append(a.Strings, []byte(s))
+			}
 		case []int64:
 			a.Type, a.Ints = onnxpb.AttributeProto_INTS, v
 		case *onnxpb.TensorProto:

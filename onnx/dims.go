@@ -55,6 +55,7 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 // withData adds to the options what the given inputs and the samples say of the declared
 // inputs.
 func (o Options) withData(declared []graph.Input) (Options, error) {
+	o.given, o.Samples = o.given.ofTexts(declared), o.Samples.ofTexts(declared)
 	if o.given != nil {
 		given, err := o.given.assign(declared)
 		if err != nil {
@@ -89,7 +90,7 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 			return nil, nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
 		}
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
-		if !values[i].DType.Known() {
+		if !values[i].DType.Known() && values[i].DType != stringType {
 			return nil, nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		}
 		var err error
@@ -214,7 +215,7 @@ func (o Options) sampledBy(samples Options) Options {
 func declaredInputs(inputs []*onnxpb.ValueInfoProto) []graph.Input {
 	out := make([]graph.Input, len(inputs))
 	for i, in := range inputs {
-		out[i].Name = in.GetName()
+		out[i].Name, out[i].DType = in.GetName(), graph.DType(in.GetType().GetTensorType().GetElemType())
 		for _, d := range in.GetType().GetTensorType().GetShape().GetDim() {
 			out[i].Shape = append(out[i].Shape, int(min(max(d.GetDimValue(), 0), graph.MaxElements)))
 			out[i].Symbols = append(out[i].Symbols, d.GetDimParam())

@@ -18,5 +18,5 @@
 // # Limits
 //
 // A model file is not trusted. The builder bounds what a file can make it do.
-// Functions, sparse tensors and values of strings are refused.
+// Functions and sparse tensors are refused. Strings are in the vocabulary of a graph, not in the graph (package vocabulary).
 package onnx

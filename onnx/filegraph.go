@@ -258,3 +258,8 @@ func nodeName(n *onnxpb.NodeProto) string {
 	}
 	return ""
 }
+
+// isStrings says whether an initializer is a tensor of strings.
+func (f *fileGraph) isStrings(name string) bool {
+	return graph.DType(f.initializers[name].GetDataType()) == stringType
+}

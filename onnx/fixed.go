@@ -19,8 +19,8 @@ func (f *fileGraph) fix(given Inputs) error {
 		if at < 0 {
 			return fmt.Errorf("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
 		}
-		if v.table != nil || v.pictures != nil {
-			return fmt.Errorf("input %s is to be fixed: give it as .npy, .json or .pb", graph.Quote(v.Name))
+		if v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil {
+			return fmt.Errorf("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
 		}
 		if err := v.takeShape(f.inputs[at]); err != nil {
 			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)

@@ -31,6 +31,7 @@ type Input struct {
 	Shape   []int       // nil when the file gives a flat list without a shape
 	DType   graph.DType // 0 when the format does not say
 	Values  []float64
+	Strings []string      // nil unless the file has strings; Values are nil then, if these are no numbers
 	Numbers graph.Numbers // what the values are among: a model is opened for these
 	Note    string        // what of the file was passed over
 
@@ -55,7 +56,7 @@ func (o Options) describe(in Inputs) Options {
 	for _, v := range in {
 		o.pictures = append(o.pictures, len(v.pictures))
 		o.InputShapes = append(o.InputShapes, v.Shape)
-		o.InputLens = append(o.InputLens, len(v.Values))
+		o.InputLens = append(o.InputLens, max(len(v.Values), len(v.Strings)))
 		o.InputNumbers = append(o.InputNumbers, v.Numbers)
 	}
 	return o
@@ -76,7 +77,7 @@ func (in Inputs) Data() [][]float64 {
 // order of the inputs, or contain the names themselves. The extension says what a file
 // contains:
 //
-//   - .json: lists of numbers, nested as the axes are, for one input; an object of them by
+//   - .json: lists of numbers, or of strings, nested as the axes are, for one input; an object of them by
 //     the inputs' names; or {"input_data": [[…], …]}, one for each input in order, beside
 //     which "input_shapes" may give their shapes and other keys are passed over
 //   - .npy: one array; .npz: one array for each input, by name or in the archive's order
@@ -216,7 +217,7 @@ func (in Inputs) check() error {
 		if v.Name != "" {
 			what = "input " + graph.Quote(v.Name)
 		}
-		if len(v.Values) == 0 && v.DType == 0 && !slices.Contains(v.Shape, 0) && v.table == nil && v.pictures == nil {
+		if len(v.Values) == 0 && len(v.Strings) == 0 && v.DType == 0 && !slices.Contains(v.Shape, 0) && v.table == nil && v.pictures == nil {
 			return fmt.Errorf("%s is empty", what)
 		}
 		v.Numbers = graph.NumbersOf(v.Values)
@@ -229,6 +230,17 @@ func parseTensor(data []byte) (Inputs, error) {
 	p := new(onnxpb.TensorProto)
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, p); err != nil {
 		return nil, fmt.Errorf("not an ONNX tensor, or damaged: %w", err)
+	}
+	if graph.DType(p.GetDataType()) == stringType {
+		w, err := decodeStrings(p)
+		if err != nil {
+			return nil, err
+		}
+		in := Input{Name: p.GetName(), Shape: []int{}, DType: stringType, Strings: w.constant}
+		for _, d := range w.dims {
+			in.Shape = append(in.Shape, d.N)
+		}
+		return Inputs{in}, nil
 	}
 	t, err := decode(p, (&source{}).external)
 	if err != nil {

@@ -29,11 +29,11 @@ func parseJSON(data []byte) (Inputs, error) {
 
 // parseNested reads one input. A number or a flat list says nothing about axes.
 func parseNested(raw []byte) (Input, error) {
-	values, shape, err := parseList(raw)
+	values, strings, shape, err := parseList(raw)
 	if len(shape) <= 1 {
 		shape = nil
 	}
-	return Input{Values: values, Shape: shape}, err
+	return Input{Values: values, Strings: strings, Shape: shape}, err
 }
 
 // parseObject reads an object with a list for each input name, or with one list of all
@@ -114,7 +114,7 @@ func parseData(data []byte) (Inputs, error) {
 		return in, nil
 	}
 	for i, dims := range file.Shapes {
-		if shape, err := graph.CheckShape(dims); err == nil && graph.Size(shape) == len(in[i].Values) {
+		if shape, err := graph.CheckShape(dims); err == nil && graph.Size(shape) == max(len(in[i].Values), len(in[i].Strings)) {
 			in[i].Shape = shape
 		} else {
 			in[i].Note = fmt.Sprintf(`"input_shapes" gives %v for input %d, which has %d numbers: it is passed over`, dims, i, len(in[i].Values))
@@ -123,9 +123,9 @@ func parseData(data []byte) (Inputs, error) {
 	return in, nil
 }
 
-// parseList flattens nested lists of numbers (true and false are 1 and 0) and
-// returns their shape.
-func parseList(raw []byte) ([]float64, []int, error) {
+// parseList flattens nested lists of numbers (true and false are 1 and 0), or of strings, and
+// returns their shape. Strings that all stand for numbers are both.
+func parseList(raw []byte) ([]float64, []string, []int, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	l := nestedLists{leaves: -1}
@@ -138,7 +138,7 @@ func parseList(raw []byte) ([]float64, []int, error) {
 			err = l.add(tok)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 }
@@ -146,9 +146,12 @@ func parseList(raw []byte) ([]float64, []int, error) {
 // nestedLists are lists of numbers while they are read.
 type nestedLists struct {
 	values []float64
-	counts []int // elements so far of the lists that are open
-	closed []int // elements of the closed lists at each depth; −1 if none is closed yet
-	leaves int   // depth of the numbers; −1 if there is none yet
+	texts  []string // of the leaves that are strings
+	odd    string   // the first of them that stands for no number
+	some   bool     // there is such a one
+	counts []int    // elements so far of the lists that are open
+	closed []int    // elements of the closed lists at each depth; −1 if none is closed yet
+	leaves int      // depth of the numbers; −1 if there is none yet
 }
 
 func (l *nestedLists) add(tok json.Token) error {
@@ -158,8 +161,13 @@ func (l *nestedLists) add(tok json.Token) error {
 	case json.Delim(']'):
 		return l.close()
 	}
-	v, err := jsonNumber(tok)
-	if err != nil {
+	v, err := 0.0, error(nil)
+	if text, ok := tok.(string); ok {
+		if v, ok = notFinite[text]; !ok && !l.some {
+			l.odd, l.some = text, true
+		}
+		l.texts = append(l.texts, text)
+	} else if v, err = jsonNumber(tok); err != nil {
 		return err
 	}
 	if l.leaves < 0 {
@@ -198,15 +206,28 @@ func (l *nestedLists) close() error {
 	return nil
 }
 
-// flat returns the numbers and the shape.
-func (l *nestedLists) flat() ([]float64, []int, error) {
+// flat returns the numbers or strings, and the shape.
+func (l *nestedLists) flat() ([]float64, []string, []int, error) {
 	if l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values) {
-		return nil, nil, errors.New("lists are nested unevenly")
+		return nil, nil, nil, errors.New("lists are nested unevenly")
 	}
 	if l.closed == nil {
 		l.closed = []int{}
 	}
-	return l.values, l.closed, nil
+	switch whole := len(l.texts) == len(l.values); {
+	case l.some && !whole:
+		return nil, nil, nil, noNumber(l.odd)
+	case l.some:
+		return nil, l.texts, l.closed, nil
+	case whole && len(l.texts) > 0:
+		return l.values, l.texts, l.closed, nil
+	}
+	return l.values, nil, l.closed, nil
+}
+
+// noNumber is the error about a string in the place of a number.
+func noNumber(s string) error {
+	return fmt.Errorf("holds %s where numbers are expected", graph.Quote(s))
 }
 
 // jsonNumber returns the number that a token is.
@@ -216,12 +237,6 @@ func jsonNumber(tok json.Token) (float64, error) {
 		v, err := tok.Float64()
 		if err != nil {
 			return 0, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
-		}
-		return v, nil
-	case string:
-		v, ok := notFinite[tok]
-		if !ok {
-			return 0, fmt.Errorf("holds %s where numbers are expected", graph.Quote(tok))
 		}
 		return v, nil
 	case bool:

@@ -37,7 +37,11 @@ func (in Inputs) merge() (Inputs, error) {
 		} else {
 			to.Shape = nil
 		}
+		if (to.Strings == nil) != (v.Strings == nil) {
+			return nil, fmt.Errorf("input %s is given as strings and as numbers", graph.Quote(v.Name))
+		}
 		to.Values = append(slices.Clip(to.Values), v.Values...)
+		to.Strings = append(slices.Clip(to.Strings), v.Strings...)
 		to.Numbers = to.Numbers.Union(v.Numbers)
 		to.pictures = append(slices.Clip(to.pictures), v.pictures...)
 	}
@@ -143,11 +147,14 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 			return nil, fmt.Errorf("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
 		}
 		if v.table != nil {
-			whole, err := v.table.whole(v.Name, wanted[at].Shape)
+			whole, err := v.table.whole(wanted[at])
 			if err != nil {
 				return nil, err
 			}
 			v = whole
+		}
+		if err := v.asWanted(wanted[at]); err != nil {
+			return nil, err
 		}
 		if _, twice := named[v.Name]; twice {
 			return nil, fmt.Errorf("input %s is given twice", graph.Quote(v.Name))
@@ -163,6 +170,11 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 	rest, err := rest.split(open)
 	if err != nil {
 		return nil, err
+	}
+	for i := range rest[:min(len(rest), len(open))] {
+		if err := rest[i].asWanted(open[i]); err != nil {
+			return nil, err
+		}
 	}
 	if len(named) == 0 {
 		return rest, nil
@@ -180,6 +192,20 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// asWanted makes what a file has as strings and as numbers what an input takes.
+func (v *Input) asWanted(w graph.Input) error {
+	switch {
+	case v.Strings == nil:
+	case w.DType == stringType:
+		v.Values, v.Numbers = nil, 0
+	case v.Values == nil && len(v.Strings) > 0:
+		return fmt.Errorf("the array for input %s %w", graph.Quote(w.Name), noNumber(v.Strings[0]))
+	default:
+		v.Strings = nil
+	}
+	return nil
 }
 
 // split cuts a table into columns for the inputs that have no other array, and joins several

@@ -7,18 +7,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 )
 
-// A table has rows of numbers in named columns. The model decides whether the table is one
-// input or each column is an input.
+// A table has rows of numbers or strings in named columns. The model decides whether the table is one
+// input or each column is an input, and which of both a column is.
 type table struct {
 	columns []string
 	at      map[string]int // of a column among them
 	rows    [][]float64
+	cells   [][]string
+	odd     []error // by column, about the first cell that is no number
 }
 
 // parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
@@ -55,6 +58,7 @@ func parseTable(data []byte) (Inputs, error) {
 			return nil, fmt.Errorf("has more than %d columns", maxColumns)
 		}
 	}
+	t.odd = make([]error, len(t.columns))
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -65,12 +69,12 @@ func parseTable(data []byte) (Inputs, error) {
 		}
 		row := make([]float64, len(record))
 		for i, cell := range record {
-			if row[i], err = number(strings.TrimSpace(cell)); err != nil {
+			if row[i], err = number(strings.TrimSpace(cell)); err != nil && t.odd[i] == nil {
 				line, _ := r.FieldPos(i)
-				return nil, fmt.Errorf("line %d, column %s: %w", line, graph.Quote(t.columns[i]), err)
+				t.odd[i] = fmt.Errorf("line %d, column %s: %w", line, graph.Quote(t.columns[i]), err)
 			}
 		}
-		t.rows = append(t.rows, row)
+		t.rows, t.cells = append(t.rows, row), append(t.cells, slices.Clone(record))
 	}
 	if len(t.rows) == 0 {
 		return nil, errors.New("has names of columns but no rows")
@@ -95,7 +99,7 @@ func number(cell string) (float64, error) {
 	x, err := strconv.ParseFloat(cell, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%s is not a number: encode categories as numbers, as the model was trained", graph.Quote(cell))
+		return 0, fmt.Errorf("%s is not a number, which the model takes there: encode categories as numbers, as the model was trained", graph.Quote(cell))
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return 0, fmt.Errorf("is %v: fill in missing values as the model was trained to expect them", x)
 	case x == math.Trunc(x):
@@ -107,14 +111,25 @@ func number(cell string) (float64, error) {
 	return x, nil
 }
 
-// whole returns the table as one input of that shape, as far as it is known: rows by
-// columns.
-func (t *table) whole(name string, shape []int) (Input, error) {
+// whole returns the table as that input, whose shape is known in part: rows by columns.
+func (t *table) whole(w graph.Input) (Input, error) {
+	name, shape := w.Name, w.Shape
 	in := Input{Name: name, Shape: t.shapeFor(shape, len(t.columns))}
 	if len(shape) > 1 {
 		if want := graph.Size(shape[1:]); want > 0 && want != len(t.columns) { // 0: open
 			return Input{}, fmt.Errorf("the table has %d columns, %s, and input %s takes %d: leave the others out, or add what is missing",
 				len(t.columns), several(t.columns), graph.Quote(name), want)
+		}
+	}
+	if w.DType == stringType {
+		for _, row := range t.cells {
+			in.Strings = append(in.Strings, row...)
+		}
+		return in, nil
+	}
+	for _, err := range t.odd {
+		if err != nil {
+			return Input{}, err
 		}
 	}
 	for _, row := range t.rows {
@@ -139,17 +154,19 @@ func (t *table) shapeFor(shape []int, cells int) []int {
 	return []int{rows, cells}
 }
 
-// column returns the column with a name as an input of one feature, and whether it exists.
-func (t *table) column(name string, shape []int) (Input, bool) {
-	at, ok := t.at[name]
-	if !ok {
-		return Input{}, false
+// column returns the column at a place as an input of one feature.
+func (t *table) column(at int, w graph.Input) (Input, error) {
+	in := Input{Name: w.Name, Shape: t.shapeFor(w.Shape, 1)}
+	if w.DType == stringType {
+		for _, row := range t.cells {
+			in.Strings = append(in.Strings, row[at])
+		}
+		return in, nil
 	}
-	in := Input{Name: name, Shape: t.shapeFor(shape, 1)}
 	for _, row := range t.rows {
 		in.Values = append(in.Values, row[at])
 	}
-	return in, true
+	return in, t.odd[at]
 }
 
 // inputs returns the table as the wanted inputs: a column for each, by name, if the names
@@ -158,19 +175,23 @@ func (t *table) column(name string, shape []int) (Input, bool) {
 func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 	var in Inputs
 	var missing []string
+	var odd error
 	for _, w := range wanted {
-		if column, ok := t.column(w.Name, w.Shape); ok {
-			in = append(in, column)
+		if at, ok := t.at[w.Name]; ok {
+			column, err := t.column(at, w)
+			if in = append(in, column); odd == nil {
+				odd = err
+			}
 		} else {
 			missing = append(missing, w.Name)
 		}
 	}
 	alone := len(wanted) == 1 && len(t.columns) > 1
 	if len(missing) == 0 && len(wanted) > 0 && !(alone && graph.Size(wanted[0].Shape[min(1, len(wanted[0].Shape)):]) != 1) {
-		return in, nil
+		return in, odd
 	}
 	if len(wanted) == 1 {
-		one, err := t.whole(wanted[0].Name, wanted[0].Shape)
+		one, err := t.whole(wanted[0])
 		return Inputs{one}, err
 	}
 	return nil, fmt.Errorf("the table has columns %s, and none for %s: an input takes the column of its name, or a whole table with --input name=file.csv",

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // A table of many columns takes time in proportion to them, whether it is read or refused.
@@ -20,7 +22,7 @@ func TestWideTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if column, ok := in[0].table.column(name, nil); !ok || len(column.Values) != 1 {
+		if column, err := in[0].table.column(in[0].table.at[name], graph.Input{Name: name}); err != nil || len(column.Values) != 1 {
 			t.Fatalf("column %s", name)
 		}
 	}

@@ -46,6 +46,7 @@ type Options struct {
 	Samples Inputs
 
 	typed    bool   // see graph.Graph.Typed
+	again    bool   // for another graph of the same file
 	given    Inputs // whose order and shapes are known with the model's inputs
 	pictures []int  // how many are given for an input
 }
@@ -124,20 +125,13 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	if err := f.fix(opts.Fixed); err != nil {
 		return nil, err
 	}
-	g, err := lower(f, opset, opts)
-	if err != nil {
-		return nil, err
-	}
-	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
-		return lower(f, opset, rebound(g.Inputs, sizes, opts.Memory))
-	}
-	return g, nil
+	return lower(f, opset, opts)
 }
 
 // rebound returns options in which symbols have the given sizes, and all other
 // dimensions are those of inputs.
 func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
-	opts := Options{Dims: maps.Clone(sizes), Memory: memory}
+	opts := Options{Dims: maps.Clone(sizes), Memory: memory, again: true}
 	for _, in := range inputs {
 		shape := slices.Clone(in.Shape)
 		for axis, symbol := range in.Symbols {

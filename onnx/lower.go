@@ -20,6 +20,7 @@ type reader struct {
 	nested  bool                   // in the body of a node, whose names are its own
 	types   map[string]graph.DType // of values that floats are computed from, as the file states them
 	narrows *narrows
+	texts   *texts // nil in the body of a node
 }
 
 // lower turns the file's graph into normal form.
@@ -27,13 +28,17 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
-		values: map[string]graph.Value{}, types: map[string]graph.DType{}}
+		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts()}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {
+			if v.DType == stringType {
+				r.texts.input(v)
+				continue
+			}
 			r.types[v.Name] = v.DType
 			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
@@ -51,13 +56,25 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 		r.lowerNode(n)
 	}
 	for _, out := range f.outputs {
+		if r.texts.known(out) {
+			r.At("", out)
+			r.Failf("%v", errNoNumbers)
+		}
 		r.Output(out, r.values[out])
 	}
 	g, err := r.Graph()
+	if err == nil {
+		g.Vocabulary, err = r.texts.vocabulary(inputs, f.outputs)
+	}
 	if err == nil && r.narrows.some && !opts.typed {
-		rounded := rebound(g.Inputs, nil, opts.Memory)
+		rounded := rebound(inputs, nil, opts.Memory)
 		rounded.typed = true
 		g.Typed = func() (*graph.Graph, error) { return lower(f, opset, rounded) }
+	}
+	if err == nil && !opts.again {
+		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+			return lower(f, opset, rebound(inputs, sizes, opts.Memory))
+		}
 	}
 	return g, err
 }
@@ -83,11 +100,23 @@ func (r *reader) decodeInitializers() error {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
 		for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
+			if r.file.isStrings(name) {
+				continue
+			}
 			t, err := decode(r.file.initializers[name], r.file.source.external)
 			if err != nil {
 				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
 			}
 			r.file.constants[name] = t
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
+		if r.file.isStrings(name) {
+			w, err := decodeStrings(r.file.initializers[name])
+			if err != nil {
+				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
+			}
+			r.texts.words[name] = w
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
@@ -140,8 +169,12 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 		r.Failf("%s", reason)
 		return
 	}
-	for _, in := range reads(n) {
-		if in != "" && !r.Valid(r.values[in]) {
+	for i, in := range reads(n) {
+		if r.texts.known(in) && i >= len(n.Input) {
+			r.Failf("reads %s, strings, in a body, which is not supported", graph.Quote(in))
+			return
+		}
+		if in != "" && !r.Valid(r.values[in]) && !r.texts.known(in) {
 			return
 		}
 	}
@@ -273,4 +306,7 @@ var lowerings = map[string]lowering{
 	"HannWindow": {1, 1, windowed(0.5, -0.5)}, "HammingWindow": {1, 1, windowed(25./46, -21./46)},
 	"BlackmanWindow":  {1, 1, windowed(0.42, -0.5, 0.08)},
 	"MelWeightMatrix": {5, 5, lowerMelWeightMatrix},
+
+	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings}, "RegexFullMatch": {1, 1, ofStrings},
+	"TfIdfVectorizer": {1, 1, ofStrings},
 }

@@ -20,6 +20,7 @@ var classicalLowerings = map[string]lowering{
 	"Scaler": {1, 1, lowerScaler}, "Normalizer": {1, 1, lowerNormalizer}, "Binarizer": {1, 1, lowerBinarizer}, "Imputer": {1, 1, lowerImputer},
 	"FeatureVectorizer": {0, many, lowerFeatureVectorizer}, "ArrayFeatureExtractor": {2, 2, lowerFeatureExtractor},
 	"LabelEncoder": {1, 1, lowerLabelEncoder}, "OneHotEncoder": {1, 1, lowerOneHotEncoder}, "ZipMap": {1, 1, lowerZipMap},
+	"CategoryMapper": {1, 1, lowerCategoryMapper},
 }
 
 // numbersAttr returns a list of floats: the attribute of this name, or the tensor
@@ -229,32 +230,110 @@ func (o *op) typed(name string) *graph.Tensor {
 	if v := o.numbersAttr(name + "_floats"); v != nil {
 		return &graph.Tensor{Shape: []int{len(v)}, DType: graph.Float, F32: v}
 	}
-	o.failf("its %s are not numbers; strings are not supported", name)
+	o.failf("its %s are not numbers, and its operand is no string", name)
 	return nil
 }
 
-// lowerLabelEncoder maps keys to values. The result is the default plus, for each
-// key, [x = key] times the difference of its value from the default.
+// defaultNumber is what a LabelEncoder with values of that type makes of other keys.
+func (o *op) defaultNumber(dt graph.DType) float64 {
+	defer o.ignore("default_string", "default_float", "default_int64")
+	switch t := o.numbersTensor("default_tensor"); {
+	case t != nil && t.Len() == 1:
+		return t.At(0)
+	case dt.IsFloat():
+		return o.floatAttr("default_float", 0)
+	}
+	return float64(o.intAttr("default_int64", -1))
+}
+
+// lowerLabelEncoder maps keys to values. Strings are numbers of labels: as keys those of the operand's, as values those of a
+// list without repetitions.
 func lowerLabelEncoder(o *op) {
-	x, in := o.tensor(0)
-	keys, values := o.typed("keys"), o.typed("values")
+	x := o.in(0)
+	var keys *graph.Tensor
+	labels, strings := o.labelsOf(0), []string(nil)
+	if labels != nil {
+		if strings = o.stringsOrTensor("keys"); strings == nil {
+			o.failf("its keys are numbers, and its operand is strings")
+		}
+		keys = &graph.Tensor{Shape: []int{len(labels)}, DType: graph.Int64}
+		for i := range labels {
+			keys.I64 = append(keys.I64, int64(i))
+		}
+	} else {
+		keys = o.typed("keys")
+	}
+	if names := o.stringsOrTensor("values"); names != nil {
+		other := o.strAttr("default_string", "_Unused")
+		if d := o.strings("default_tensor"); len(d) == 1 {
+			other = d[0]
+		}
+		o.ignore("default_float", "default_int64")
+		list, at := distinct(append(slices.Clone(names), other))
+		values := &graph.Tensor{Shape: []int{len(names)}, DType: graph.Int64, I64: at[:len(names)]}
+		def := float64(at[len(names)])
+		o.encode(x, keys, relabelled(labels, strings, values, def), def)
+		o.labelled(0, list)
+		return
+	}
+	values := o.typed("values")
+	def := o.defaultNumber(values.DType)
+	o.encode(x, keys, relabelled(labels, strings, values, def), def)
+	o.said = true // the results are numbers
+}
+
+// distinct lists strings once each, and which of the list each is.
+func distinct(strings []string) (list []string, at []int64) {
+	met := map[string]int64{}
+	for _, s := range strings {
+		if _, ok := met[s]; !ok {
+			met[s] = int64(len(list))
+			list = append(list, s)
+		}
+		at = append(at, met[s])
+	}
+	return list, at
+}
+
+// relabelled are the values of a LabelEncoder for each of the labels of its operand, from those for its keys; the values
+// themselves if it has no labels.
+func relabelled(labels, keys []string, values *graph.Tensor, def float64) *graph.Tensor {
+	if labels == nil || len(keys) != values.Len() {
+		return values
+	}
+	out := &graph.Tensor{Shape: []int{len(labels)}, DType: values.DType}
+	for _, l := range labels {
+		v := def
+		if at := slices.Index(keys, l); at >= 0 {
+			v = values.At(at)
+		}
+		if values.DType.IsFloat() {
+			out.F32 = append(out.F32, float32(v))
+		} else {
+			out.I64 = append(out.I64, int64(v))
+		}
+	}
+	return out
+}
+
+// lowerCategoryMapper maps numbers of categories to their strings; strings to numbers are what a vocabulary maps.
+func lowerCategoryMapper(o *op) {
+	numbers, names := o.intsAttr("cats_int64s"), o.strings("cats_strings")
+	list, at := distinct(append(slices.Clone(names), o.strAttr("default_string", "_Unused")))
+	o.ignore("default_int64")
+	o.encode(o.in(0), &graph.Tensor{Shape: []int{len(numbers)}, DType: graph.Int64, I64: numbers},
+		&graph.Tensor{Shape: []int{len(names)}, DType: graph.Int64, I64: at[:len(names)]}, float64(at[len(names)]))
+	o.labelled(0, list)
+}
+
+// encode maps numbers. The result is the default plus, for each key, [x = key] times the difference of its value from the
+// default.
+func (o *op) encode(x graph.Value, keys, values *graph.Tensor, def float64) {
+	in := o.shape(x)
 	n := keys.Len()
 	if n == 0 || values.Len() != n {
 		o.failf("%d keys for %d values", n, values.Len())
 	}
-	def := -1.0
-	if values.DType.IsFloat() {
-		def = 0
-	}
-	switch t := o.numbersTensor("default_tensor"); {
-	case t != nil && t.Len() == 1:
-		def = t.At(0)
-	case values.DType.IsFloat():
-		def = o.floatAttr("default_float", def)
-	default:
-		def = float64(o.intAttr("default_int64", -1))
-	}
-	o.ignore("default_string", "default_float", "default_int64")
 	var unlike []float64
 	met := map[float64]bool{}
 	for i := range n {
@@ -292,7 +371,7 @@ func lowerOneHotEncoder(o *op) {
 	}
 	cats := o.intsAttr("cats_int64s")
 	if len(cats) == 0 {
-		o.failf("its categories are not numbers; strings are not supported")
+		o.failf("its categories are not numbers, and its operand is no string")
 	}
 	list := o.Cast(o.Integers([]int{len(cats)}, cats), o.DType(x))
 	if o.DType(x).IsFloat() {
@@ -303,8 +382,12 @@ func lowerOneHotEncoder(o *op) {
 }
 
 // lowerZipMap returns the values of the maps as a tensor of shape [rows, classes].
-// The keys are in the model.
+// Keys that are strings are the names of its columns.
 func lowerZipMap(o *op) {
-	o.ignore("classlabels_int64s", "classlabels_strings")
+	names := o.strings("classlabels_strings")
+	o.ignore("classlabels_int64s")
 	o.result(0, o.in(0))
+	if n := len(o.shape(o.in(0))); o.texts != nil && n > 0 && len(names) > 0 {
+		o.texts.columns[o.proto.Output[0]] = names
+	}
 }

@@ -12,7 +12,7 @@ const microsoft = "com.microsoft"
 
 // microsoftLowerings are the operators of this domain that are understood.
 var microsoftLowerings = map[string]lowering{
-	"Gelu": {1, 1, lowerGelu}, "BiasGelu": {2, 2, lowerBiasGelu}, "FastGelu": {1, 2, lowerFastGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
+	"Tokenizer": {1, 1, ofStrings}, "Gelu": {1, 1, lowerGelu}, "BiasGelu": {2, 2, lowerBiasGelu}, "FastGelu": {1, 2, lowerFastGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
 	"FusedMatMul": {2, 2, lowerFusedMatMul}, "TransposeMatMul": {2, 2, lowerFusedMatMul},
 	"SkipLayerNormalization": {3, 5, lowerSkipLayerNorm}, "SkipSimplifiedLayerNormalization": {3, 4, lowerSkipSimplifiedLayerNorm},
 	"EmbedLayerNormalization": {7, 9, lowerEmbedLayerNorm},

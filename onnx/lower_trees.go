@@ -536,13 +536,16 @@ func (o *op) best(scores graph.Value, labels []int64) graph.Value {
 }
 
 // labels are the numbers of the classes: the attribute's, or, if the model has strings
-// for them, their places.
+// for them, their places. Output 0 is one of these.
 func (o *op) labels(attribute string) []int64 {
-	labels, names := o.intsAttr(attribute), o.stringsAttr("classlabels_strings")
+	labels, names := o.intsAttr(attribute), o.strings("classlabels_strings")
 	if len(labels) == 0 {
 		labels = nil
 		for i := range names {
 			labels = append(labels, int64(i))
+		}
+		if o.wanted(0) && len(names) > 0 {
+			o.labelled(0, names)
 		}
 	}
 	if len(labels) == 0 {

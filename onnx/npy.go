@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -22,7 +23,7 @@ var npyTypes = map[string]graph.DType{
 }
 
 // npyHeader matches the dictionary that NumPy writes, whose keys are sorted.
-var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-z]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
+var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zUS]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
 
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
@@ -46,7 +47,7 @@ func parseNPY(data []byte) (Inputs, error) {
 		return nil, errors.New("NumPy array is truncated")
 	}
 	if bytes.Contains(rest[:n], []byte("'|O'")) {
-		return nil, errors.New("an array of Python objects, and a model takes numbers: save it as numbers, such as with a.astype(np.float32)")
+		return nil, errors.New("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
 	}
 	m := npyHeader.FindSubmatch(rest[:n])
 	if m == nil {
@@ -54,7 +55,8 @@ func parseNPY(data []byte) (Inputs, error) {
 	}
 	raw := rest[n:]
 	dt, ok := npyTypes[string(m[2])]
-	if !ok || m[1][0] == '>' {
+	isText := m[2][0] == 'U' || m[2][0] == 'S'
+	if !ok && !isText || m[1][0] == '>' {
 		return nil, fmt.Errorf("NumPy type %s%s is not supported", m[1], m[2])
 	}
 	var dims []int64
@@ -68,6 +70,13 @@ func parseNPY(data []byte) (Inputs, error) {
 	shape, err := graph.CheckShape(dims)
 	if err != nil {
 		return nil, err
+	}
+	if isText {
+		in := Input{Shape: shape, DType: stringType}
+		if in.Strings, err = npyStrings(raw, graph.Size(shape), string(m[2])); err == nil && string(m[3]) == "True" && len(shape) > 1 {
+			in.Strings = rowMajor(in.Strings, shape)
+		}
+		return Inputs{in}, err
 	}
 	if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
 		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
@@ -83,9 +92,41 @@ func parseNPY(data []byte) (Inputs, error) {
 	return Inputs{in}, nil
 }
 
+// npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
+// says and filled up with zeros.
+func npyStrings(raw []byte, n int, code string) ([]string, error) {
+	width, err := strconv.Atoi(code[1:])
+	if err != nil || width > maxInputFile {
+		return nil, fmt.Errorf("NumPy type %s is not supported", code)
+	}
+	if code[0] == 'U' {
+		width *= 4
+	}
+	if len(raw) != n*width {
+		return nil, fmt.Errorf("NumPy array of %d strings of type %s has %d bytes of data; it needs %d", n, code, len(raw), n*width)
+	}
+	out := make([]string, n)
+	for i := range out {
+		one := raw[i*width : (i+1)*width]
+		if code[0] == 'S' {
+			out[i] = string(bytes.TrimRight(one, "\x00"))
+		} else {
+			var chars []rune
+			for at := 0; at < width; at += 4 {
+				chars = append(chars, rune(binary.LittleEndian.Uint32(one[at:])))
+			}
+			out[i] = strings.TrimRight(string(chars), "\x00")
+		}
+		if !utf8.ValidString(out[i]) {
+			return nil, fmt.Errorf("string %d is not in UTF-8", i)
+		}
+	}
+	return out, nil
+}
+
 // rowMajor reorders column-major values.
-func rowMajor(v []float64, shape []int) []float64 {
-	out := make([]float64, len(v))
+func rowMajor[T any](v []T, shape []int) []T {
+	out := make([]T, len(v))
 	index := make([]int, len(shape))
 	for i := range out {
 		at, stride := 0, 1

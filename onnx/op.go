@@ -16,6 +16,7 @@ type op struct {
 	*reader
 	proto *onnxpb.NodeProto
 	attrs map[string]*onnxpb.AttributeProto // not read yet
+	said  bool                              // the lowering has said which results are labels
 }
 
 // nodeFailure is the value of the panic that stops the reading of a node. The builder
@@ -54,7 +55,12 @@ func (o *op) lower() (ok bool) {
 	} else if n < l.least || n > l.most {
 		o.failf("has %d inputs; %d to %d are expected", n, l.least, l.most)
 	}
-	l.build(o)
+	if o.readsStrings() {
+		o.lowerStrings()
+	} else {
+		l.build(o)
+		o.carryLabels()
+	}
 	if len(o.attrs) > 0 {
 		var names []string
 		for a := range o.attrs {
@@ -64,7 +70,7 @@ func (o *op) lower() (ok bool) {
 		o.failf("attribute not supported: %v", names)
 	}
 	for _, out := range o.proto.Output {
-		if !o.Valid(o.values[out]) && o.file.uses[out] > 0 {
+		if !o.Valid(o.values[out]) && !o.texts.known(out) && o.file.uses[out] > 0 {
 			o.failf("its output %s is not supported", graph.Quote(out))
 		}
 	}

@@ -124,7 +124,7 @@ def numbers(item, path):
     elif isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item):
         yield float(item)
     else:
-        raise ValueError(f"{path}: holds {item!r} where numbers are expected")
+        raise ValueError(f"{path}: holds {item!r} where numbers are expected; strings are compared by prove-model verify --vocabulary")
 
 
 def report(verifier, size, seconds):
@@ -136,6 +136,8 @@ def report(verifier, size, seconds):
     for word, tensors in (("maps", statement.inputs(verifier)), ("to", statement.outputs(verifier))):
         for name, shape, values in tensors:
             print(f"{word:11} {describe(name, shape, values)}")
+    if verifier.vk.vocabulary:
+        print(f"strings     not checked: numbers stand for strings by the vocabulary with digest {verifier.vk.vocabulary.hex()}")
     for name, least, most in statement.unproved(verifier):
         print(f"greatest    of entries of {name} in [{least:.5g}, {most:.5g}]: that there are no others rests on who issued the key")
     for i, (prompt, tokens, ended) in enumerate(verifier.written_texts):

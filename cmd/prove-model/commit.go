@@ -60,7 +60,7 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "share", "certify", "cert", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "share", "certify", "cert", "vocabulary", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
 }
 
@@ -77,6 +77,7 @@ type committed struct {
 	Adapter          string `json:"adapter_root,omitempty"`
 	CachedCommitment bool   `json:"cached_commitment"`
 	KeyBytes         int64  `json:"key_bytes"`
+	Vocabulary       string `json:"vocabulary,omitempty"` // the file of it, of a model that takes strings or names classes
 	Certificate      string `json:"certificate,omitempty"`
 	CertificateBytes int64  `json:"certificate_bytes,omitempty"`
 	// Link is of a key that renews another.
@@ -106,6 +107,10 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	if err != nil {
 		return nil, err
 	}
+	words, err := createVocabulary(cfg, files)
+	if err != nil {
+		return nil, err
+	}
 	if err := hidesForKey(cfg); err != nil {
 		return nil, err
 	}
@@ -132,6 +137,9 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 		ph.Warn(j.Notes)
 	}
 	if err := files.apartFrom(j.Model); err != nil {
+		return nil, err
+	}
+	if words, err = writeVocabulary(cfg, files, words, key.path, j.Model); err != nil {
 		return nil, err
 	}
 	opts := job.OptionsOf(cfg, ph, dev)
@@ -173,7 +181,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Vocabulary: words.name(), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}
 	if roots := c.Key().Roots(); len(roots) == 2 {
 		said.Base, said.Adapter = provemodel.Commitment(roots[0]).String(), provemodel.Commitment(roots[1]).String()
@@ -190,6 +198,9 @@ func (c *committed) print(w io.Writer) {
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	printRoots(w, c.Base, c.Adapter)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
+	if c.Vocabulary != "" {
+		fmt.Fprintf(w, "vocabulary  %s\n", ui.Printable(c.Vocabulary))
+	}
 	c.Hidden.print(w)
 	c.Link.print(w)
 	if c.Certificate != "" {

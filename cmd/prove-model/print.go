@@ -54,6 +54,10 @@ func preview(t provemodel.Tensor) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
+		if i < len(t.Strings) {
+			b.WriteString(ui.Printable(t.Strings[i]))
+			continue
+		}
 		fmt.Fprintf(&b, "%.5g", x)
 	}
 	n := 1

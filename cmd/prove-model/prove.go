@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // proved is the result of proving.
@@ -51,7 +52,11 @@ type proved struct {
 	SelfChecked bool   `json:"self_checked"`
 	Resumed     int    `json:"resumed,omitempty"` // parts that an interrupted run had left
 
+	// Vocabulary is the file of the vocabulary, of a model that takes strings or names classes.
+	Vocabulary string `json:"vocabulary,omitempty"`
+
 	strength soundness.Strength
+	words    *vocabulary.Vocabulary
 }
 
 // compared is an output of the model beside that of the float model.
@@ -117,7 +122,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err != nil {
 		return nil, s.hint(err)
 	}
-	outputs, err := compare(p, float)
+	outputs, err := compare(p, float, j.Model.Graph().Vocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -185,13 +190,14 @@ func (s *session) proved(p *provemodel.Proof, file *output, input string, output
 		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(),
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, logits, p.Saturated), likeness: logits, Phases: s.ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
-		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
+		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength, Vocabulary: s.words.name(), words: j.Model.Graph().Vocabulary,
 	}
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(p *provemodel.Proof, float []provemodel.Tensor) ([]compared, error) {
+func compare(p *provemodel.Proof, float []provemodel.Tensor, words *vocabulary.Vocabulary) ([]compared, error) {
 	outputs := make([]compared, len(float))
+	statement.Name(p.Outputs, words)
 	for i, f := range float {
 		a, err := provemodel.Compare(p.Outputs[i], f)
 		if err != nil {
@@ -211,7 +217,10 @@ func (p *proved) print(w io.Writer) {
 	}
 	for _, o := range p.Outputs {
 		printTensor(w, "output", o.Tensor)
-		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
+		float := []provemodel.Tensor{{Name: o.Name, Shape: o.Shape, Values: o.Float}}
+		statement.Name(float, p.words)
+		printTensor(w, "float", float[0])
+		printNames(w, o.Tensor)
 		if labels := labelsOf(o.Accuracy, o.Values, o.Float); labels != "" {
 			fmt.Fprintf(w, "unequal     %s\n", labels)
 		} else {
@@ -230,6 +239,9 @@ func (p *proved) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	if p.Vocabulary != "" {
+		fmt.Fprintf(w, "vocabulary  %s\n", ui.Printable(p.Vocabulary))
+	}
 	p.Hidden.print(w)
 	if p.HideRun != "" {
 		fmt.Fprintf(w, "hides       %s: the values above are in no proof\n", ui.Printable(p.HideRun))

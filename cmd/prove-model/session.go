@@ -23,6 +23,7 @@ type session struct {
 	files  *outputs
 	vk     *output
 	ranges *output // nil if none is asked for
+	words  *output // the vocabulary; nil if there is none
 	opts   *job.Options
 
 	circuit   *provemodel.Circuit
@@ -47,6 +48,9 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if s.ranges, err = createRanges(cfg, files); err != nil {
 		return nil, err
 	}
+	if s.words, err = createVocabulary(cfg, files); err != nil {
+		return nil, err
+	}
 	if err := hidesForProof(cfg); err != nil {
 		return nil, err
 	}
@@ -68,6 +72,9 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		ph.Warn(s.job.Notes)
 	}
 	if err := files.apartFrom(s.job.Model); err != nil {
+		return nil, err
+	}
+	if s.words, err = writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model); err != nil {
 		return nil, err
 	}
 	s.opts = job.OptionsOf(cfg, ph, s.device)

@@ -43,6 +43,10 @@ The key of an adapter (--adapter) has the weights of the model that it is an ada
 under a root of their own, which is printed, and is the same for all adapters and in the
 model's own key: --base compares it, with that key or with the root.
 
+Of a model that takes strings or names classes, the vocabulary whose digest is in the key
+maps strings to numbers and numbers to names: --vocabulary names its file, which is
+otherwise looked for beside the key. That is checked here, outside of the proof.
+
 With --receipt the proof must be that of a server's answer, whose file, or whose
 receipt alone, is given; what it says of drawing is taken from there. --request adds
 what was asked, and --receipt-key the server's public key.
@@ -69,7 +73,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("base").Usage = "key `file` of the model that the key must be an adapter to, or the root of that model's weights, which is printed"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
@@ -82,7 +86,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer", "vocabulary"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -121,6 +125,8 @@ type verified struct {
 	TextID  int       `json:"text_id,omitempty"`
 	Texts   []*proven `json:"texts,omitempty"`
 	security
+	// Strings says what was checked of strings, of a model that takes strings or names classes.
+	Strings *wordsSaid `json:"strings,omitempty"`
 	// Receipt is what the answer's receipt says, with --receipt.
 	Receipt    *receiptSaid `json:"receipt,omitempty"`
 	ProofBytes int64        `json:"proof_bytes,omitempty"`
@@ -199,7 +205,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	v := &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
-		proven: text, Several: several, TextID: textID, Texts: texts, Receipt: said,
+		proven: text, Several: several, TextID: textID, Texts: texts, Receipt: said, Strings: stringsOf(s, opts.Input != nil),
 	}
 	if s.Base != nil {
 		v.Base, v.Adapter = s.Base.String(), s.Adapter.String()
@@ -248,6 +254,9 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
 			return nil, nil, fmt.Errorf("input: %w", err)
 		}
+	}
+	if opts.Vocabulary, err = readVocabulary(cfg); err != nil {
+		return nil, nil, err
 	}
 	if !cfg.JSON && answer == nil && cfg.TextID == 0 {
 		opts.FirstValues = previewed // which are all that is shown
@@ -327,7 +336,9 @@ func (v *verified) print(w io.Writer) {
 	}
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
+		printNames(w, out)
 	}
+	v.Strings.print(w)
 	for _, r := range v.Reveals {
 		if r.Unproved {
 			fmt.Fprintf(w, "greatest    of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key\n", ui.Printable(r.Output), r.Least, r.Most)

@@ -56,11 +56,12 @@ type Tree struct {
 }
 
 type Text struct {
-	Tokenizer []byte   `field:"1"`
-	Ends      []uint32 `field:"2"`
-	Writes    Enum     `field:"3"`
-	Template  []byte   `field:"4"`
-	Starts    []uint32 `field:"9"`
+	Tokenizer  []byte   `field:"1"`
+	Ends       []uint32 `field:"2"`
+	Writes     Enum     `field:"3"`
+	Template   []byte   `field:"4"`
+	Vocabulary []byte   `field:"5"`
+	Starts     []uint32 `field:"9"`
 }
 
 type Source struct {

@@ -29,7 +29,7 @@ type Key struct {
 	Security Security
 	// Source is what the key was made from, nil if that is not known.
 	Source *Source
-	// Texts say what tokens mean: one, or none unless the model is one of language.
+	// Texts say what tokens mean, or what maps strings: one, or none unless the model is one of language or of strings.
 	Texts []Text
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
@@ -68,10 +68,18 @@ func (k *Key) FixedTree() *Tree {
 
 // Text says what tokens mean, nil unless the model is one of language.
 func (k *Key) Text() *Text {
-	if len(k.Texts) == 0 {
+	if len(k.Texts) == 0 || k.Texts[0].hasVocabulary() {
 		return nil
 	}
 	return &k.Texts[0]
+}
+
+// Vocabulary is the digest of the vocabulary of a model that takes strings or names classes; nil of others.
+func (k *Key) Vocabulary() *[sha256.Size]byte {
+	if len(k.Texts) == 0 || !k.Texts[0].hasVocabulary() {
+		return nil
+	}
+	return &k.Texts[0].Vocabulary
 }
 
 const (
@@ -375,8 +383,8 @@ func (k *Key) check() error {
 	if len(k.Texts) > 1 {
 		return fmt.Errorf("%d texts: this program reads keys of models with one", len(k.Texts))
 	}
-	if t := k.Text(); t != nil {
-		if err := t.validate(g); err != nil {
+	for i := range k.Texts {
+		if err := k.Texts[i].validate(g); err != nil {
 			return fmt.Errorf("text: %w", err)
 		}
 	}

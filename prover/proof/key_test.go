@@ -8,6 +8,7 @@ import (
 	"flag"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,7 +230,11 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"Key.trees[0].kind: is a field", with(security, nil, tree(root, 5<<3, 1))},
 		{"Key.trees[0].subject: is a field", with(security, nil, tree(root, 6<<3, 1))},
 		{"Key.trees[0].spans: is a field", with(security, nil, tree(root, field(7, nil)...))},
-		{"Key.texts[0].vocabulary: is a field", with(security, field(6, field(5, root)), tree(root))},
+		{"Key.texts[0].vocabulary: a digest of zeros", with(security, field(6, field(5, make([]byte, 32))), tree(root))},
+		{"Key.texts[0].vocabulary: ", with(security, field(6, field(5, root[:31])), tree(root))},
+		{"a vocabulary, and says something of tokens", with(security, field(6, slices.Concat(field(2, []byte{1}), field(5, root))), tree(root))},
+		{"a vocabulary, and says something of tokens", with(security, field(6, slices.Concat([]byte{3 << 3, 1}, field(5, root))), tree(root))},
+		{"Key.texts[0].input: is a field", with(security, field(6, field(6, root)), tree(root))},
 		{"Key.texts[0].template: a digest of zeros", with(security, field(6, field(4, make([]byte, 32))), tree(root))},
 		{"2 texts", with(security, append(field(6, nil), field(6, nil)...), tree(root))},
 		{"Key.source.salted: is a field", with(security, field(5, field(10, root)), tree(root))},

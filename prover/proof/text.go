@@ -29,7 +29,13 @@ type Text struct {
 	// Start has, of an encoder–decoder, the tokens that every text of the decoder begins with; nil for other models. It generates:
 	// the second input is then the decoder's tokens in place of positions, and logits are at all of these.
 	Start []int
+	// Vocabulary is the digest of what maps the strings that a model takes to its inputs, and the numbers of its outputs to names
+	// (package vocabulary), zeros if there is none. A text that has one says nothing else: the model is none of language.
+	Vocabulary [sha256.Size]byte
 }
+
+// hasVocabulary says whether the text is about strings, not tokens.
+func (t *Text) hasVocabulary() bool { return t.Vocabulary != [sha256.Size]byte{} }
 
 // HasTokenizer says whether the model came with a tokenizer.
 func (t *Text) HasTokenizer() bool { return t.Tokenizer != [sha256.Size]byte{} }
@@ -42,7 +48,7 @@ func (t *Text) Equal(o *Text) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates && slices.Equal(t.Start, o.Start)
+	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates && slices.Equal(t.Start, o.Start) && t.Vocabulary == o.Vocabulary
 }
 
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
@@ -123,6 +129,12 @@ const (
 )
 
 func (t *Text) validate(g *model.Graph) error {
+	if t.hasVocabulary() {
+		if !t.Equal(&Text{Vocabulary: t.Vocabulary}) {
+			return errors.New("it has a vocabulary, and says something of tokens")
+		}
+		return nil
+	}
 	if len(t.Ends) > maxEnds {
 		return fmt.Errorf("%d tokens that end a text, at most %d", len(t.Ends), maxEnds)
 	}
@@ -150,7 +162,7 @@ var textMessage = wire.New("Text", nil,
 	wire.Nums(2, "ends", count, func(t *Text) *[]int { return &t.Ends }),
 	wire.Flag(3, "writes", func(t *Text) *bool { return &t.Generates }),
 	optionalSHA256(4, "template", func(t *Text) *[sha256.Size]byte { return &t.Template }),
-	wire.Reserved[Text](5, "vocabulary"),
+	optionalSHA256(5, "vocabulary", func(t *Text) *[sha256.Size]byte { return &t.Vocabulary }),
 	wire.Reserved[Text](6, "input"),
 	wire.Reserved[Text](7, "positions"),
 	wire.Reserved[Text](8, "logits"),

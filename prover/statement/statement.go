@@ -21,6 +21,10 @@ type Tensor struct {
 	Name   string  `json:"name"`
 	Shape  []int   `json:"shape"` // empty, not nil, for a scalar
 	Values Numbers `json:"values"`
+	// Strings are the names that the values stand for, if a vocabulary says so: of an output that is labels.
+	Strings []string `json:"strings,omitempty"`
+	// Columns are the names of the entries along the last axis, if a vocabulary says them.
+	Columns []string `json:"columns,omitempty"`
 	// Integers says that the model gives the values an integer type: of what a float model
 	// gave. No statement says it.
 	Integers bool `json:"-"`

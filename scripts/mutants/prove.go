@@ -59,7 +59,7 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	if err != nil {
 		return nil
 	}
-	if own.Source = key.Source; own.SetText(key.Text()) != nil {
+	if own.Source, own.Texts = key.Source, key.Texts; own.SetSource(key.Source) != nil {
 		return nil
 	}
 	what = "proving it"

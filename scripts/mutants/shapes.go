@@ -683,6 +683,12 @@ func (m *mutation) text() bool {
 			Writes: schema.Enum(m.rng.IntN(3)), Template: bytes32[m.rng.IntN(len(bytes32))],
 		})
 	}
+	if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // of a model of strings, mostly one that says nothing else
+		one.Vocabulary = bytes32[m.rng.IntN(len(bytes32))]
+		if m.rng.IntN(4) > 0 {
+			*one = schema.Text{Vocabulary: one.Vocabulary}
+		}
+	}
 	return true
 }
 

@@ -36,6 +36,7 @@ class VerifyingKey:
     tail_log: int = 0  # tails of a 2^tail_log-th of them, 0 without any
     text: object = None  # what tokens mean, None for other models
     beside: bytes = b""  # what the key says but for its commitments
+    vocabulary: bytes = b""  # digest of what maps strings; empty for models of numbers
 
 
 def read(data):
@@ -65,8 +66,10 @@ def read(data):
         _check_text(text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
     row_vars = [tree.row_vars for tree in key.trees]
-    return VerifyingKey(commitment, key.graph, security, roots, row_vars, tail_log, key.texts[0] if key.texts else None,
-                        prefix(data[12:], TREES))
+    text = key.texts[0] if key.texts else None
+    vocabulary = text.vocabulary if text else b""
+    return VerifyingKey(commitment, key.graph, security, roots, row_vars, tail_log, None if vocabulary else text, prefix(data[12:], TREES),
+                        vocabulary)
 
 
 def _digest(data, suite):
@@ -78,8 +81,11 @@ def _digest(data, suite):
 
 def _check_text(text, graph):
     """What tokens mean."""
-    for digest in text.tokenizer, text.template:
+    for digest in text.tokenizer, text.template, text.vocabulary:
         require(len(digest) in (0, 32) and (not digest or any(digest)), "text: a digest")
+    if text.vocabulary:
+        require(not (text.tokenizer or text.template or text.ends or text.writes or text.starts), "text: a vocabulary, and something of tokens")
+        return
     require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
             "text: the tokens that end one")
     require(len(text.starts) <= MOST_STARTS and max(text.starts, default=0) < 1 << 30 and (text.writes or not text.starts),

@@ -175,9 +175,10 @@ class Text:
     ends: list = pb.packed_uint32(2)
     writes: int = pb.enum(3, 2)
     template: bytes = pb.binary(4)
+    vocabulary: bytes = pb.binary(5)
     starts: list = pb.packed_uint32(9)
 
-    later = {5: "vocabulary", 6: "input", 7: "positions", 8: "logits"}
+    later = {6: "input", 7: "positions", 8: "logits"}
 
 
 @dataclass

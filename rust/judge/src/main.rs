@@ -90,6 +90,10 @@ fn print(verdict: &Verdict) {
     for text in verdict.written.iter().chain(&verdict.texts) {
         println!("wrote {:?} after {:?}, ended: {}", text.tokens, text.prompt, text.ended);
     }
+    if let Some(digest) = &verdict.vocabulary {
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        println!("strings not checked: the vocabulary has the digest {digest}");
+    }
     for h in &verdict.hidden {
         println!("hidden {} {} {:?}", if h.input { "input" } else { "output" }, h.name, h.shape);
     }

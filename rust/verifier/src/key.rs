@@ -50,7 +50,7 @@ pub struct Commitment {
     pub tail_log: u32,
 }
 
-/// What tokens of a language model mean.
+/// What tokens of a language model mean; or, with a vocabulary and nothing else, what maps the strings that another model takes.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The SHA-256 of the tokenizer's file, if the model came with one.
@@ -64,6 +64,8 @@ pub struct Text {
     /// Of an encoder–decoder, the tokens that a text of the decoder begins with; the second input is then the decoder's tokens,
     /// and the logits are at all of these.
     pub starts: Vec<u32>,
+    /// The digest of what maps strings to inputs, and outputs to names. This verifier has no strings, and checks nothing of them.
+    pub vocabulary: Option<[u8; 32]>,
 }
 
 impl<'a> Key<'a> {
@@ -103,7 +105,13 @@ impl<'a> Key<'a> {
 
     /// What its tokens mean, if the model is one of language.
     pub fn text(&self) -> Option<&Text> {
-        self.texts.first()
+        self.texts.first().filter(|t| t.vocabulary.is_none())
+    }
+
+    /// The digest of the vocabulary, if the model takes strings or names classes: which strings its numbers stand for is
+    /// outside of proofs.
+    pub fn vocabulary(&self) -> Option<&[u8; 32]> {
+        self.texts.first()?.vocabulary.as_ref()
     }
 
     /// What is not the circuit's own.
@@ -124,13 +132,19 @@ impl<'a> Key<'a> {
             require!(count == 1 || tree.tail_log == 0, "tree {i} of {count}: tails, which hide the one tree of a key alone");
         }
         require!(self.texts.len() <= 1, "{} texts: this program reads keys of models with one", self.texts.len());
-        if let Some(text) = self.text() {
+        if let Some(text) = self.texts.first() {
             self.check_text(text).map_err(|e| e.within("text"))?;
         }
         Ok(())
     }
 
     fn check_text(&self, text: &Text) -> Result<()> {
+        if text.vocabulary.is_some() {
+            let tokens =
+                text.tokenizer.is_some() || text.template.is_some() || !text.ends.is_empty() || text.writes || !text.starts.is_empty();
+            require!(!tokens, "it has a vocabulary, and says something of tokens");
+            return Ok(());
+        }
         require!(text.ends.len() <= MOST_ENDS, "{} tokens that end a text, at most {MOST_ENDS}", text.ends.len());
         let below = text.ends.last().is_none_or(|&id| (id as i64) < validate::BOUND);
         require!(below && text.ends.is_sorted_by(|a, b| a < b), "tokens that end a text are not increasing");
@@ -245,7 +259,7 @@ static TEXT: [Field; 9] = [
     bytes("ends"),
     number("writes"),
     bytes("template"),
-    reserved("vocabulary"),
+    bytes("vocabulary"),
     reserved("input"),
     reserved("positions"),
     reserved("logits"),
@@ -253,13 +267,14 @@ static TEXT: [Field; 9] = [
 ];
 
 fn read_text(d: &mut Decoder, body: &[u8]) -> Result<Text> {
-    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false, starts: Vec::new() };
+    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false, starts: Vec::new(), vocabulary: None };
     let mut fields = d.open(body, &TEXT)?;
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => t.tokenizer = Some(value.here(some_sha256(value.bytes()))?),
             2 => t.ends = value.numbers(wire::count)?,
             3 => t.writes = value.number(wire::enumeration(2))? == 1,
+            5 => t.vocabulary = Some(value.here(some_sha256(value.bytes()))?),
             9 => t.starts = value.numbers(wire::count)?,
             _ => t.template = Some(value.here(some_sha256(value.bytes()))?),
         }

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: Vec::new() };
+        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: Vec::new(), vocabulary: None };
         let logits = [0, 0, 5, 5, 1, 2, 3, 4];
         let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, ids, positions, Model::Logits(logits, None, 0));
         let found = check(&[9, 8, 2, 3, 3], &[1, 2], &logits).unwrap();
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn answers() {
-        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: vec![0, 9] };
+        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: vec![0, 9], vocabulary: None };
         let logits = [9, 0, 0, 0, 0, 0, 5, 5, 1, 2, 3, 4];
         let check = |decoder: &[i32], logits: &[i32]| written(&text, &[7, 8], decoder, Model::Logits(logits, None, 0));
         let found = check(&[0, 9, 2], &logits).unwrap();

@@ -144,6 +144,9 @@ pub struct Verdict<'a> {
     pub greatest: Vec<Greatest<'a>>,
     /// Inputs and outputs that are not stated.
     pub hidden: Vec<Hidden<'a>>,
+    /// The digest of the key's vocabulary, if the model takes strings or names classes. Which strings the numbers of inputs and
+    /// outputs stand for is not checked here.
+    pub vocabulary: Option<[u8; 32]>,
     /// That of the weakest challenge.
     pub strength: Strength,
     /// An element for each table with rows that the key marks as saturated; none of a masked proof.
@@ -334,6 +337,7 @@ impl<'a> Verification<'_, 'a> {
             outputs: self.tensors(&g.outputs, outputs),
             greatest: self.greatest(),
             hidden: self.hidden(),
+            vocabulary: self.key.vocabulary().copied(),
             strength,
             saturated,
             masked,

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/vocabulary"
+)
+
+var vocabularyFile = kind{"a vocabulary", vocabulary.Begins}
+
+// vocabularyPath is the file of the vocabulary of the key in a file.
+func vocabularyPath(cfg *config.Config, vk string) string {
+	if cfg.Vocabulary != "" {
+		return cfg.Vocabulary
+	}
+	return vk + ".vocabulary"
+}
+
+// createVocabulary begins the file of a vocabulary that is named; nil if none is.
+func createVocabulary(cfg *config.Config, files *outputs) (*output, error) {
+	if cfg.Vocabulary == "" {
+		return nil, nil
+	}
+	return files.create("vocabulary", cfg.Vocabulary, vocabularyFile)
+}
+
+// writeVocabulary writes the file of a model's vocabulary, which was begun if it is named; nil if it says nothing of strings.
+func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string, m *provemodel.Model) (_ *output, err error) {
+	words := m.VocabularyFile()
+	if words == nil {
+		if cfg.Vocabulary != "" {
+			return nil, job.WithHint(fmt.Errorf("--vocabulary %s: the model takes no strings and names no classes, so it has none", cfg.Vocabulary), "leave it out")
+		}
+		return nil, nil
+	}
+	if file == nil {
+		if file, err = files.create("", vocabularyPath(cfg, vk), vocabularyFile); err != nil {
+			return nil, err
+		}
+	}
+	return file, file.write(words)
+}
+
+// readVocabulary reads the vocabulary that is named; or else the one beside the key, if it is there and the key's. nil is none.
+func readVocabulary(cfg *config.Config) ([]byte, error) {
+	if cfg.Vocabulary != "" {
+		file, err := regular.Read(cfg.Vocabulary, vocabulary.MaxSize)
+		if err != nil {
+			return nil, fmt.Errorf("vocabulary: %w", err)
+		}
+		return file, nil
+	}
+	path := vocabularyPath(cfg, cfg.VK)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil
+	}
+	file, err := regular.Read(path, vocabulary.MaxSize)
+	if err != nil {
+		return nil, nil // nobody has named it
+	}
+	vk, err := job.OpenFile(cfg.VK)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	defer vk.Close()
+	key, err := provemodel.ReadKey(vk)
+	if err != nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
+		return nil, nil // whoever verifies says what is wrong with the key, or that there is no vocabulary
+	}
+	return file, nil
+}
+
+// strings is what verifying says of strings.
+type wordsSaid struct {
+	// Digest is that of the key's vocabulary.
+	Digest string `json:"digest"`
+	// Given says that the vocabulary was at hand; Compared that strings were given, and that it maps them to the numbers of the proof.
+	Given    bool `json:"given"`
+	Compared bool `json:"compared"`
+
+	takes bool
+}
+
+// stringsOf says what was checked of strings; nil for a model of numbers.
+func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
+	if s.Vocabulary == nil {
+		return nil
+	}
+	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes()}
+}
+
+func (s *wordsSaid) print(w io.Writer) {
+	switch {
+	case s == nil:
+	case !s.Given:
+		fmt.Fprintf(w, "strings     not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)\n", s.Digest)
+	case s.Compared:
+		fmt.Fprintf(w, "strings     those given become these numbers by the key's vocabulary, digest %s: that is checked here, outside of the proof\n", s.Digest)
+	case s.takes:
+		fmt.Fprintf(w, "strings     none are given (--input): numbers follow from strings by the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
+	default:
+		fmt.Fprintf(w, "strings     names of classes are those of the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
+	}
+}
+
+// printNames says which columns an output has.
+func printNames(w io.Writer, t provemodel.Tensor) {
+	if len(t.Columns) == 0 {
+		return
+	}
+	names := ""
+	for i, c := range t.Columns[:min(previewed, len(t.Columns))] {
+		if i > 0 {
+			names += ", "
+		}
+		names += ui.Printable(c)
+	}
+	if n := len(t.Columns); n > previewed {
+		names += fmt.Sprintf(" … (%d)", n)
+	}
+	fmt.Fprintf(w, "columns     %s of %s\n", names, ui.Printable(t.Name))
+}

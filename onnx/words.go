@@ -1,0 +1,665 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+	"github.com/prove-model/prove-model/vocabulary"
+)
+
+// stringType is TensorProto.STRING. No value of a graph has it: strings are mapped to numbers before
+// the graph (package vocabulary), and the strings that it computes are numbers of labels.
+const stringType graph.DType = 8
+
+// words are an array of strings that does not depend on the graph: a constant, or what a vocabulary
+// makes of inputs.
+type words struct {
+	dims     []vocabulary.Dim
+	constant []string // nil if it is computed
+}
+
+// texts is what a reader knows of strings.
+type texts struct {
+	words   map[string]*words   // by name of the value
+	labels  map[string][]string // of values that are numbers of these
+	columns map[string][]string // of values, the names of the entries along the last axis
+	made    vocabulary.Vocabulary
+	put     map[string]bool // constants that are in it
+}
+
+func newTexts() *texts {
+	return &texts{words: map[string]*words{}, labels: map[string][]string{}, columns: map[string][]string{}, put: map[string]bool{}}
+}
+
+// input adds an input of strings.
+func (t *texts) input(in graph.Input) {
+	dims := make([]vocabulary.Dim, len(in.Shape))
+	for i, n := range in.Shape {
+		dims[i].N = n
+		if in.Symbols != nil {
+			dims[i].Symbol = in.Symbols[i]
+		}
+	}
+	t.words[in.Name] = &words{dims: dims}
+}
+
+// vocabulary is what the file says of strings; nil if it has none.
+func (t *texts) vocabulary(inputs []graph.Input, outputs []string) (*vocabulary.Vocabulary, error) {
+	v := t.made
+	for _, in := range inputs {
+		shape := slices.Clone(in.Shape)
+		for i := range in.Symbols {
+			if in.Symbols[i] != "" {
+				shape[i] = 0
+			}
+		}
+		v.Inputs = append(v.Inputs, vocabulary.Input{Name: in.Name, Strings: in.DType == stringType, Shape: shape})
+	}
+	if v.Results == nil {
+		v.Inputs, v.Steps = nil, nil
+	}
+	for _, out := range outputs {
+		if t.labels[out] != nil || t.columns[out] != nil {
+			v.Outputs = append(v.Outputs, vocabulary.Output{Name: out, Labels: t.labels[out], Columns: t.columns[out]})
+		}
+	}
+	if v.Results == nil && v.Outputs == nil {
+		return nil, nil
+	}
+	_, err := v.Encode()
+	return &v, err
+}
+
+// decodeStrings reads a tensor of strings.
+func decodeStrings(t *onnxpb.TensorProto) (*words, error) {
+	shape, err := graph.CheckShape(t.Dims)
+	if err != nil {
+		return nil, err
+	}
+	if t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape) {
+		return nil, fmt.Errorf("%d strings for shape %v", len(t.StringData), shape)
+	}
+	w := &words{constant: []string{}}
+	for _, n := range shape {
+		w.dims = append(w.dims, vocabulary.Dim{N: n})
+	}
+	w.constant, err = stringsOf(t.StringData)
+	return w, err
+}
+
+// stringsOf are strings in UTF-8.
+func stringsOf(list [][]byte) ([]string, error) {
+	out := make([]string, len(list))
+	for i, b := range list {
+		if !utf8.Valid(b) {
+			return nil, fmt.Errorf("string %d is not in UTF-8", i)
+		}
+		out[i] = string(b)
+	}
+	return out, nil
+}
+
+// strings returns an attribute that is a list of strings, or nil.
+func (o *op) strings(name string) []string {
+	a := o.attrs[name]
+	if a == nil {
+		return nil
+	}
+	delete(o.attrs, name)
+	of := a.Strings
+	if a.T != nil {
+		if graph.DType(a.T.GetDataType()) != stringType {
+			o.attrs[name] = a
+			return nil
+		}
+		of = a.T.StringData
+	}
+	list, err := stringsOf(of)
+	if err != nil {
+		o.failf("attribute %s: %v", name, err)
+	}
+	return list
+}
+
+// stringsOrTensor is an attribute, NAME_strings or NAME_tensor, of strings; nil if it is of others.
+func (o *op) stringsOrTensor(name string) []string {
+	if list := o.strings(name + "_strings"); list != nil {
+		return list
+	}
+	return o.strings(name + "_tensor")
+}
+
+// readsStrings says whether operands of the node are strings.
+func (o *op) readsStrings() bool {
+	return slices.ContainsFunc(o.proto.Input, func(in string) bool { return o.texts.known(in) })
+}
+
+// known says whether a value is words, and no number.
+func (t *texts) known(name string) bool { return t != nil && t.words[name] != nil }
+
+// labelsOf are the strings that a value's numbers stand for.
+func (o *op) labelsOf(i int) []string {
+	if o.texts == nil || !o.has(i) {
+		return nil
+	}
+	return o.texts.labels[o.proto.Input[i]]
+}
+
+// labelled says that the numbers of output i are those of labels.
+func (o *op) labelled(i int, labels []string) {
+	if o.texts == nil {
+		o.failf("gives strings in the body of a node, which is not supported")
+	}
+	o.said = true
+	o.texts.labels[o.proto.Output[i]] = labels
+}
+
+// carries are operators that give what entries of their first operand are, in another place.
+var carries = map[string]bool{
+	"Identity": true, "Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true, "Slice": true,
+	"Gather": true, "GatherElements": true, "GatherND": true, "Expand": true, "Tile": true, "ArrayFeatureExtractor": true, "Split": true, "Concat": true,
+}
+
+// carryLabels lets the labels of operands be those of the results.
+func (o *op) carryLabels() {
+	if o.texts == nil || o.said {
+		return
+	}
+	var labels []string
+	for i := range o.proto.Input {
+		of := o.labelsOf(i)
+		if of == nil {
+			continue
+		}
+		whole := o.proto.GetOpType() == "Concat" && len(o.proto.Input) > 1
+		switch {
+		case !carries[o.proto.GetOpType()] || i > 0 && !whole:
+			o.failf("computes with %s, which are labels, strings that stand for classes: that is not supported; take the classes' numbers or scores before it as the output", graph.Quote(o.proto.Input[i]))
+		case labels != nil && !slices.Equal(labels, of), whole && o.labelsOf(0) == nil:
+			o.failf("joins labels of different lists, which is not supported")
+		}
+		labels = of
+	}
+	for _, out := range o.proto.Output {
+		if labels != nil && out != "" {
+			o.texts.labels[out] = labels
+		}
+	}
+}
+
+// operand returns the words that input i is.
+func (o *op) operand(i int) *words {
+	if !o.has(i) || !o.texts.known(o.proto.Input[i]) {
+		o.failf("operand %d is not of strings that are constant or follow from inputs that are strings", i)
+	}
+	return o.texts.words[o.proto.Input[i]]
+}
+
+// step adds a step of the vocabulary, which reads all of the first inputs of the node, n of them, and returns the shapes of its
+// results.
+func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Dim {
+	t := o.texts
+	var in [][]vocabulary.Dim
+	for i := range n {
+		w, name := o.operand(i), o.proto.Input[i]
+		if w.constant != nil && !t.put[name] {
+			shape := []int{}
+			for _, d := range w.dims {
+				shape = append(shape, d.N)
+			}
+			t.put[name] = true
+			t.made.Steps = append(t.made.Steps, vocabulary.Step{In: []string{}, Out: []string{name}, Constant: &vocabulary.Constant{Shape: shape, Strings: w.constant}})
+		}
+		in, s.In = append(in, w.dims), append(s.In, name)
+	}
+	if s.In == nil {
+		s.In = []string{}
+	}
+	s.Out = results
+	dims, err := s.Shapes(in)
+	if err != nil {
+		o.failf("%v", err)
+	}
+	t.made.Steps = append(t.made.Steps, s)
+	return dims
+}
+
+// gives is a step whose result, output 0 of the node, is strings.
+func (o *op) gives(n int, s vocabulary.Step) {
+	out := o.proto.Output[0]
+	o.texts.words[out] = &words{dims: o.step(n, s, out)[0]}
+}
+
+// numbered makes what a step gives, numbers called name, an input of the graph.
+func (o *op) numbered(name string, dims []vocabulary.Dim, dt graph.DType) graph.Value {
+	shape, symbols := make([]int, len(dims)), make([]string, len(dims))
+	for i, d := range dims {
+		if d.N == vocabulary.Unknown {
+			o.failf("how many numbers it gives depends on the strings: its axis %d has no length", i)
+		}
+		shape[i], symbols[i] = d.N, d.Symbol
+	}
+	if !slices.ContainsFunc(symbols, func(s string) bool { return s != "" }) {
+		symbols = nil
+	}
+	o.texts.made.Results = append(o.texts.made.Results, name)
+	return o.Input(name, dt, shape, symbols...)
+}
+
+// givesNumbers is a step whose result, output 0 of the node, is numbers.
+func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
+	out := o.proto.Output[0]
+	v := o.numbered(out, o.step(n, s, out)[0], dt)
+	o.values[out], o.types[out] = v, dt
+}
+
+// lowerStrings reads a node of which operands are strings.
+func (o *op) lowerStrings() {
+	read := onStrings[o.proto.GetOpType()]
+	if read == nil {
+		o.failf("takes strings, which is not supported: map them to numbers before the model")
+	}
+	read(o)
+}
+
+// onStrings are the operators that are understood on strings.
+var onStrings map[string]func(*op)
+
+func init() {
+	onStrings = map[string]func(*op){
+		"StringNormalizer": stringNormalizer, "Tokenizer": stringTokenizer, "TfIdfVectorizer": stringCounts, "StringConcat": func(o *op) { o.gives(2, vocabulary.Step{Join: &vocabulary.Join{}}) },
+		"StringSplit": stringSplit, "RegexFullMatch": stringMatch, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
+		"Cast": stringCast, "Equal": func(o *op) { o.givesNumbers(2, vocabulary.Step{Equal: &vocabulary.Equal{}}, graph.Bool) },
+		"Identity": stringIdentity, "Reshape": stringReshape, "Flatten": stringFlatten, "Squeeze": stringSqueeze, "Unsqueeze": stringUnsqueeze, "Transpose": stringTranspose,
+		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": stringConcat,
+	}
+}
+
+// integersAt are the integers of constant input i.
+func (o *op) integersAt(i int, what string) []int {
+	list := o.intsInput(i, what)
+	out := make([]int, len(list))
+	for k, v := range list {
+		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
+	}
+	return out
+}
+
+// wholeAttr are the integers of an attribute, nil if it is absent.
+func (o *op) wholeAttr(name string) []int {
+	list := o.intsAttr(name)
+	if list == nil {
+		return nil
+	}
+	out := make([]int, len(list))
+	for k, v := range list {
+		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
+	}
+	return out
+}
+
+func stringNormalizer(o *op) {
+	s := &vocabulary.Normalise{Case: o.strAttr("case_change_action", "NONE"), Sensitive: o.flagAttr("is_case_sensitive", false), Stop: o.strings("stopwords")}
+	o.ignore("locale")
+	o.gives(1, vocabulary.Step{Normalise: s})
+}
+
+func stringTokenizer(o *op) {
+	s := &vocabulary.Tokenise{Expression: o.strAttr("tokenexp", ""), Separators: o.strings("separators"), Least: int(o.intAttr("mincharnum", 1)),
+		Mark: o.flagAttr("mark", false), Pad: o.strAttr("pad_value", "")}
+	o.gives(1, vocabulary.Step{Tokenise: s})
+}
+
+// stringCounts is TfIdfVectorizer: the counts are an input of the graph, which has the weights.
+func stringCounts(o *op) {
+	s := &vocabulary.Count{Least: int(o.intAttr("min_gram_length", 1)), Most: int(o.intAttr("max_gram_length", 1)), Skip: int(o.intAttr("max_skip_count", 0)),
+		Pool: o.strings("pool_strings"), Starts: o.wholeAttr("ngram_counts"), Index: o.wholeAttr("ngram_indexes")}
+	out := o.proto.Output[0]
+	counts := out + "/counts"
+	mode, weights := o.strAttr("mode", "TF"), o.numbersAttr("weights")
+	if mode == "TF" {
+		counts = out
+	}
+	v := o.numbered(counts, o.step(1, vocabulary.Step{Count: s}, counts)[0], graph.Float)
+	o.values[out], o.types[out] = v, graph.Float
+	if mode == "TF" {
+		return
+	}
+	o.result(0, o.weighed(v, mode, weights, s.Index))
+}
+
+// weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
+func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
+	in := o.shape(counts)
+	each := make([]float32, in[len(in)-1])
+	for i := range each {
+		each[i] = 1
+	}
+	if len(weights) > 0 && len(weights) != len(index) {
+		o.failf("%d weights for %d n-grams", len(weights), len(index))
+	}
+	for i, w := range weights {
+		each[index[i]] = w
+	}
+	by := o.Table(&graph.Tensor{Shape: []int{len(each)}, DType: graph.Float, F32: each})
+	switch mode {
+	case "TF":
+		return counts
+	case "IDF":
+		return o.Mul(o.Cast(o.Test(graph.IsPositive, counts), graph.Float), by)
+	case "TFIDF":
+		return o.Mul(counts, by)
+	}
+	o.failf("mode %s is not known", graph.Quote(mode))
+	return graph.Value{}
+}
+
+func stringSplit(o *op) {
+	s := &vocabulary.Split{Delimiter: o.strAttr("delimiter", ""), Most: -1}
+	if o.attrs["maxsplit"] != nil {
+		s.Most = int(o.intAttr("maxsplit", 0))
+	}
+	parts := o.proto.Output[0]
+	counts := parts + "/number"
+	if o.wanted(1) {
+		counts = o.proto.Output[1]
+	}
+	dims := o.step(1, vocabulary.Step{Split: s}, parts, counts)
+	o.texts.words[parts] = &words{dims: dims[0]}
+	if o.wanted(1) {
+		o.values[counts], o.types[counts] = o.numbered(counts, dims[1], graph.Int64), graph.Int64
+	}
+}
+
+func stringMatch(o *op) {
+	o.givesNumbers(1, vocabulary.Step{Match: &vocabulary.Match{Expression: o.strAttr("pattern", "")}}, graph.Bool)
+}
+
+// stringEncoder is LabelEncoder of strings.
+func stringEncoder(o *op) {
+	keys := o.stringsOrTensor("keys")
+	if keys == nil {
+		o.failf("its keys are numbers, and its operand is strings")
+	}
+	s := &vocabulary.Replace{Keys: keys, DefaultString: o.strAttr("default_string", "_Unused")}
+	if s.Strings = o.stringsOrTensor("values"); s.Strings != nil {
+		o.ignore("default_float", "default_int64")
+		if d := o.strings("default_tensor"); len(d) == 1 {
+			s.DefaultString = d[0]
+		}
+		o.gives(1, vocabulary.Step{Replace: s})
+		return
+	}
+	values := o.typed("values")
+	s.DefaultString, s.Default, s.Numbers = "", o.defaultNumber(values.DType), values.Float64s()
+	o.givesNumbers(1, vocabulary.Step{Replace: s}, values.DType)
+}
+
+func stringCategories(o *op) {
+	numbers := o.intsAttr("cats_int64s")
+	s := &vocabulary.Replace{Keys: o.strings("cats_strings"), Default: float64(o.intAttr("default_int64", -1))}
+	for _, n := range numbers {
+		s.Numbers = append(s.Numbers, float64(n))
+	}
+	o.ignore("default_string")
+	o.givesNumbers(1, vocabulary.Step{Replace: s}, graph.Int64)
+}
+
+func stringOneHot(o *op) {
+	s := &vocabulary.OneHot{Categories: o.strings("cats_strings"), Known: !o.flagAttr("zeros", true)}
+	if s.Categories == nil {
+		o.failf("its categories are numbers, and its operand is strings")
+	}
+	o.givesNumbers(1, vocabulary.Step{OneHot: s}, graph.Float)
+}
+
+func stringCast(o *op) {
+	dt := graph.DType(o.intAttr("to", 0))
+	o.ignore("saturate", "round_mode")
+	switch {
+	case dt == stringType:
+		stringIdentity(o)
+	case dt == graph.Float || dt == graph.Double:
+		o.givesNumbers(1, vocabulary.Step{Parse: &vocabulary.Parse{}}, dt)
+	case dt.Known() && !dt.IsFloat() && dt != graph.Bool:
+		o.givesNumbers(1, vocabulary.Step{Parse: &vocabulary.Parse{Whole: true}}, dt)
+	default:
+		o.failf("casts strings to %v, which is not supported", dt)
+	}
+}
+
+func stringIdentity(o *op) {
+	w := *o.operand(0)
+	if w.constant == nil { // the same entries, by another name
+		o.gives(1, vocabulary.Step{Transpose: &vocabulary.Transpose{Order: upTo(0, len(w.dims))}})
+		return
+	}
+	o.texts.words[o.proto.Output[0]] = &w
+}
+
+func stringReshape(o *op) {
+	shape := o.wholeAttr("shape")
+	if o.has(1) {
+		shape = o.integersAt(1, "the shape")
+	}
+	if o.flagAttr("allowzero", false) && slices.Contains(shape, 0) {
+		o.failf("a shape with 0 of strings is not supported")
+	}
+	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
+}
+
+func stringFlatten(o *op) {
+	o.gives(1, vocabulary.Step{Flatten: &vocabulary.Flatten{Axis: int(o.intAttr("axis", 1))}})
+}
+
+// axesGiven are the axes of an attribute or of input 1.
+func (o *op) axesGiven() []int {
+	if o.has(1) {
+		return o.integersAt(1, "the axes")
+	}
+	return o.wholeAttr("axes")
+}
+
+func stringSqueeze(o *op) {
+	o.gives(1, vocabulary.Step{Squeeze: &vocabulary.Squeeze{Axes: o.axesGiven()}})
+}
+
+func stringUnsqueeze(o *op) {
+	o.gives(1, vocabulary.Step{Unsqueeze: &vocabulary.Unsqueeze{Axes: append([]int{}, o.axesGiven()...)}})
+}
+
+func stringTranspose(o *op) {
+	order := o.wholeAttr("perm")
+	if order == nil {
+		order = upTo(0, len(o.operand(0).dims))
+		slices.Reverse(order)
+	}
+	o.gives(1, vocabulary.Step{Transpose: &vocabulary.Transpose{Order: order}})
+}
+
+// chosen are strings of a constant list, which numbers that the graph computes choose.
+func (o *op) chosen(w *words, shape func(of []int) []int) {
+	if w.constant == nil {
+		o.failf("%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
+	}
+	at := o.in(1)
+	o.result(0, o.Reshape(o.Cast(at, graph.Int64), shape(o.shape(at))))
+	o.labelled(0, w.constant)
+}
+
+func stringGather(o *op) {
+	w, axis := o.operand(0), int(o.intAttr("axis", 0))
+	at := o.Tensor(o.in(1))
+	if at == nil {
+		if len(w.dims) != 1 {
+			o.failf("strings are chosen from a table of %d axes, which is not supported", len(w.dims))
+		}
+		o.chosen(w, func(of []int) []int { return of })
+		return
+	}
+	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: axis, Index: toInts(at.I64), Shape: append([]int{}, at.Shape...)}})
+}
+
+func toInts(list []int64) []int {
+	out := make([]int, len(list))
+	for i, v := range list {
+		out[i] = int(v)
+	}
+	return out
+}
+
+// stringFeatures is ArrayFeatureExtractor: entries along the last axis.
+func stringFeatures(o *op) {
+	w, n := o.operand(0), 0
+	if n = len(w.dims); n == 0 {
+		o.failf("its first input is one string")
+	}
+	at := o.Tensor(o.in(1))
+	if at == nil {
+		if n > 2 || n == 2 && w.dims[0].N != 1 {
+			o.failf("strings are chosen from a table of several rows, which is not supported")
+		}
+		o.chosen(w, func(of []int) []int { return []int{1, graph.Size(of)} })
+		return
+	}
+	s := vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: []int{at.Len()}}}
+	if n > 1 {
+		o.gives(1, s)
+		return
+	}
+	out := o.proto.Output[0]
+	s.Gather.Shape = []int{1, at.Len()}
+	o.texts.words[out] = &words{dims: o.step(1, s, out)[0]}
+}
+
+func stringConcat(o *op) {
+	o.gives(len(o.proto.Input), vocabulary.Step{Concat: &vocabulary.Concat{Axis: int(o.intAttr("axis", 0))}})
+}
+
+// ofStrings is the lowering of an operator that takes strings alone.
+func ofStrings(o *op) { o.failf("its operand is no string") }
+
+// errNoNumbers is the error about outputs that no number of the model decides.
+var errNoNumbers = errors.New("follows from strings alone, outside of any proof: there is nothing to prove of it; choose the outputs with --output")
+
+// Mapped returns the arrays with those that are strings mapped to numbers, if the vocabulary takes strings. What is given then are
+// the inputs of the file; the result has those of the graph, by name. A nil vocabulary changes nothing.
+func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
+	if !v.Takes() || in.named(v.Results) {
+		return in, nil
+	}
+	wanted := make([]graph.Input, len(v.Inputs))
+	for i, w := range v.Inputs {
+		wanted[i] = graph.Input{Name: w.Name, Shape: w.Shape, DType: graph.Float}
+		if w.Strings {
+			wanted[i].DType = stringType
+		}
+	}
+	arrays, err := in.assign(wanted)
+	if err == nil && len(arrays) != len(wanted) {
+		err = fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
+	}
+	if err != nil {
+		return nil, &InputsError{err}
+	}
+	var out Inputs
+	var texts []vocabulary.Array
+	for i, a := range arrays {
+		if !v.Inputs[i].Strings {
+			out = append(out, a)
+			continue
+		}
+		if a.Strings == nil {
+			return nil, &InputsError{fmt.Errorf("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))}
+		}
+		if err := a.fits(wanted[i]); err != nil {
+			return nil, &InputsError{err}
+		}
+		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
+	}
+	results, err := v.Map(texts)
+	if err != nil {
+		return nil, &InputsError{err}
+	}
+	for _, r := range results {
+		out = append(out, Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers})
+	}
+	return out, nil
+}
+
+// ofTexts returns arrays for the inputs of a file that takes strings, where shapes alone of what a vocabulary makes of these are
+// given, as keys have them: their first axis is that of the strings.
+func (in Inputs) ofTexts(declared []graph.Input) Inputs {
+	is := func(v Input) bool {
+		return v.Name != "" && v.Values == nil && v.Strings == nil && v.table == nil && v.pictures == nil &&
+			!slices.ContainsFunc(declared, func(w graph.Input) bool { return w.Name == v.Name })
+	}
+	if !slices.ContainsFunc(declared, func(w graph.Input) bool { return w.DType == stringType }) || !slices.ContainsFunc(in, is) {
+		return in
+	}
+	out, rows := Inputs{}, 1
+	for _, v := range in {
+		if !is(v) {
+			out = append(out, v)
+		} else if len(v.Shape) > 0 {
+			rows = v.Shape[0]
+		}
+	}
+	for _, w := range declared {
+		if w.DType != stringType || out.named([]string{w.Name}) {
+			continue
+		}
+		shape := slices.Clone(w.Shape)
+		for axis, n := range shape {
+			if n == 0 && axis == 0 {
+				shape[axis] = rows
+			} else if n == 0 {
+				shape[axis] = 1
+			}
+		}
+		out = append(out, Input{Name: w.Name, Shape: shape})
+	}
+	return out
+}
+
+// named says whether all of some names are those of arrays.
+func (in Inputs) named(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(in, func(v Input) bool { return v.Name == name })
+	})
+}
+
+// shapeAs is the shape of strings for an input of a shape in which 0 is any length. A list without a shape of its own
+// is as long as its first axis, or its only open one.
+func (in Input) shapeAs(want []int) []int {
+	n := len(in.Strings)
+	shape := in.Shape
+	switch {
+	case shape == nil: // by the count alone
+	case len(shape) == len(want):
+		return shape
+	case len(shape) == len(want)-1: // without the batch
+		return append([]int{1}, shape...)
+	case len(shape) > 0 && len(shape) == len(want)+1 && shape[0] == 1:
+		return shape[1:]
+	}
+	out := slices.Clone(want)
+	known, open := 1, -1
+	for i, d := range want {
+		if d != 0 {
+			known *= d
+		} else if open < 0 {
+			open = i
+		} else {
+			out[i] = 1
+		}
+	}
+	if open >= 0 && known > 0 {
+		out[open] = n / known
+	}
+	return out
+}

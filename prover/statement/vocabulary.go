@@ -1,0 +1,37 @@
+package statement
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/vocabulary"
+)
+
+// ErrVocabulary is wrapped by the error about a vocabulary that is not the key's.
+var ErrVocabulary = errors.New("the vocabulary is not the key's")
+
+// Vocabulary reads the file of a vocabulary, which must be the one that the key has the digest of. The error wraps
+// verifier.ErrInvalid and ErrVocabulary if it is another one.
+func Vocabulary(key *proof.Key, file []byte) (*vocabulary.Vocabulary, error) {
+	want := key.Vocabulary()
+	if want == nil {
+		return nil, fmt.Errorf("%w: %w: it has none, as its model takes numbers and gives numbers", verifier.ErrInvalid, ErrVocabulary)
+	}
+	if got := vocabulary.Digest(file); got != *want {
+		return nil, fmt.Errorf("%w: %w: its digest is %x, and the key has %x", verifier.ErrInvalid, ErrVocabulary, got, *want)
+	}
+	return vocabulary.ParseFile(file)
+}
+
+// Name gives outputs, by their names, the strings that a vocabulary says for them; nil says none.
+func Name(outputs []Tensor, v *vocabulary.Vocabulary) {
+	for i := range outputs {
+		o := v.Output(outputs[i].Name)
+		if o == nil {
+			continue
+		}
+		outputs[i].Strings, outputs[i].Columns = o.Names(outputs[i].Values), o.Columns
+	}
+}

@@ -1,0 +1,175 @@
+package vocabulary
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/quote"
+)
+
+// Array is a dense, row-major tensor of strings or of numbers.
+type Array struct {
+	Name    string
+	Shape   []int
+	Strings []string // nil if it is of numbers
+	Numbers []float64
+}
+
+// isStrings says that the array is of strings.
+func (a *Array) isStrings() bool { return a.Strings != nil }
+
+// Most numbers, strings, and bytes of strings that mapping one input may make.
+const (
+	maxNumbers = 1 << 25
+	maxStrings = 1 << 21
+	maxBytes   = 1 << 26
+)
+
+// budget is how much may still be made.
+type budget struct{ numbers, strings, bytes int }
+
+var errBudget = errors.New("more than may be made of one input: give fewer rows at once")
+
+// size is the number of entries of a shape.
+func size(shape []int) (int, error) {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d != 0 && n > maxNumbers/d {
+			return 0, errBudget
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+func take(from *int, n int) error {
+	if n < 0 || n > *from {
+		return errBudget
+	}
+	*from -= n
+	return nil
+}
+
+// ofNumbers is an array of numbers of that shape.
+func (b *budget) ofNumbers(shape []int) (Array, error) {
+	n, err := size(shape)
+	if err == nil {
+		err = take(&b.numbers, n)
+	}
+	if err != nil {
+		return Array{}, err
+	}
+	return Array{Shape: shape, Numbers: make([]float64, n)}, nil
+}
+
+// ofStrings is an array of strings of that shape.
+func (b *budget) ofStrings(shape []int) (Array, error) {
+	n, err := size(shape)
+	if err == nil {
+		err = take(&b.strings, n)
+	}
+	if err != nil {
+		return Array{}, err
+	}
+	return Array{Shape: shape, Strings: make([]string, n)}, nil
+}
+
+// Map maps the inputs of the model that are strings: it returns the results, each with its name. The
+// arrays are those of the inputs that are strings, with their names and shapes, in any order.
+func (v *Vocabulary) Map(strings []Array) ([]Array, error) {
+	values := map[string]Array{}
+	for _, a := range strings {
+		n, err := size(a.Shape)
+		if err != nil || n != len(a.Strings) {
+			return nil, fmt.Errorf("input %s has %d strings for shape %v", quote.Name(a.Name), len(a.Strings), a.Shape)
+		}
+		if a.Strings == nil {
+			a.Strings = []string{}
+		}
+		values[a.Name] = a
+	}
+	for _, in := range v.Inputs {
+		a, ok := values[in.Name]
+		if in.Strings && !ok {
+			return nil, fmt.Errorf("input %s, which is of strings, is missing", quote.Name(in.Name))
+		}
+		fits := len(a.Shape) == len(in.Shape)
+		for axis := range in.Shape {
+			fits = fits && (in.Shape[axis] == 0 || in.Shape[axis] == a.Shape[axis])
+		}
+		if in.Strings && !fits {
+			return nil, fmt.Errorf("input %s has shape %v, and the model takes %v", quote.Name(in.Name), a.Shape, in.Shape)
+		}
+	}
+	b := &budget{maxNumbers, maxStrings, maxBytes}
+	for i := range v.Steps {
+		if err := v.Steps[i].apply(values, b); err != nil {
+			return nil, fmt.Errorf("mapping strings, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
+		}
+	}
+	out := make([]Array, len(v.Results))
+	for i, name := range v.Results {
+		out[i] = values[name]
+		if out[i].isStrings() || out[i].Shape == nil && out[i].Numbers == nil {
+			return nil, fmt.Errorf("mapping strings: %s is no number", quote.Name(name))
+		}
+		out[i].Name = name
+	}
+	return out, nil
+}
+
+// apply runs a step on values, by name.
+func (s *Step) apply(values map[string]Array, b *budget) error {
+	o, err := s.operation()
+	if err != nil {
+		return err
+	}
+	in := make([]Array, len(s.In))
+	for i, name := range s.In {
+		a, ok := values[name]
+		if !ok || !a.isStrings() {
+			return fmt.Errorf("it reads %s, which is not of strings", quote.Name(name))
+		}
+		in[i] = a
+	}
+	out, err := o.run(in, b)
+	if err != nil {
+		return err
+	}
+	for i, name := range s.Out {
+		if name != "" {
+			values[name] = out[i]
+		}
+	}
+	return nil
+}
+
+// Unknown is the length of an axis that depends on strings.
+const Unknown = -1
+
+// Dim is the length of an axis. If it has a symbol, that of an axis of the inputs with any length, it
+// has the length of this.
+type Dim struct {
+	N      int
+	Symbol string
+}
+
+// Shapes returns the shapes of a step's results, from those of its operands.
+func (s *Step) Shapes(in [][]Dim) ([][]Dim, error) {
+	o, err := s.operation()
+	if err != nil {
+		return nil, err
+	}
+	return o.shapes(in)
+}
+
+// sameShapes is for operations whose one result has the shape of the only operand.
+func sameShapes(in [][]Dim) ([][]Dim, error) { return [][]Dim{slices.Clone(in[0])}, nil }
+
+func count(in, out, wantIn, wantOut int) error {
+	if in != wantIn || out != wantOut {
+		return fmt.Errorf("%d operands and %d results, not %d and %d", in, out, wantIn, wantOut)
+	}
+	return nil
+}

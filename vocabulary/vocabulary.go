@@ -1,0 +1,264 @@
+// Package vocabulary has what a model says of strings: how those that it takes become numbers, and
+// which names its outputs stand for. None of that is in a proof. A proof is about the numbers; a
+// key has the digest of the vocabulary (Vocabulary.Digest), and whoever has the strings and a
+// vocabulary with that digest maps them again (Vocabulary.Map), and compares.
+//
+// The package needs no model reader and no prover, so that verifiers can use it.
+package vocabulary
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/internal/quote"
+)
+
+// Vocabulary is the part of a model that is about strings.
+type Vocabulary struct {
+	// Inputs are the model's inputs in order, if it takes strings; none if names of outputs are all.
+	Inputs []Input `json:"inputs,omitempty"`
+	// Steps map the inputs that are strings, in order. Each reads inputs or what steps before it give.
+	Steps []Step `json:"steps,omitempty"`
+	// Results are values of steps, numbers, that are inputs of the proof.
+	Results []string `json:"results,omitempty"`
+	// Outputs are those that stand for names.
+	Outputs []Output `json:"outputs,omitempty"`
+}
+
+// Input is an input of the model.
+type Input struct {
+	Name    string `json:"name"`
+	Strings bool   `json:"strings,omitempty"` // or numbers, which are what the proof is about
+	Shape   []int  `json:"shape"`             // 0 for an axis of any length
+}
+
+// Output says what the numbers of an output of the proof stand for. One of the lists is there.
+type Output struct {
+	Name string `json:"name"`
+	// Labels are the strings that the output's integers are numbers of, from 0 on.
+	Labels []string `json:"labels,omitempty"`
+	// Columns are the names of the entries along its last axis.
+	Columns []string `json:"columns,omitempty"`
+}
+
+// Step is one operation on strings. One of the operations is there.
+type Step struct {
+	In  []string `json:"in"`
+	Out []string `json:"out"`
+
+	Constant  *Constant  `json:"constant,omitempty"`
+	Normalise *Normalise `json:"normalise,omitempty"`
+	Tokenise  *Tokenise  `json:"tokenise,omitempty"`
+	Count     *Count     `json:"count,omitempty"`
+	Replace   *Replace   `json:"replace,omitempty"`
+	OneHot    *OneHot    `json:"one_hot,omitempty"`
+	Parse     *Parse     `json:"parse,omitempty"`
+	Join      *Join      `json:"join,omitempty"`
+	Split     *Split     `json:"split,omitempty"`
+	Match     *Match     `json:"match,omitempty"`
+	Equal     *Equal     `json:"equal,omitempty"`
+
+	Reshape   *Reshape   `json:"reshape,omitempty"`
+	Flatten   *Flatten   `json:"flatten,omitempty"`
+	Squeeze   *Squeeze   `json:"squeeze,omitempty"`
+	Unsqueeze *Unsqueeze `json:"unsqueeze,omitempty"`
+	Transpose *Transpose `json:"transpose,omitempty"`
+	Gather    *Gather    `json:"gather,omitempty"`
+	Concat    *Concat    `json:"concat,omitempty"`
+}
+
+// operation is what a step does.
+type operation interface {
+	// check refuses attributes that mean nothing, for so many operands and results.
+	check(in, out int) error
+	// shapes returns the shapes of the results; the length of an axis is Unknown where it depends on strings.
+	shapes(in [][]Dim) ([][]Dim, error)
+	// run computes the results, which have room in the budget.
+	run(in []Array, b *budget) ([]Array, error)
+}
+
+// operation returns the one operation of a step.
+func (s *Step) operation() (operation, error) {
+	var found operation
+	n := 0
+	add := func(is bool, o operation) {
+		if is {
+			found, n = o, n+1
+		}
+	}
+	add(s.Constant != nil, s.Constant)
+	add(s.Normalise != nil, s.Normalise)
+	add(s.Tokenise != nil, s.Tokenise)
+	add(s.Count != nil, s.Count)
+	add(s.Replace != nil, s.Replace)
+	add(s.OneHot != nil, s.OneHot)
+	add(s.Parse != nil, s.Parse)
+	add(s.Join != nil, s.Join)
+	add(s.Split != nil, s.Split)
+	add(s.Match != nil, s.Match)
+	add(s.Equal != nil, s.Equal)
+	add(s.Reshape != nil, s.Reshape)
+	add(s.Flatten != nil, s.Flatten)
+	add(s.Squeeze != nil, s.Squeeze)
+	add(s.Unsqueeze != nil, s.Unsqueeze)
+	add(s.Transpose != nil, s.Transpose)
+	add(s.Gather != nil, s.Gather)
+	add(s.Concat != nil, s.Concat)
+	if n != 1 {
+		return nil, fmt.Errorf("%d operations in one step", n)
+	}
+	return found, found.check(len(s.In), len(s.Out))
+}
+
+const (
+	// Begins is what every file of a vocabulary begins with.
+	Begins = `{"format":"prove-model vocabulary",`
+	// MaxSize is the most bytes that a file of a vocabulary has.
+	MaxSize = 64 << 20
+	// digestPrefix separates digests of vocabularies from other uses of SHA-256.
+	digestPrefix = "prove-model vocabulary\n"
+
+	maxSteps   = 1 << 12
+	maxEntries = 1 << 16 // of inputs, results, outputs
+	maxRank    = 8
+)
+
+// file is a vocabulary as a file has it.
+type file struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	*Vocabulary
+}
+
+// Encode returns the file of a vocabulary. Equal ones give equal bytes.
+func (v *Vocabulary) Encode() ([]byte, error) {
+	if err := v.check(); err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	b, err := json.Marshal(file{"prove-model vocabulary", 1, v})
+	if err == nil && len(b) > MaxSize {
+		err = fmt.Errorf("vocabulary: %d bytes, at most %d", len(b), MaxSize)
+	}
+	return b, err
+}
+
+// Digest is SHA-256 of the ASCII text "prove-model vocabulary", a line feed, and the file.
+func Digest(file []byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write([]byte(digestPrefix))
+	h.Write(file)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Parse reads the file of a vocabulary.
+func ParseFile(data []byte) (*Vocabulary, error) {
+	v, err := parseFile(data)
+	if err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	return v, nil
+}
+
+func parseFile(data []byte) (*Vocabulary, error) {
+	switch {
+	case len(data) > MaxSize:
+		return nil, fmt.Errorf("more than %d bytes", MaxSize)
+	case !bytes.HasPrefix(data, []byte(Begins)):
+		return nil, errors.New("not a file of prove-model")
+	case !utf8.Valid(data):
+		return nil, errors.New("not UTF-8")
+	}
+	f := file{Vocabulary: &Vocabulary{}}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows it")
+	}
+	if f.Version != 1 {
+		return nil, fmt.Errorf("version %d; this program reads 1", f.Version)
+	}
+	return f.Vocabulary, f.Vocabulary.check()
+}
+
+// check refuses what cannot be run, whatever the strings.
+func (v *Vocabulary) check() error {
+	if len(v.Steps) > maxSteps || max(len(v.Inputs), len(v.Results), len(v.Outputs)) > maxEntries {
+		return errors.New("too many steps, inputs, results or outputs")
+	}
+	known := map[string]bool{}
+	for _, in := range v.Inputs {
+		if known[in.Name] || len(in.Shape) > maxRank || slices.ContainsFunc(in.Shape, func(n int) bool { return n < 0 || n > maxNumbers }) {
+			return fmt.Errorf("input %s", quote.Name(in.Name))
+		}
+		known[in.Name] = true
+	}
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		if _, err := s.operation(); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		for _, name := range s.In {
+			if !known[name] {
+				return fmt.Errorf("step %d reads %s, which nothing before it gives", i, quote.Name(name))
+			}
+		}
+		for _, name := range s.Out {
+			if name != "" && known[name] {
+				return fmt.Errorf("step %d gives %s, which is there already", i, quote.Name(name))
+			}
+			known[name] = true
+		}
+	}
+	for i, name := range v.Results {
+		if !known[name] || slices.Contains(v.Results[:i], name) {
+			return fmt.Errorf("result %s", quote.Name(name))
+		}
+	}
+	for _, out := range v.Outputs {
+		if (out.Labels == nil) == (out.Columns == nil) {
+			return fmt.Errorf("output %s", quote.Name(out.Name))
+		}
+	}
+	return nil
+}
+
+// Output returns what is said of an output, nil if nothing is.
+func (v *Vocabulary) Output(name string) *Output {
+	if v == nil {
+		return nil
+	}
+	at := slices.IndexFunc(v.Outputs, func(o Output) bool { return o.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &v.Outputs[at]
+}
+
+// Names returns the strings that numbers of an output stand for; nil if they stand for none. A number
+// that is no label's is written as it is.
+func (o *Output) Names(values []float64) []string {
+	if o == nil || o.Labels == nil {
+		return nil
+	}
+	names := make([]string, len(values))
+	for i, x := range values {
+		if at := int(x); float64(at) == x && at >= 0 && at < len(o.Labels) {
+			names[i] = o.Labels[at]
+		} else {
+			names[i] = fmt.Sprint(x)
+		}
+	}
+	return names
+}
+
+// Takes says whether strings are among the model's inputs.
+func (v *Vocabulary) Takes() bool { return v != nil && len(v.Results) > 0 }
