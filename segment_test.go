@@ -1,0 +1,107 @@
+package provemodel
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// segmented runs the circuits of a text's segments of these lengths, each with the values that those before it leave it, and returns
+// the logits at all positions.
+func segmented(t *testing.T, c *Circuit, ids []int32, lengths []int) ([]int32, error) {
+	t.Helper()
+	var past []model.Past
+	var kept [][][]int32 // by segment
+	var logits []int32
+	at := 0
+	for _, n := range lengths {
+		q, err := c.quantised.At(model.Instance{Sizes: []int{n, n}, Segment: &model.Segment{Past: slices.Clone(past)}})
+		if err != nil {
+			return nil, err
+		}
+		places := make([]int32, n)
+		for i := range places {
+			places[i] = int32(i)
+		}
+		inputs := [][]int32{ids[at:][:n], places}
+		for _, k := range kept {
+			inputs = append(inputs, k...)
+		}
+		w, err := forward.Run(t.Context(), q.Graph, q.Weights, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits = append(logits, w.Tensor(q.Graph.Outputs[0])...)
+		var own [][]int32
+		for _, id := range q.Graph.Apart[q.Graph.OwnTree()].Tensors {
+			own = append(own, w.Tensor(id))
+		}
+		kept, past, at = append(kept, own), append(past, model.Past{Tokens: n, RowVars: 4}), at+n
+	}
+	return logits, nil
+}
+
+// The segments of a text have the integers of one pass over all of it, at every position, whatever their lengths. A model in which a
+// token reads others in another way than by keys and values of their positions is refused.
+func TestSegmentsLikeRun(t *testing.T) {
+	refused := 0
+	for i, dir := range decoders(t) {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			start, n := prompt(t, dir), 4
+			path := dir
+			if file := filepath.Join(dir, "model.gguf"); exists(file) {
+				path = file
+			}
+			m, err := Open(path, &OpenOptions{Tokens: 16, MaxTokens: n})
+			if err != nil || m.Start() != nil || !m.open.isText() {
+				t.Skip("texts of one length, or of an encoder–decoder", err)
+			}
+			defer m.Close()
+			ids := []int{1, 2, 3, 4, 5, 6, 7, 3, 9}
+			copy(ids, start)
+			sample, err := m.TextInput(ids[:5], ids[5:9])
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("exact")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens, places := make([]int32, len(ids)), make([]int32, len(ids))
+			for i := range ids {
+				tokens[i], places[i] = int32(ids[i]), int32(i)
+			}
+			q, err := c.quantised.At(model.Instance{Sizes: []int{len(ids), len(ids)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := forward.Run(t.Context(), q.Graph, q.Weights, [][]int32{tokens, places})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := w.Tensor(q.Graph.Outputs[0])
+			for _, lengths := range [][]int{{9}, {4, 5}, {1, 1, 5, 2}} {
+				got, err := segmented(t, c, tokens, lengths)
+				if errors.Is(err, model.ErrSegment) {
+					refused++
+					t.Log("refused:", err)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("segments of %v tokens have other logits", lengths)
+				}
+			}
+		})
+	}
+	t.Log(refused, "refused")
+}
