@@ -1,13 +1,18 @@
 package provemodel
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // segmented runs the circuits of a text's segments of these lengths, each with the values that those before it leave it, and returns
@@ -104,4 +109,73 @@ func TestSegmentsLikeRun(t *testing.T) {
 		})
 	}
 	t.Log(refused, "refused")
+}
+
+// chainOf proves the segments of a text, and returns the files.
+func chainOf(t *testing.T, c *Committed, ids []int32, parts []part, reveal bool) [][]byte {
+	t.Helper()
+	var files [][]byte
+	var past []model.Past
+	var kept [][][]int32
+	next := &prover.Segment{}
+	at := 0
+	for i, p := range parts {
+		in := model.Instance{Sizes: []int{p.tokens, p.logits}, Segment: &model.Segment{Past: slices.Clone(past)}}
+		q, err := c.circuit.quantised.At(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := make([]int32, p.logits)
+		for i := range places {
+			places[i] = int32(p.tokens - p.logits + i)
+		}
+		inputs := [][]int32{ids[at:][:p.tokens], places}
+		for _, k := range kept {
+			inputs = append(inputs, k...)
+		}
+		w, err := forward.Run(t.Context(), q.Graph, q.Weights, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own [][]int32
+		for _, id := range q.Graph.Apart[q.Graph.OwnTree()].Tensors {
+			own = append(own, w.Tensor(id))
+		}
+		next.Follows = p.follows
+		var file bytes.Buffer
+		stats, err := prover.Prove(t.Context(), c.key, in, c.trees, w, &file, prover.Options{Segment: next})
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		files = append(files, file.Bytes())
+		next = &prover.Segment{Segment: proof.Segment{Predecessor: stats.Statement}, Past: stats.Trees}
+		kept, past, at = append(kept, own), append(past, model.Past{Tokens: p.tokens, RowVars: stats.Trees[i].RowVars}), at+p.tokens
+	}
+	return files
+}
+
+type part struct {
+	tokens, logits int
+	follows        bool
+}
+
+func TestChainScratch(t *testing.T) {
+	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
+	files := chainOf(t, c, []int32{1, 5, 9, 7, 7, 3}, []part{{3, 1, false}, {1, 1, false}, {2, 1, false}}, false)
+	var rs []io.Reader
+	for _, f := range files {
+		t.Log(len(f))
+		rs = append(rs, bytes.NewReader(f))
+	}
+	chain, err := verifier.Policy{}.Chain(c.key, nil, nil, rs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range chain.Segments {
+		t.Logf("%+v %+v", s.Segment, s.Written)
+	}
+	_, err = verifier.Verify(c.key, bytes.NewReader(files[0]))
+	t.Log(err)
+	_, err = verifier.Verify(c.key, bytes.NewReader(files[1]))
+	t.Log(err)
 }
