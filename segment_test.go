@@ -3,7 +3,9 @@ package provemodel
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -163,8 +165,9 @@ func TestChainScratch(t *testing.T) {
 	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
 	files := chainOf(t, c, []int32{1, 5, 9, 7, 7, 3}, []part{{3, 1, false}, {1, 1, false}, {2, 1, false}}, false)
 	var rs []io.Reader
-	for _, f := range files {
-		t.Log(len(f))
+	os.WriteFile("/tmp/chain/k.vk", c.key.Encoded(), 0o644)
+	for i, f := range files {
+		os.WriteFile(fmt.Sprintf("/tmp/chain/%d.proof", i+1), f, 0o644)
 		rs = append(rs, bytes.NewReader(f))
 	}
 	chain, err := verifier.Policy{}.Chain(c.key, nil, nil, rs...)
