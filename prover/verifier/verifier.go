@@ -159,7 +159,7 @@ type verification struct {
 	graph           *model.Graph
 	in              *proof.Reader
 	inputs, outputs [][]int32
-	all             [][]int32 // inputs, and what follows from the statement
+	all             [][]int32         // inputs, and what follows from the statement
 	digest          [sha256.Size]byte // of the statement
 	segment         *Segment
 	main            *transcript.Sponge
