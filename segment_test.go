@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	stdflag "flag"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -248,6 +251,8 @@ func TestChain(t *testing.T) {
 		}
 	}
 
+	chainFiles(t, c.key, files)
+
 	// From a statement on.
 	pin := chain.Segments[0].Segment.Statement
 	rest := func(pin [sha256.Size]byte, pinned []byte, files ...[]byte) error {
@@ -390,4 +395,41 @@ func committedTo(t *testing.T, c *Committed, values [][]int32, tokens int) hash.
 		t.Fatal(err)
 	}
 	return tree.Root()
+}
+
+var updateChain = stdflag.Bool("update-chain", false, "write testdata/chain, which every verifier reads, anew")
+
+// chainFiles writes a chain for verifiers in other languages, or else verifies the one that is there.
+func chainFiles(t *testing.T, key *proof.Key, files [][]byte) {
+	t.Helper()
+	name := func(i int) string { return filepath.Join("testdata", "chain", fmt.Sprintf("%d.proof", i+1)) }
+	path := filepath.Join("testdata", "chain", "key.vk")
+	if *updateChain {
+		for i, f := range files {
+			if err := os.WriteFile(name(i), f, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, key.Encoded(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = proof.DecodeKey(encoded); err != nil {
+		t.Fatal(err)
+	}
+	var readers []io.Reader
+	for i := range 3 {
+		f, err := os.ReadFile(name(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers = append(readers, bytes.NewReader(f))
+	}
+	if _, err := (verifier.Policy{}).Chain(key, nil, nil, readers...); err != nil {
+		t.Errorf("testdata/chain: %v", err)
+	}
 }
