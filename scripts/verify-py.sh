@@ -63,6 +63,19 @@ said=$(scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/
 for text in "10 8 25 3 40" "31 34 31" "cut at 3 tokens"; do
 	[[ $said == *"$text"* ]] || { echo "verify-py: answer: not $text" >&2; exit 1; }
 done
+# A chain of segments, and what is none.
+chain=testdata/chain
+scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2,3}.proof | grep -q "a text in 3 segments"
+statement=$(scripts/verify.py --vk $chain/key.vk --chain $chain/1.proof | awk '/^statement/ {print $2}')
+scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2}.proof --from "$statement" | grep -q "word of whoever gave it"
+for none in "--chain $chain/1.proof $chain/3.proof" "--chain $chain/2.proof $chain/3.proof" "--chain $chain/1.proof $chain/1.proof" \
+	"--proof $chain/2.proof" "--chain $chain/2.proof $chain/3.proof --from $statement"; do
+	# shellcheck disable=SC2086
+	if scripts/verify.py --vk $chain/key.vk $none >"$work/py" 2>&1; then
+		echo "verify-py: chain: $none is accepted" >&2
+		exit 1
+	fi
+done
 if [ -n "$folder" ] && [ -d "$folder" ]; then
 	for model in "$folder"/*/; do
 		bin/prove-model --model "$model/network.onnx" --input "$model/input.json" --no-cache --quiet \

@@ -8,8 +8,11 @@ one to use.
 
   scripts/verify.py --proof x.proof --vk x.vk [--input x.json]
   scripts/verify.py --renew old.vk --vk new.vk [--link new.vk.link]
+  scripts/verify.py --chain 1.proof 2.proof … --vk x.vk [--from DIGEST]
 
-The second checks a link: that a key hides the same weights as a former one.
+The second checks a link: that a key hides the same weights as a former one. The
+third verifies the segments of a text. With --from the first of them is the one
+whose statement has that digest, and is not verified itself.
 
 Exit codes: 0 valid; 1 not valid, and why; 2 usage, or a file cannot be read.
 """
@@ -36,6 +39,8 @@ def arguments():
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--proof", metavar="FILE", help="proof file")
     what.add_argument("--renew", metavar="FILE", help="former key, of the same hidden weights: checks a link")
+    what.add_argument("--chain", nargs="+", metavar="FILE", help="the proofs of a text's segments, in order")
+    parser.add_argument("--from", dest="pinned", type=bytes.fromhex, metavar="HEX", help="with --chain: digest of the first one's statement")
     parser.add_argument("--vk", required=True, metavar="FILE", help="verification key file")
     parser.add_argument("--link", metavar="FILE", help="link of both keys (default: the --vk file with .link)")
     parser.add_argument("--input", metavar="FILE", help="JSON input that the proof must be about")
@@ -58,9 +63,10 @@ def main():
         if options.renew:
             former = contents(options.renew, key.MOST_BYTES)
             linked = contents(options.link or options.vk + ".link", link.MOST_BYTES)
-        else:
-            with open(options.proof, "rb") as file:
-                proof_bytes = file.read()
+        proofs = []
+        for path in options.chain or [options.proof] * (options.proof is not None):
+            with open(path, "rb") as file:
+                proofs.append(file.read())
         given = read_input(options.input) if options.input else None
     except (OSError, ValueError) as problem:
         print(f"verify.py: {problem}", file=sys.stderr)
@@ -70,8 +76,12 @@ def main():
     try:
         started = time.monotonic()
         trace = print if options.v else None
-        verifier = statement.check(vk_bytes, proof_bytes, given, options.commitment, options.min_bits, trace)
-        report(verifier, len(proof_bytes), time.monotonic() - started)
+        if options.chain:
+            found = statement.check_chain(vk_bytes, proofs, options.commitment, options.min_bits, options.pinned, trace)
+            report_chain(found, options.pinned, sum(map(len, proofs)), time.monotonic() - started)
+        else:
+            verifier = statement.check(vk_bytes, proofs[0], given, options.commitment, options.min_bits, trace)
+            report(verifier, len(proofs[0]), time.monotonic() - started)
         return 0
     except Invalid as reason:
         print(f"NOT VALID: {reason}", file=sys.stderr)
@@ -166,6 +176,20 @@ def report(verifier, size, seconds):
         print("told        what the public part says of the hidden one; that nothing else does is the word of the program that proved")
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")
+    print(f"verified    {size} bytes in {seconds:.1f} s")
+
+
+def report_chain(verifiers, pinned, size, seconds):
+    print(f"VALID: a text in {len(verifiers)} segments, by the model with commitment {verifiers[0].vk.commitment.hex()}")
+    if pinned is not None:
+        print(f"from        the statement {pinned.hex()}: what comes before is the word of whoever gave it")
+    for verifier in verifiers:
+        given, tokens, _ = verifier.written_texts[0]
+        print(f"segment     {len(given)} tokens given: {ids(given)}; {len(tokens)} written: {ids(tokens)}")
+    print(f"ended       {'by the model' if verifiers[-1].written_texts[0][2] else 'no: the text may go on'}")
+    print(f"statement   {verifiers[-1].stated.digest.hex()}")
+    print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
+    print(f"security    {min((security(v) for v in verifiers), key=lambda s: float(s.split()[0]))}")
     print(f"verified    {size} bytes in {seconds:.1f} s")
 
 

@@ -41,9 +41,13 @@ type Header struct {
 	// TailLog is 0 in a plain proof. In a hiding one rows have tails of at most a 2^TailLog-th of
 	// their length (soundness.Params).
 	TailLog int
+	// Trees are first trees of the opening beside the key's and the witness's, in the order in which they are opened.
+	Trees []FirstTree
+	// Segment is not nil if the proof is of a part of a text: then Trees are of keys and values of it and of the parts before.
+	Segment *Segment
 }
 
-// NewHeader returns the header of a proof for the key with this plan.
+// NewHeader returns the header of a proof for the key with this plan. Its trees are still to be named, if there are any (Name).
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
 	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals, Texts: in.Texts,
@@ -58,12 +62,12 @@ func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 
 // Instance returns the instance of the key's circuit that the proof is of.
 func (h *Header) Instance() model.Instance {
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Texts: h.Texts, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs}
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Texts: h.Texts, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs, Segment: h.segment()}
 }
 
 const (
 	// maxHeader bounds the bytes of a header.
-	maxHeader = 1 << 12
+	maxHeader = 1 << 14
 	// maxHeaderLevels bounds its levels; package soundness takes fewer.
 	maxHeaderLevels = 64
 	// maxReveals bounds the outputs of which something is revealed.
@@ -88,12 +92,13 @@ var headerMessage = wire.New("Header", nil,
 	wire.Num(5, "row_vars", count, func(h *Header) *int { return &h.RowVars }),
 	wire.List(6, "levels", levelMessage, func(h *Header) *[]soundness.Level { return &h.Levels }),
 	wire.Num(7, "hash", wire.EnumOf(2), func(h *Header) *hash.Suite { return &h.Hash }),
-	wire.Reserved[Header](8, "trees"),
+	wire.List(8, "trees", firstTreeMessage, func(h *Header) *[]FirstTree { return &h.Trees }),
 	wire.Num(9, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(h *Header) *int { return &h.TailLog }),
 	wire.Nums(10, "hidden_inputs", count, func(h *Header) *[]int { return &h.HiddenInputs }),
 	wire.Nums(11, "hidden_outputs", count, func(h *Header) *[]int { return &h.HiddenOutputs }),
 	wire.List(12, "reveals", revealMessage, func(h *Header) *[]model.Reveal { return &h.Reveals }),
 	wire.Num(13, "texts", wire.Number{Kind: wire.Uint32, Most: model.MaxTexts}, func(h *Header) *int { return &h.Texts }),
+	wire.Optional(14, "segment", segmentMessage, func(h *Header) **Segment { return &h.Segment }),
 )
 
 // revealMessage says what is stated of an output: where its greatest entry is, or where the Top

@@ -3,6 +3,7 @@ package proof
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -61,6 +62,11 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	if err := k.checkOnce(); err != nil {
 		return nil, err
+	}
+	if in.Segment != nil {
+		if err := k.checkSegments(); err != nil {
+			return nil, err
+		}
 	}
 	g, err := k.at(in)
 	if err != nil {
@@ -141,12 +147,35 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	if in := h.Instance(); in.Hides() && h.TailLog == 0 {
 		return nil, errors.New("the proof hides inputs or outputs and is not masked, so that it says what they are")
 	}
+	if err := h.checkTrees(); err != nil {
+		return nil, err
+	}
+	if h.Segment != nil {
+		if err := k.checkSegments(); err != nil {
+			return nil, err
+		}
+	}
 	return k.at(h.Instance())
+}
+
+// checkSegments returns an error unless the key is one for texts that are proved in segments.
+func (k *Key) checkSegments() error {
+	t, g := k.Text(), k.Circuit.Graph
+	if t == nil || !t.Generates || len(t.Start) > 0 || len(k.Circuit.Free) != 2 || len(g.Inputs) != 2 || !slices.Equal(g.Tensors[g.Inputs[1]].Scales, []model.Scale{2}) {
+		return fmt.Errorf("%w: its key is not for texts of any length that a model goes on with, at any number of positions", model.ErrSegment)
+	}
+	if f := k.FixedTree(); f != nil && f.TailLog > 0 {
+		return fmt.Errorf("%w: its key hides weights, and the keys and values of a segment are committed in the open", model.ErrSegment)
+	}
+	return nil
 }
 
 // ChoiceOf returns the parameters of the commitments and the opening of such a proof.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
 	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
+	for i := range h.Trees {
+		c.ApartRowVars = append(c.ApartRowVars, h.Trees[i].RowVars)
+	}
 	switch rows := k.fixedRows(); len(rows) {
 	case 2:
 		c.BaseRowVars, c.FixedRowVars = rows[0], rows[1]
@@ -164,8 +193,11 @@ func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
 		return nil, err
 	}
 	choice := k.ChoiceOf(h)
-	if p := k.planned(g); p != nil && p.Choice.Equal(&choice) {
-		return p, nil
+	p := k.planned(g)
+	if p == nil || !p.Choice.Equal(&choice) {
+		if p, err = plan.WithChoice(g, k.Security.Config(), choice); err != nil {
+			return nil, err
+		}
 	}
-	return plan.WithChoice(g, k.Security.Config(), choice)
+	return p, h.checkPlan(p)
 }

@@ -33,7 +33,7 @@ type Reader struct {
 // NewReader reads magic and header. The plan of the proof follows from the key and
 // the header; nothing more is read before Limit.
 func NewReader(r io.Reader) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels + maxReveals}, whole: sizeOf(r)}
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels + maxReveals + maxTrees + 1}, whole: sizeOf(r)}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
@@ -75,8 +75,8 @@ func (p *Reader) readHeader() error {
 		return malformed("no header")
 	}
 	p.header = *f.header
-	if l, r := len(p.header.Levels), len(p.header.Reveals); l > maxHeaderLevels || r > maxReveals {
-		return malformed("the header: too many messages: %d levels and %d reveals, at most %d and %d", l, r, maxHeaderLevels, maxReveals)
+	if l, r, t := len(p.header.Levels), len(p.header.Reveals), len(p.header.Trees); l > maxHeaderLevels || r > maxReveals || t > maxTrees {
+		return malformed("the header: too many messages: %d levels, %d reveals and %d trees, at most %d, %d and %d", l, r, t, maxHeaderLevels, maxReveals, maxTrees)
 	}
 	return nil
 }

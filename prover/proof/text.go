@@ -55,13 +55,14 @@ func (t *Text) Equal(o *Text) bool {
 // those of entries that are there, and where the second input of a language model is the positions of its logits, these
 // are the last ones of the text; or, of a model that writes, the last ones before the end, where the number of written tokens is free;
 // or they follow from what the model wrote (verifier.WrittenOf). Of several texts that a model wrote, each may be shorter than
-// the longest, in tokens and in those that are written, whose numbers the sizes are; but not those of encoder–decoders.
+// the longest, in tokens and in those that are written, whose numbers the sizes are; but not those of encoder–decoders. Of a segment
+// the positions are the last ones, its last token's included.
 func (k *Key) CheckStatement(in *model.Instance, inputs [][]int32) error {
 	if in.Texts == 0 {
-		return k.checkText(in.Sizes, inputs, false)
+		return k.checkText(in, inputs)
 	}
 	for text := range in.Texts {
-		if err := k.checkText(in.Sizes, ofText(inputs, text, in.Texts), true); err != nil {
+		if err := k.checkText(in, ofText(inputs, text, in.Texts)); err != nil {
 			return fmt.Errorf("text %d: %w", text+1, err)
 		}
 	}
@@ -99,21 +100,21 @@ func (k *Key) checkLongest(inputs [][]int32, n int) error {
 }
 
 // checkText is CheckStatement for one text, which may be one of several.
-func (k *Key) checkText(sizes []int, inputs [][]int32, several bool) error {
-	if err := k.Circuit.CheckIds(sizes, inputs); err != nil {
+func (k *Key) checkText(in *model.Instance, inputs [][]int32) error {
+	if err := k.Circuit.CheckIds(in.Sizes, inputs); err != nil {
 		return err
 	}
 	t, g := k.Text(), k.Circuit.Graph
-	if t == nil || t.Start != nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && (several || g.Tensors[g.Inputs[1]].Scales == nil) {
+	if t == nil || t.Start != nil || len(inputs) != 2 || !g.IsIds(g.Inputs[1]) || t.Generates && (in.Texts > 0 || g.Tensors[g.Inputs[1]].Scales == nil) {
 		return nil
 	}
 	tokens, positions, before := len(inputs[0]), inputs[1], 0
-	if t.Generates { // a token follows from the logits at the one before it
+	if t.Generates && in.Segment == nil { // a token follows from the logits at the one before it
 		before = 1
 	}
 	for i, at := range positions {
 		if want := tokens - len(positions) + i - before; int(at) != want {
-			if t.Generates {
+			if before > 0 {
 				return fmt.Errorf("logits at position %d of a text of %d tokens, of which %d are written: the key's are at %d", at, tokens, len(positions), want)
 			}
 			return fmt.Errorf("logits at position %d of a text of %d tokens, where the key's are those of the last: %d", at, tokens, want)

@@ -5,6 +5,7 @@ package prover
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +52,18 @@ type Options struct {
 	Together Together
 	// Hiding, if set, asks Prove for a hiding proof.
 	Hiding *Hiding
+	// Segment, of the proof of a segment and of no other, is what it follows on.
+	Segment *Segment
 	// Base, if set, is the tree of a circuit's base, which Commit need not make again. With another one than the base's the
 	// key commits to that, and there are no proofs for it.
 	Base *whir.Tree
+}
+
+// Segment is what the proof of a part of a text follows on.
+type Segment struct {
+	proof.Segment
+	// Past are the trees that the segment before names, its own last; none before the first.
+	Past []proof.FirstTree
 }
 
 // Trees are the trees of fixed tensors that a key has the roots of, in order: none if nothing is fixed.
@@ -82,6 +92,9 @@ type Stats struct {
 	Claims   int // on committed tensors
 	Resumed  int // parts of the work that were taken from the results of Options
 	Strength soundness.Strength
+	// Of a segment: the trees that it names, and the digest of its statement, for the one behind it.
+	Trees     []proof.FirstTree
+	Statement [sha256.Size]byte
 }
 
 // Commit commits to the fixed tensors of a circuit and returns the key and the trees
@@ -198,6 +211,9 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed Trees, 
 			return nil, errors.New("the commitment to the weights is not the key's")
 		}
 	}
+	if err := checkSegment(&in, &opts); err != nil {
+		return nil, err
+	}
 	r := newRun(ctx, key, p, fixed, wit, opts)
 	defer r.close()
 	if err := r.prove(out); err != nil {
@@ -266,7 +282,10 @@ func (r *run) prove(w io.Writer) error {
 	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
 	given := inputs[:len(g.Given())]
-	header := proof.NewHeader(r.key, r.plan)
+	header, err := r.header()
+	if err != nil {
+		return err
+	}
 	out, err := proof.NewWriter(w, header, r.plan.Frames)
 	if err != nil {
 		return err
@@ -288,6 +307,10 @@ func (r *run) prove(w io.Writer) error {
 	})
 	if err := cmp.Or(public, committed); err != nil {
 		return err
+	}
+	r.stats.Trees = header.Trees
+	if header.Segment != nil {
+		r.stats.Statement = out.Statement()
 	}
 	roots, err := r.sendRoots(main, out)
 	if err != nil {
@@ -338,7 +361,7 @@ func (r *run) commit() error {
 		return err
 	}
 	for i := range r.plan.Trees {
-		if r.plan.Trees[i].Fixed {
+		if !r.plan.Trees[i].Sent() {
 			continue
 		}
 		var err error
@@ -353,7 +376,7 @@ func (r *run) commit() error {
 func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) ([]byte, error) {
 	w := transcript.NewWriter(main)
 	for i := range r.plan.Trees {
-		if !r.plan.Trees[i].Fixed {
+		if r.plan.Trees[i].Sent() {
 			w.SendDigest(r.trees[i].Root())
 		}
 	}

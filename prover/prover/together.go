@@ -173,6 +173,9 @@ func Help(ctx context.Context, key *proof.Key, in model.Instance, roots []byte, 
 	if opts.Hiding != nil {
 		return errors.New("the parts of a hiding proof are not proved by others: its masks are secret")
 	}
+	if in.Segment != nil {
+		return errShared
+	}
 	r := newRun(ctx, key, p, nil, wit, opts)
 	defer r.close()
 	g := p.Graph
@@ -180,7 +183,7 @@ func Help(ctx context.Context, key *proof.Key, in model.Instance, roots []byte, 
 	main := proof.NewHeader(key, p).Statement(inputs[:len(g.Given())], outputs)
 	read := transcript.NewReader(main, roots)
 	for i := range p.Trees {
-		if !p.Trees[i].Fixed {
+		if p.Trees[i].Sent() {
 			read.Digest()
 		}
 	}

@@ -48,7 +48,7 @@ func (e *WeakError) Accepts() int { return e.Strength.Total.Whole() }
 
 // Verify is [Verify], and checks the policy.
 func (p Policy) Verify(key *proof.Key, r io.Reader) (*Result, error) {
-	return p.verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) })
+	return alone(p.verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }))
 }
 
 // VerifyFiles reads a key of at most proof.MaxKeySize bytes from vk, and verifies the proof in
@@ -66,7 +66,7 @@ func (p Policy) VerifyFiles(vk, r io.Reader) (*proof.Key, *Result, error) {
 	if err != nil { // which comes before anything about the proof
 		return nil, nil, err
 	}
-	result, err := p.verify(key, func() (*proof.Reader, error) { return in, unread })
+	result, err := alone(p.verify(key, func() (*proof.Reader, error) { return in, unread }))
 	return key, result, err
 }
 

@@ -3,6 +3,7 @@
 package verifier
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,9 @@ type Result struct {
 	Written *Written
 	// Texts is in its place in a proof of several texts (Circuit.Texts).
 	Texts []*Written
+	// Segment says what the proof of a part of a text rests on; nil of other proofs. What such a proof states holds only if the
+	// roots that it names are of the keys and values of the parts before: Chain checks that.
+	Segment *Segment
 }
 
 // Saturation counts how often a run looked up rows of a table that the key marks as saturated:
@@ -59,8 +63,9 @@ type Saturation struct {
 // bounded by the key. An error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason.
 // It demands no more security than the key does, which may be next to none: to rely on
 // somebody else's proof, use a [Policy].
+// A segment that rests on others is refused (ErrConditional): Policy.Chain verifies it with these.
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
-	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, nil)
+	return alone(verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, nil))
 }
 
 // Opened verifies a proof, and calls f with the columns that it opens of the key's tree of weights: their positions in the
@@ -101,6 +106,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	}
 	v := &verification{key: key, in: in, leaves: leaves}
 	in.Limit(proof.PublicLimits(g))
+	v.graph = g
 	// The plan is made while the public values are absorbed; with many values both take about
 	// as long.
 	var planErr error
@@ -119,7 +125,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	var texts []*Written
 	var textErr error
 	parallel.Do(
-		func() { texts, textErr = WrittenIn(v.key.Text(), by, v.plan.Graph, v.inputs, v.outputs) },
+		func() { texts, v.segment, textErr = v.texts(by) },
 		v.read,
 	)
 	if textErr != nil {
@@ -133,7 +139,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	}
 	result = &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil,
+		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil, Segment: v.segment,
 	}
 	if p.Graph.Texts > 0 {
 		result.Texts = texts
@@ -150,9 +156,12 @@ type verification struct {
 	leaves          func(hash.Digest, []uint64, [][]field.M31) // told of what is opened, or nil
 	key             *proof.Key
 	plan            *plan.Plan
+	graph           *model.Graph
 	in              *proof.Reader
 	inputs, outputs [][]int32
-	all             [][]int32 // inputs, and what follows from the statement
+	all             [][]int32         // inputs, and what follows from the statement
+	digest          [sha256.Size]byte // of the statement
+	segment         *Segment
 	main            *transcript.Sponge
 	roots           []hash.Digest // by tree of the plan
 	claims          []plan.Claim
@@ -167,12 +176,22 @@ func (v *verification) statement(g *model.Graph) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
 	}
+	v.digest = v.in.Statement()
 	if err := v.key.CheckStatement(&g.Instance, g.Instance.Spread(v.inputs)); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	v.main = v.in.Header().Statement(v.inputs, v.outputs)
 	v.all = g.Widen(v.inputs, v.outputs, false)
 	return nil
+}
+
+// texts checks what the model wrote.
+func (v *verification) texts(by *Sampling) ([]*Written, *Segment, error) {
+	if v.in.Header().Segment == nil {
+		list, err := WrittenIn(v.key.Text(), by, v.graph, v.inputs, v.outputs)
+		return list, nil, err
+	}
+	return v.writtenSegment(by)
 }
 
 // read reads the messages of the commitments and of all sub-transcripts.
@@ -204,7 +223,7 @@ func (v *verification) run() error {
 }
 
 // commitments receives the root of the witness. The roots of the fixed tensors are in the key,
-// whose digest the statement binds.
+// whose digest the statement binds; others are in the header, which is part of the statement.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	if len(v.bodies) == 0 {
 		return v.unread
@@ -212,9 +231,12 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	r := transcript.NewReader(main, v.bodies[0])
 	v.roots = make([]hash.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
-		if v.plan.Trees[i].Fixed {
+		switch t := &v.plan.Trees[i]; {
+		case t.Fixed:
 			v.roots[i] = v.key.Trees[i].Root
-		} else {
+		case t.Apart > 0:
+			v.roots[i] = v.in.Header().Trees[t.Apart-1].Root
+		default:
 			v.roots[i] = r.Digest()
 		}
 	}

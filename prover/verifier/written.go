@@ -36,6 +36,8 @@ func (w *Written) Before() []int {
 // one that the rule chooses from the logits.
 var ErrOtherToken = errors.New("the text does not follow from the logits")
 
+var errNoLogits = fmt.Errorf("%w: it states the likeliest tokens and no logits, from which others could be drawn", ErrInvalid)
+
 // WrittenIn checks the generated texts of a statement for a key, each by itself; none if the key is not one for
 // generated text. t is the key's, and g the circuit of the proof. By is a rule for drawn tokens, or nil.
 func WrittenIn(t *proof.Text, by *Sampling, g *model.Graph, inputs, outputs [][]int32) ([]*Written, error) {
@@ -43,7 +45,7 @@ func WrittenIn(t *proof.Text, by *Sampling, g *model.Graph, inputs, outputs [][]
 		return nil, nil
 	}
 	if len(g.Reveals) > 0 && by != nil {
-		return nil, fmt.Errorf("%w: it states the likeliest tokens and no logits, from which others could be drawn", ErrInvalid)
+		return nil, errNoLogits
 	}
 	all := make([]*Written, max(g.Texts, 1))
 	for i := range all {
@@ -86,27 +88,35 @@ func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac
 		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(logits), n)
 	}
 	width := len(logits) / n
-	return written(t, by, ids, positions, func(from int, chosen []int) {
-		parallel.For(len(chosen), 1, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				chosen[i] = by.Choose(logits[i*width:(i+1)*width], frac, from+i)
-			}
-		})
+	return written(t, by, ids, positions, func(from int, chosen []int) { choose(by, logits[:len(chosen)*width], frac, from, chosen) })
+}
+
+// choose sets the tokens that a rule chooses from as many rows of logits, the first of them at a place of the text.
+func choose(by *Sampling, logits []int32, frac, from int, chosen []int) {
+	width := len(logits) / len(chosen)
+	parallel.For(len(chosen), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			chosen[i] = by.Choose(logits[i*width:(i+1)*width], frac, from+i)
+		}
 	})
+}
+
+// greatest sets the tokens that the lists of the greatest logits begin with.
+func greatest(lists []int32, chosen []int) {
+	for i := range chosen {
+		chosen[i] = int(lists[i*(len(lists)/len(chosen))])
+	}
 }
 
 // WrittenAs is WrittenOf for a statement that has the indexes of the greatest logits at each position in
 // place of these, the greatest first.
-func WrittenAs(t *proof.Text, ids, positions, greatest []int32) (*Written, error) {
+func WrittenAs(t *proof.Text, ids, positions, stated []int32) (*Written, error) {
 	n := len(positions)
-	if n == 0 || len(greatest)%n != 0 {
-		return nil, fmt.Errorf("%w: %d tokens at %d positions", ErrInvalid, len(greatest), n)
+	if n == 0 || len(stated)%n != 0 {
+		return nil, fmt.Errorf("%w: %d tokens at %d positions", ErrInvalid, len(stated), n)
 	}
-	return written(t, nil, ids, positions, func(_ int, chosen []int) {
-		for i := range chosen {
-			chosen[i] = int(greatest[i*(len(greatest)/n)])
-		}
-	})
+	width := len(stated) / n
+	return written(t, nil, ids, positions, func(_ int, chosen []int) { greatest(stated[:len(chosen)*width], chosen) })
 }
 
 // written checks generated tokens, which choose sets to those that follow from the model's logits.

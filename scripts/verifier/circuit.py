@@ -49,12 +49,13 @@ class Circuit:
             entries += more
 
     def _place(self):
-        chunk_of = {identifier: 0 for identifier in self.graph.hidden}
+        chunk_of = {identifier: 0 for identifier in [*self.graph.hidden, *self.graph.imported]}
+        apart = {identifier for tensors in self.graph.apart for identifier in tensors}
         for chunk, steps in enumerate(self.steps):
             for step in steps:
                 chunk_of.update((identifier - 1, chunk) for identifier in (step.out, step.remainder) if identifier)
         for i, tensor in enumerate(self.tensors):
-            if tensor.kind == WITNESS:
+            if tensor.kind == WITNESS and i not in apart:
                 self.witness[chunk_of[i]].append(i)
         for chunk, steps in enumerate(self.steps):
             for table in sorted({step.table - 1 for step in steps if step.kind == LOOKUP}):
@@ -109,7 +110,7 @@ def check_free(graph):
     bounds = [f.bound for f in free]
     for number, scale in _scaled(graph):
         require(scale >> len(free) == 0, "a scale of no free dimension")
-        require(abs(number) * _factor(scale, bounds) <= LARGEST, "a number that scales is too large")
+        require(abs(number) * factor(scale, bounds) <= LARGEST, "a number that scales is too large")
 
 
 def _groups(graph):
@@ -127,7 +128,8 @@ def _scaled(graph):
         yield from ((number, scale) for number, scale in numbers if scale)
 
 
-def _factor(scale, sizes):
+def factor(scale, sizes):
+    """What a number with a scale is multiplied with."""
     factor = 1
     for f, n in enumerate(sizes):
         factor *= n if scale >> f & 1 else 1
@@ -143,12 +145,12 @@ def with_sizes(graph, sizes):
     graph = copy.deepcopy(graph)
     for shaped in graph.tensors + graph.steps:
         if shaped.scales:
-            shaped.shape = [d * _factor(scale, sizes) for d, scale in zip(shaped.shape, shaped.scales)]
+            shaped.shape = [d * factor(scale, sizes) for d, scale in zip(shaped.shape, shaped.scales)]
             shaped.scales = []
     for group in _groups(graph):
-        group.base, group.base_scale = group.base * _factor(group.base_scale, sizes), 0
+        group.base, group.base_scale = group.base * factor(group.base_scale, sizes), 0
         for s in group.sums:
-            s.dimension, s.scale = s.dimension * _factor(s.scale, sizes), 0
+            s.dimension, s.scale = s.dimension * factor(s.scale, sizes), 0
     return graph
 
 

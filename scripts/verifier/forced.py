@@ -38,7 +38,7 @@ def _results(graph):
                 require(identifier - 1 not in made, f"tensor {identifier - 1} is the result of two steps")
                 made[identifier - 1] = i
     for i, tensor in enumerate(graph.tensors):
-        require(tensor.kind != WITNESS or i in made or i in graph.hidden, f"witness tensor {i} is the result of no step")
+        require(tensor.kind != WITNESS or i in made or i in graph.hidden or i in graph.imported, f"witness tensor {i} is the result of no step")
     return made
 
 
@@ -49,7 +49,7 @@ def _order(graph, made):
         if tensor.kind == VIRTUAL:
             ready.append(max(ready[s.source] for s in tensor.definition))
         else:
-            ready.append(made.get(i, -1))  # inputs, hidden ones too, and fixed tensors before all steps
+            ready.append(made.get(i, -1))  # inputs, hidden ones too, what is imported, and fixed tensors before all steps
     for i, step in enumerate(graph.steps):
         acc = step.accumulator
         read = [s.source for s in acc.linear] + [t for p in acc.products for t in (p.a, p.b)]

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from . import graph, hide, reveal
+from . import graph, hide, reveal, segments
 from .circuit import Circuit, with_sizes
 from .errors import require
 from .multilinear import size
@@ -15,7 +15,7 @@ from .texts import Texts
 MAGIC = b"PM.prf\r\n"
 FRAME_BYTES = 64 << 20  # or the bytes of the public values
 VALUE_BYTES = 5  # of a public value at most
-HEADER_BYTES = 4096
+HEADER_BYTES = 1 << 14
 MOST_LEVELS = 64
 MOST_REVEALS = 64
 MOST_CHUNK_ENTRIES = 1 << 27
@@ -34,6 +34,7 @@ class Proof:
     chunks: list
     io: bytes
     opening: bytes
+    statement: bytes  # the digest of what it states
 
 
 def read(data, vk):
@@ -46,13 +47,16 @@ def read(data, vk):
     header = decode(Frame, head).header
     require(header is not None, "the proof does not begin with a header")
     circuit, revealed, texts = _circuit(header, vk)
+    end = position + length
     values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + circuit.graph.outputs)
     found = _frames(data, max(FRAME_BYTES, values))
     names = ["header", "public", "commitments"] + ["chunk"] * len(circuit.steps) + ["io", "opening"]
     require([name for name, _ in found] == names, "the proof does not have the frames that are due")
     _, public, commitments, *chunks, io, opening = (content for _, content in found)
     require([c.index for c in chunks] == list(range(len(circuit.steps))), "the chunks are out of order")
-    return Proof(header, head, circuit, revealed, texts, public, commitments, [c.body for c in chunks], io, opening)
+    size_of_public, start = read_varint(data, end)
+    statement = hashlib.sha256(b"prove-model statement\n" + hashlib.sha256(data[:start + size_of_public]).digest()).digest()
+    return Proof(header, head, circuit, revealed, texts, public, commitments, [c.body for c in chunks], io, opening, statement)
 
 
 def _circuit(header, vk):
@@ -68,7 +72,11 @@ def _circuit(header, vk):
     require(header.tail_log or not hides, "a proof that hides inputs or outputs and is not masked")
     require(vk.text is None or not hides, "tokens or logits of a language model are hidden")
     require(header.texts == 0 or not hides, "several texts, of which something is hidden")
-    sized = with_sizes(vk.graph, header.sizes)
+    segments.check_header(header, vk)
+    if header.segment is not None:
+        sized = segments.Segment(vk.graph, header.sizes, [tree.tokens for tree in header.trees[:-1]]).graph
+    else:
+        sized = with_sizes(vk.graph, header.sizes)
     texts = Texts(vk.graph, sized, header.texts) if header.texts else None
     sized, revealed = reveal.derive(texts.graph if texts else sized, header.reveals)
     sized = hide.derive(sized, revealed, header.hidden_inputs, header.hidden_outputs)

@@ -126,10 +126,16 @@ class Rows:
 class Table(Rows):
     """The table of an opening, made of the rows of all trees."""
 
-    def __init__(self, circuit, suite, key_row_vars, row_vars, pads=None):
+    def __init__(self, circuit, suite, key_row_vars, header, pads=None):
         super().__init__()
+        row_vars = header.row_vars
         for i, (tensors, length) in enumerate(zip(fixed_stacks(circuit.graph), key_row_vars, strict=True)):
             self.trees.append(Tree(f"fixed {i}", length, [stack_of(circuit, tensors)], fixed=True))
+        for i, (tensors, named) in enumerate(zip(circuit.graph.apart, header.trees, strict=True)):
+            require(0 < named.row_vars <= 27, "the length of the rows of a tree of the header")
+            tree = Tree(f"apart {i}", named.row_vars, [stack_of(circuit, tensors)])
+            require(named.log_blowup == 2 and named.rows == tree.stacks[0].rows(named.row_vars), "a tree of the header has another number of rows")
+            self.trees.append(tree)
         stacks = [stack_of(circuit, tensors) for tensors in circuit.witness if tensors]
         if pads is not None:
             stacks.append(Stack({}, pads.values))
@@ -140,7 +146,7 @@ class Table(Rows):
         for tree in self.trees:
             tree.shift = self.row_vars - tree.row_vars
             tree.first_row = self.size
-            place(tree, suite.GROUP if tree.fixed else suite.WITNESS_GROUP, pads is not None)
+            place(tree, suite.WITNESS_GROUP if tree.name == "witness" else suite.GROUP, pads is not None)
             self.size += -(-tree.slots >> tree.shift)
 
     def add_tails(self, queries, tail_log, key_tail_log):

@@ -139,6 +139,9 @@ class Graph:
     # Of a proof's circuit: tensors that are inputs of the key's and are not stated, and outputs (module hide).
     hidden = ()
     hidden_outputs = ()
+    # Of a segment's: the tensors under each tree of the header, and those of them that no step makes (module segments).
+    apart = ()
+    imported = ()
 
 
 @dataclass
@@ -223,6 +226,23 @@ class Reveal:
 
 
 @dataclass
+class FirstTree:
+    root: bytes = pb.binary(1)
+    row_vars: int = pb.uint32(2)
+    log_blowup: int = pb.uint32(3)
+    rows: int = pb.uint32(4)
+    tokens: int = pb.uint32(5)
+
+    later = {6: "tail_log", 7: "inputs"}
+
+
+@dataclass
+class Segment:
+    predecessor: bytes = pb.binary(1)
+    first_token: int = pb.enum(2, 2)
+
+
+@dataclass
 class Header:
     version: int = pb.uint32(1)
     key: bytes = pb.binary(2)
@@ -231,13 +251,13 @@ class Header:
     row_vars: int = pb.uint32(5)
     levels: list = pb.messages(6, Level)
     hash: int = pb.enum(7, 2)
+    trees: list = pb.messages(8, FirstTree)
     tail_log: int = pb.uint32(9)
     hidden_inputs: list = pb.packed_uint32(10)
     hidden_outputs: list = pb.packed_uint32(11)
     reveals: list = pb.messages(12, Reveal)
     texts: int = pb.uint32(13)
-
-    later = {8: "trees"}
+    segment: Segment = pb.message(14, Segment)
 
 
 @dataclass

@@ -13,12 +13,47 @@ from .verifier import Verifier
 
 def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trace=None):
     """The Verifier that has accepted the proof. given has the shape of each input, None if it is not known, and its
-    entries, as a list in the order of the inputs or a dictionary by name; trace is told every challenge. Raises Invalid."""
-    vk = key.read(vk_bytes)
-    require(commitment is None or commitment.lower() == vk.commitment.hex(), "the key has another commitment")
+    entries, as a list in the order of the inputs or a dictionary by name; trace is told every challenge. Raises Invalid, also
+    for a segment that rests on others (check_chain)."""
+    vk = key_of(vk_bytes, commitment)
     verifier = Verifier(vk, frames.read(proof_bytes, vk), trace)
+    require(len(verifier.proof.header.trees) <= 1, "the proof is of a part of a text and holds only with the parts before")
     if given is not None:
         compare(verifier, given)
+    return accepted(verifier, min_bits)
+
+
+def check_chain(vk_bytes, proofs, commitment=None, min_bits=100, pinned=None, trace=None):
+    """The Verifiers that have accepted the segments of a text, in order, each as the one behind the one before. If pinned is the digest of a
+    statement, the first of the proofs is read for that statement alone, which the digest vouches for, and is not verified. Raises Invalid."""
+    vk = key_of(vk_bytes, commitment)
+    found, before = [], None
+    for i, data in enumerate(proofs):
+        verifier = Verifier(vk, frames.read(data, vk), trace)
+        require(verifier.proof.header.segment is not None, "the proof is of no segment")
+        if i == 0 and pinned is not None:
+            verifier.check_statement()
+            verifier.written()
+            require(verifier.stated.digest == pinned, "another statement is pinned than that of the first segment")
+        else:
+            found.append(accepted(verifier, min_bits))
+        if before is None:
+            require(pinned is not None or len(verifier.proof.header.trees) == 1, "the first segment rests on others, which are not there")
+        else:
+            before.check_next(verifier.stated)
+        before = verifier.stated
+    require(found, "there is no segment")
+    return found
+
+
+def key_of(vk_bytes, commitment):
+    vk = key.read(vk_bytes)
+    require(commitment is None or commitment.lower() == vk.commitment.hex(), "the key has another commitment")
+    return vk
+
+
+def accepted(verifier, min_bits):
+    """The verifier, when it has accepted its proof, and that has the bits asked for."""
     verifier.verify()
     least = verifier.rounds.least()
     require(least >= min_bits << soundness.UNIT,

@@ -16,6 +16,7 @@ from .schema import EMPTY, EXACT
 from .schema import ZERO as ZERO_STEP
 from .reduce import Fork
 from .soundness import Rounds
+from .segments import Stated, root_of
 from .stream import Stream
 from .suites import SUITES
 from .texts import part
@@ -62,7 +63,7 @@ class Verifier:
 
     def _lay_out(self, pads=None):
         levels = self.proof.header.levels
-        self.table = Table(self.circuit, self.suite, self.vk.row_vars, self.proof.header.row_vars, pads)
+        self.table = Table(self.circuit, self.suite, self.vk.row_vars, self.proof.header, pads)
         soundness.check_levels(levels, self.vk.security, self.table, self.tail_log)
         if pads is not None:
             self.table.add_tails(levels[0].queries, self.tail_log, self.vk.tail_log)
@@ -85,7 +86,7 @@ class Verifier:
         if text.writes and (texts or not graph.tensors[graph.inputs[1]].scales):
             return  # what the model wrote says where
         for (ids, positions), _ in self._texts():
-            end = len(ids) - text.writes
+            end = len(ids) - (text.writes and self.proof.header.segment is None)
             require(positions == list(range(end - len(positions), end)), "logits at other positions than the last")
 
     def _texts(self):
@@ -98,15 +99,36 @@ class Verifier:
         Raises Invalid unless every one of the latter has the greatest logit, the first of several."""
         if self.vk.text is None or not self.vk.text.writes:
             return []
+        if self.proof.header.segment is not None:
+            return [self._written_segment(*self.inputs, self.outputs[0])]
         return [self._written(*inputs, outputs[0]) for inputs, outputs in self._texts()]
 
-    def _written(self, ids, positions, logits):
-        text = self.vk.text
+    def _written_segment(self, ids, positions, logits):
+        """written, of a segment: logits are at its last positions, so that every token behind the first of these is the model's, and the
+        last logits choose the token behind the segment. The first token is the model's too if the segment follows."""
+        header, ends = self.proof.header, self.vk.text.ends
+        chosen = self._chosen(positions, logits)
+        given = len(ids) - len(positions) + 1
+        if header.segment.first_token:
+            require(given == 1, "a segment whose first token is the model's and others are not")
+            given = 0
+        for i in range(max(given, 1), len(ids)):
+            require(chosen[i - len(ids) - 1] == ids[i], f"token {i} of the segment is not the model's")
+        require(not any(token in ends for token in ids[given:-1]), "the text goes on after its end")
+        ended = given < len(ids) and ids[-1] in ends
+        self.stated = Stated(header, self.proof.statement, ids[0], ended, chosen[-1])
+        return ids[:given], ids[given:], ended
+
+    def _chosen(self, positions, logits):
+        """The token that follows from the logits at each position. A proof may state which are the greatest, in place of logits."""
         width, rest = divmod(len(logits), len(positions))
         require(rest == 0 and width > 0, "logits at a part of a position")
         rows = [logits[i * width:(i + 1) * width] for i in range(len(positions))]
-        # A proof may state which are the greatest, in place of logits.
-        chosen = [row[0] if self.proof.revealed else row.index(max(row)) for row in rows]
+        return [row[0] if self.proof.revealed else row.index(max(row)) for row in rows]
+
+    def _written(self, ids, positions, logits):
+        text = self.vk.text
+        chosen = self._chosen(positions, logits)
         if text.starts:
             return self._answered(text, ids, positions, chosen)
         first, count = positions[0] + 1, 1
@@ -160,6 +182,7 @@ class Verifier:
                     main.absorb_all(limbs)
         stream = Stream(self.proof.commitments, self.suite, main, "commitments")
         self.roots = {f"fixed {i}": root for i, root in enumerate(self.vk.roots)}
+        self.roots |= {f"apart {i}": root_of(tree, self.suite) for i, tree in enumerate(self.proof.header.trees)}
         if self.committed:
             self.roots["witness"] = stream.digest()
         stream.end()
@@ -231,7 +254,8 @@ class Verifier:
     def _join(self, main, claims, pads, weights):
         """The value of all claims, of each fork, and unused ends, with their weights; of a masked proof that of its equations
         too."""
-        ends = [(tree, *end) for tree in self.table.trees if tree.name == "witness" for end in unused_ends(tree)]
+        own = ("witness", f"apart {len(self.proof.header.trees) - 1}")
+        ends = [(tree, *end) for tree in self.table.trees if tree.name in own for end in unused_ends(tree)]
         most = max((bits for _, _, bits in ends), default=0)
         if ends:
             self.rounds.error("unused ends", most)

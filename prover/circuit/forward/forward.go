@@ -35,7 +35,7 @@ type Witness struct {
 const grain = 1 << 13
 
 // Run executes the steps of g in order on the given inputs (one dense,
-// row-major slice for each of g.Inputs and then g.Hidden, entries within the tensor's range) and
+// row-major slice for each of g.Inputs and then g.Unmade(), entries within the tensor's range) and
 // returns all input and witness tensors, multiplicities included, beside the
 // weights. Weights and inputs are kept, not copied.
 //
@@ -119,7 +119,7 @@ func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Are
 		}
 	}
 	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps)), arena: a}
-	ids := slices.Concat(g.Inputs, g.Hidden)
+	ids := slices.Concat(g.Inputs, g.Unmade())
 	if len(inputs) != len(ids) {
 		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(ids))
 	}

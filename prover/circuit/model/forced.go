@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Positions in the order of steps. A witness tensor is known from the step
@@ -32,8 +31,8 @@ const (
 //     solution in them: the rows of all tables are distinct.
 //   - an output is one of these, or virtual above them.
 //
-// The statement has the inputs, or says that there are some (Graph.Hidden). Nothing else may be a witness tensor, and no tensor may be the result of two
-// steps. A zero step has no result; it can only add a constraint.
+// The statement has the inputs, or says that there are some (Graph.Hidden), and which trees of earlier proofs have what is
+// imported (Graph.Apart). Nothing else may be a witness tensor, and no tensor may be the result of two steps. A zero step has no result; it can only add a constraint.
 //
 // A recurrence, a step that reads entries of its own result at smaller indices,
 // would be forced as well. But no step can execute one, so it is refused like every
@@ -116,14 +115,18 @@ func (g *Graph) knownFrom() ([]int, error) {
 			return nil, err
 		}
 	}
+	unmade := make([]bool, len(g.Tensors))
+	for _, id := range g.Unmade() {
+		unmade[id] = true
+	}
 	known := make([]int, len(g.Tensors))
 	for i := range g.Tensors {
 		known[i] = public
 		switch g.Tensors[i].Kind {
 		case Witness:
-			if slices.Contains(g.Hidden, TensorID(i)) {
+			if unmade[i] {
 				if made[i] != byNone {
-					return nil, fmt.Errorf("hidden input %d is the result of a step", i)
+					return nil, fmt.Errorf("hidden or imported tensor %d is the result of a step", i)
 				}
 				continue
 			}

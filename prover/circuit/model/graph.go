@@ -217,6 +217,8 @@ type Graph struct {
 	Stated  int // of the Inputs, those that are given; with Reveals or Texts, others follow
 	// What an instance states nothing of: inputs of the template that are witness tensors, and outputs.
 	Hidden, HiddenOutputs []TensorID
+	// Apart are the witness tensors of an instance that have trees of their own, tree by tree.
+	Apart []Apart
 }
 
 // derives says whether some inputs follow from what a statement gives.

@@ -52,12 +52,14 @@ type Instance struct {
 	Reveals []Reveal
 	// HiddenInputs and HiddenOutputs are the places of those that are not stated, increasing.
 	HiddenInputs, HiddenOutputs []int
+	// Segment, if not nil, says that the proof is of a part of a text, of so many tokens as the first size.
+	Segment *Segment
 }
 
 // Equal says whether two instances are the same.
 func (in *Instance) Equal(o *Instance) bool {
 	return in.ChunkEntries == o.ChunkEntries && in.Texts == o.Texts && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals) &&
-		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs)
+		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs) && in.Segment.Equal(o.Segment)
 }
 
 // Unit is the instance of all sizes 1.
@@ -88,6 +90,9 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 		}
 	}
 	g := t.graph(old, in.Sizes)
+	if err := g.segment(t, &in); err != nil {
+		return nil, err
+	}
 	if err := g.texts(t, &in); err != nil {
 		return nil, err
 	}
@@ -100,7 +105,7 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := g.Finish(in.ChunkEntries); err != nil {
 		return nil, err
 	}
-	g.Instance.Texts = in.Texts
+	g.Instance.Texts, g.Instance.Segment = in.Texts, in.Segment
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	return g, g.Validate()
@@ -210,7 +215,7 @@ func (t *Template) measured(s Scale) bool {
 func (t *Template) checkBare() error {
 	g := t.Graph
 	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 || len(g.Reveals) != 0 || g.Texts != 0 ||
-		len(g.Hidden)+len(g.HiddenOutputs) != 0 ||
+		len(g.Hidden)+len(g.HiddenOutputs)+len(g.Apart) != 0 || g.Instance.Segment != nil ||
 		slices.ContainsFunc(g.Tensors, func(t Tensor) bool { return t.Chunk != 0 }) ||
 		slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Chunk != 0 }) {
 		return errors.New("a template with chunks")

@@ -57,6 +57,9 @@ func (p *Plan) hide(choice Choice) error {
 	if err := CheckSizes(p.Graph); err != nil {
 		return err
 	}
+	if len(p.Graph.Apart) > 0 {
+		return errors.New("a masked proof with trees beside the key's")
+	}
 	s := newStacks(p.Graph)
 	if s.base != nil && choice.FixedTailLog != 0 {
 		return errors.New("tails of fixed tensors under two trees")

@@ -20,8 +20,8 @@ import (
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are the first trees of the opening, in order: that of the base, that of the other fixed tensors,
-	// then that of the witness. Each may be missing.
+	// Trees are the first trees of the opening, in order: that of the base, that of the other fixed tensors, those that
+	// a proof's header names (model.Graph.Apart), then that of the witness. Each may be missing.
 	Trees  []Tree
 	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
@@ -65,8 +65,21 @@ func WithRows(g *model.Graph, c soundness.Config, fixed ...int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice.WitnessRowVars = -1
+	choice.WitnessRowVars, choice.ApartRowVars = -1, apartRowVars(g)
 	return newPlan(g, c, choice)
+}
+
+// apartRowVars are the row lengths of the trees that a header names: those of earlier segments, and −1 for what is chosen.
+func apartRowVars(g *model.Graph) []int {
+	var rows []int
+	for i := range g.Apart {
+		if g.Apart[i].Imported {
+			rows = append(rows, g.Instance.Segment.Past[i].RowVars)
+		} else {
+			rows = append(rows, -1)
+		}
+	}
+	return rows
 }
 
 // withRows is the choice of row lengths of the trees of fixed tensors.
@@ -126,9 +139,18 @@ func (p *Plan) layOut(choice Choice) error {
 	return p.plant(choice)
 }
 
-// committed lists the tensors of a base, other fixed tensors, then the witness of each chunk.
+// committed lists the tensors of a base, other fixed tensors, those of each tree that a header names, then the rest of the witness of
+// each chunk.
 func committed(g *model.Graph) [][]model.TensorID {
-	lists := make([][]model.TensorID, 2+g.Chunks)
+	first := 2 + len(g.Apart)
+	lists := make([][]model.TensorID, first+g.Chunks)
+	apart := map[model.TensorID]bool{}
+	for i := range g.Apart {
+		lists[2+i] = g.Apart[i].Tensors
+		for _, id := range g.Apart[i].Tensors {
+			apart[id] = true
+		}
+	}
 	for i, ids := range g.FixedStacks() {
 		if len(g.Base) == 0 {
 			i++
@@ -136,8 +158,8 @@ func committed(g *model.Graph) [][]model.TensorID {
 		lists[i] = ids
 	}
 	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == model.Witness {
-			lists[2+t.Chunk] = append(lists[2+t.Chunk], model.TensorID(i))
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !apart[model.TensorID(i)] {
+			lists[first+t.Chunk] = append(lists[first+t.Chunk], model.TensorID(i))
 		}
 	}
 	return lists

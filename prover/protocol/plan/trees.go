@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -13,11 +14,15 @@ import (
 )
 
 // Tree is one of the first trees of the opening and its place in the opening's
-// table: one of fixed tensors, a stack in groups of rows, or that of the
+// table: one of fixed tensors or one that a header names, a stack in groups of rows, or that of the
 // witness, with groups for the stack of each chunk that has any.
 type Tree struct {
 	backend.Commitment
-	Fixed     bool
+	Fixed bool
+	// Apart is 1 + the tree's place in model.Graph.Apart if a header names it, else 0. Imported says that another proof
+	// has shown what is under its root.
+	Apart     int
+	Imported  bool
 	RowOffset uint64 // the table row that its slot 0 is in
 }
 
@@ -52,6 +57,8 @@ type Choice struct {
 	// is none. It is part of what the key's root means. BaseRowVars is that of the tree of a base
 	// (model.Graph.Base) beside it, 0 if there is none.
 	BaseRowVars, FixedRowVars int
+	// ApartRowVars are those of the trees that a header names (model.Graph.Apart), in order.
+	ApartRowVars []int
 	// WitnessRowVars is that of the witness's tree, 0 if there is none.
 	WitnessRowVars int
 	// Levels are those of the opening, none if nothing is committed.
@@ -64,6 +71,7 @@ type Choice struct {
 // Equal says whether two choices are the same.
 func (c *Choice) Equal(d *Choice) bool {
 	return c.BaseRowVars == d.BaseRowVars && c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels) &&
+		slices.Equal(c.ApartRowVars, d.ApartRowVars) &&
 		c.TailLog == d.TailLog && c.FixedTailLog == d.FixedTailLog
 }
 
@@ -73,12 +81,19 @@ func (c *Choice) FixedRows() []int {
 }
 
 // longest is that of the longest rows.
-func (c *Choice) longest() int { return max(c.BaseRowVars, c.FixedRowVars, c.WitnessRowVars) }
+func (c *Choice) longest() int {
+	longest := max(c.BaseRowVars, c.FixedRowVars, c.WitnessRowVars)
+	for _, n := range c.ApartRowVars {
+		longest = max(longest, n)
+	}
+	return longest
+}
 
 // stacks are the stacks of all committed tensors of a circuit.
 type stacks struct {
 	base    *model.Stack // nil if there is none
 	fixed   *model.Stack // likewise
+	apart   []*model.Stack
 	witness []*model.Stack
 }
 
@@ -93,7 +108,8 @@ func newStacks(g *model.Graph) *stacks {
 			}
 		}
 	})
-	return &stacks{base: all[0], fixed: all[1], witness: slices.DeleteFunc(all[2:], func(s *model.Stack) bool { return s == nil })}
+	n := 2 + len(g.Apart)
+	return &stacks{base: all[0], fixed: all[1], apart: all[2:n:n], witness: slices.DeleteFunc(all[n:], func(s *model.Stack) bool { return s == nil })}
 }
 
 // fixedStack is a stack of fixed tensors with its place in a choice.
@@ -128,6 +144,9 @@ func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err er
 		}
 		beside = append(beside, soundness.Tree{RowVars: *t.rowVars, Sizes: []uint64{t.Size}})
 	}
+	if beside, err = s.chooseApart(choice, beside); err != nil {
+		return err
+	}
 	var sizes []uint64
 	for _, w := range s.witness {
 		sizes = append(sizes, w.Size)
@@ -151,6 +170,32 @@ func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err er
 	return nil
 }
 
+// apartRows is about how many rows the tree of tensors apart has: then a column and its path are equally long in a proof.
+const apartRows = 16
+
+// chooseApart completes the row lengths of trees that a header names: those that are negative. It adds the trees to those beside the witness's. Rows are no longer than those of fixed tensors, so that they do not lengthen the
+// table's.
+func (s *stacks) chooseApart(choice *Choice, beside []soundness.Tree) ([]soundness.Tree, error) {
+	if len(s.apart) == 0 {
+		return beside, nil
+	}
+	if len(choice.ApartRowVars) != len(s.apart) {
+		return nil, fmt.Errorf("row lengths of %d trees beside the key's, of which there are %d", len(choice.ApartRowVars), len(s.apart))
+	}
+	rows := slices.Clone(choice.ApartRowVars)
+	for i, t := range s.apart {
+		if rows[i] < 0 {
+			rows[i] = max(1, bits.Len64((t.Size-1)/apartRows))
+			if most := max(choice.BaseRowVars, choice.FixedRowVars); most > 0 {
+				rows[i] = min(rows[i], most)
+			}
+		}
+		beside = append(beside, soundness.Tree{RowVars: rows[i], Sizes: []uint64{t.Size}})
+	}
+	choice.ApartRowVars = rows
+	return beside, nil
+}
+
 // check returns an error for a row length that is out of range, or for a tree that does
 // not exist; witness says whether there is one of the witness.
 func (s *stacks) check(c soundness.Config, choice *Choice, witness bool) error {
@@ -164,6 +209,14 @@ func (s *stacks) check(c soundness.Config, choice *Choice, witness bool) error {
 	} {
 		if x.rowVars < 0 || x.rowVars > soundness.MaxLogDomain-c.LogBlowup || !x.there && x.rowVars != 0 {
 			return fmt.Errorf("%s: rows of 2^%d values", x.what, x.rowVars)
+		}
+	}
+	if len(choice.ApartRowVars) != len(s.apart) {
+		return fmt.Errorf("row lengths of %d trees beside the key's, of which there are %d", len(choice.ApartRowVars), len(s.apart))
+	}
+	for _, n := range choice.ApartRowVars {
+		if n < 1 || n > soundness.MaxLogDomain-c.LogBlowup {
+			return fmt.Errorf("a tree beside the key's: rows of 2^%d values", n)
 		}
 	}
 	return nil
@@ -200,6 +253,13 @@ func (p *Plan) plant(choice Choice) error {
 	slots, err := p.plantFixed(s, &choice) // table rows so far
 	if err != nil {
 		return err
+	}
+	for i, stack := range s.apart {
+		if _, err := rowsOf(stack, choice.ApartRowVars[i]); err != nil {
+			return err
+		}
+		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, stack, choice.ApartRowVars[i], p.Config.LogBlowup), Apart: i + 1, Imported: p.Graph.Apart[i].Imported}
+		slots += p.add(t, slots, longest)
 	}
 	if len(s.witness) > 0 {
 		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
@@ -284,14 +344,14 @@ type tail struct {
 	vars   int
 }
 
-// tails cuts the unused ends of the witness's last rows into aligned blocks, in order.
+// tails cuts the unused ends of the witness's last rows into aligned blocks, in order, those of trees that a header names first.
 // The fixed tensors need none: the key's root commits to their rows, with whatever is
-// behind the last value.
+// behind the last value. Nor do trees of which another proof has shown it.
 func (p *Plan) tails() []tail {
 	var list []tail
 	for _, at := range p.places {
 		t := &p.Trees[at.tree]
-		if t.Fixed {
+		if t.Fixed || t.Imported {
 			continue
 		}
 		size := at.stack.Size
@@ -313,7 +373,12 @@ func (p *Plan) TailVars() int {
 }
 
 // FixedTree returns the first tree of fixed tensors, or nil: that of the base, if there is one.
-func (p *Plan) FixedTree() *Tree { return p.tree(true) }
+func (p *Plan) FixedTree() *Tree {
+	if fixed := p.FixedTrees(); len(fixed) > 0 {
+		return &fixed[0]
+	}
+	return nil
+}
 
 // FixedTrees returns the trees of fixed tensors: the first ones.
 func (p *Plan) FixedTrees() []Tree {
@@ -324,17 +389,22 @@ func (p *Plan) FixedTrees() []Tree {
 	return p.Trees[:n]
 }
 
-// WitnessTree returns the tree of the witness, or nil.
-func (p *Plan) WitnessTree() *Tree { return p.tree(false) }
+// ApartTrees returns the trees that a proof's header names, in order.
+func (p *Plan) ApartTrees() []Tree {
+	n := len(p.FixedTrees())
+	return p.Trees[n : n+len(p.Choice.ApartRowVars)]
+}
 
-func (p *Plan) tree(fixed bool) *Tree {
-	for i := range p.Trees {
-		if p.Trees[i].Fixed == fixed {
-			return &p.Trees[i]
-		}
+// WitnessTree returns the tree of the witness, whose root a proof sends, or nil.
+func (p *Plan) WitnessTree() *Tree {
+	if n := len(p.Trees); n > 0 && p.Trees[n-1].Sent() {
+		return &p.Trees[n-1]
 	}
 	return nil
 }
+
+// Sent says whether a proof sends the tree's root, as only that of the witness: others are in the key or in the header.
+func (t *Tree) Sent() bool { return !t.Fixed && t.Apart == 0 }
 
 // Layouts returns the layout of every tree.
 func (p *Plan) Layouts() []whir.Layout {

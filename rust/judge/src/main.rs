@@ -1,10 +1,12 @@
 //! Says of keys and proofs what prove-model-verifier says of them.
 //!
-//! `judge KEY PROOF [TIMES]` verifies files, so many times, and prints what the proof states. Without arguments it reads
+//! `judge KEY PROOF [TIMES]` verifies files, so many times, and prints what the proof states; `judge chain KEY PROOF…` the proofs of a
+//! text's segments, in order; `judge chain-from DIGEST KEY PROOF…` those behind the first of them, of which only the statement is
+//! read, which must have that digest. Without arguments it reads
 //! pairs of a key and a proof, each after its length in four bytes, little-endian, and answers each with a line: `valid`,
 //! `proof` or `key`, for what is refused, and a space and the cause. `judge links` does so for two keys and a link.
 
-use prove_model_verifier::{Key, Kind, Policy, Verdict, check_link};
+use prove_model_verifier::{Key, Kind, Pinned, Policy, Verdict, check_link};
 use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
 
@@ -13,9 +15,11 @@ fn main() -> ExitCode {
     let done = match &arguments[..] {
         [] => pairs(),
         [what] if what == "links" => links(),
+        [chain, key, proofs @ ..] if chain == "chain" => segments(key, proofs, None),
+        [chain, from, key, proofs @ ..] if chain == "chain-from" => segments(key, proofs, Some(from)),
         [key, proof] => files(key, proof, 1),
         [key, proof, times] => files(key, proof, times.parse().unwrap_or(1)),
-        _ => Err(io::Error::other("usage: judge [links | KEY PROOF [TIMES]]")),
+        _ => Err(io::Error::other("usage: judge [links | KEY PROOF [TIMES] | chain KEY PROOF… | chain-from DIGEST KEY PROOF…]")),
     };
     if let Err(problem) = done {
         eprintln!("judge: {problem}");
@@ -74,6 +78,30 @@ fn files(key: &str, proof: &str, times: usize) -> io::Result<()> {
     let seconds = started.elapsed().as_secs_f64() / times as f64;
     print(&verdict);
     println!("{:.2} ms", 1000.0 * seconds);
+    Ok(())
+}
+
+fn segments(key: &str, paths: &[String], from: Option<&str>) -> io::Result<()> {
+    let key = std::fs::read(key)?;
+    let files = paths.iter().map(std::fs::read).collect::<io::Result<Vec<_>>>()?;
+    let proofs: Vec<&[u8]> = files.iter().map(|f| &f[..]).collect();
+    let mut key = Key::read(&key).map_err(io::Error::other)?;
+    let mut digest = [0; 32];
+    let (pinned, rest) = match (from, proofs.split_first()) {
+        (Some(hex), Some((first, rest))) => {
+            for (byte, at) in digest.iter_mut().zip((0..hex.len()).step_by(2)) {
+                *byte = u8::from_str_radix(hex.get(at..at + 2).unwrap_or("-"), 16).map_err(io::Error::other)?;
+            }
+            (Some(Pinned { statement: &digest, proof: first }), rest)
+        }
+        _ => (None, &proofs[..]),
+    };
+    let policy = Policy { min_bits: 1, ..Policy::default() };
+    for verdict in key.verify_chain(rest, pinned, &policy).map_err(io::Error::other)? {
+        if let Some(written) = &verdict.written {
+            println!("{:?} {:?}", written.prompt, written.tokens);
+        }
+    }
     Ok(())
 }
 

@@ -59,7 +59,7 @@ fn known_from(g: &Graph) -> Result<Vec<i64>> {
     let mut known = Vec::with_capacity(g.tensors.len());
     for (i, t) in g.tensors.iter().enumerate() {
         known.push(match (t.kind, made[i]) {
-            (Kind::Witness, None) if g.is_hidden(i as u32) => PUBLIC,
+            (Kind::Witness, None) if g.is_hidden(i as u32) || g.is_imported(i as u32) => PUBLIC,
             (Kind::Witness, None) => return fail!("witness tensor {i} is the result of no step"),
             (Kind::Witness, Some(step)) => step,
             _ => t.definition.iter().map(|l| known[l.source as usize]).max().unwrap_or(PUBLIC),

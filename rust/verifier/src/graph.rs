@@ -4,6 +4,7 @@
 use crate::error::{Result, require};
 use crate::hide::Hidden;
 use crate::reveal::{Marks, Revealed};
+use crate::segment::Segmented;
 use crate::texts::Texts;
 use crate::wire::{self, Decoder, Field, bytes, message, messages, number};
 use alloc::borrow::Cow;
@@ -235,6 +236,7 @@ pub struct Graph<'a> {
     pub texts: Option<Texts<'a>>,
     pub revealed: Vec<Revealed>,
     pub hidden: Hidden,
+    pub segmented: Option<Segmented<'a>>,
     pub multiplicities: Vec<Multiplicity>,
     pub chunks: usize,
 }
@@ -336,6 +338,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         texts: None,
         revealed: Vec::new(),
         hidden: Hidden::default(),
+        segmented: None,
         multiplicities: Vec::new(),
         chunks: 0,
     };

@@ -6,9 +6,10 @@ use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
 use crate::key::Commitment;
 use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
+use crate::proof::Header;
 use crate::shape::{Block, BySize, aligned, cut, variables};
 use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -23,9 +24,18 @@ pub struct Group {
     pub rows: u64,
 }
 
+/// What a tree is of: of fixed tensors, one that the header names, which an earlier proof may have shown, or of the witness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    Fixed,
+    Named { imported: bool },
+    Witness,
+}
+
 /// A committed tree, of rows of 2^`row_vars` values.
 pub struct Tree {
     pub fixed: bool,
+    pub of: Of,
     pub row_vars: u32,
     pub groups: Vec<Group>,
     pub root: Digest,
@@ -37,9 +47,9 @@ pub struct Tree {
 }
 
 impl Tree {
-    fn new(fixed: bool, row_vars: u32, shift: u32, first_row: u64) -> Tree {
+    fn new(of: Of, row_vars: u32, shift: u32, first_row: u64) -> Tree {
         let (groups, tails, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Tree { fixed, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
+        Tree { fixed: of == Of::Fixed, of, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
     }
 
     pub fn depth(&self) -> usize {
@@ -64,7 +74,7 @@ impl Tree {
     /// Adds groups of rows from a slot on.
     fn put(&mut self, suite: Suite, slot: u64, rows: u64) -> Result<()> {
         require!(rows + self.rows() <= MOST_ROWS, "too many rows are committed");
-        let most = suite.group_rows(self.fixed);
+        let most = suite.group_rows(self.of != Of::Witness);
         let mut first = 0;
         while first < rows {
             let count = most.min(rows - first);
@@ -80,7 +90,7 @@ impl Tree {
         let slot = self.slots().next_multiple_of(1 << self.shift);
         self.put(suite, slot, rows)?;
         let start = slot << self.row_vars;
-        if !self.fixed {
+        if matches!(self.of, Of::Witness | Of::Named { imported: false }) {
             self.ends.extend(aligned(values, rows << self.row_vars).into_iter().map(|(at, bits)| (start + at, bits)));
         }
         Ok(slot)
@@ -118,12 +128,16 @@ pub struct Table {
 
 impl Table {
     /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
-    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], witness_row_vars: u32, masked: bool) -> Result<Table> {
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool) -> Result<Table> {
+        let witness_row_vars = header.row_vars;
+        let (none, segmented) = (Vec::new(), g.segmented.as_ref());
+        let apart = segmented.map_or(&none, |s| &s.trees);
+        let elsewhere: BTreeSet<u32> = apart.iter().flatten().copied().collect();
         let fixed = g.fixed_stacks();
         require!(fixed.len() == fixed_row_vars.len(), "{} stacks of fixed tensors", fixed.len());
         let mut witness = vec![Vec::new(); g.chunks];
         for (id, t) in g.tensors.iter().enumerate() {
-            if t.kind == Kind::Witness {
+            if t.kind == Kind::Witness && !elsewhere.contains(&(id as u32)) {
                 witness[t.chunk].push(id as u32);
             }
         }
@@ -134,15 +148,28 @@ impl Table {
             let fits = row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP && (what != "witness" || there || row_vars == 0);
             require!(fits, "{what}: rows of 2^{row_vars} values");
         }
-        let row_vars = fixed_row_vars.iter().fold(witness_row_vars, |a, &b| a.max(b));
+        for t in &header.trees {
+            let fits = 0 < t.row_vars && t.row_vars <= MOST_DOMAIN_BITS - LOG_BLOWUP;
+            require!(fits && t.log_blowup == LOG_BLOWUP, "a tree of the header: rows of 2^{} values", t.row_vars);
+        }
+        let row_vars = fixed_row_vars.iter().copied().chain(header.trees.iter().map(|t| t.row_vars)).fold(witness_row_vars, u32::max);
         let mut table = Table { trees: Vec::new(), located: vec![Located::default(); g.tensors.len()], row_vars, rows: 0 };
-        let fixed = fixed.into_iter().zip(fixed_row_vars).map(|(stack, &own)| (true, own, vec![stack]));
-        for (is_fixed, own, stacks) in fixed.chain(there.then_some((false, witness_row_vars, witness))) {
-            let mut tree = Tree::new(is_fixed, own, row_vars - own, table.rows);
+        let fixed = fixed.into_iter().zip(fixed_row_vars).map(|(stack, &own)| (Of::Fixed, own, vec![stack]));
+        let named = apart
+            .iter()
+            .zip(&header.trees)
+            .enumerate()
+            .map(|(i, (stack, t))| (Of::Named { imported: i + 1 < apart.len() }, t.row_vars, vec![stack.clone()]));
+        for (of, own, stacks) in fixed.chain(named).chain(there.then_some((Of::Witness, witness_row_vars, witness))) {
+            let mut tree = Tree::new(of, own, row_vars - own, table.rows);
             for tensors in &stacks {
                 for (id, blocks) in tree.stack(g, suite, tensors)? {
                     table.located[id as usize] = Located { tree: table.trees.len(), blocks };
                 }
+            }
+            if let Of::Named { .. } = of {
+                let (rows, said) = (tree.rows(), header.trees[table.trees.len() - fixed_row_vars.len()].rows);
+                require!(rows == said as u64, "a tree of the header has {said} rows, and should have {rows}");
             }
             table.rows += tree.slots().div_ceil(1 << tree.shift);
             table.trees.push(tree);
@@ -196,14 +223,14 @@ impl Table {
         for key in keys {
             let own = key.row_vars;
             require!(own <= MOST_DOMAIN_BITS - LOG_BLOWUP, "fixed tensors: rows of 2^{own} values");
-            let mut tree = Tree::new(true, own, row_vars - own, table.rows);
+            let mut tree = Tree::new(Of::Fixed, own, row_vars - own, table.rows);
             tree.root = key.root;
             blocks = tree.stack(g, suite, &stack)?.into_iter().flat_map(|(_, blocks)| blocks).collect();
             tree.tails = vec![1 << own.saturating_sub(key.tail_log); tree.groups.len()];
             table.rows += tree.slots().div_ceil(1 << tree.shift);
             table.trees.push(tree);
         }
-        let mut masks = Tree::new(false, row_vars, 0, table.rows.next_multiple_of(MASKS));
+        let mut masks = Tree::new(Of::Witness, row_vars, 0, table.rows.next_multiple_of(MASKS));
         masks.groups = vec![Group { slot: 0, rows: MASKS }, Group { slot: 0, rows: 1 }];
         masks.tails = vec![1 << row_vars.saturating_sub(tail_log); 2];
         masks.auxiliary = 1;

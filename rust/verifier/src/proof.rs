@@ -4,6 +4,7 @@ use crate::error::{Error, Kind, Result, fail, require};
 use crate::hash::Suite;
 use crate::key::{check_version, sha256};
 use crate::reveal::{MOST_REVEALS, MOST_TOP, Reveal};
+use crate::segment::{FirstTree, MOST_TREES, Named};
 use crate::soundness::{Level, MOST_TAIL_LOG};
 use crate::texts::MOST_TEXTS;
 use crate::wire::{self, Decoder, Field, Fields, Value, bytes, message, messages, number, reserved};
@@ -15,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 /// The first bytes of a proof file.
 pub const MAGIC: &[u8] = b"PM.prf\r\n";
 
-const MOST_HEADER_BYTES: usize = 1 << 12;
+const MOST_HEADER_BYTES: usize = 1 << 14;
 pub const MOST_LEVELS: usize = 64;
 
 /// What the prover chose, and says before all else.
@@ -32,6 +33,8 @@ pub struct Header {
     pub tail_log: u32,            // of a masked proof, else 0
     pub hidden_inputs: Vec<u32>,  // places in the key's lists
     pub hidden_outputs: Vec<u32>, // likewise
+    pub trees: Vec<FirstTree>,
+    pub segment: Option<Named>,
 }
 
 /// The packed values of the public tensors.
@@ -84,7 +87,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the header, which is also returned as it is in the file.
     pub fn open(file: &'a [u8]) -> Result<(Reader<'a>, Header, &'a [u8])> {
-        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + MOST_REVEALS + 2, last: &[] };
+        let mut reader = Reader { file, rest: &[], messages: MOST_LEVELS + MOST_REVEALS + MOST_TREES + 3, last: &[] };
         reader
             .open_header()
             .map(|header| (header, reader.last))
@@ -97,10 +100,10 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         match self.frame("the header", MOST_HEADER_BYTES)? {
             Frame::Header(header) => {
-                let (levels, reveals) = (header.levels.len(), header.reveals.len());
+                let (levels, reveals, trees) = (header.levels.len(), header.reveals.len(), header.trees.len());
                 require!(
-                    levels <= MOST_LEVELS && reveals <= MOST_REVEALS,
-                    "the header: too many messages: {levels} levels and {reveals} reveals, at most {MOST_LEVELS} and {MOST_REVEALS}"
+                    levels <= MOST_LEVELS && reveals <= MOST_REVEALS && trees <= MOST_TREES,
+                    "the header: too many messages: {levels} levels, {reveals} reveals and {trees} trees, at most {MOST_LEVELS}, {MOST_REVEALS} and {MOST_TREES}"
                 );
                 Ok(header)
             }
@@ -116,6 +119,12 @@ impl<'a> Reader<'a> {
             _ => fail!("no public values after the header"),
         };
         read(self).map_err(|e| e.of(Kind::Proof))
+    }
+
+    /// The digest of the statement, when the public values and nothing behind them have been read.
+    pub fn statement(&self) -> [u8; 32] {
+        let head = Sha256::digest(&self.file[..self.file.len() - self.rest.len()]);
+        Sha256::new_with_prefix(b"prove-model statement\n").chain_update(head).finalize().into()
     }
 
     /// Reads the stream that is due.
@@ -182,7 +191,7 @@ fn decode<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Frame<'a>> {
     Ok(frame)
 }
 
-static HEADER: [Field; 13] = [
+static HEADER: [Field; 14] = [
     number("version"),
     bytes("key"),
     bytes("sizes"),
@@ -190,12 +199,13 @@ static HEADER: [Field; 13] = [
     number("row_vars"),
     messages("levels"),
     number("hash"),
-    reserved("trees"),
+    messages("trees"),
     number("tail_log"),
     bytes("hidden_inputs"),
     bytes("hidden_outputs"),
     messages("reveals"),
     number("texts"),
+    message("segment"),
 ];
 
 fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
@@ -214,16 +224,57 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
             5 => h.row_vars = value.number(wire::count)?,
             6 => value.push(d, &mut h.levels, level)?,
             7 => h.hash = Suite::read(&value)?,
+            8 => value.push(d, &mut h.trees, first_tree)?,
             9 => h.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
             10 => h.hidden_inputs = value.numbers(wire::count)?,
             11 => h.hidden_outputs = value.numbers(wire::count)?,
             12 => value.push(d, &mut h.reveals, reveal)?,
-            _ => h.texts = value.number(wire::at_most(MOST_TEXTS))?,
+            13 => h.texts = value.number(wire::at_most(MOST_TEXTS))?,
+            _ => h.segment = Some(value.message(d, segment)?),
         }
     }
     check_version(version).map_err(|e| e.at(".version"))?;
     require!(named, ".key: a SHA-256 of 0 bytes");
     Ok(h)
+}
+
+static FIRST_TREE: [Field; 7] =
+    [bytes("root"), number("row_vars"), number("log_blowup"), number("rows"), number("tokens"), reserved("tail_log"), reserved("inputs")];
+
+fn first_tree(d: &mut Decoder, body: &[u8]) -> Result<FirstTree> {
+    let (mut t, mut root) = (FirstTree::default(), &[][..]);
+    each(d.open(body, &FIRST_TREE)?, |field, value| {
+        match field {
+            1 => root = value.bytes(),
+            2 => t.row_vars = value.number(wire::count)?,
+            3 => t.log_blowup = value.number(wire::count)?,
+            4 => t.rows = value.number(wire::count)?,
+            _ => t.tokens = value.number(wire::count)?,
+        }
+        Ok(())
+    })?;
+    require!(root.len() == 32, ".root: {} bytes, not 32", root.len());
+    for (word, four) in t.root.iter_mut().zip(root.chunks_exact(4)) {
+        *word = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+    }
+    Ok(t)
+}
+
+static SEGMENT: [Field; 2] = [bytes("predecessor"), number("first_token")];
+
+fn segment(d: &mut Decoder, body: &[u8]) -> Result<Named> {
+    let mut s = Named::default();
+    let mut fields = d.open(body, &SEGMENT)?;
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => {
+                s.predecessor = value.here(sha256(value.bytes()))?;
+                require!(s.predecessor != [0; 32], ".predecessor: a digest of zeros, which is absent");
+            }
+            _ => s.follows = value.number(wire::enumeration(2))? != 0,
+        }
+    }
+    Ok(s)
 }
 
 static REVEAL: [Field; 4] = [number("kind"), number("output"), number("top"), reserved("index")];

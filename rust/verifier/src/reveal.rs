@@ -130,6 +130,7 @@ impl<'a> Graph<'a> {
         }
         self.revealed.clear();
         self.single();
+        self.unsegment();
         self.tensors.truncate(self.own.tensors);
         self.tables.truncate(self.own.tables);
         self.steps.truncate(self.own.steps);

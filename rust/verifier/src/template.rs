@@ -9,6 +9,7 @@ use crate::validate::MOST_TABLE_BITS;
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use alloc::vec;
+use alloc::vec::Vec;
 
 const MOST_FREE: usize = 8;
 const MOST_BOUND: u32 = 1 << 24;
@@ -131,6 +132,10 @@ impl<'a> Graph<'a> {
                 s.dimension.put(sizes);
             }
         }
+        if header.segment.is_some() {
+            let past: Vec<u32> = header.trees.iter().rev().skip(1).rev().map(|t| t.tokens).collect();
+            self.segment(sizes, &past)?;
+        }
         self.several(header.texts)?;
         self.reveal(&header.reveals)?;
         self.hide(&header.hidden_inputs, &header.hidden_outputs)?;
@@ -171,7 +176,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The chunk of every step, for chunks of at most so many entries.
-    fn deal(&self, size: u64) -> alloc::vec::Vec<usize> {
+    fn deal(&self, size: u64) -> Vec<usize> {
         let (mut chunk, mut entries) = (0, 0);
         let deal = |s: &Step| {
             let more = bounded_size(&s.shape.now) * s.results().count() as u64;

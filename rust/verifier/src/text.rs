@@ -70,6 +70,27 @@ pub fn written(text: &Text, ids: &[i32], positions: &[i32], model: Model) -> Res
     Ok(Written { prompt: all(&ids[..from]), tokens: all(tokens), ended })
 }
 
+/// Written for a segment of a text with logits at its last n positions, behind so many tokens; and the token that it leaves to be chosen. If
+/// the segment follows, its first token is the model's too.
+pub fn segment(text: &Text, ids: &[i32], n: usize, model: Model, before: usize, follows: bool) -> Result<(Written, u32)> {
+    let entries = match model {
+        Model::Logits(entries, ..) | Model::Greatest(entries) => entries,
+    };
+    require!(0 < n && n <= ids.len() && entries.len() % n == 0 && !entries.is_empty(), "{} logits at {n} positions", entries.len());
+    let given = ids.len() - n + 1;
+    let choose = |row: usize| model.choose(row, n, before + given + row);
+    let mut ended = follow(text, &ids[given..], choose)?;
+    let next = choose(n - 1).0 as u32;
+    if !follows {
+        return Ok((Written { prompt: all(&ids[..given]), tokens: all(&ids[given..]), ended }, next));
+    }
+    require!(given == 1, "the first token is the model's, and tokens that are not its own follow in one segment");
+    let ends = text.ends.contains(&(ids[0] as u32));
+    require!(!ends || ids.len() == 1, "the text goes on after token 0, {}, which ends it", ids[0]);
+    ended |= ends;
+    Ok((Written { prompt: Vec::new(), tokens: all(ids), ended }, next))
+}
+
 /// Whether the last of the tokens ends the text; an error unless each is the one that is chosen for its place.
 fn follow(text: &Text, tokens: &[i32], choose: impl Fn(usize) -> (i64, &'static str)) -> Result<bool> {
     let mut ended = false;

@@ -14,6 +14,7 @@ use crate::poly::{evaluate, last};
 use crate::proof::{Due, Header, Reader};
 use crate::reduce::{Fork, Shared};
 use crate::reveal::Revealed;
+use crate::segment::{self, Segment};
 use crate::shape::{shape_variables, size};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
@@ -156,6 +157,8 @@ pub struct Verdict<'a> {
     pub masked: bool,
     /// The text that the model wrote, if the key is one for that.
     pub written: Option<Written>,
+    /// Of a proof of a part of a text, its place.
+    pub segment: Option<Segment>,
     /// Of a proof of several texts, which have a first axis of all inputs and outputs, those that the model wrote.
     pub texts: Vec<Written>,
 }
@@ -206,8 +209,42 @@ pub fn verify<'a>(key: &'a [u8], proof: &[u8], policy: &Policy) -> Result<Verdic
 }
 
 impl<'a> Key<'a> {
-    /// Verifies the proof in a file. The key's circuit takes on the proof's sizes; any other proof may follow.
+    /// Verifies the proof in a file. The key's circuit takes on the proof's sizes; any other proof may follow. A part of a text that
+    /// rests on others is refused: `verify_chain` verifies it with these.
     pub fn verify(&mut self, proof: &[u8], policy: &Policy) -> Result<Verdict<'a>> {
+        let verdict = self.verify_part(proof, policy)?;
+        let alone = verdict.segment.as_ref().is_none_or(|s| s.trees.len() == 1);
+        require!(alone, "it is of a part of a text and holds only with the parts before: verify the chain");
+        Ok(verdict)
+    }
+
+    /// Verifies the proof in a file, which may be of a part of a text that rests on others.
+    pub(crate) fn verify_part(&mut self, proof: &[u8], policy: &Policy) -> Result<Verdict<'a>> {
+        let (mut reader, header, frame) = self.begin(proof, policy)?;
+        let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
+        reader.end(!policy.skip_checksum)?;
+        verdict.strength.require(policy.min_bits).map_err(|e| e.of(Kind::Policy))?;
+        Ok(verdict)
+    }
+
+    /// What a segment states of its place, and whether the model ended its text there; nothing is proved.
+    pub(crate) fn stated(&mut self, proof: &[u8], policy: &Policy) -> Result<(Segment, bool)> {
+        let (mut reader, header, frame) = self.begin(proof, policy)?;
+        let v = Verification { key: self, header: &header, frame };
+        let g = &v.key.graph;
+        let public = reader.public(g.given().len() + g.outputs.len())?;
+        let (inputs, outputs) = (v.values("inputs", g.given(), &public.inputs)?, v.values("outputs", &g.outputs, &public.outputs)?);
+        v.check_reveals(&outputs)?;
+        let by_tensor = g.given().iter().copied().zip(inputs.iter().map(|v| &v[..])).collect();
+        v.check_statement(&by_tensor, &inputs)?;
+        match v.written_segment(policy, reader.statement(), &inputs, &outputs)? {
+            Some((segment, written)) => Ok((segment, written.ended)),
+            None => fail!("the segments are not a chain: the proof is of no segment"),
+        }
+    }
+
+    /// Reads the header, and makes the key's circuit the proof's.
+    fn begin<'p>(&mut self, proof: &'p [u8], policy: &Policy) -> Result<(Reader<'p>, Header, &'p [u8])> {
         if let Some(commitment) = policy.commitment {
             let same = *commitment == self.digest;
             let (own, other) = (Hex(&self.digest), Hex(commitment));
@@ -216,7 +253,7 @@ impl<'a> Key<'a> {
                     .map_err(|e: crate::Error| e.of(Kind::Policy));
             }
         }
-        let (mut reader, header, frame) = Reader::open(proof)?;
+        let (reader, header, frame) = Reader::open(proof)?;
         let same = header.key == self.digest;
         require!(same, "it was made for another key, that of commitment {}, not {}", Hex(&header.key), Hex(&self.digest));
         let (own, asked) = (header.hash, self.security.hash);
@@ -230,13 +267,11 @@ impl<'a> Key<'a> {
             let plain = header.hidden_inputs.is_empty() && header.hidden_outputs.is_empty();
             require!(plain, "it does not prove several texts at once, and hides some of what they are");
         }
+        segment::check(&header, self)?;
         self.graph.at(&header)?;
         validate::check(&self.graph)?;
         cost::check_sizes(&self.graph)?;
-        let verdict = Verification { key: self, header: &header, frame }.run(&mut reader, policy)?;
-        reader.end(!policy.skip_checksum)?;
-        verdict.strength.require(policy.min_bits).map_err(|e| e.of(Kind::Policy))?;
-        Ok(verdict)
+        Ok((reader, header, frame))
     }
 }
 
@@ -275,13 +310,14 @@ impl<'a> Verification<'_, 'a> {
         let (g, key) = (&self.key.graph, self.key);
         let security = &key.security;
         let public = reader.public(g.given().len() + g.outputs.len())?;
+        let statement = reader.statement();
         let tail_logs = TailLogs { proof: self.header.tail_log, key: key.trees.first().map_or(0, |t| t.tail_log) };
         let masked = tail_logs.proof > 0 || tail_logs.key > 0;
         if masked {
             tail_logs.check()?;
         }
         let fixed_row_vars: Vec<u32> = key.trees.iter().map(|t| t.row_vars).collect();
-        let mut table = Table::new(g, security.hash, &fixed_row_vars, self.header.row_vars, masked)?;
+        let mut table = Table::new(g, security.hash, &fixed_row_vars, self.header, masked)?;
         let mut rounds = Rounds::new(security);
         self.check_levels(&table, &mut rounds, masked)?;
         let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
@@ -296,7 +332,11 @@ impl<'a> Verification<'_, 'a> {
         }
         let by_tensor: BTreeMap<u32, &[i32]> = given.chain(follow.iter().map(|(id, v)| (*id, &v[..]))).collect();
         self.check_statement(&by_tensor, &inputs)?;
-        let mut texts = self.written(policy, &inputs, &outputs)?;
+        let segment = self.written_segment(policy, statement, &inputs, &outputs)?;
+        let mut texts = match &segment {
+            Some((_, written)) => vec![written.clone()],
+            None => self.written(policy, &inputs, &outputs)?,
+        };
         let written = if g.texts.is_none() { texts.pop() } else { None };
         let input_elements: BTreeMap<u32, Vec<u32>> = by_tensor.iter().map(|(&id, v)| (id, elements(v))).collect();
         let output_elements: Vec<Vec<u32>> = outputs.iter().map(|v| elements(v)).collect();
@@ -306,6 +346,7 @@ impl<'a> Verification<'_, 'a> {
         for (i, tree) in table.trees.iter_mut().enumerate() {
             tree.root = match key.trees.get(i) {
                 Some(commitment) => commitment.root,
+                None if i - key.trees.len() < self.header.trees.len() => self.header.trees[i - key.trees.len()].root,
                 None => stream.digest().map_err(|e| e.within("commitments"))?,
             };
         }
@@ -342,6 +383,7 @@ impl<'a> Verification<'_, 'a> {
             saturated,
             masked,
             written,
+            segment: segment.map(|(segment, _)| segment),
             texts,
         })
     }
@@ -431,7 +473,36 @@ impl<'a> Verification<'_, 'a> {
         if !g.is_ids(g.inputs[1]) || writes && g.tensors[g.inputs[1] as usize].shape.scales.is_empty() {
             return Ok(());
         }
-        at_the_end(ids, positions, writes)
+        at_the_end(ids, positions, writes && self.header.segment.is_none())
+    }
+
+    /// The place of a segment, and what of it the model wrote. Logits are at its last positions, so that every token behind the first of
+    /// these is the model's, and the last logits choose the token behind the segment.
+    fn written_segment(
+        &self,
+        policy: &Policy,
+        statement: [u8; 32],
+        inputs: &Values,
+        outputs: &Values,
+    ) -> Result<Option<(Segment, Written)>> {
+        let (Some(named), Some(text)) = (&self.header.segment, self.key.text()) else { return Ok(None) };
+        let [ids, positions] = &inputs[..] else { return fail!("a segment of {} inputs", inputs.len()) };
+        let past = &self.header.trees[..self.header.trees.len() - 1];
+        let first = past.iter().map(|t| t.tokens as u64).sum();
+        let (written, next) = text::segment(text, ids, positions.len(), self.model(policy, &outputs[0])?, first as usize, named.follows)?;
+        let trees = self.header.trees.clone();
+        let segment = Segment { statement, predecessor: named.predecessor, first, follows: named.follows, next, trees };
+        Ok(Some((segment, written)))
+    }
+
+    /// What tokens follow from.
+    fn model<'m>(&self, policy: &Policy<'m>, out: &'m [i32]) -> Result<Model<'m>> {
+        let g = &self.key.graph;
+        match (g.revealed.is_empty(), policy.rule) {
+            (true, rule) => Ok(Model::Logits(out, rule, g.tensors[g.outputs[0] as usize].frac)),
+            (false, None) => Ok(Model::Greatest(out)),
+            (false, Some(_)) => fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
+        }
     }
 
     /// The texts that the model wrote, if the key is for that.
@@ -441,12 +512,7 @@ impl<'a> Verification<'_, 'a> {
         let count = g.texts.as_ref().map_or(1, |t| t.count);
         let one = |i| {
             let (ids, positions, out) = (part(&inputs[0], i, count), part(&inputs[1], i, count), part(&outputs[0], i, count));
-            let model = match (g.revealed.is_empty(), policy.rule) {
-                (true, rule) => Model::Logits(out, rule, g.tensors[g.outputs[0] as usize].frac),
-                (false, None) => Model::Greatest(out),
-                (false, Some(_)) => return fail!("it states the likeliest tokens and no logits, from which others could be drawn"),
-            };
-            let written = text::written(text, ids, positions, model);
+            let written = text::written(text, ids, positions, self.model(policy, out)?);
             if count > 1 { written.map_err(|e| e.within(format_args!("text {}", i + 1))) } else { written }
         };
         (0..count).map(one).collect()

@@ -1,6 +1,6 @@
 //! Golden proofs of testdata/golden and testdata/masked hold, and not with anything changed.
 
-use prove_model_verifier::{Policy, check_link, verify};
+use prove_model_verifier::{Key, Pinned, Policy, check_link, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -119,4 +119,38 @@ fn links_hold_of_the_same_weights() {
         }
     }
     assert_eq!(seen, [3, 1]);
+}
+
+/// Three segments of a text are a chain; without one, in another order, altered or alone they are none.
+#[test]
+fn segments_are_a_chain() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/chain");
+    let file = |name: &str| fs::read(folder.join(name)).unwrap();
+    let key = file("key.vk");
+    let [one, two, three] = ["1.proof", "2.proof", "3.proof"].map(file);
+    let mut key = Key::read(&key).unwrap();
+    let policy = Policy::default();
+    let chain = key.verify_chain(&[&one, &two, &three], None, &policy).unwrap();
+    let segments: Vec<_> = chain.iter().map(|v| v.segment.clone().unwrap()).collect();
+    assert_eq!(segments.iter().map(|s| (s.first, s.follows)).collect::<Vec<_>>(), [(0, false), (5, true), (8, false)]);
+    let written: Vec<_> = chain.iter().map(|v| v.written.clone().unwrap()).map(|w| (w.prompt.len(), w.tokens.len())).collect();
+    assert_eq!(written, [(3, 2), (0, 3), (2, 0)]);
+    for list in [vec![&two, &three], vec![&one, &three], vec![&one, &three, &two], vec![&one, &one], vec![&one, &two, &two]] {
+        let list: Vec<&[u8]> = list.into_iter().map(|f| &f[..]).collect();
+        assert!(key.verify_chain(&list, None, &policy).is_err());
+    }
+    assert!(key.verify(&one, &policy).is_ok() && key.verify(&two, &policy).unwrap_err().cause().contains("verify the chain"));
+    let from = |key: &mut Key, statement: &[u8; 32], proof: &[u8], rest: &[&[u8]]| {
+        key.verify_chain(rest, Some(Pinned { statement, proof }), &policy).is_ok()
+    };
+    assert!(from(&mut key, &segments[0].statement, &one, &[&two, &three]) && from(&mut key, &segments[1].statement, &two, &[&three]));
+    assert!(!from(&mut key, &segments[1].statement, &one, &[&two]) && !from(&mut key, &segments[0].statement, &one, &[&three]));
+    // Every byte of a header counts: of roots, row lengths, lengths, of the predecessor.
+    let end = 2 + 8 + two[8] as usize + ((two[9] as usize) << 7) - 128;
+    for at in 10..end.min(600) {
+        let mut altered = two.clone();
+        altered[at] ^= 1;
+        assert!(key.verify_chain(&[&one, &altered], None, &Policy { skip_checksum: true, ..policy }).is_err(), "byte {at}");
+    }
+    assert!(key.verify_chain(&[&one, &two, &three], None, &policy).is_ok());
 }

@@ -1,0 +1,51 @@
+package prover
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+var errShared = errors.New("the proof of a segment is made by one process, and is not resumed")
+
+// checkSegment checks that what a proof follows on is given if, and only if, it is one of a segment.
+func checkSegment(in *model.Instance, opts *Options) error {
+	switch {
+	case in.Segment == nil && opts.Segment == nil:
+		return nil
+	case in.Segment == nil || opts.Segment == nil || len(in.Segment.Past) != len(opts.Segment.Past):
+		return errors.New("what a segment follows on does not belong to its circuit")
+	case opts.Together != nil || opts.Results != nil:
+		return errShared
+	}
+	return nil
+}
+
+// header returns the proof's header. The trees that it names are committed to first: everything else depends on their roots. The values of
+// earlier segments' must have the roots that these state.
+func (r *run) header() (*proof.Header, error) {
+	h := proof.NewHeader(r.key, r.plan)
+	if r.opts.Segment == nil {
+		return h, nil
+	}
+	var roots []hash.Digest
+	for i := range r.plan.Trees {
+		t := &r.plan.Trees[i]
+		if t.Apart == 0 {
+			continue
+		}
+		var err error
+		if r.trees[i], err = r.commitTree(i); err != nil {
+			return nil, err
+		}
+		root := r.trees[i].Root()
+		if t.Imported && root != r.opts.Segment.Past[t.Apart-1].Root {
+			return nil, fmt.Errorf("the keys and values of segment %d are not those that it has committed to", t.Apart)
+		}
+		roots = append(roots, root)
+	}
+	return h, h.Name(r.plan, roots, r.opts.Segment.Segment)
+}

@@ -1,0 +1,128 @@
+package verifier
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+)
+
+// A Chain is what the proofs of a text's segments state together: the model committed to by the key gives what they say of the whole
+// text.
+type Chain struct {
+	// Segments are the results of those that have been verified, in order.
+	Segments []*Result
+	// From is the digest of the statement that they go on from, which whoever gave it vouches for; zeros if they are the text from
+	// its beginning.
+	From [sha256.Size]byte
+}
+
+// Last is the digest of the last statement, which a later segment names, and by which somebody may pin the chain.
+func (c *Chain) Last() [sha256.Size]byte { return c.Segments[len(c.Segments)-1].Segment.Statement }
+
+// ErrChain is wrapped, beside ErrInvalid, by the error about a segment that is not the one that comes next.
+var ErrChain = errors.New("the segments are not a chain")
+
+// Chain verifies the proofs of a text's segments, each by itself and each as the one that follows the one before (docs/protocol.md, "Chains of
+// segments"). If from is not nil, they are those behind the segment with that statement, which is read from pinned and
+// not verified: the digest vouches for it, and for all before.
+func (p Policy) Chain(key *proof.Key, from *[sha256.Size]byte, pinned io.Reader, proofs ...io.Reader) (*Chain, error) {
+	if len(proofs) == 0 {
+		return nil, fmt.Errorf("%w: %w: there is no segment", ErrInvalid, ErrChain)
+	}
+	c := &Chain{}
+	var last *Result
+	if from != nil {
+		stated, err := stated(key, pinned, p.Sampling)
+		if err != nil {
+			return nil, fmt.Errorf("the segment that is pinned: %w", err)
+		}
+		if stated.Segment.Statement != *from {
+			return nil, fmt.Errorf("%w: %w: the statement that is pinned is %x, and that of the segment is %x", ErrInvalid, ErrChain, *from, stated.Segment.Statement)
+		}
+		c.From, last = *from, stated
+	}
+	for i, r := range proofs {
+		result, err := p.verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) })
+		if err == nil {
+			err = follows(last, result, key.Text())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i+1, err)
+		}
+		c.Segments, last = append(c.Segments, result), result
+	}
+	return c, nil
+}
+
+// follows checks that a segment is the one behind another, or the first one if that is nil: that it names that statement and has
+// the same trees before its own, record by record, and that a first token that the model chose is the one that it
+// chose there.
+func follows(last, next *Result, text *proof.Text) error {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w: %s", ErrInvalid, ErrChain, fmt.Sprintf(format, args...))
+	}
+	s := next.Segment
+	switch {
+	case s == nil:
+		return refuse("the proof is of no segment")
+	case last == nil:
+		if len(s.Past()) > 0 {
+			return refuse("it comes behind %d others, and nothing before it is there", len(s.Past()))
+		}
+		return nil
+	}
+	before := last.Segment
+	switch {
+	case s.Predecessor != before.Statement:
+		return refuse("it follows on the statement %x, and that of the segment before is %x", s.Predecessor, before.Statement)
+	case !slices.Equal(s.Past(), before.Trees):
+		return refuse("it names other keys and values of the segments before than they do")
+	case !s.Follows:
+		return nil
+	}
+	if first := next.Written.Tokens[0]; first != before.Next {
+		return fmt.Errorf("%w: %w: %w: its first token is %d, and the model's is %d", ErrInvalid, ErrChain, ErrOtherToken, first, before.Next)
+	}
+	if last.Written.Ended {
+		return refuse("it goes on after a text that has ended")
+	}
+	return nil
+}
+
+// stated reads the statement of a segment, and nothing behind it: what it says holds only if somebody vouches for its digest.
+func stated(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, failedOn(p)
+		}
+	}()
+	in, err := openProof(r)
+	if err != nil {
+		return nil, err
+	}
+	if in.Header().Segment == nil {
+		return nil, fmt.Errorf("%w: %w: the proof is of no segment", ErrInvalid, ErrChain)
+	}
+	g, err := key.GraphOf(in.Header())
+	if err == nil {
+		err = plan.CheckSizes(g)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	v := &verification{key: key, in: in, graph: g}
+	in.Limit(proof.PublicLimits(g))
+	if err := v.statement(g); err != nil {
+		return nil, err
+	}
+	list, segment, err := v.writtenSegment(by)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Inputs: v.inputs, Outputs: v.outputs, Circuit: g, Segment: segment, Written: list[0]}, nil
+}

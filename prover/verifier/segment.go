@@ -1,0 +1,102 @@
+package verifier
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// Segment is what a valid proof of a part of a text says of its place in the text. It is conditional: on the roots that it names
+// being those of the segments before, and on the segment that it names as the one before.
+type Segment struct {
+	// Statement is the digest of the segment's own statement.
+	Statement [sha256.Size]byte
+	// Predecessor is that of the segment before, zeros of the first.
+	Predecessor [sha256.Size]byte
+	// Key is the digest of the key, and Suite what it hashes with.
+	Key   [sha256.Size]byte
+	Suite hash.Suite
+	// Trees are of the keys and values of the segments before, and last of this one's.
+	Trees []proof.FirstTree
+	// First is the position of the segment's first token: the sum of the lengths before.
+	First int
+	// Follows says that the first token is the one that the segment before leaves to be chosen.
+	Follows bool
+	// Next is the token that the rule chooses from the logits at the last token.
+	Next int
+}
+
+// ErrConditional is wrapped, beside ErrInvalid, by the error about a proof of a part of a text that is good by itself, but rests
+// on those of the parts before.
+var ErrConditional = errors.New("it is of a part of a text and holds only with the parts before: verify the chain")
+
+// alone refuses the proof of a segment that rests on others, which nobody has looked at. The first segment rests on none.
+func alone(r *Result, err error) (*Result, error) {
+	if err == nil && r.Segment != nil && len(r.Segment.Past()) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, ErrConditional)
+	}
+	return r, err
+}
+
+// Own is the tree of the segment's own keys and values.
+func (s *Segment) Own() proof.FirstTree { return s.Trees[len(s.Trees)-1] }
+
+// Past are the trees of the segments before.
+func (s *Segment) Past() []proof.FirstTree { return s.Trees[:len(s.Trees)-1] }
+
+// writtenSegment checks the tokens of a segment. Logits are at its last positions, the last token's included (proof.Key.CheckStatement),
+// so each token behind the first such position is one that the model has chosen, and the last logits choose the token behind the
+// segment. If the segment follows, the model chose its first token too.
+func (v *verification) writtenSegment(by *Sampling) ([]*Written, *Segment, error) {
+	h, g := v.in.Header(), v.graph
+	s := &Segment{
+		Statement: v.digest, Predecessor: h.Segment.Predecessor, Key: h.Key, Suite: h.Hash, Trees: slices.Clone(h.Trees),
+		First: g.Instance.Segment.Tokens(), Follows: h.Segment.Follows,
+	}
+	ids, n := v.inputs[0], len(v.inputs[1])
+	from := len(ids) - n + 1 // the first token that follows from logits here
+	chosen, err := chosenAt(by, g, v.outputs[0], n, s.First+from)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Next = chosen[n-1]
+	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from:]), Sampling: by}
+	if err := w.check(v.key.Text(), chosen[:n-1]); err != nil {
+		return nil, nil, err
+	}
+	if !s.Follows {
+		return []*Written{w}, s, nil
+	}
+	if from > 1 {
+		return nil, nil, fmt.Errorf("%w: the first token is the model's, and tokens that are not its own follow in one segment", ErrInvalid)
+	}
+	if len(w.Tokens) > 0 && slices.Contains(v.key.Text().Ends, w.Prompt[0]) {
+		return nil, nil, fmt.Errorf("%w: the text goes on after token 0, %d, which ends it", ErrInvalid, w.Prompt[0])
+	}
+	w.Prompt, w.Tokens = []int{}, slices.Concat(w.Prompt, w.Tokens)
+	w.Ended = slices.Contains(v.key.Text().Ends, w.Tokens[len(w.Tokens)-1])
+	return []*Written{w}, s, nil
+}
+
+// chosenAt returns the tokens that follow from what a statement says of the logits at n positions, by a rule, the first of them at a
+// place of the text.
+func chosenAt(by *Sampling, g *model.Graph, out []int32, n, place int) ([]int, error) {
+	if n == 0 || len(out)%n != 0 || len(out) == 0 {
+		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(out), n)
+	}
+	chosen := make([]int, n)
+	if len(g.Reveals) > 0 {
+		if by != nil {
+			return nil, errNoLogits
+		}
+		greatest(out, chosen)
+	} else {
+		choose(by, out, g.Tensors[g.Outputs[0]].Frac, place, chosen)
+	}
+	return chosen, nil
+}

@@ -1,0 +1,435 @@
+package provemodel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	stdflag "flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// segmented runs the circuits of a text's segments of these lengths, each with the values that those before it leave it, and returns
+// the logits at all positions.
+func segmented(t *testing.T, c *Circuit, ids []int32, lengths []int) ([]int32, error) {
+	t.Helper()
+	var past []model.Past
+	var kept [][][]int32 // by segment
+	var logits []int32
+	at := 0
+	for _, n := range lengths {
+		q, err := c.quantised.At(model.Instance{Sizes: []int{n, n}, Segment: &model.Segment{Past: slices.Clone(past)}})
+		if err != nil {
+			return nil, err
+		}
+		places := make([]int32, n)
+		for i := range places {
+			places[i] = int32(i)
+		}
+		inputs := [][]int32{ids[at:][:n], places}
+		for _, k := range kept {
+			inputs = append(inputs, k...)
+		}
+		w, err := forward.Run(t.Context(), q.Graph, q.Weights, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits = append(logits, w.Tensor(q.Graph.Outputs[0])...)
+		var own [][]int32
+		for _, id := range q.Graph.Apart[q.Graph.OwnTree()].Tensors {
+			own = append(own, w.Tensor(id))
+		}
+		kept, past, at = append(kept, own), append(past, model.Past{Tokens: n, RowVars: 4}), at+n
+	}
+	return logits, nil
+}
+
+// The segments of a text have the integers of one pass over all of it, at every position, whatever their lengths. A model in which a
+// token reads others in another way than by keys and values of their positions is refused.
+func TestSegmentsLikeRun(t *testing.T) {
+	refused := 0
+	for i, dir := range decoders(t) {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			start, n := prompt(t, dir), 4
+			path := dir
+			if file := filepath.Join(dir, "model.gguf"); exists(file) {
+				path = file
+			}
+			m, err := Open(path, &OpenOptions{Tokens: 16, MaxTokens: n})
+			if err != nil || m.Start() != nil || !m.open.isText() {
+				t.Skip("texts of one length, or of an encoder–decoder", err)
+			}
+			defer m.Close()
+			ids := []int{1, 2, 3, 4, 5, 6, 7, 3, 9}
+			copy(ids, start)
+			sample, err := m.TextInput(ids[:5], ids[5:9])
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("exact")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens, places := make([]int32, len(ids)), make([]int32, len(ids))
+			for i := range ids {
+				tokens[i], places[i] = int32(ids[i]), int32(i)
+			}
+			q, err := c.quantised.At(model.Instance{Sizes: []int{len(ids), len(ids)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := forward.Run(t.Context(), q.Graph, q.Weights, [][]int32{tokens, places})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := w.Tensor(q.Graph.Outputs[0])
+			for _, lengths := range [][]int{{9}, {4, 5}, {1, 1, 5, 2}} {
+				got, err := segmented(t, c, tokens, lengths)
+				if errors.Is(err, model.ErrSegment) {
+					refused++
+					t.Log("refused:", err)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("segments of %v tokens have other logits", lengths)
+				}
+			}
+		})
+	}
+	t.Log(refused, "refused")
+}
+
+// part is a segment of a text that is to be proved, and what its prover does that it should not.
+type part struct {
+	tokens, logits int
+	follows        bool
+	// alter, if not nil, may change what the circuit imports, the values of its own keys and values, and what the header says of those before.
+	alter func(imported [][]int32, own [][]int32, next *prover.Segment)
+}
+
+// chainOf proves the segments of a text, and returns the files.
+func chainOf(t *testing.T, c *Committed, ids []int32, parts ...part) ([][]byte, error) {
+	t.Helper()
+	var files [][]byte
+	var past []model.Past
+	var kept [][]int32
+	next := &prover.Segment{}
+	for at, i := 0, 0; i < len(parts); i++ {
+		p := parts[i]
+		in := model.Instance{Sizes: []int{p.tokens, p.logits}, Segment: &model.Segment{Past: slices.Clone(past)}}
+		q, err := c.circuit.quantised.At(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := make([]int32, p.logits)
+		for i := range places {
+			places[i] = int32(p.tokens - p.logits + i)
+		}
+		imported := make([][]int32, len(kept))
+		for i := range kept {
+			imported[i] = slices.Clone(kept[i])
+		}
+		next.Follows = p.follows
+		if p.alter != nil {
+			p.alter(imported, nil, next)
+		}
+		w, err := forward.Run(t.Context(), q.Graph, q.Weights, slices.Concat([][]int32{ids[at:][:p.tokens], places}, imported))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own [][]int32
+		for _, id := range q.Graph.Apart[q.Graph.OwnTree()].Tensors {
+			own = append(own, w.Tensor(id))
+		}
+		if p.alter != nil {
+			p.alter(nil, own, next)
+		}
+		var file bytes.Buffer
+		stats, err := prover.Prove(t.Context(), c.key, in, c.trees, w, &file, prover.Options{Segment: next})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file.Bytes())
+		next = &prover.Segment{Segment: proof.Segment{Predecessor: stats.Statement}, Past: stats.Trees}
+		kept, past, at = append(kept, own...), append(past, model.Past{Tokens: p.tokens, RowVars: stats.Trees[i].RowVars}), at+p.tokens
+	}
+	return files, nil
+}
+
+func verifyChain(c *Committed, files ...[]byte) (*verifier.Chain, error) {
+	var readers []io.Reader
+	for _, f := range files {
+		readers = append(readers, bytes.NewReader(f))
+	}
+	return verifier.Policy{}.Chain(c.key, nil, nil, readers...)
+}
+
+// patched replaces bytes of a proof and puts its checksum right.
+func patched(t *testing.T, file, old, by []byte) []byte {
+	t.Helper()
+	if len(old) != len(by) || !bytes.Contains(file, old) {
+		t.Fatal("nothing to replace")
+	}
+	out := bytes.Replace(file, old, by, 1)
+	body := out[:len(out)-sha256.Size-3] // the end frame: its length, a tag, a length, the checksum
+	sum := sha256.Sum256(body)
+	copy(out[len(out)-sha256.Size:], sum[:])
+	return out
+}
+
+func rootBytes(root hash.Digest) []byte {
+	var b []byte
+	for _, w := range root {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// A chain of segments is valid as a whole, and from a statement on that somebody vouches for; a segment alone is not. Whoever leaves one out, exchanges
+// two, takes one of another text, place or key, names other keys and values, or goes on with another token is refused.
+func TestChain(t *testing.T) {
+	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
+	ids := []int32{1, 5, 9}
+	w, _, err := c.circuit.Generate(t.Context(), []int{1, 5, 9}, &GenerateOptions{MaxTokens: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range w.Tokens {
+		ids = append(ids, int32(id))
+	}
+	ids = append(ids, 2, 4) // somebody goes on
+	honest := []part{{tokens: 5, logits: 3}, {tokens: 3, logits: 3, follows: true}, {tokens: 2, logits: 1}}
+	prove := func(ids []int32, parts ...part) [][]byte {
+		t.Helper()
+		files, err := chainOf(t, c, ids, parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	files := prove(ids, honest...)
+	chain, err := verifyChain(c, files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []int
+	for i, s := range chain.Segments {
+		if s.Segment.First != []int{0, 5, 8}[i] {
+			t.Errorf("segment %d begins at %d", i, s.Segment.First)
+		}
+		text = append(append(text, s.Written.Prompt...), s.Written.Tokens...)
+	}
+	if !slices.Equal(text, tokensOf(ids)) || len(chain.Segments[0].Written.Prompt) != 3 || len(chain.Segments[1].Written.Prompt) != 0 || len(chain.Segments[2].Written.Prompt) != 2 {
+		t.Errorf("it states %v", text)
+	}
+
+	// Alone.
+	for i, f := range files {
+		_, err := verifier.Verify(c.key, bytes.NewReader(f))
+		if i == 0 && err != nil || i > 0 && !errors.Is(err, verifier.ErrConditional) {
+			t.Errorf("segment %d alone: %v", i, err)
+		}
+	}
+
+	chainFiles(t, c.key, files)
+
+	// From a statement on.
+	pin := chain.Segments[0].Segment.Statement
+	rest := func(pin [sha256.Size]byte, pinned []byte, files ...[]byte) error {
+		var readers []io.Reader
+		for _, f := range files {
+			readers = append(readers, bytes.NewReader(f))
+		}
+		_, err := verifier.Policy{}.Chain(c.key, &pin, bytes.NewReader(pinned), readers...)
+		return err
+	}
+	if err := rest(pin, files[0], files[1], files[2]); err != nil {
+		t.Error(err)
+	}
+	other := pin
+	other[0]++
+	for name, err := range map[string]error{
+		"another statement":              rest(other, files[0], files[1], files[2]),
+		"another segment's file":         rest(pin, files[1], files[2]),
+		"one left out behind the pinned": rest(pin, files[0], files[2]),
+		"a statement that is not hers":   rest(pin, patched(t, files[0], rootBytes(chain.Segments[0].Segment.Own().Root), make([]byte, 32)), files[1]),
+	} {
+		if !errors.Is(err, verifier.ErrInvalid) && !errors.Is(err, proof.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	longer := slices.Concat(ids[:5], ids[5:8], ids[8:], []int32{3, 3})
+	_, wrongKey := writingAs(t, &OpenOptions{Tokens: 12, MaxTokens: 2})
+	elsewhere, err := chainOf(t, wrongKey, ids, honest...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := slices.Concat(ids[:3], []int32{7, 7, 7}, ids[3:])
+	three := []part{{tokens: 3, logits: 1}, {tokens: 3, logits: 1}, {tokens: 2, logits: 1}}
+	exchanged := slices.Clone(three)
+	exchanged[2].alter = func(imported, _ [][]int32, next *prover.Segment) {
+		if imported != nil { // the first two are as long as each other
+			n := len(imported) / 2
+			for i := range n {
+				imported[i], imported[n+i] = imported[n+i], imported[i]
+			}
+			next.Past[0], next.Past[1] = next.Past[1], next.Past[0]
+		}
+	}
+	namesAnother := slices.Clone(honest)
+	namesAnother[2].alter = func(_, own [][]int32, next *prover.Segment) {
+		if own == nil {
+			next.Predecessor[3]++
+		}
+	}
+	// Keys and values that nobody computed, under the root that they have.
+	invented := slices.Clone(honest)
+	invented[1].alter = func(imported, _ [][]int32, next *prover.Segment) {
+		if imported != nil {
+			imported[0][1]++
+			next.Past[0].Root = committedTo(t, c, imported, 5)
+		}
+	}
+	forged := prove(ids, invented[:2]...)
+	seam := slices.Clone(ids)
+	seam[5] = (seam[5] + 1) % 48
+	otherText := slices.Clone(ids)
+	otherText[0]++
+	first := chain.Segments[0].Segment
+	for name, list := range map[string][][]byte{
+		"one left out":               {files[0], files[2]},
+		"the first left out":         {files[1], files[2]},
+		"two exchanged":              {files[0], files[2], files[1]},
+		"one twice":                  {files[0], files[1], files[1]},
+		"one of another text":        {files[0], prove(otherText, part{tokens: 5, logits: 1}, part{tokens: 3, logits: 1})[1]},
+		"one of another place":       {files[0], files[1], prove(longer, part{tokens: 5, logits: 3}, part{tokens: 3, logits: 3, follows: true}, part{tokens: 2, logits: 1}, part{tokens: 2, logits: 1})[3]},
+		"one of another key":         {files[0], elsewhere[1]},
+		"segments before exchanged":  prove(swapped, exchanged...),
+		"another predecessor":        prove(ids, namesAnother...),
+		"other keys and values":      {files[0], forged[1]},
+		"these under the right root": {files[0], patched(t, forged[1], rootBytes(treesOf(t, forged[1]).Past()[0].Root), rootBytes(first.Own().Root))},
+	} {
+		if _, err := verifyChain(c, list...); !errors.Is(err, verifier.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	// A first token that the segment before does not leave.
+	at := prove(seam, part{tokens: 5, logits: 3}, part{tokens: 1, logits: 1, follows: true})
+	if _, err := verifyChain(c, at...); !errors.Is(err, verifier.ErrOtherToken) || !errors.Is(err, verifier.ErrChain) {
+		t.Error(err)
+	}
+	// Keys and values of its own that do not follow from its tokens.
+	lies := part{tokens: 5, logits: 3, alter: func(_, own [][]int32, _ *prover.Segment) {
+		if own != nil {
+			own[0][2]++
+		}
+	}}
+	if made, err := chainOf(t, c, ids, lies); err == nil {
+		if _, err = verifyChain(c, made...); err == nil {
+			t.Error("a segment commits to keys and values that it has not computed")
+		}
+	}
+}
+
+func tokensOf(ids []int32) []int {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		out[i] = int(id)
+	}
+	return out
+}
+
+// treesOf is what a segment names, whatever it rests on.
+func treesOf(t *testing.T, file []byte) *verifier.Segment {
+	t.Helper()
+	in, err := proof.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &verifier.Segment{Trees: in.Header().Trees}
+}
+
+// ownValues are the values of a tree that a header names.
+type ownValues struct {
+	backend.Witness
+	of map[model.TensorID][]int32
+}
+
+func (v ownValues) Tensor(id model.TensorID) []int32 { return v.of[id] }
+
+// committedTo returns the root of these keys and values of a first segment.
+func committedTo(t *testing.T, c *Committed, values [][]int32, tokens int) hash.Digest {
+	t.Helper()
+	p, err := c.key.Plan(model.Instance{Sizes: []int{tokens, 1}, Segment: &model.Segment{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := ownValues{of: map[model.TensorID][]int32{}}
+	for i, id := range p.Graph.Apart[0].Tensors {
+		v.of[id] = values[i]
+	}
+	tree, err := cpu.New(p.Graph, v).Commit(t.Context(), p.ApartTrees()[0].Commitment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree.Root()
+}
+
+var updateChain = stdflag.Bool("update-chain", false, "write testdata/chain, which every verifier reads, anew")
+
+// chainFiles writes a chain for verifiers in other languages, or else verifies the one that is there.
+func chainFiles(t *testing.T, key *proof.Key, files [][]byte) {
+	t.Helper()
+	name := func(i int) string { return filepath.Join("testdata", "chain", fmt.Sprintf("%d.proof", i+1)) }
+	path := filepath.Join("testdata", "chain", "key.vk")
+	if *updateChain {
+		for i, f := range files {
+			if err := os.WriteFile(name(i), f, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, key.Encoded(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = proof.DecodeKey(encoded); err != nil {
+		t.Fatal(err)
+	}
+	var readers []io.Reader
+	for i := range 3 {
+		f, err := os.ReadFile(name(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers = append(readers, bytes.NewReader(f))
+	}
+	if _, err := (verifier.Policy{}).Chain(key, nil, nil, readers...); err != nil {
+		t.Errorf("testdata/chain: %v", err)
+	}
+}
