@@ -375,7 +375,7 @@ func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, p
 
 // checkGenerated holds the tokens of a run of the circuit, in some size, against its logits.
 func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampling) error {
-	if c.language == nil || !c.language.Generates {
+	if c.language == nil || !c.language.Generates || g.Instance.Segment != nil { // of which the verifier says whether it is
 		return nil
 	}
 	_, err := verifier.WrittenIn(c.language, by, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})

@@ -199,8 +199,9 @@ type proving struct {
 	run    *Run
 	wit    *forward.Witness
 
-	ints    [][]int32 // the input, of all texts if there are several
-	clamped int       // of its values
+	segment *ofSegment // nil of a whole text, and of other runs
+	ints    [][]int32  // the input, of all texts if there are several
+	clamped int        // of its values
 }
 
 // of checks that a run on an input, or on several texts, can be proved, within the process's limit of memory, and n like it.
@@ -329,7 +330,7 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	err := r.w.run(ctx, phaseRun, func() (err error) {
 		if wit = pass; wit == nil {
 			g := r.model.Graph
-			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, g.Widen(r.ints, nil, true))
+			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, r.segment.behind(g.Widen(r.ints, nil, true)))
 		}
 		if err == nil {
 			run = r.circuit.readRounded(r.model, r.ints, r.clamped, wit)
@@ -372,7 +373,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		if kept != nil {
 			opts.Results = kept
 		}
-		opts.Together = r.o.Together
+		opts.Together, opts.Segment = r.o.Together, r.segment.follows()
 		if opts.Hiding = r.hiding.Options(); opts.Hiding == nil && r.plan.Pads != nil {
 			opts.Hiding = &prover.Hiding{TailLog: r.plan.Choice.TailLog}
 		}
@@ -386,8 +387,8 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	}
 	// Results of an interrupted run come from disk: a proof that uses some is always checked, and if
 	// it does not verify they are removed.
-	if !r.o.NoSelfCheck || stats.Resumed > 0 {
-		if err := r.w.run(ctx, phaseCheck, func() error { return r.check(file.Bytes(), r.o.Sampling) }); err != nil {
+	if !r.o.NoSelfCheck || stats.Resumed > 0 || r.segment != nil {
+		if err := r.w.run(ctx, phaseCheck, func() error { return r.verify(file.Bytes()) }); err != nil {
 			kept.end(ctx.Err() == nil)
 			switch {
 			case ctx.Err() != nil:

@@ -69,6 +69,9 @@ type Statement struct {
 	// Generated is what a language model wrote after a prompt, if the key is for that
 	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
 	Generated *verifier.Written
+	// Segment is the place of a part of a text in the whole (ProveSegment), nil of other proofs; Generated is then what of the part the
+	// model wrote, and the prompt what of it was given.
+	Segment *verifier.Segment
 	// Several is how many texts the proof states (ProveTexts), each along the first axis of all inputs and outputs; 0 is one, without
 	// that axis. Texts are what the model wrote after each prompt, in the place of Generated.
 	Several int
@@ -109,6 +112,9 @@ type VerifyOptions struct {
 	// Vocabulary, if not nil, is the file of the key's vocabulary (Committed.VocabularyFile): strings of Input are mapped with it, and
 	// outputs get the names that they stand for.
 	Vocabulary []byte
+	// From, if not nil, is for Chain: the digest of the statement (Statement.Segment) of the first proof, which is then read and
+	// not verified. It covers all segments before, of which whoever gives it must know that they hold.
+	From *Commitment
 	// FirstValues is how many values of each output the statement gives: 0 is all. A language
 	// model may have a million of them. All are verified.
 	FirstValues int
@@ -170,7 +176,7 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result), Reveals: statement.Reveals(result), Hidden: statement.HiddenIn(result), Masked: result.Masked, HiddenFor: key.Proofs(),
-		Generated: result.Written, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(), Vocabulary: key.Vocabulary(),
+		Generated: result.Written, Segment: result.Segment, Several: result.Circuit.Texts, Texts: result.Texts, Text: key.Text(), Vocabulary: key.Vocabulary(),
 	}
 	if s.Words, err = o.words(key); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -41,6 +42,15 @@ func alone(r *Result, err error) (*Result, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, ErrConditional)
 	}
 	return r, err
+}
+
+// Segment verifies the proof of a segment by itself, and the policy. What it returns is conditional.
+func (p Policy) Segment(key *proof.Key, r io.Reader) (*Result, error) {
+	result, err := p.verify(key, func() (*proof.Reader, error) { return openProof(r) })
+	if err == nil && result.Segment == nil {
+		return nil, fmt.Errorf("%w: %w: the proof is of no segment", ErrInvalid, ErrChain)
+	}
+	return result, err
 }
 
 // Own is the tree of the segment's own keys and values.

@@ -1,0 +1,214 @@
+package provemodel
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/chain"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// OpenChain returns the chain that the proofs of a text's segments are, in order: ProveSegment proves the next one. The proofs are
+// verified, with the rule by which tokens were drawn, nil if each is the likeliest. Keys and values are computed again from the tokens
+// that they state. The circuit must be of a model that writes (MaxTokens), for texts of any length.
+func (c *Committed) OpenChain(ctx context.Context, proofs [][]byte, by *Sampling) (*chain.Chain, error) {
+	ch := &chain.Chain{By: by}
+	if len(proofs) == 0 {
+		return ch, nil
+	}
+	readers := make([]io.Reader, len(proofs))
+	for i, p := range proofs {
+		readers[i] = bytes.NewReader(p)
+	}
+	found, err := verifier.Policy{MinBits: 1, Sampling: by}.Chain(c.key, nil, nil, readers...)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	for _, r := range found.Segments {
+		s, err := c.segment(ch, slices.Concat(r.Written.Prompt, r.Written.Tokens), len(r.Inputs[1]))
+		if err != nil {
+			return nil, err
+		}
+		var wit *forward.Witness
+		if err := await(ctx, func() (err error) {
+			wit, err = forward.Run(ctx, s.model.Graph, s.model.Weights, slices.Concat(s.ints, s.segment.imports))
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		ch.Add(r, s.own(wit))
+		wit.Close()
+	}
+	return ch, nil
+}
+
+// ofSegment is what the proof of a segment has beside that of a text.
+type ofSegment struct {
+	imports [][]int32 // keys and values of the segments before
+	next    *prover.Segment
+	result  *verifier.Result
+}
+
+// segment is the proof of a chain's next segment, of these tokens with logits at the last n positions.
+func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (*proving, error) {
+	if c.hiding != nil {
+		return nil, fmt.Errorf("%w: the key hides weights, and roots of keys and values would show what is known of them: prove the text as one", model.ErrSegment)
+	}
+	if c.circuit.refuse != nil {
+		var all []float64
+		for _, id := range append(ch.Tokens(), ids...) {
+			all = append(all, float64(id))
+		}
+		if err := c.circuit.refuse(all); err != nil {
+			return nil, err
+		}
+	}
+	q, err := c.circuit.quantised.At(ch.Instance(len(ids), n))
+	if err != nil {
+		return nil, err
+	}
+	in := Input{make([]float64, len(ids)), make([]float64, n)}
+	for i, id := range ids {
+		in[0][i] = float64(id)
+	}
+	for i := range in[1] {
+		in[1][i] = float64(len(ids) - n + i)
+	}
+	ints, _, err := q.QuantiseInput(in)
+	if err == nil {
+		err = c.key.CheckStatement(&q.Graph.Instance, ints)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no proof of this segment is valid: %w", err)
+	}
+	return &proving{Committed: c, model: q, ints: ints, segment: &ofSegment{imports: ch.Values()}}, nil
+}
+
+// own are the keys and values of a segment's tokens in a run.
+func (r *proving) own(wit *forward.Witness) [][]int32 {
+	g := r.model.Graph
+	var own [][]int32
+	for _, id := range g.Apart[g.OwnTree()].Tensors {
+		own = append(own, slices.Clone(wit.Tensor(id)))
+	}
+	return own
+}
+
+// ProveSegment proves the next segment of a chain, and adds it: so many of its tokens are given, and the others are what the model goes on
+// with, by the chain's rule. If none is given the segment begins with the token that the one before leaves to be chosen. The proof holds
+// with those of the segments before (VerifyOptions.Chain). Options that hide, reveal, share, resume, or compare with the float model are for
+// other proofs, as are Sampling and Pass. opts may be nil.
+func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []int, given int, opts *ProveOptions) (*Proof, error) {
+	o := *orDefault(opts)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.hides():
+		return nil, fmt.Errorf("%w: a masked proof of a segment would have to hide keys and values from the next one's: prove the text as one", model.ErrSegment)
+	case o.Resume || o.Together != nil || o.MaxError != 0 || len(o.Reveal) > 0 || o.Pass != nil:
+		return nil, errors.New("options that reveal, share, resume, or compare with the float model are not for segments of a text")
+	case len(tokens) == 0 || given < 0 || given > len(tokens):
+		return nil, fmt.Errorf("a segment of %d tokens, %d of them given", len(tokens), given)
+	case given == 0 && !ch.Follows(tokens[0]):
+		return nil, fmt.Errorf("%w: the segment goes on with token %d, and the model with %d", verifier.ErrOtherToken, tokens[0], ch.Leaves())
+	}
+	o.Sampling = ch.By
+	w := newWatch(o.Observer)
+	defer w.stop()
+	s, err := c.segment(ch, tokens, len(tokens)-max(given, 1)+1)
+	if err != nil {
+		return nil, err
+	}
+	s.o, s.w, s.device, s.segment.next = &o, w, orProcessor(o.Device), ch.Next(given == 0)
+	if s.plan, err = c.planned(&o, s.model); err != nil {
+		return nil, err
+	}
+	need := c.circuit.estimate(s.device, o.Workers, s.model, s.plan)
+	if err := need.within(); err != nil {
+		return nil, err
+	}
+	release, err := o.bounded(need, w)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	defer s.close()
+	if err := s.forward(ctx, nil); err != nil {
+		return nil, err
+	}
+	own := s.own(s.wit)
+	p, err := s.prove(ctx)
+	if err == nil {
+		ch.Add(s.segment.result, own)
+	}
+	return p, err
+}
+
+// behind are the inputs of a run with what is imported behind them.
+func (s *ofSegment) behind(inputs [][]int32) [][]int32 {
+	if s == nil {
+		return inputs
+	}
+	return slices.Concat(inputs, s.imports)
+}
+
+// follows is what the proof follows on; nil if it is of no segment.
+func (s *ofSegment) follows() *prover.Segment {
+	if s == nil {
+		return nil
+	}
+	return s.next
+}
+
+// verify verifies the proof that was just made. The trees that a segment's rests on are those that the chain has.
+func (r *proving) verify(file []byte) error {
+	if r.segment == nil {
+		return r.check(file, r.o.Sampling)
+	}
+	key, err := ReadKey(bytes.NewReader(r.file))
+	if err == nil {
+		r.segment.result, err = verifier.Policy{MinBits: 1, Sampling: r.o.Sampling}.Segment(key, bytes.NewReader(file))
+	}
+	return err
+}
+
+// Chain verifies the proofs of a text's segments, in order, each as the one behind the one before, and returns what each states. If From is
+// set, the first proof is that of the segment with this statement, which is read and not verified, and the result begins behind it.
+// Input and Certificate are about one proof and must not be set. o may be nil.
+func (o *VerifyOptions) Chain(key *Key, proofs ...io.Reader) ([]*Statement, error) {
+	o = orDefault(o)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	var pinned io.Reader
+	switch {
+	case o.Input != nil || o.Certificate != nil:
+		return nil, errors.New("options Input and Certificate are about one proof, and a chain has several")
+	case o.From != nil && len(proofs) == 0:
+		return nil, errors.New("option From is the statement of a segment whose proof is not there")
+	case o.From != nil:
+		pinned, proofs = proofs[0], proofs[1:]
+	}
+	found, err := o.policy().Chain(key, (*[sha256.Size]byte)(o.From), pinned, proofs...)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	var list []*Statement
+	for _, r := range found.Segments {
+		s, err := o.stated(key, r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}

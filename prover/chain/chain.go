@@ -1,0 +1,64 @@
+// Package chain keeps what the proof of a text's next segment rests on: keys and values of the segments before, and what their
+// proofs have stated (docs/protocol.md, "Chains of segments").
+package chain
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// Chain is a text that is proved in segments, each by a proof that attends to the segments before and does not prove them again. The zero
+// value is a text that begins. It is for one goroutine.
+type Chain struct {
+	// By is the rule by which its tokens are drawn; nil: each is the likeliest.
+	By *verifier.Sampling
+
+	past   []model.Past
+	values [][]int32
+	tokens []int
+	trees  []proof.FirstTree
+	last   [sha256.Size]byte // digest of the last statement
+	leaves int
+	ended  bool
+}
+
+// Segments returns how many there are.
+func (c *Chain) Segments() int { return len(c.past) }
+
+// Tokens are those of the text so far.
+func (c *Chain) Tokens() []int { return slices.Clone(c.tokens) }
+
+// Ended says whether the model ended the text with the last token.
+func (c *Chain) Ended() bool { return c.ended }
+
+// Leaves is the token that the last segment leaves to be chosen: the model goes on with it.
+func (c *Chain) Leaves() int { return c.leaves }
+
+// Follows says whether a segment may begin with a token as the model's own.
+func (c *Chain) Follows(token int) bool { return len(c.past) > 0 && !c.ended && token == c.leaves }
+
+// Instance is that of the next segment's circuit, of so many tokens and with logits at so many positions.
+func (c *Chain) Instance(tokens, logits int) model.Instance {
+	return model.Instance{Sizes: []int{tokens, logits}, Segment: &model.Segment{Past: slices.Clone(c.past)}}
+}
+
+// Values are keys and values of the segments before, as the next segment's circuit imports them (model.Graph.Unmade).
+func (c *Chain) Values() [][]int32 { return c.values }
+
+// Next is what the next segment's proof follows on.
+func (c *Chain) Next(follows bool) *prover.Segment {
+	return &prover.Segment{Segment: proof.Segment{Predecessor: c.last, Follows: follows}, Past: c.trees}
+}
+
+// Add adds a segment that has been proved, with the values of its own keys and values.
+func (c *Chain) Add(r *verifier.Result, own [][]int32) {
+	s, ids := r.Segment, slices.Concat(r.Written.Prompt, r.Written.Tokens)
+	c.past = append(c.past, model.Past{Tokens: len(ids), RowVars: s.Own().RowVars})
+	c.values, c.tokens, c.trees = append(c.values, own...), append(c.tokens, ids...), s.Trees
+	c.last, c.leaves, c.ended = s.Statement, s.Next, r.Written.Ended
+}
