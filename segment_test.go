@@ -13,6 +13,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
@@ -431,5 +432,108 @@ func chainFiles(t *testing.T, key *proof.Key, files [][]byte) {
 	}
 	if _, err := (verifier.Policy{}).Chain(key, nil, nil, readers...); err != nil {
 		t.Errorf("testdata/chain: %v", err)
+	}
+}
+
+// What a model writes is proved in segments, on a device as on the processor, and the chain goes on from its proofs. What does not follow, and what
+// options of other proofs ask for, is refused.
+func TestProveSegment(t *testing.T) {
+	host := devicetest.Open(t)
+	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
+	prompt := []int{1, 5, 9}
+	w, _, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := slices.Concat(prompt, w.Tokens)
+	for _, logits := range []bool{false, true} {
+		ch, err := c.OpenChain(t.Context(), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files [][]byte
+		readers := func() []io.Reader {
+			var list []io.Reader
+			for _, f := range files {
+				list = append(list, bytes.NewReader(f))
+			}
+			return list
+		}
+		prove := func(tokens []int, given int, opts *ProveOptions) {
+			t.Helper()
+			p, err := c.ProveSegment(t.Context(), ch, tokens, given, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, p.File)
+		}
+		prove(text[:5], 3, &ProveOptions{Logits: logits})
+		prove(text[5:8], 0, &ProveOptions{Logits: logits})
+		again, err := c.OpenChain(t.Context(), files, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(again.Tokens(), text[:8]) || !again.Follows(text[8]) || again.Follows(text[8]+1) || again.Segments() != 2 {
+			t.Errorf("the chain has %v", again.Tokens())
+		}
+		before := ch
+		ch = again
+		prove(text[8:], 0, &ProveOptions{Logits: logits, Device: gpuFor(t, host, &recorder{t: t})})
+		other, err := c.ProveSegment(t.Context(), before, text[8:], 0, &ProveOptions{Logits: logits})
+		if err != nil || !bytes.Equal(other.File, files[2]) {
+			t.Errorf("logits %v: on the processor the proof is another, %v", logits, err)
+		}
+		list, err := (*VerifyOptions)(nil).Chain(c.key, readers()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, s := range list {
+			got = append(append(got, s.Generated.Prompt...), s.Generated.Tokens...)
+			if logits != (len(s.Reveals) == 0) {
+				t.Errorf("it reveals %v", s.Reveals)
+			}
+		}
+		if !slices.Equal(got, text) {
+			t.Errorf("the chain states %v", got)
+		}
+		from := Commitment(list[1].Segment.Statement)
+		if rest, err := (&VerifyOptions{From: &from}).Chain(c.key, readers()[1:]...); err != nil || len(rest) != 1 || rest[0].Segment.First != 8 {
+			t.Errorf("from the second segment: %v", err)
+		}
+		if _, err := Verify(c.key, bytes.NewReader(files[1]), nil); !errors.Is(err, verifier.ErrConditional) {
+			t.Error(err)
+		}
+		for name, f := range map[string]func() error{
+			"a token that does not follow": func() error {
+				_, err := c.ProveSegment(t.Context(), before, []int{(before.Leaves() + 1) % 48}, 0, nil)
+				return err
+			},
+			"a token within that does not follow": func() error {
+				_, err := c.ProveSegment(t.Context(), before, []int{before.Leaves(), 0, 1, 2}, 0, nil)
+				return err
+			},
+			"no token": func() error { _, err := c.ProveSegment(t.Context(), before, nil, 0, nil); return err },
+			"hidden": func() error {
+				_, err := c.ProveSegment(t.Context(), before, []int{1}, 1, &ProveOptions{HideOutputs: []string{""}})
+				return err
+			},
+			"resumed": func() error {
+				_, err := c.ProveSegment(t.Context(), before, []int{1}, 1, &ProveOptions{Resume: true, CacheDir: t.TempDir()})
+				return err
+			},
+			"too long":                 func() error { _, err := c.ProveSegment(t.Context(), before, make([]int, 12), 12, nil); return err },
+			"opened without the first": func() error { _, err := c.OpenChain(t.Context(), files[1:], nil); return err },
+			"opened with another's draw": func() error {
+				_, err := c.OpenChain(t.Context(), files, &Sampling{Seed: 1, Temperature: 9, TopP: 1})
+				return err
+			},
+		} {
+			if err := f(); err == nil {
+				t.Errorf("%s: no error", name)
+			} else if n := len(before.Tokens()); n != len(text) {
+				t.Errorf("%s: the chain has %d tokens", name, n)
+			}
+		}
 	}
 }

@@ -43,6 +43,12 @@ type Config struct {
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
 	// JSON lines of prompts, which one proof is of
 	Prompts string `mapstructure:"prompts" file:"read" group:"prove" usage:"{file} of prompts that one proof is of, each by itself: on each line JSON with \"prompt\", a text, or \"input_ids\", its tokens"`
+	// folder of a text that is proved in segments
+	Chain string `mapstructure:"chain" group:"prove" usage:"{folder} of a text that is proved in segments: what the prompt and --max-tokens add is proved behind what the folder has"`
+	// most tokens of one segment; 0: what is new is one
+	SegmentTokens int `mapstructure:"segment-tokens" group:"prove" range:"1..16777216" unset:"ok" usage:"with --chain the most tokens, a {number}, of a segment: what is new is cut into as many as it takes (default: one)"`
+	// statement of a segment that is taken for granted
+	From string `mapstructure:"from" group:"prove" usage:"with --chain the digest, in {hexadecimal}, of the statement of a segment that is known to hold with all before it: those behind it are verified"`
 	// the prompt begins a conversation, as the model's template writes it
 	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
 	// what a conversation's model is told first

@@ -61,6 +61,20 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
 			ph := progress(cmd, cfg)
+			if cfg.SegmentTokens > 0 && cfg.Chain == "" {
+				return job.WithHint(errors.New("--segment-tokens without --chain"), "name the folder of the text's segments with --chain")
+			}
+			if cfg.Chain != "" {
+				p, err := proveChain(cmd.Context(), cfg, files, ph, stream)
+				switch {
+				case err != nil:
+					return job.MemoryHint(err)
+				case cfg.JSON:
+					return ui.JSON(cmd.OutOrStdout(), p)
+				}
+				p.print(cmd.OutOrStdout())
+				return nil
+			}
 			if cfg.Prompts != "" {
 				p, err := provePrompts(cmd.Context(), cfg, files, ph, stream)
 				switch {
@@ -101,7 +115,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "secret", "share", "temperature", "top-k", "top-p", "prompts", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")

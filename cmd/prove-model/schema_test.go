@@ -31,6 +31,8 @@ var results = map[string]struct {
 }{
 	"prove":             {"prove-model --json", proved{}},
 	"prove-prompts":     {"prove-model --prompts --json", provedTexts{}},
+	"prove-chain":       {"prove-model --chain --json", provedChain{}},
+	"verify-chain":      {"prove-model verify --chain --json, exit code 0 or 1", verifiedChain{}},
 	"prove-each":        {"prove-model --each --json", []*proved{}},
 	"inaccurate":        {"prove-model --json with exit code 3: the run is further from the float model than --max-error", inaccurate{}},
 	"verify":            {"prove-model verify --json, exit code 0 or 1", verified{}},

@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 func newVerify() *cobra.Command {
@@ -38,6 +39,10 @@ again from the proved logits, and must give the same.
 
 A proof may be of several texts (--prompts). All are printed, or with --text-id one,
 which --prompt and --text then are about; --prompts compares all prompts.
+
+A text that was proved in segments is verified with --chain, which names their folder.
+One segment by itself holds only with those before, and is refused with exit code 1. With
+--from it and those before are taken for granted, and those behind it are verified.
 
 The key of an adapter (--adapter) has the weights of the model that it is an adapter to
 under a root of their own, which is printed, and is the same for all adapters and in the
@@ -62,6 +67,20 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			if err != nil {
 				return err
 			}
+			if cfg.From != "" && cfg.Chain == "" {
+				return job.WithHint(errors.New("--from without --chain"), "name the folder of the text's segments with --chain")
+			}
+			if cfg.Chain != "" {
+				v, err := verifyChain(cfg)
+				switch {
+				case v == nil:
+					return err
+				case cfg.JSON:
+					return errors.Join(ui.JSON(cmd.OutOrStdout(), v), err)
+				}
+				v.print(cmd.OutOrStdout())
+				return err
+			}
 			v, err := verify(cfg)
 			if v == nil {
 				return err
@@ -73,11 +92,12 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("base").Usage = "key `file` of the model that the key must be an adapter to, or the root of that model's weights, which is printed"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
+	cmd.Flags().Lookup("chain").Usage = "`folder` of the proofs of a text's segments, with their key unless --vk names another"
 	cmd.Flags().Lookup("prompts").Usage = "`file` of the prompts that the texts of the proof must be about, as for proving"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
@@ -86,7 +106,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer", "vocabulary"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -287,6 +307,8 @@ func reason(cfg *config.Config, err error) string {
 		return fmt.Sprintf("%s; --min-bits %d accepts it", why, weak.Accepts())
 	case errors.Is(err, provemodel.ErrOtherToken) && job.Sampling(cfg) == nil:
 		return why + "; if tokens were drawn, --seed, --temperature, --top-k and --top-p say how"
+	case errors.Is(err, verifier.ErrConditional):
+		return why + ", with --chain FOLDER"
 	case errors.Is(err, provemodel.ErrOtherInput):
 		return fmt.Sprintf("input %s: %s", strings.Join(cfg.Input, ", "), why)
 	}

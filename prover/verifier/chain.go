@@ -94,17 +94,26 @@ func follows(last, next *Result, text *proof.Text) error {
 	return nil
 }
 
-// stated reads the statement of a segment, and nothing behind it: what it says holds only if somebody vouches for its digest.
-func stated(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			result, err = nil, failedOn(p)
-		}
-	}()
+// StatementOf returns the digest of the statement of a segment. Nothing is verified.
+func StatementOf(key *proof.Key, r io.Reader) (digest [sha256.Size]byte, err error) {
 	in, err := openProof(r)
 	if err != nil {
-		return nil, err
+		return digest, err
 	}
+	result, err := readStatement(key, in)
+	if err != nil {
+		return digest, err
+	}
+	return result.digest, nil
+}
+
+// readStatement reads the statement of a segment.
+func readStatement(key *proof.Key, in *proof.Reader) (v *verification, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = nil, failedOn(p)
+		}
+	}()
 	if in.Header().Segment == nil {
 		return nil, fmt.Errorf("%w: %w: the proof is of no segment", ErrInvalid, ErrChain)
 	}
@@ -115,14 +124,24 @@ func stated(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	v := &verification{key: key, in: in, graph: g}
+	v = &verification{key: key, in: in, graph: g}
 	in.Limit(proof.PublicLimits(g))
-	if err := v.statement(g); err != nil {
+	return v, v.statement(g)
+}
+
+// stated reads the statement of a segment, and nothing behind it: what it says holds only if somebody vouches for its digest.
+func stated(key *proof.Key, r io.Reader, by *Sampling) (*Result, error) {
+	in, err := openProof(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := readStatement(key, in)
+	if err != nil {
 		return nil, err
 	}
 	list, segment, err := v.writtenSegment(by)
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Inputs: v.inputs, Outputs: v.outputs, Circuit: g, Segment: segment, Written: list[0]}, nil
+	return &Result{Inputs: v.inputs, Outputs: v.outputs, Circuit: v.graph, Segment: segment, Written: list[0]}, nil
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -19,7 +20,66 @@ type Proof struct {
 	States []string `json:"states,omitempty"`
 	// Hides names inputs and outputs that are not stated.
 	Hides []string `json:"hides,omitempty"`
-	Key   *Key     `json:"key"`
+	// Segment is the place of a part of a text in the whole.
+	Segment *Segment `json:"segment,omitempty"`
+	Key     *Key     `json:"key"`
+}
+
+// Segment is what a proof of a part of a text names.
+type Segment struct {
+	First       int    `json:"first"` // the position of its first token
+	Tokens      int    `json:"tokens"`
+	Follows     bool   `json:"follows"`               // the first token is the model's
+	Statement   string `json:"statement"`             // digest of its own
+	Predecessor string `json:"predecessor,omitempty"` // of the segment before
+	// Trees are those of keys and values, of the segments before and last of its own.
+	Trees []FirstTree `json:"trees"`
+}
+
+// FirstTree is a tree that a header names.
+type FirstTree struct {
+	Root      string `json:"root"`
+	RowLength int    `json:"row_length"`
+	Rows      int    `json:"rows"`
+	Tokens    int    `json:"tokens"`
+}
+
+// segmentOf describes a header's segment with the digest of its statement; nil if there is none.
+func segmentOf(h *proof.Header, statement [32]byte) *Segment {
+	if h.Segment == nil {
+		return nil
+	}
+	s := &Segment{Follows: h.Segment.Follows, Statement: fmt.Sprintf("%x", statement)}
+	if len(h.Trees) > 1 {
+		s.Predecessor = fmt.Sprintf("%x", h.Segment.Predecessor)
+	}
+	for _, t := range h.Trees {
+		root := make([]byte, 0, 32)
+		for _, w := range t.Root {
+			root = binary.LittleEndian.AppendUint32(root, w)
+		}
+		s.First, s.Tokens = s.First+s.Tokens, t.Tokens
+		s.Trees = append(s.Trees, FirstTree{fmt.Sprintf("%x", root), 1 << t.RowVars, t.Rows, t.Tokens})
+	}
+	return s
+}
+
+func (s *Segment) print(w io.Writer) {
+	if s == nil {
+		return
+	}
+	follows := ""
+	if s.Follows {
+		follows = ", the first of which is the model's"
+	}
+	fmt.Fprintf(w, "segment     %d tokens from token %d%s: it holds only with the %d segments before\n", s.Tokens, s.First, follows, len(s.Trees)-1)
+	fmt.Fprintf(w, "statement   %s\n", s.Statement)
+	if s.Predecessor != "" {
+		fmt.Fprintf(w, "behind      %s\n", s.Predecessor)
+	}
+	for _, t := range s.Trees {
+		fmt.Fprintf(w, "tree        %s of %d tokens, %d rows of %d values\n", t.Root, t.Tokens, t.Rows, t.RowLength)
+	}
 }
 
 // Frame is a part of the file with its size.
@@ -58,6 +118,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 	if _, _, err := in.Public(p.Graph); err != nil {
 		return nil, err
 	}
+	d.Segment = segmentOf(header, in.Statement())
 	d.Frames = []Frame{{"header", int(start)}, {"inputs and outputs", int(in.Size() - start)}}
 	for _, f := range p.Frames {
 		before := in.Size()
@@ -83,6 +144,7 @@ func (p *Proof) Print(w io.Writer) error {
 	if p.Texts > 0 {
 		fmt.Fprintf(w, "texts       %d\n", p.Texts)
 	}
+	p.Segment.print(w)
 	for _, name := range p.States {
 		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
 	}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// mostSegment bounds the proof of a segment that is read into memory.
+const mostSegment = 1 << 30
+
+// partOf is a segment of a text, of which the model wrote a part.
+type partOf struct {
+	Proof string `json:"proof"` // its file
+	// First is the position of its first token, and Statement the digest of what its proof states, which the next one names.
+	First     int    `json:"first"`
+	Statement string `json:"statement"`
+	// Given are tokens that are not the model's, and Written those behind them that are.
+	Given   []int   `json:"given_tokens"`
+	Written []int   `json:"written_tokens"`
+	Bytes   int64   `json:"proof_bytes"`
+	Seconds float64 `json:"seconds,omitempty"` // that proving took
+}
+
+func (p *partOf) print(w io.Writer) {
+	fmt.Fprintf(w, "segment     from token %d: %d given, %d written", p.First, len(p.Given), len(p.Written))
+	if p.Seconds > 0 {
+		fmt.Fprintf(w, ", proved in %.2f s", p.Seconds)
+	}
+	fmt.Fprintf(w, "; %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.Bytes))
+}
+
+// provedChain is the result of proving what a text goes on with, in segments.
+type provedChain struct {
+	Model      string `json:"model"`
+	Parameters int    `json:"parameters"`
+	Chain      string `json:"chain"` // the folder
+	Before     int    `json:"tokens_before"`
+	VK         string `json:"vk"`
+	Commitment string `json:"model_commitment"` // hexadecimal
+	*textOf
+	Segments   []*partOf  `json:"segments"`
+	Phases     []ui.Phase `json:"phases"`
+	PeakMemory int64      `json:"peak_memory_bytes"`
+	security
+
+	strength soundness.Strength
+}
+
+// segmentFile is where the proof of a segment of a chain is, counted from 1.
+func segmentFile(folder string, number int) string {
+	return filepath.Join(folder, fmt.Sprintf("%04d.proof", number))
+}
+
+// chainKey is the key of a chain, unless another one is named.
+func chainKey(cfg *config.Config) string {
+	if cfg.VK != "" {
+		return cfg.VK
+	}
+	return filepath.Join(cfg.Chain, "key.vk")
+}
+
+// readChain reads the proofs of a chain's segments, in order.
+func readChain(folder string) ([][]byte, error) {
+	var proofs [][]byte
+	for len(proofs) <= model.MaxPast {
+		data, err := regular.Read(segmentFile(folder, len(proofs)+1), mostSegment)
+		if errors.Is(err, fs.ErrNotExist) {
+			return proofs, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--chain: %w", err)
+		}
+		proofs = append(proofs, data)
+	}
+	return proofs, nil
+}
+
+// chainAlone refuses settings that are not for segments of a text.
+func chainAlone(cfg *config.Config) error {
+	for _, s := range []struct {
+		set  bool
+		flag string
+	}{
+		{cfg.Each, "each"}, {cfg.MaxError > 0, "max-error"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"}, {cfg.Prompts != "", "prompts"},
+		{cfg.Embedding, "embedding"}, {len(cfg.Input) > 0, "input"}, {len(cfg.Reveal) > 0, "reveal"}, {cfg.Proof != "", "proof"}, {cfg.Logits == config.LogitsAll || cfg.Logits == config.LogitsLast, "logits"},
+	} {
+		if s.set {
+			return fmt.Errorf("--%s is not for segments of a text (--chain)", s.flag)
+		}
+	}
+	if cfg.Hide != "" {
+		return job.WithHint(errors.New("--hide and --chain exclude each other: a segment's keys and values are committed in the open"), "prove the text as one, without --chain")
+	}
+	return nil
+}
+
+// parts cuts tokens, the first of which are given, into segments of at most so many; 0: one.
+func parts(tokens, given, most int) (sizes, of []int) {
+	if most == 0 {
+		most = max(tokens, 1)
+	}
+	for at := 0; at < tokens; at += most {
+		n := min(most, tokens-at)
+		sizes, of = append(sizes, n), append(of, min(max(given-at, 0), n))
+	}
+	return sizes, of
+}
+
+// proveChain goes on with the text of a chain, or begins one, and proves what is new in segments. It does not run the float model.
+func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*provedChain, error) {
+	if err := chainAlone(cfg); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Chain, 0o777); err != nil {
+		return nil, fmt.Errorf("--chain: %w", err)
+	}
+	proofs, err := readChain(cfg.Chain)
+	if err != nil {
+		return nil, err
+	}
+	own := *cfg
+	own.VK, own.NoResume = chainKey(cfg), true
+	if own.MaxTokens == 0 {
+		own.Logits = config.LogitsGenerated // the key is that of a text that is written
+	}
+	s, err := begin(ctx, &own, files, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if err := s.commit(ctx); err != nil {
+		return nil, err
+	}
+	ph.Begin("read the chain")
+	ch, err := s.committed.OpenChain(ctx, proofs, s.opts.Prove.Sampling)
+	ph.End(err)
+	if err != nil {
+		return nil, job.WithHint(fmt.Errorf("--chain %s: %w", cfg.Chain, err), "settings that make a key, such as --tokens and --mode, must be those with which the chain was begun, and so must those that draw tokens")
+	}
+	before := ch.Tokens()
+	tokens, err := s.job.Behind(cfg, before)
+	if err != nil {
+		return nil, err
+	}
+	made := &provedChain{Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Chain: cfg.Chain, Before: len(before), VK: s.vk.path, Commitment: s.committed.Commitment().String()}
+	given := len(tokens)
+	if cfg.MaxTokens > 0 {
+		text, err := s.job.Generate(ctx, s.circuit, w, &s.opts.Prove, ph.Began())
+		if err != nil {
+			return nil, err
+		}
+		made.textOf = written(text)
+		tokens = append(tokens, text.Tokens...)
+	}
+	sizes, of := parts(len(tokens), given, cfg.SegmentTokens)
+	if n := len(proofs) + len(sizes); n > model.MaxPast+1 {
+		return nil, job.WithHint(fmt.Errorf("--chain: %d segments are over %d", n, model.MaxPast+1), "longer segments: --segment-tokens")
+	}
+	for i, n := range sizes {
+		began := time.Now()
+		first := len(ch.Tokens())
+		p, err := s.committed.ProveSegment(ctx, ch, tokens[:n], of[i], &s.opts.Prove)
+		if err != nil {
+			return nil, s.hint(err)
+		}
+		file, err := files.create("proof", segmentFile(cfg.Chain, len(proofs)+i+1), proofFile)
+		if err == nil {
+			err = file.write(p.File)
+		}
+		if err != nil {
+			return nil, err
+		}
+		statement := ch.Next(false).Predecessor
+		made.Segments = append(made.Segments, &partOf{Proof: file.path, First: first, Statement: hex.EncodeToString(statement[:]), Given: tokens[:of[i]:of[i]], Written: tokens[of[i]:n:n], Bytes: int64(len(p.File)), Seconds: time.Since(began).Seconds()})
+		made.security, made.strength = securityOf(p.Strength), p.Strength
+		tokens = tokens[n:]
+	}
+	if err := errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile())); err != nil {
+		return nil, err
+	}
+	made.Phases, made.PeakMemory = ph.All(), ui.PeakMemory()
+	return made, files.place()
+}
+
+func (p *provedChain) print(w io.Writer) {
+	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
+	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
+	fmt.Fprintf(w, "chain       %s, behind %d tokens\n", ui.Printable(p.Chain), p.Before)
+	p.textOf.print(w)
+	for _, s := range p.Segments {
+		s.print(w)
+	}
+	fmt.Fprintf(w, "statement   %s, which verify --from takes\n", p.Segments[len(p.Segments)-1].Statement)
+	fmt.Fprintf(w, "key         %s\n", ui.Printable(p.VK))
+	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
+	if p.PeakMemory > 0 {
+		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
+	}
+}
+
+// verifiedChain is the result of verifying a chain.
+type verifiedChain struct {
+	Valid      bool      `json:"valid"`
+	Reason     string    `json:"reason,omitempty"` // why not
+	Commitment string    `json:"model_commitment,omitempty"`
+	From       string    `json:"from,omitempty"` // the statement that is taken for granted, with all before it
+	Segments   []*partOf `json:"segments,omitempty"`
+	Text       string    `json:"text,omitempty"` // of the segments, with a tokenizer
+	Verdict    string    `json:"verdict,omitempty"`
+	// Sampling is the rule by which the tokens follow from the logits, if it was given.
+	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
+	security
+	Seconds float64 `json:"seconds"`
+
+	strength soundness.Strength
+}
+
+// verifyChain verifies the segments of a chain, from its beginning or from a statement that is taken for granted.
+func verifyChain(cfg *config.Config) (*verifiedChain, error) {
+	for _, s := range []struct {
+		set  bool
+		flag string
+	}{
+		{cfg.Proof != "", "proof"}, {len(cfg.Input) > 0, "input"}, {cfg.Cert != "", "cert"}, {cfg.Receipt != "", "receipt"}, {cfg.Prompt != "", "prompt"},
+		{cfg.Prompts != "", "prompts"}, {cfg.Text != "", "text"}, {cfg.TextID > 0, "text-id"},
+	} {
+		if s.set {
+			return nil, fmt.Errorf("--%s is about one proof, and --chain has several", s.flag)
+		}
+	}
+	_, opts, err := asked(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var from [sha256.Size]byte
+	if cfg.From != "" {
+		if n, err := hex.Decode(from[:], []byte(strings.TrimSpace(cfg.From))); err != nil || n != len(from) || len(cfg.From) != 2*len(from) {
+			return nil, errors.New("--from is a statement's digest, of 64 hexadecimal digits")
+		}
+		opts.From = (*provemodel.Commitment)(&from)
+	}
+	vk, err := job.OpenFile(chainKey(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	defer vk.Close()
+	key, err := provemodel.ReadKey(vk)
+	if errors.Is(err, provemodel.ErrInvalid) {
+		return &verifiedChain{Reason: plain(err)}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	proofs, err := readChain(cfg.Chain)
+	if err != nil {
+		return nil, err
+	}
+	if len(proofs) == 0 {
+		return nil, fmt.Errorf("--chain %s: there is no segment, which would be %s", cfg.Chain, segmentFile(cfg.Chain, 1))
+	}
+	tokens, err := job.OpenTokenizer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	began, skipped := time.Now(), 0
+	if opts.From != nil {
+		if skipped, err = pinnedIn(proofs, key, from); err != nil {
+			return &verifiedChain{Reason: plain(err)}, err
+		}
+	}
+	list, err := opts.Chain(key, readersOf(proofs[skipped:])...)
+	if errors.Is(err, provemodel.ErrInvalid) {
+		return &verifiedChain{Reason: reason(cfg, err)}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &verifiedChain{Valid: true, Commitment: list[0].Commitment.String(), From: cfg.From, Sampling: opts.Sampling, Seconds: time.Since(began).Seconds()}
+	return v, v.add(cfg, list, len(proofs)-len(list), tokens)
+}
+
+// readersOf are the proofs, to be read.
+func readersOf(proofs [][]byte) []io.Reader {
+	var list []io.Reader
+	for _, p := range proofs {
+		list = append(list, strings.NewReader(string(p)))
+	}
+	return list
+}
+
+// pinnedIn returns which of the proofs, from 0 on, has a statement.
+func pinnedIn(proofs [][]byte, key *provemodel.Key, from [sha256.Size]byte) (int, error) {
+	for i, r := range readersOf(proofs) {
+		if digest, err := verifier.StatementOf(key, r); err == nil && digest == from {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: no segment of the chain has the statement %x", provemodel.ErrInvalid, from)
+}
+
+// add adds what segments state, the first of which is behind so many others.
+func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, behind int, t *tokenizer.Tokenizer) error {
+	var ids []int
+	for i, s := range list {
+		if err := checkText(cfg, s, t); err != nil {
+			return err
+		}
+		g := s.Generated
+		v.Segments = append(v.Segments, &partOf{
+			Proof: segmentFile(cfg.Chain, behind+i+1), First: s.Segment.First, Statement: hex.EncodeToString(s.Segment.Statement[:]), Given: g.Prompt, Written: g.Tokens, Bytes: s.Bytes,
+		})
+		ids = append(append(ids, g.Prompt...), g.Tokens...)
+		if i == 0 || s.Strength.Total < v.strength.Total {
+			v.security, v.strength = securityOf(s.Strength), s.Strength
+		}
+		v.Verdict = verdict(g.Ended)
+	}
+	if t == nil {
+		return nil
+	}
+	var err error
+	v.Text, err = t.Decode(ids)
+	return err
+}
+
+func (v *verifiedChain) print(w io.Writer) {
+	if !v.Valid {
+		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
+		return
+	}
+	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segments\n", v.Commitment, len(v.Segments))
+	if v.From != "" {
+		fmt.Fprintf(w, "from        the statement %s: that what comes before holds is the word of whoever gave it\n", v.From)
+	}
+	for _, s := range v.Segments {
+		s.print(w)
+		fmt.Fprintf(w, "given       %s\n", ids(s.Given))
+		fmt.Fprintf(w, "written     %s\n", ids(s.Written))
+	}
+	if v.Text != "" {
+		fmt.Fprintf(w, "text        %s\n", ui.Printable(v.Text))
+	}
+	how := "each written token has the greatest logit"
+	if v.Sampling != nil {
+		how = "each written token is what " + flags(v.Sampling) + " draws from the proved logits"
+	}
+	if v.Verdict == verdictEnded {
+		how += "; the model ended the text"
+	}
+	fmt.Fprintf(w, "tokens      %s\n", how)
+	fmt.Fprintf(w, "statement   %s\n", v.Segments[len(v.Segments)-1].Statement)
+	fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
+	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
+	fmt.Fprintf(w, "verified    in %.1f ms\n", 1e3*v.Seconds)
+}
