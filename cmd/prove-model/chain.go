@@ -139,8 +139,15 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	}
 	own := *cfg
 	own.VK, own.NoResume = chainKey(cfg), true
-	if own.MaxTokens == 0 {
-		own.Logits = config.LogitsGenerated // the key is that of a text that is written
+	own.MaxTokens = max(1, cfg.MaxTokens) // for the key of texts that the model writes, of which there is one for any number
+	// Ranges stay with the chain: its key is one, whatever text begins it.
+	ranges := filepath.Join(cfg.Chain, "ranges.json")
+	switch _, err := os.Stat(ranges); {
+	case cfg.Ranges != "" || len(cfg.Calibration) > 0:
+	case err == nil:
+		own.Ranges = ranges
+	case cfg.RangesOut == "":
+		own.RangesOut = ranges
 	}
 	s, err := begin(ctx, &own, files, ph)
 	if err != nil {
@@ -154,7 +161,7 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	ch, err := s.committed.OpenChain(ctx, proofs, s.opts.Prove.Sampling)
 	ph.End(err)
 	if err != nil {
-		return nil, job.WithHint(fmt.Errorf("--chain %s: %w", cfg.Chain, err), "settings that make a key, such as --tokens and --mode, must be those with which the chain was begun, and so must those that draw tokens")
+		return nil, job.WithHint(fmt.Errorf("--chain %s: %s", cfg.Chain, plain(err)), "settings that make a key, such as --tokens and --mode, must be those with which the chain was begun, and so must those that draw tokens")
 	}
 	before := ch.Tokens()
 	tokens, err := s.job.Behind(cfg, before)
