@@ -48,6 +48,8 @@ type decoder struct {
 	unused  []string
 	experts *experts
 	sparse  func(layer int) bool // whether a layer has experts
+	clamped *clamped             // experts of all layers, if not nil
+	sinks   bool                 // each head has a score that no key has
 }
 
 // decoderOf reads what the configurations of the families share.
@@ -202,6 +204,9 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	case d.headNorm:
 		a.each = func(x graph.Value, which string) graph.Value { return n.rms(x, at+which+"_norm", d.eps, d.plusOne) }
 	}
+	if d.sinks {
+		a.sinks = n.Reshape(n.weight(at+"sinks", []int{d.heads}), []int{d.groups, d.heads / d.groups, 1, 1})
+	}
 	return n.linear(n.attend(a, q, k, v), at+d.out, d.width, d.outBias)
 }
 
@@ -211,6 +216,9 @@ func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 		return n.choose(d.experts, d.act, x, layer(i, ""), d.width)
 	}
 	at := layer(i, "mlp.")
+	if d.clamped != nil {
+		return d.clamped.feed(n, x, at, d.width)
+	}
 	var y graph.Value
 	switch {
 	case d.ungated:

@@ -98,7 +98,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
 	"mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
-	"siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
+	"gpt_oss": gptOSS, "siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
