@@ -315,6 +315,8 @@ var lowerings = map[string]lowering{
 	"MelWeightMatrix": {5, 5, lowerMelWeightMatrix},
 
 	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings}, "RegexFullMatch": {1, 1, ofStrings},
+	"Bernoulli": {1, 1, lowerRandom}, "Multinomial": {1, 1, lowerRandom}, "RandomNormal": {0, 0, lowerRandom}, "RandomUniform": {0, 0, lowerRandom},
+	"RandomNormalLike": {1, 1, lowerRandom}, "RandomUniformLike": {1, 1, lowerRandom}, "ImageDecoder": {1, 1, lowerImageDecoder},
 
 	"SequenceEmpty": {0, 0, lowerSequenceEmpty}, "SequenceConstruct": {1, many, lowerSequenceConstruct},
 	"SequenceInsert": {2, 3, lowerSequenceInsert}, "SequenceErase": {1, 2, lowerSequenceErase}, "SequenceAt": {2, 2, lowerSequenceAt},

@@ -37,6 +37,9 @@ func lowerGradient(o *op) {
 			}
 		}
 	}
+	if o.file.inner.written += len(between); o.file.inner.written > maxWritten {
+		o.failf("gradients, and bodies of loops and branches, go through more than %d nodes", maxWritten)
+	}
 	one := o.Fill(o.shape(o.values[y]), &graph.Tensor{DType: graph.Float, F32: []float32{1}, Public: true})
 	gradients := map[string]graph.Value{y: one}
 	for _, n := range slices.Backward(between) {

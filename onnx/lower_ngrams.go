@@ -27,7 +27,10 @@ func lowerNgrams(o *op) {
 	if n.least < 1 || n.most < n.least || n.most > len(starts) || n.skips < 0 || n.most > 64 || length == 0 {
 		o.failf("n-grams of %d to %d, up to %d apart, in rows of %d", n.least, n.most, n.skips, length)
 	}
-	n.skips = min(n.skips, length) // more apart than a row is long there are none
+	// More apart than a row is long there are none.
+	if n.skips = min(n.skips, length); n.skips > maxTrips/n.most {
+		o.failf("n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
+	}
 	rows := graph.Size(in) / length
 	x = o.Reshape(x, []int{rows, length, 1})
 	var parts []graph.Value
@@ -55,12 +58,16 @@ func lowerNgrams(o *op) {
 	if first != len(n.columns) || first == 0 {
 		o.failf("%d columns for %d n-grams", len(n.columns), first)
 	}
+	if most := slices.Max(n.columns); most >= graph.MaxElements {
+		o.failf("ngram_indexes has column %d", most)
+	}
 	width := int(slices.Max(n.columns)) + 1
-	from := slices.Repeat([]int{-1}, max(min(width, 1<<20), 0))
+	o.room(rows, max(width, 1))
+	if sorted := slices.Sorted(slices.Values(n.columns)); sorted[0] < 0 || len(slices.Compact(sorted)) < len(n.columns) {
+		o.failf("ngram_indexes = %v: a column twice, or before the first", n.columns)
+	}
+	from := slices.Repeat([]int{-1}, width)
 	for i, c := range columns {
-		if c < 0 || c >= int64(len(from)) || from[c] >= 0 {
-			o.failf("ngram_indexes has column %d twice, or beyond others", c)
-		}
 		from[c] = i
 	}
 	var y graph.Value
@@ -116,8 +123,8 @@ func (n ngrams) weighed(y graph.Value, mode string, weights []float64, width int
 	if mode != "TF" && mode != "IDF" && mode != "TFIDF" {
 		n.failf("mode = %s is not known", graph.Quote(mode))
 	}
-	if weights != nil && len(weights) != width {
-		n.failf("%d weights for %d columns", len(weights), width)
+	if weights != nil && len(weights) != len(n.columns) {
+		n.failf("%d weights for %d n-grams", len(weights), len(n.columns))
 	}
 	if mode == "IDF" {
 		y = n.Clip(y, 0, 1)
@@ -127,7 +134,7 @@ func (n ngrams) weighed(y graph.Value, mode string, weights []float64, width int
 	}
 	w := make([]float32, width)
 	for i, x := range weights {
-		w[i] = float32(x)
+		w[n.columns[i]] = float32(x)
 	}
 	return n.Mul(y, n.Table(&graph.Tensor{Shape: []int{width}, DType: graph.Float, F32: w}))
 }

@@ -27,6 +27,7 @@ func (o *op) sequenceResult(list []graph.Value) {
 	if len(list) > maxTrips {
 		o.failf("a sequence of %d tensors; at most %d are supported", len(list), maxTrips)
 	}
+	o.room(len(list)) // it is kept while the file is read
 	if len(o.proto.Output) > 0 {
 		o.sequences[o.proto.Output[0]] = &sequence{list}
 	}

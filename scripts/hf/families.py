@@ -125,8 +125,13 @@ models = {
     "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**base, **deepseek, num_key_value_heads=4)), bf16),
     "mamba2": (lambda: tf.Mamba2ForCausalLM(tf.Mamba2Config(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_heads=4, head_dim=8, state_size=6,
         n_groups=2, chunk_size=8, initializer_range=0.02)), f32),
+    "mamba": (lambda: tf.MambaForCausalLM(tf.MambaConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, state_size=6)), f32),
+    "falcon-mamba": (lambda: tf.FalconMambaForCausalLM(tf.FalconMambaConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, state_size=6, time_step_rank=3)), f32),
     "rwkv": (lambda: tf.RwkvForCausalLM(tf.RwkvConfig(vocab_size=48, context_length=32, hidden_size=16, num_hidden_layers=3,
         intermediate_size=24, rescale_every=2)), f32),
+    "qwen3-next": (lambda: tf.Qwen3NextForCausalLM(tf.Qwen3NextConfig(**{**base, "num_hidden_layers": 3}, **kv, head_dim=8, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=12, shared_expert_intermediate_size=20, mlp_only_layers=[1], full_attention_interval=3, linear_num_key_heads=2,
+        linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=4)), bf16),
     "gpt-oss": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**base, **kv, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5)), bf16),
     "gpt-oss-mxfp4": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**{**base, "hidden_size": 32, "intermediate_size": 32}, **kv, head_dim=8, num_local_experts=3,
         num_experts_per_tok=2, sliding_window=5, rope_parameters={**yarn, "truncate": False})), bf16),
@@ -241,8 +246,13 @@ outliers = {
     "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**wide, **wide_deepseek, num_key_value_heads=4)), bf16),
     "mamba2": (lambda: tf.Mamba2ForCausalLM(tf.Mamba2Config(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_heads=4, head_dim=32, state_size=16,
         n_groups=2, chunk_size=8, initializer_range=0.02)), f32),
+    "mamba": (lambda: tf.MambaForCausalLM(tf.MambaConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, state_size=8, initializer_range=0.02)), f32),
+    "falcon-mamba": (lambda: tf.FalconMambaForCausalLM(tf.FalconMambaConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, state_size=8, initializer_range=0.02)), f32),
     "rwkv": (lambda: tf.RwkvForCausalLM(tf.RwkvConfig(vocab_size=256, context_length=128, hidden_size=64, num_hidden_layers=2,
         intermediate_size=176, rescale_every=6)), f32),
+    "qwen3-next": (lambda: tf.Qwen3NextForCausalLM(tf.Qwen3NextConfig(**{**wide, "num_hidden_layers": 3}, **kv, head_dim=16, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=64, shared_expert_intermediate_size=96, mlp_only_layers=[0, 1], full_attention_interval=3, linear_num_key_heads=2,
+        linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16)), bf16),
     "gpt-oss": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**wide, **kv, head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=16)), bf16),
     "gpt-oss-mxfp4": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**{**wide, "intermediate_size": 96}, **kv, head_dim=16, num_local_experts=4, num_experts_per_tok=2,
         sliding_window=16, rope_parameters={**yarn, "truncate": False})), bf16),
@@ -304,12 +314,14 @@ outliers = {
 
 def disturb(model):
     """Weights of the size of trained ones, with a few large channels."""
-    grow = 1 if type(model).__name__.startswith(("Siglip", "CLIP", "Rwkv", "Mamba2")) else 8  # whose weights begin so large
+    grow = 1 if type(model).__name__.startswith(("Siglip", "CLIP", "Rwkv", "Mamba", "FalconMamba")) else 8  # whose weights begin so large
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() == 2 and any(s in name for s in ("embed", "wte")):
                 p.mul_(10)
                 p[:, 3] *= 8
+            elif name.endswith("A_log"):  # of which the exponentials are rates
+                p.add_(0.2 * torch.randn_like(p))
             elif p.dim() >= 2:
                 p.mul_(grow)
             else:
@@ -325,6 +337,8 @@ def add_outliers(model):
                 p[:, 3] *= 40
                 p[:, 17] *= 25
                 p[0] *= 20
+            elif name.endswith("A_log"):  # of which the exponentials are rates
+                p.add_(0.05 * torch.randn_like(p))
             elif p.dim() >= 2:
                 p.mul_(4)
             else:
