@@ -27,8 +27,8 @@ type step struct {
 	n     int // tensors
 }
 
-// step reads the inputs that all optimisers have.
-func (o *op) step(states int) step {
+// trainingStep reads the inputs that all optimisers have.
+func (o *op) trainingStep(states int) step {
 	rest := len(o.proto.Input) - 2
 	if rest%(2+states) != 0 {
 		o.failf("has %d inputs behind the rate and the count, not %d for each tensor", rest, 2+states)
@@ -56,7 +56,7 @@ func (s step) decayed(i int, norm float64) graph.Value {
 
 // lowerAdagrad divides gradients by the root of the sum of all squares so far.
 func lowerAdagrad(o *op) {
-	s := o.step(1)
+	s := o.trainingStep(1)
 	norm, eps, decay := o.floatAttr("norm_coefficient", 0), o.floatAttr("epsilon", 1e-6), o.floatAttr("decay_factor", 0)
 	rate := s.rate
 	if by := 1 + s.count*decay; by != 1 {
@@ -72,7 +72,7 @@ func lowerAdagrad(o *op) {
 
 // lowerAdam divides a mean of the gradients by the root of a mean of their squares.
 func lowerAdam(o *op) {
-	s := o.step(2)
+	s := o.trainingStep(2)
 	alpha, beta, eps := o.floatAttr("alpha", 0.9), o.floatAttr("beta", 0.999), o.floatAttr("epsilon", 1e-6)
 	norm, post := o.floatAttr("norm_coefficient", 0), o.floatAttr("norm_coefficient_post", 0)
 	rate := s.rate
@@ -99,7 +99,7 @@ func lowerAdam(o *op) {
 
 // lowerMomentum keeps a part of the steps before.
 func lowerMomentum(o *op) {
-	s := o.step(1)
+	s := o.trainingStep(1)
 	alpha, beta, norm := o.floatAttr("alpha", 0), o.floatAttr("beta", 0), o.floatAttr("norm_coefficient", 0)
 	if s.count == 0 {
 		beta = 1
