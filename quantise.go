@@ -305,10 +305,24 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 			seen.outputs = out
 		}
 	}
+	for _, steps := range m.graph.Alike {
+		share(seen.ranges, steps)
+	}
 	for name, r := range seen.ranges {
 		seen.ranges[name] = r.Rounded()
 	}
 	return seen, nil
+}
+
+// share gives values one range, that of all of them.
+func share(r ranges, names []string) {
+	all := r[names[0]]
+	for _, name := range names {
+		all = all.Union(r[name])
+	}
+	for _, name := range names {
+		r[name] = all
+	}
 }
 
 // values lists the values that ranges and formats are of.

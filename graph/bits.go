@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -31,7 +32,7 @@ func (t Bits) eval(in []operand, shape []int) (operand, error) {
 	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
 	for i, x := range in[0].float64s() {
 		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
-			return operand{}, fmt.Errorf("element %d is %.0f: bits are taken of integers from %d to %d", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
+			return operand{}, fmt.Errorf("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
 		}
 		for k := range t.N {
 			out.i = append(out.i, int64(x)>>k&1)
@@ -80,13 +81,22 @@ func (b *Builder) weights(dt DType, n int) Value {
 }
 
 // BitCast reads the bits of integers as those of another type of integers, both of one size
-// of up to 16 bits.
+// of up to 16 bits; of constants, of any types of 32 and 64 bits but doubles, whose lower bits are not kept.
 func (b *Builder) BitCast(x Value, to DType) Value {
 	if !b.valid(x) {
 		return x
 	}
 	from := b.DType(x)
+	if t := b.Tensor(x); t != nil && from != to {
+		if out := t.bitCast(to); out != nil {
+			return b.made("BitCast", out)
+		}
+	}
 	if from.IsFloat() || to.IsFloat() || !to.Known() || to == Bool || from.Bits() != to.Bits() || to.Bits() > 16 {
+		if from != Double {
+			return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has, and of others it must be of a constant, but %s",
+				from, to, b.Depends(x))
+		}
 		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has", from, to)
 	}
 	if from == Bool || from == to {
@@ -191,7 +201,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 			}
 		}
 		if most < 2 {
-			return b.Failf("integers of type %v moved up by that much: a result has at most %d bits", dt, mostBits)
+			return b.Failf("integers of type %v moved up by that much: a result has at most %d bits unless it is constant, but %s", dt, mostBits, b.Depends(x))
 		}
 	}
 	bits, _, n := b.digits(x, most)
@@ -251,4 +261,59 @@ func shifted(a, s int64, width int, lo, hi int64, up bool) int64 {
 		}
 	}
 	return a
+}
+
+// bitCast returns a constant of which the bits are read as another type; nil where that is not known.
+func (t *Tensor) bitCast(to DType) *Tensor {
+	from := t.DType
+	var read func(i int) uint64
+	switch {
+	case from == Float:
+		v := t.Floats()
+		read = func(i int) uint64 { return uint64(math.Float32bits(v[i])) }
+	case t.I64 != nil && from != Bool:
+		read = func(i int) uint64 { return uint64(t.I64[i]) }
+	default:
+		return nil
+	}
+	size := func(dt DType) int {
+		switch dt {
+		case Float, Int32, Uint32:
+			return 32
+		case Double, Int64, Uint64:
+			return 64
+		}
+		return 0
+	}
+	if size(from) == 0 || size(from) != size(to) {
+		return nil
+	}
+	out := &Tensor{Shape: slices.Clone(t.Shape), DType: to, Public: t.Public}
+	for i := range t.Len() {
+		switch bits := read(i); to {
+		case Float:
+			out.F32 = append(out.F32, math.Float32frombits(uint32(bits)))
+		case Double:
+			x := math.Float64frombits(bits)
+			if x != float64(float32(x)) {
+				return nil // a constant has no more than a float
+			}
+			out.F32 = append(out.F32, float32(x))
+		case Int32:
+			out.I64 = append(out.I64, int64(int32(bits)))
+		case Uint32:
+			out.I64 = append(out.I64, int64(uint32(bits)))
+		case Int64:
+			out.I64 = append(out.I64, int64(bits))
+		default:
+			if int64(bits) < 0 {
+				return nil // beyond what is stored
+			}
+			out.I64 = append(out.I64, int64(bits))
+		}
+	}
+	if t.Len() == 0 || FirstNonFinite(out.F32) >= 0 {
+		return nil
+	}
+	return out
 }

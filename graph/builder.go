@@ -22,6 +22,7 @@ type Builder struct {
 	inputs  []*value
 	nodes   []*node
 	outputs []output
+	alike   [][]*value // of Alike
 
 	taken map[string]struct{} // names
 	next  map[string]int      // numbers given out by unique

@@ -21,6 +21,17 @@ func (b *Builder) Output(name string, v Value) {
 	}
 }
 
+// Alike says that values are one quantity at several steps ([Graph.Alike]).
+func (b *Builder) Alike(steps []Value) {
+	var list []*value
+	for _, v := range steps {
+		if v.v != nil {
+			list = append(list, v.v)
+		}
+	}
+	b.alike = append(b.alike, list)
+}
+
 // Graph returns the graph. It names the outputs, recognises norms and masks, folds
 // the scaling of channels, and removes nodes that no output needs. If there were
 // errors, it returns a [NodesError] with all of them. The builder cannot be used
@@ -84,6 +95,17 @@ func (b *Builder) Graph() (*Graph, error) {
 		}
 		names[out.Name]++
 		g.Nodes = append(g.Nodes, out)
+	}
+	for _, list := range b.alike {
+		var names []string
+		for _, v := range list {
+			if owner[v.name] == v && v.tensor == nil {
+				names = append(names, v.name)
+			}
+		}
+		if len(names) > 1 {
+			g.Alike = append(g.Alike, names)
+		}
 	}
 	return g, nil
 }

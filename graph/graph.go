@@ -20,6 +20,10 @@ type Graph struct {
 	Shapes  map[string][]int   // of inputs, constants and node outputs
 	DTypes  map[string]DType   // likewise; computed values of any float type are Float
 
+	// Alike lists values that are one quantity at several steps of a recurrence. Calibration, which meets each step a few times, gives all
+	// values of a list one range.
+	Alike [][]string
+
 	// Rebind, if set, makes the model for other sizes of the axes that it leaves open,
 	// given by symbol. The result shares the files of this graph, and the constants
 	// that do not depend on the sizes. It may be used until this graph is closed.

@@ -165,7 +165,7 @@ func (m *Model) read(dir string) error {
 	if err != nil {
 		return fmt.Errorf("config.json: %w", err)
 	}
-	if c.Has("quantization_config") {
+	if c.Has("quantization_config") && c.Text("model_type", "") != "gpt_oss" { // which reads its own
 		return errors.New(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
 	}
 	var modules *families.Modules

@@ -74,12 +74,12 @@ func TestRefused(t *testing.T) {
 		{"huge input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1<<20, 1<<20) }), []string{`"x"`, "large"}},
 		{"overflowing input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1<<32, 1<<32) }), []string{`"x"`, "large"}},
 		{"all unsupported nodes", testModel(13,
-			testNode("ImageDecoder", one("x"), one("a")), testNode("Relu", one("a"), one("b")), testNode("Unique", one("b"), one("c")),
+			testNode("Optional", one("x"), one("a")), testNode("Relu", one("a"), one("b")), testNode("SequenceMap", one("b"), one("c")),
 			testNode("Pad", []string{"x"}, one("d"), "pads", []int64{1}), testNode("Sum", []string{"c", "d"}, one("y"))),
-			[]string{"3 nodes", "ImageDecoder", "n_a", "Unique", "n_c", "Pad", "n_d"}},
+			[]string{"3 nodes", "Optional", "n_a", "SequenceMap", "n_c", "Pad", "n_d"}},
 		{"unsupported before dimensions", with(func(m *onnxpb.ModelProto) {
 			m.Graph.Input[0] = testInput("x", 1, "n")
-		}, testNode("Unique", one("x"), one("y"))), []string{"Unique"}},
+		}, testNode("SequenceMap", one("x"), one("y"))), []string{"SequenceMap"}},
 		{"other domain", with(func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = "com.example" }), []string{"com.example.Relu", "domain"}},
 		{"function of the model", with(func(m *onnxpb.ModelProto) {
 			m.Graph.Node[0].Domain = "local"
@@ -156,11 +156,11 @@ func TestReasonsAreGrouped(t *testing.T) {
 	var nodes []*onnxpb.NodeProto
 	in := "x"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		nodes = append(nodes, testNode("Unique", one(in), one(name)))
+		nodes = append(nodes, testNode("SequenceMap", one(in), one(name)))
 	}
-	nodes = append(nodes, testNode("ImageDecoder", one("x"), one("g")), testNode("Sum", []string{"a", "b", "c", "d", "e", "f", "g"}, one("y")))
+	nodes = append(nodes, testNode("Optional", one("x"), one("g")), testNode("Sum", []string{"a", "b", "c", "d", "e", "f", "g"}, one("y")))
 	_, err := Parse(marshal(t, testModel(13, nodes...)), Options{})
-	for _, want := range []string{"7 nodes", `"Unique", 6 nodes: the operator is not supported ("n_a", "n_b", "n_c", "n_d" and 2 others)`, `"ImageDecoder" "n_g"`} {
+	for _, want := range []string{"7 nodes", `"SequenceMap", 6 nodes: the operator is not supported ("n_a", "n_b", "n_c", "n_d" and 2 others)`, `"Optional" "n_g"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
@@ -169,17 +169,17 @@ func TestReasonsAreGrouped(t *testing.T) {
 
 // TestNodesError checks that callers can get at the nodes.
 func TestNodesError(t *testing.T) {
-	m := testModel(13, testNode("Unique", one("x"), one("a")), testNode("ImageDecoder", one("a"), one("y")))
+	m := testModel(13, testNode("SequenceMap", one("x"), one("a")), testNode("Optional", one("a"), one("y")))
 	_, err := Parse(marshal(t, m), Options{})
 	var nodes graph.NodesError
-	if !errors.As(err, &nodes) || len(nodes) != 2 || nodes[1].Op != "ImageDecoder" || nodes[1].Name != "n_y" {
+	if !errors.As(err, &nodes) || len(nodes) != 2 || nodes[1].Op != "Optional" || nodes[1].Name != "n_y" {
 		t.Errorf("got %#v", err)
 	}
 }
 
 // TestDeadNodesDoNotMatter: what no output needs is not looked at.
 func TestDeadNodesDoNotMatter(t *testing.T) {
-	m := testModel(13, testNode("Unique", one("x"), one("a")), testNode("Relu", one("x"), one("y")))
+	m := testModel(13, testNode("SequenceMap", one("x"), one("a")), testNode("Relu", one("x"), one("y")))
 	m.Graph.Initializer = []*onnxpb.TensorProto{testFloats("w", []int64{1}, float32(math.NaN()))}
 	g, err := Parse(marshal(t, m), Options{})
 	if err != nil {

@@ -21,6 +21,8 @@ type reader struct {
 	types   map[string]graph.DType // of values that floats are computed from, as the file states them
 	narrows *narrows
 	texts   *texts // nil in the body of a node
+	// sequences has the names that are lists of values; such a name is not in values.
+	sequences map[string]*sequence
 }
 
 // lower turns the file's graph into normal form.
@@ -28,7 +30,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
-		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts()}
+		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts(), sequences: map[string]*sequence{}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
@@ -56,6 +58,9 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 		r.lowerNode(n)
 	}
 	for _, out := range f.outputs {
+		if r.sequences[out] != nil {
+			return nil, fmt.Errorf("output %s is a sequence, and a proof is of tensors: choose others (--output), or join them in the model", graph.Quote(out))
+		}
 		if r.texts.known(out) {
 			r.At("", out)
 			r.Failf("%v", errNoNumbers)
@@ -144,7 +149,7 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical && d != preview {
+	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical && d != preview && d != training {
 		return "operators of this domain are not supported"
 	}
 	if loweringOf(n).build == nil {
@@ -174,7 +179,7 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 			r.Failf("reads %s, strings, in a body, which is not supported", graph.Quote(in))
 			return
 		}
-		if in != "" && !r.Valid(r.values[in]) && !r.texts.known(in) {
+		if in != "" && !r.Valid(r.values[in]) && !r.texts.known(in) && r.sequences[in] == nil {
 			return
 		}
 	}
@@ -210,6 +215,8 @@ func loweringOf(n *onnxpb.NodeProto) lowering {
 			return lowering{3, 3, lowerFlexAttention}
 		}
 		return lowering{}
+	case training:
+		return trainingLowerings[operator]
 	}
 	if l, ok := lowerings[operator]; ok {
 		return l
@@ -308,5 +315,12 @@ var lowerings = map[string]lowering{
 	"MelWeightMatrix": {5, 5, lowerMelWeightMatrix},
 
 	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings}, "RegexFullMatch": {1, 1, ofStrings},
-	"TfIdfVectorizer": {1, 1, ofStrings},
+	"Bernoulli": {1, 1, lowerRandom}, "Multinomial": {1, 1, lowerRandom}, "RandomNormal": {0, 0, lowerRandom}, "RandomUniform": {0, 0, lowerRandom},
+	"RandomNormalLike": {1, 1, lowerRandom}, "RandomUniformLike": {1, 1, lowerRandom}, "ImageDecoder": {1, 1, lowerImageDecoder},
+
+	"SequenceEmpty": {0, 0, lowerSequenceEmpty}, "SequenceConstruct": {1, many, lowerSequenceConstruct},
+	"SequenceInsert": {2, 3, lowerSequenceInsert}, "SequenceErase": {1, 2, lowerSequenceErase}, "SequenceAt": {2, 2, lowerSequenceAt},
+	"SequenceLength": {1, 1, lowerSequenceLength}, "SplitToSequence": {1, 2, lowerSplitToSequence},
+	"ConcatFromSequence": {1, 1, lowerConcatFromSequence},
+	"TfIdfVectorizer":    {1, 1, lowerNgrams}, "Unique": {1, 1, lowerUnique}, "NonMaxSuppression": {2, 5, lowerSuppression},
 }

@@ -115,3 +115,13 @@ func lowerShape(o *op) {
 func lowerSize(o *op) {
 	o.result(0, o.Integers([]int{}, []int64{int64(graph.Size(o.shape(o.in(0))))}))
 }
+
+// lowerRandom refuses what draws numbers.
+func lowerRandom(o *op) {
+	o.failf("what it draws is random, and a proof is of one result: draw the numbers outside of the model, and give them as an input")
+}
+
+// lowerImageDecoder refuses to read the file of a picture.
+func lowerImageDecoder(o *op) {
+	o.failf("it reads the file of a picture, whose bytes decide on the shape: cut it off the model, and give the picture's numbers as the input")
+}

@@ -31,6 +31,9 @@ func init() {
 func reads(n *onnxpb.NodeProto) []string {
 	list := n.Input
 	for _, a := range n.Attribute {
+		if n.GetDomain() == training && a.GetName() == "y" { // of what a gradient is
+			list = append(slices.Clone(list), string(a.GetS()))
+		}
 		if a.G != nil {
 			list = append(slices.Clone(list), captured(a.G)...)
 		}
@@ -92,7 +95,8 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	}
 	file := *o.file
 	file.uses = map[string]int{}
-	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, types: maps.Clone(o.types), narrows: o.narrows}
+	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, types: maps.Clone(o.types), narrows: o.narrows,
+		sequences: maps.Clone(o.sequences)}
 	for i, v := range g.Input {
 		in.values[v.GetName()] = inputs[i]
 		in.types[v.GetName()] = graph.DType(v.GetType().GetTensorType().GetElemType())
@@ -113,6 +117,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 		for _, out := range n.Output {
 			if out != "" {
 				delete(in.values, out)
+				delete(in.sequences, out)
 				producer[out] = i
 			}
 		}
@@ -146,6 +151,9 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	o.At(operatorName(o.proto), nodeName(o.proto))
 	out := make([]graph.Value, len(g.Output))
 	for i, v := range g.Output {
+		if in.sequences[v.GetName()] != nil {
+			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(v.GetName()))
+		}
 		if out[i] = in.values[v.GetName()]; !o.Valid(out[i]) {
 			panic(nodeFailure{}) // of a node of the body
 		}

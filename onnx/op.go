@@ -70,7 +70,7 @@ func (o *op) lower() (ok bool) {
 		o.failf("attribute not supported: %v", names)
 	}
 	for _, out := range o.proto.Output {
-		if !o.Valid(o.values[out]) && !o.texts.known(out) && o.file.uses[out] > 0 {
+		if !o.Valid(o.values[out]) && !o.texts.known(out) && o.sequences[out] == nil && o.file.uses[out] > 0 {
 			o.failf("its output %s is not supported", graph.Quote(out))
 		}
 	}
@@ -86,6 +86,9 @@ func (o *op) has(i int) bool { return i < len(o.proto.Input) && o.proto.Input[i]
 func (o *op) in(i int) graph.Value {
 	if !o.has(i) {
 		o.failf("input %d is missing", i)
+	}
+	if o.sequences[o.proto.Input[i]] != nil {
+		o.failf("input %d is a sequence, which only operators on sequences read", i)
 	}
 	return o.values[o.proto.Input[i]]
 }

@@ -26,6 +26,8 @@ type attention struct {
 	// more, if set, returns what is added to the scores of scaled queries, of shape [groups, share, tokens, dim], and keys, of shape
 	// [groups, 1, dim, tokens].
 	more func(q, k graph.Value) graph.Value
+	// sinks, if valid, are scores of no key, of shape [groups, share, 1, 1], which take a part of the weights.
+	sinks graph.Value
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
@@ -74,7 +76,14 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	if mask, ok := n.mask(a); ok {
 		scores = n.Where(mask, scores, n.Number(-1e30)) // a mask, which the graph recognises
 	}
-	out := n.MatMul(n.Softmax(scores, 3), v)
+	weights := scores
+	if n.Valid(a.sinks) {
+		sinks := n.Expand(a.sinks, []int{a.groups, share, t, 1})
+		weights = n.SliceAxis(n.Softmax(n.Concat(3, scores, sinks), 3), 3, 0, 1, other)
+	} else {
+		weights = n.Softmax(scores, 3)
+	}
+	out := n.MatMul(weights, v)
 	return n.Reshape(n.Transpose(out, []int{2, 0, 1, 3}), []int{t, a.heads * a.value})
 }
 

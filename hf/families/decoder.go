@@ -48,6 +48,12 @@ type decoder struct {
 	unused  []string
 	experts *experts
 	sparse  func(layer int) bool // whether a layer has experts
+	clamped *clamped             // experts of all layers, if not nil
+	sinks   bool                 // each head has a score that no key has
+	gated   bool                 // queries have as many numbers again beside each head's, whose Sigmoid multiplies the results
+	fixed   bool                 // texts have the length that a graph is for
+	// other, if set, is what some layers have in place of attention; ok is false for the others.
+	other func(n *net, layer int, x graph.Value) (y graph.Value, ok bool)
 }
 
 // decoderOf reads what the configurations of the families share.
@@ -122,10 +128,14 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embed_tokens.weight", "model.", "language_model.model.", "")
-	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
+	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Next: true, Fixed: d.fixed, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		n.picked = picked
-		x := n.embed(n.ids(), "embed_tokens", d.vocabulary, d.width)
+		ids := n.ids
+		if d.fixed {
+			ids = func() graph.Value { return n.several(1) }
+		}
+		x := n.embed(ids(), "embed_tokens", d.vocabulary, d.width)
 		if d.embedScale != 1 {
 			x = n.Mul(x, n.Number(d.embedScale))
 		}
@@ -175,9 +185,18 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	if d.latent != nil {
 		return d.latent.attention(n, d, at, x)
 	}
+	if d.other != nil {
+		if y, ok := d.other(n, i, x); ok {
+			return y
+		}
+	}
 	own, shared := d.heads*d.dim, d.groups*d.dim
-	var q, k, v graph.Value
-	if d.fused {
+	var q, k, v, gate graph.Value
+	if d.gated {
+		q, gate = d.halves(n, n.linear(x, at+"q_proj", 2*own, d.qkvBias))
+		k = n.linear(x, at+"k_proj", shared, d.qkvBias)
+		v = n.linear(x, at+"v_proj", shared, d.qkvBias)
+	} else if d.fused {
 		all := n.linear(x, at+"qkv_proj", own+2*shared, d.qkvBias)
 		q, k, v = n.columns(all, 0, own), n.columns(all, own, shared), n.columns(all, own+shared, shared)
 	} else {
@@ -202,7 +221,27 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	case d.headNorm:
 		a.each = func(x graph.Value, which string) graph.Value { return n.rms(x, at+which+"_norm", d.eps, d.plusOne) }
 	}
-	return n.linear(n.attend(a, q, k, v), at+d.out, d.width, d.outBias)
+	if d.sinks {
+		a.sinks = n.Reshape(n.weight(at+"sinks", []int{d.heads}), []int{d.groups, d.heads / d.groups, 1, 1})
+	}
+	y := n.attend(a, q, k, v)
+	if d.gated {
+		y = n.Mul(y, n.Apply(graph.Sigmoid, gate))
+	}
+	return n.linear(y, at+d.out, d.width, d.outBias)
+}
+
+// halves splits each head's numbers into two.
+func (d *decoder) halves(n *net, x graph.Value) (first, second graph.Value) {
+	if !n.Valid(x) {
+		return x, x
+	}
+	t := n.Shape(x)[0]
+	x = n.Reshape(x, []int{t, d.heads, 2 * d.dim})
+	half := func(start int) graph.Value {
+		return n.Reshape(n.SliceAxis(x, 2, start, 1, d.dim), []int{t, d.heads * d.dim})
+	}
+	return half(0), half(d.dim)
 }
 
 // feed is the feed-forward part, gated unless the family says otherwise, or experts of it.
@@ -211,6 +250,9 @@ func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 		return n.choose(d.experts, d.act, x, layer(i, ""), d.width)
 	}
 	at := layer(i, "mlp.")
+	if d.clamped != nil {
+		return d.clamped.feed(n, x, at, d.width)
+	}
 	var y graph.Value
 	switch {
 	case d.ungated:

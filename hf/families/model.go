@@ -97,8 +97,8 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
-	"mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
-	"siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
+	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
+	"gpt_oss": gptOSS, "qwen3_next": qwen3Next, "siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
@@ -110,8 +110,11 @@ var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, e
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
 	"umt5": "encoder–decoders", "m2m_100": "encoder–decoders",
+	"gemma3n":      "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
+	"gemma3n_text": "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
+	"rwkv5":        "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",
+	"rwkv7":  "versions of RWKV from 5 on, which come as programs of their own,",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
-	"mamba": "state-space models",
 }
 
 // New returns the model of a configuration, with the modules of a sentence encoder

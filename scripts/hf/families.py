@@ -15,7 +15,7 @@ import gguf
 import numpy as np
 import torch
 import transformers as tf
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=32)
 kv = dict(num_key_value_heads=2)
@@ -125,8 +125,16 @@ models = {
     "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**base, **deepseek, num_key_value_heads=4)), bf16),
     "mamba2": (lambda: tf.Mamba2ForCausalLM(tf.Mamba2Config(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_heads=4, head_dim=8, state_size=6,
         n_groups=2, chunk_size=8, initializer_range=0.02)), f32),
+    "mamba": (lambda: tf.MambaForCausalLM(tf.MambaConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, state_size=6)), f32),
+    "falcon-mamba": (lambda: tf.FalconMambaForCausalLM(tf.FalconMambaConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, state_size=6, time_step_rank=3)), f32),
     "rwkv": (lambda: tf.RwkvForCausalLM(tf.RwkvConfig(vocab_size=48, context_length=32, hidden_size=16, num_hidden_layers=3,
         intermediate_size=24, rescale_every=2)), f32),
+    "qwen3-next": (lambda: tf.Qwen3NextForCausalLM(tf.Qwen3NextConfig(**{**base, "num_hidden_layers": 3}, **kv, head_dim=8, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=12, shared_expert_intermediate_size=20, mlp_only_layers=[1], full_attention_interval=3, linear_num_key_heads=2,
+        linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=4)), bf16),
+    "gpt-oss": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**base, **kv, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5)), bf16),
+    "gpt-oss-mxfp4": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**{**base, "hidden_size": 32, "intermediate_size": 32}, **kv, head_dim=8, num_local_experts=3,
+        num_experts_per_tok=2, sliding_window=5, rope_parameters={**yarn, "truncate": False})), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
     "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
@@ -238,8 +246,16 @@ outliers = {
     "deepseek-v3": (lambda: tf.DeepseekV3ForCausalLM(tf.DeepseekV3Config(**wide, **wide_deepseek, num_key_value_heads=4)), bf16),
     "mamba2": (lambda: tf.Mamba2ForCausalLM(tf.Mamba2Config(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_heads=4, head_dim=32, state_size=16,
         n_groups=2, chunk_size=8, initializer_range=0.02)), f32),
+    "mamba": (lambda: tf.MambaForCausalLM(tf.MambaConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, state_size=8, initializer_range=0.02)), f32),
+    "falcon-mamba": (lambda: tf.FalconMambaForCausalLM(tf.FalconMambaConfig(vocab_size=256, hidden_size=64, num_hidden_layers=2, state_size=8, initializer_range=0.02)), f32),
     "rwkv": (lambda: tf.RwkvForCausalLM(tf.RwkvConfig(vocab_size=256, context_length=128, hidden_size=64, num_hidden_layers=2,
         intermediate_size=176, rescale_every=6)), f32),
+    "qwen3-next": (lambda: tf.Qwen3NextForCausalLM(tf.Qwen3NextConfig(**{**wide, "num_hidden_layers": 3}, **kv, head_dim=16, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=64, shared_expert_intermediate_size=96, mlp_only_layers=[0, 1], full_attention_interval=3, linear_num_key_heads=2,
+        linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16)), bf16),
+    "gpt-oss": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**wide, **kv, head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=16)), bf16),
+    "gpt-oss-mxfp4": (lambda: tf.GptOssForCausalLM(tf.GptOssConfig(**{**wide, "intermediate_size": 96}, **kv, head_dim=16, num_local_experts=4, num_experts_per_tok=2,
+        sliding_window=16, rope_parameters={**yarn, "truncate": False})), bf16),
     "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
     "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
     "bert-classifier": (lambda: tf.BertForSequenceClassification(tf.BertConfig(**wide, num_labels=3)), f32),
@@ -298,12 +314,14 @@ outliers = {
 
 def disturb(model):
     """Weights of the size of trained ones, with a few large channels."""
-    grow = 1 if type(model).__name__.startswith(("Siglip", "CLIP", "Rwkv", "Mamba2")) else 8  # whose weights begin so large
+    grow = 1 if type(model).__name__.startswith(("Siglip", "CLIP", "Rwkv", "Mamba", "FalconMamba")) else 8  # whose weights begin so large
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() == 2 and any(s in name for s in ("embed", "wte")):
                 p.mul_(10)
                 p[:, 3] *= 8
+            elif name.endswith("A_log"):  # of which the exponentials are rates
+                p.add_(0.2 * torch.randn_like(p))
             elif p.dim() >= 2:
                 p.mul_(grow)
             else:
@@ -319,6 +337,8 @@ def add_outliers(model):
                 p[:, 3] *= 40
                 p[:, 17] *= 25
                 p[0] *= 20
+            elif name.endswith("A_log"):  # of which the exponentials are rates
+                p.add_(0.05 * torch.randn_like(p))
             elif p.dim() >= 2:
                 p.mul_(4)
             else:
@@ -336,6 +356,29 @@ def outputs_of(name, o):
     return next(o[k] for k in ("logits", "image_embeds", "text_embeds", "last_hidden_state") if k in o)[0]
 
 
+def mxfp4(d):
+    """Stores the experts of a folder's GPT-OSS in blocks of 32 numbers of 4 bits, as published ones are. Returns the weights that these stand for."""
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    stored, real = {}, {}
+    for name, t in load_file(d / "model.safetensors").items():
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            stored[name] = t
+            continue
+        x = t.float().transpose(1, 2)  # experts, outputs, inputs
+        x = x.reshape(*x.shape[:2], -1, 32)
+        scale = torch.floor(torch.log2(x.abs().amax(-1, keepdim=True))) - 2
+        code = (x.abs() / 2**scale).unsqueeze(-1).sub(values).abs().argmin(-1)
+        real[name] = (x.sign() * values[code] * 2**scale).flatten(2).transpose(1, 2)
+        code = (code + 8 * (x < 0)).to(torch.uint8)
+        stored[name + "_blocks"] = code[..., 0::2] | code[..., 1::2] << 4
+        stored[name + "_scales"] = (scale.squeeze(-1) + 127).to(torch.uint8)
+    save_file({k: v.contiguous() for k, v in stored.items()}, d / "model.safetensors", {"format": "pt"})
+    c = json.loads((d / "config.json").read_text())
+    c["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}
+    (d / "config.json").write_text(json.dumps(c, indent=2) + "\n")
+    return real
+
+
 def make(name, out, large):
     build, dtype = (outliers if large else models)[name]
     d = out / name
@@ -345,6 +388,8 @@ def make(name, out, large):
         bias.copy_(0.3 * torch.randn_like(bias))
     m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="sdpa" if name == "falcon-alibi" else "eager").eval()  # eager adds ALiBi twice
+    if name.endswith("-mxfp4"):
+        m.load_state_dict(mxfp4(d), strict=False)
     gen = torch.Generator().manual_seed(3)
     case = {}
     config = getattr(m.config, "vision_config", m.config)

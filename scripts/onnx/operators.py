@@ -817,6 +817,26 @@ for name, low, nodes, last in [("", -np.inf, sinks, "c"), ("_least", np.finfo(F)
     case("softmax_sinks" + name, 13, nodes + [node("Softmax", [last], ["p"], axis=-1), node("Slice", ["p", "from", "to", "axis"], ["q"]), node("MatMul", ["q", "x"], ["y"])],
          {"x": rand(1, 4, 4)}, {"w": rand(4, 4), "m": np.triu(np.full((4, 4), low, F), 1), "sink": rand(1, 4, 1),
                                 "from": np.array([0], I), "to": np.array([4], I), "axis": np.array([2], I)})
+# Lists of tensors; n-grams of integers; what constants alone decide.
+case("sequence_insert", 13, [node("SequenceEmpty", [], ["a"]), node("SequenceInsert", ["a", "x"], ["b"]), node("SequenceInsert", ["b", "z"], ["c"]),
+    node("SequenceInsert", ["c", "w", "before"], ["d"]), node("SequenceErase", ["d", "first"], ["e"]), node("ConcatFromSequence", ["e"], ["y"], axis=1)],
+    {"x": rand(2, 2), "z": rand(2, 1)}, {"w": rand(2, 3), "before": np.array(-1, I), "first": np.array(0, I)})
+case("sequence_split", 13, [node("SplitToSequence", ["x", "sizes"], ["s"], axis=1), node("SequenceAt", ["s", "at"], ["a"]), node("SequenceLength", ["s"], ["n"]),
+    node("Cast", ["n"], ["f"], to=1), node("Mul", ["a", "f"], ["y"])], {"x": rand(2, 6)}, {"sizes": np.array([1, 3, 2], I), "at": np.array(-2, I)})
+case("sequence_split_each", 13, [node("SplitToSequence", ["x"], ["s"], axis=0, keepdims=0), node("ConcatFromSequence", ["s"], ["y"], axis=-1, new_axis=1)], {"x": rand(3, 2)})
+grams = dict(min_gram_length=1, max_gram_length=2, max_skip_count=2, ngram_counts=[0, 3], ngram_indexes=[4, 0, 1, 2, 3], pool_int64s=[2, 3, 5, 5, 6, 3, 7])
+tokens = np.array([[2, 3, 3, 7, 5, 6, 3], [5, 5, 6, 6, 6, 7, 0]], np.int32)
+case("ngrams", 13, node("TfIdfVectorizer", ["x"], ["y"], mode="TF", **grams), {"x": tokens})
+case("ngrams_weighed", 13, node("TfIdfVectorizer", ["x"], ["y"], mode="TFIDF", weights=[0.5, 2.0, 3.0, 0.25, 1.5], **grams), {"x": tokens})
+case("ngrams_there", 13, node("TfIdfVectorizer", ["x"], ["y"], mode="IDF", weights=[0.5, 2.0, 3.0, 0.25, 1.5], **grams), {"x": tokens[0]})
+twice = np.array([[1, 0, 1, 2, 0], [1, 3, 1, 0, 3]], F)
+case("unique_constant", 13, [node("Unique", ["c"], ["u", "i", "inv", "n"], axis=1), node("Gather", ["x", "i"], ["g"], axis=1), node("Mul", ["g", "u"], ["p"]),
+    node("Cast", ["n"], ["f"], to=1), node("Mul", ["p", "f"], ["y"])], {"x": rand(2, 5)}, {"c": twice})
+case("unique_unsorted", 13, [node("Unique", ["c"], ["u"], sorted=0), node("Add", ["x", "u"], ["y"])], {"x": rand(4)}, {"c": twice})
+boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]], F)
+box_scores = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.2, 0.8, 0.8, 0.1, 0.7, 0.05]]], F)
+case("suppression_constant", 13, [node("NonMaxSuppression", ["b", "s", "most", "part", "least"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("MatMul", ["f", "x"], ["y"])],
+     {"x": rand(3, 2)}, {"b": boxes, "s": box_scores, "most": np.array([2], I), "part": np.array([0.5], F), "least": np.array([0.15], F)})
 
 
 def main(folder, *names):

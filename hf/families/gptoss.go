@@ -1,0 +1,172 @@
+package families
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925): with biases, a gate that is clamped from above and
+// another factor that is clamped on both sides, and all of them in one tensor.
+type clamped struct {
+	count, chosen, inner int
+	alpha, limit         float64
+}
+
+// gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
+func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c, set)
+	d.eps = c.Float("rms_norm_eps", 1e-5)
+	d.context = c.Int("max_position_embeddings", 131072)
+	r := ropeOf(c, d.dim, d.context, 150000)
+	d.rope = func(int) *rope { return r }
+	d.windows(c, func(layer int) bool { return layer%2 == 0 })
+	d.qkvBias = c.Bool("attention_bias", true)
+	d.outBias = d.qkvBias
+	d.sinks = true
+	e := &clamped{
+		count: countOf(c, set, "num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
+		alpha: c.Float("swiglu_alpha", 1.702), limit: c.Float("swiglu_limit", 7),
+	}
+	if !c.Has("num_local_experts") {
+		c.Failf("field \"num_local_experts\" is missing")
+	}
+	if e.chosen > e.count {
+		c.Failf("%d of %d experts", e.chosen, e.count)
+	}
+	d.clamped = e
+	c.Is("hidden_act", "silu")
+	c.Is("experts_per_token", e.chosen)
+	if q := c.Sub("quantization_config"); q != nil {
+		q.Is("quant_method", "mxfp4")
+		q.Ignore("modules_to_not_convert")
+	}
+	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
+	return d.model(c, set)
+}
+
+// feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
+func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value {
+	scores := n.linear(x, at+"router", e.count, true)
+	if !n.Valid(scores) {
+		return scores
+	}
+	n.At("", at+"router")
+	weights := n.Softmax(n.Where(n.Chosen(scores, e.chosen), scores, n.Number(-1e30)), 1)
+	var sum graph.Value
+	for i := range e.count {
+		gate := n.Clip(e.linear(n, x, at+"experts.gate_up_proj", i, 0, 2, e.inner), math.Inf(-1), e.limit)
+		up := n.Clip(e.linear(n, x, at+"experts.gate_up_proj", i, 1, 2, e.inner), -e.limit, e.limit)
+		y := n.Mul(n.Add(up, n.Number(1)), n.Apply(graph.Swish, gate, e.alpha))
+		y = n.Mul(e.linear(n, y, at+"experts.down_proj", i, 0, 1, width), n.columns(weights, i, 1))
+		if i == 0 {
+			sum = y
+		} else {
+			sum = n.Add(sum, y)
+		}
+	}
+	return sum
+}
+
+// linear is x·W + bias for those columns of an expert's W that are first and every step-th after it.
+func (e *clamped) linear(n *net, x graph.Value, name string, expert, first, step, out int) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	label := fmt.Sprintf("%s.%d.%d", name, expert, first)
+	n.At("", label)
+	in := n.Shape(x)[1]
+	full := n.src.prefix + name
+	bias, err := n.src.load(full+"_bias", []int{e.count, step * out})
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	b := make([]float32, out)
+	for i := range b {
+		b[i] = bias.Floats()[expert*step*out+i*step+first]
+	}
+	g := graph.Gemm{Alpha: 1, Beta: 1}
+	var w graph.Value
+	if n.src.set.Get(full+"_blocks") != nil {
+		w, g.TransB = e.blocks(n, label, full, [3]int{expert, first, step}, out, in), true
+	} else {
+		w = e.plain(n, label, full, [3]int{expert, first, step}, in, out)
+	}
+	return n.Gemm(g, x, w, n.table(label+"_bias", []int{out}, b, false))
+}
+
+// plain is a matrix of [in, out] from a tensor of [experts, in, step·out].
+func (e *clamped) plain(n *net, label, full string, of [3]int, in, out int) graph.Value {
+	if v, ok := n.consts[label]; ok {
+		return v
+	}
+	expert, first, step := of[0], of[1], of[2]
+	all, err := n.src.load(full, []int{e.count, in, step * out})
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	row := make([]float32, step*out)
+	v := make([]float32, in*out)
+	for i := range in {
+		all.Read(row, (expert*in+i)*len(row))
+		for o := range out {
+			v[i*out+o] = row[o*step+first]
+		}
+	}
+	return n.table(label, []int{in, out}, v, false)
+}
+
+// block is how many numbers of MXFP4 have one scale.
+const block = 32
+
+// blocks is a matrix of [out, in] that is stored in MXFP4, in tensors of [experts, step·out, in/32, 16], two numbers to a byte, the first in
+// the lower half, and of [experts, step·out, in/32], the scales.
+func (e *clamped) blocks(n *net, label, full string, of [3]int, out, in int) graph.Value {
+	if v, ok := n.consts[label]; ok {
+		return v
+	}
+	expert, first, step := of[0], of[1], of[2]
+	b, s := n.src.set.Get(full+"_blocks"), n.src.set.Get(full+"_scales")
+	n.src.used[full+"_blocks"], n.src.used[full+"_scales"] = true, true
+	rows := in / block
+	switch {
+	case in%block != 0:
+		return n.Failf("rows of %d numbers are no blocks of %d", in, block)
+	case s == nil:
+		return n.Failf("the weights have no tensor %s", graph.Quote(full+"_scales"))
+	case b.Type != "U8" || s.Type != "U8":
+		return n.Failf("tensors %s and its scales have types %s and %s, not U8", graph.Quote(full+"_blocks"), b.Type, s.Type)
+	case !slices.Equal(b.Shape, []int{e.count, step * out, rows, block / 2}) || !slices.Equal(s.Shape, []int{e.count, step * out, rows}):
+		return n.Failf("tensors %s and its scales have shapes %v and %v; the configuration asks for %d experts of [%d, %d]",
+			graph.Quote(full+"_blocks"), b.Shape, s.Shape, e.count, step*out, in)
+	}
+	if slices.Contains(s.Raw, 255) {
+		return n.Failf("tensor %s has a scale that is not a number", graph.Quote(full+"_scales"))
+	}
+	read := func(dst []float32, from int) {
+		for i := range dst {
+			at := from + i
+			k := (expert*step*out+at/in*step+first)*in + at%in
+			q := b.Raw[k/2] >> (k % 2 * 4) & 15
+			dst[i] = fp4[q&7] * float32(math.Ldexp(1, int(s.Raw[k/block])-127))
+			if q >= 8 {
+				dst[i] = -dst[i]
+			}
+		}
+	}
+	t := n.src.kept[label]
+	if t == nil {
+		t = &graph.Tensor{Shape: []int{out, in}, DType: graph.Float, Stored: graph.NewStored(out*in, read)}
+		n.src.kept[label] = t
+	}
+	v := n.Constant(label, t)
+	n.consts[label] = v
+	return v
+}
+
+// fp4 are the magnitudes of numbers of four bits.
+var fp4 = [8]float32{0, 0.5, 1, 1.5, 2, 3, 4, 6}

@@ -1,0 +1,114 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// selective is the first Mamba (Gu and Dao 2023, https://arxiv.org/abs/2312.00752): in place of attention each number of a token has a
+// state of some numbers, each of which decays at a rate of its own, to which every token adds and from which it reads. The recurrence is
+// written out token by token.
+type selective struct {
+	vocabulary, width, inner, layers int
+	state, kernel, rank              int
+	eps, mixerEps                    float64
+	act                              activation
+	bias, convBias                   bool
+	normed                           bool // steps, and what writes and reads the state, have norms without weights
+}
+
+// mostSteps is the most tokens whose states are written out one after the other.
+const mostSteps = 1 << 12
+
+// mamba is the first Mamba, and FalconMamba.
+func mamba(c *config.Config, set weights.Set) (*Model, error) {
+	s := &selective{
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		state: c.Int("state_size", 16), kernel: c.Int("conv_kernel", 4), eps: c.Float("layer_norm_epsilon", 1e-5),
+		act: activationOf(c, "hidden_act", "silu"), bias: c.Bool("use_bias", false), convBias: c.Bool("use_conv_bias", true),
+		normed: c.Text("model_type", "") == "falcon_mamba",
+	}
+	s.inner = c.Int("intermediate_size", c.Int("expand", 2)*s.width)
+	c.Ignore("expand")
+	s.rank = (s.width + 15) / 16
+	if c.Has("time_step_rank") {
+		s.rank = c.Int("time_step_rank", s.rank)
+	}
+	if s.normed {
+		s.mixerEps = c.Float("mixer_rms_eps", 1e-6)
+	}
+	if s.kernel > mostKernel {
+		c.Failf("a convolution of %d", s.kernel)
+	}
+	tied := c.Bool("tie_word_embeddings", true)
+	c.Ignore("residual_in_fp32", "rescale_prenorm_residual", "time_step_scale", "time_step_min", "time_step_max", "time_step_init_scheme", "time_step_floor",
+		"use_mambapy", "use_associative_scan", "use_falcon_mambapy", "layer_types", "d_model", "d_inner", "n_layer", "ssm_cfg", "rms_norm", "fused_add_norm", "pad_vocab_size_multiple")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embeddings.weight", "backbone.", "")
+	return &Model{Context: mostSteps, Vocabulary: s.vocabulary, Layers: s.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		n.picked = picked
+		x := n.embed(n.several(1), "embeddings", s.vocabulary, s.width)
+		for i := range s.layers {
+			at := layer(i, "")
+			x = n.Add(x, s.mix(n, n.rms(x, at+"norm", s.eps, false), at+"mixer."))
+		}
+		x = n.rms(x, "norm_f", s.eps, false)
+		n.output(Logits, n.logits(x, "lm_head.weight", "embeddings.weight", s.vocabulary, tied))
+		return n.finish()
+	}}, nil
+}
+
+// mix is a layer's mixer.
+func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
+	all := n.linear(x, at+"in_proj", 2*s.inner, s.bias)
+	if !n.Valid(all) {
+		return all
+	}
+	gate := n.columns(all, s.inner, s.inner)
+	x = n.activate(s.act, (&stateSpace{kernel: s.kernel, convBias: s.convBias}).convolve(n, n.columns(all, 0, s.inner), at+"conv1d"))
+	from := n.linear(x, at+"x_proj", s.rank+2*s.state, false)
+	part := func(start, count int) graph.Value {
+		y := n.columns(from, start, count)
+		if s.normed {
+			y = n.Norm(graph.Norm{Axes: []int{1}, Epsilon: s.mixerEps}, y)
+		}
+		return y
+	}
+	step := n.Apply(graph.Softplus, n.linear(part(0, s.rank), at+"dt_proj", s.inner, true))
+	n.At("", at+"state")
+	y := s.scan(n, step, n.Mul(step, x), part(s.rank, s.state), part(s.rank+s.state, s.state), at)
+	y = n.Add(y, n.Mul(x, n.weight(at+"D", []int{s.inner})))
+	return n.linear(n.Mul(y, n.activate(activations["silu"], gate)), at+"out_proj", s.width, s.bias)
+}
+
+// scan returns what the tokens read of the states, of shape [tokens, inner]. A state is multiplied by exp(step·rate), and added to is a
+// token's value, of shape [tokens, inner], times its write, of shape [tokens, state].
+func (s *selective) scan(n *net, step, value, write, read graph.Value, at string) graph.Value {
+	t := n.tokens
+	rate := n.weight(at+"A_log", []int{s.inner, s.state}, func(v []float32) {
+		for i := range v {
+			v[i] = -float32(elementary.Exp(float64(v[i])))
+		}
+	})
+	decay := n.Apply(graph.Exp, n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate))
+	added := n.Mul(n.Reshape(value, []int{t, s.inner, 1}), n.Reshape(write, []int{t, 1, s.state}))
+	if !n.Valid(decay) || !n.Valid(added) {
+		return added
+	}
+	of := func(x graph.Value, token int) graph.Value { return n.SliceAxis(x, 0, token, 1, 1) }
+	states, left := []graph.Value{of(added, 0)}, []graph.Value(nil)
+	for i := 1; i < t; i++ {
+		left = append(left, n.Mul(states[i-1], of(decay, i)))
+		states = append(states, n.Add(left[i-1], of(added, i)))
+	}
+	n.Alike(left)
+	n.Alike(states)
+	all := n.Concat(0, states...)
+	y := n.MatMul(all, n.Reshape(read, []int{t, s.state, 1}))
+	return n.Reshape(y, []int{t, s.inner})
+}

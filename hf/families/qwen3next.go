@@ -1,0 +1,195 @@
+package families
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// deltaNet is the gated delta rule (Yang et al. 2024, https://arxiv.org/abs/2412.06464): each head has a matrix that decays, in which a token
+// replaces what is there for its key by its value. It is written out as attention is: what token t writes is its value less what it finds,
+// which is a sum over the tokens before, of what these have written.
+type deltaNet struct {
+	keys, values int // heads
+	keyDim, dim  int // numbers of a key or query, and of a value
+	kernel       int
+	act          activation
+	eps          float64
+}
+
+// qwen3Next is Qwen3-Next: the gated delta rule in most layers, attention with gates in the others, experts in all.
+func qwen3Next(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c, set)
+	d.act = activationOf(c, "hidden_act", "silu")
+	d.turns(c, 0.25)
+	d.plusOne, d.headNorm, d.gated, d.fixed = true, true, true, true
+	d.qkvBias = c.Bool("attention_bias", false)
+	d.outBias = d.qkvBias
+	d.experts = &experts{
+		count: countOf(c, set, "num_experts", 512), chosen: c.Int("num_experts_per_tok", 10),
+		inner: c.Int("moe_intermediate_size", 512), share: c.Bool("norm_topk_prob", true),
+		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
+		shared: c.Int("shared_expert_intermediate_size", 512), sharedAt: "mlp.shared_expert.", gated: true,
+	}
+	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
+	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
+	r := &deltaNet{
+		keys: c.Int("linear_num_key_heads", 16), values: c.Int("linear_num_value_heads", 32), keyDim: c.Int("linear_key_head_dim", 128),
+		dim: c.Int("linear_value_head_dim", 128), kernel: c.Int("linear_conv_kernel_dim", 4), act: d.act, eps: d.eps,
+	}
+	if r.values%r.keys != 0 || r.kernel > mostKernel {
+		c.Failf("%d heads of values share %d of keys, and a convolution of %d", r.values, r.keys, r.kernel)
+	}
+	every, types := c.Int("full_attention_interval", 4), c.Texts("layer_types")
+	if types != nil && len(types) != d.layers {
+		c.Failf("field \"layer_types\" has %d entries for %d layers", len(types), d.layers)
+		types = nil
+	}
+	for _, s := range types {
+		if s != "full_attention" && s != "linear_attention" {
+			c.Failf("field \"layer_types\" has %s; understood: full_attention, linear_attention", graph.Quote(s))
+		}
+	}
+	d.other = func(n *net, i int, x graph.Value) (graph.Value, bool) {
+		if types != nil && types[i] == "full_attention" || types == nil && (i+1)%every == 0 {
+			return x, false
+		}
+		return r.mix(n, x, layer(i, "linear_attn."), d.width), true
+	}
+	d.unused = append(d.unused, "mtp.") // layers that guess further tokens
+	c.Ignore("num_local_experts", "output_router_logits", "router_aux_loss_coef", "use_sliding_window", "sliding_window", "max_window_layers")
+	return d.model(c, set)
+}
+
+// mix is what a layer has in place of attention.
+func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value {
+	share := r.values / r.keys
+	per := 2*r.keyDim + 2*share*r.dim // numbers of a head of keys
+	all := n.linear(x, at+"in_proj_qkvz", r.keys*per, false)
+	rates := n.linear(x, at+"in_proj_ba", 2*r.values, false)
+	if !n.Valid(all) || !n.Valid(rates) {
+		return all
+	}
+	t := n.tokens
+	n.At("", at+"conv1d")
+	all = n.Reshape(all, []int{t, r.keys, per})
+	rates = n.Reshape(rates, []int{t, r.keys, 2 * share})
+	part := func(start, count int) graph.Value {
+		return n.Reshape(n.SliceAxis(all, 2, start, 1, count), []int{t, r.keys * count})
+	}
+	keys, values := r.keys*r.keyDim, r.values*r.dim
+	mixed := n.Concat(1, part(0, r.keyDim), part(r.keyDim, r.keyDim), part(2*r.keyDim, share*r.dim))
+	gate := part(2*r.keyDim+share*r.dim, share*r.dim)
+	mixed = n.activate(r.act, (&stateSpace{kernel: r.kernel}).convolve(n, mixed, at+"conv1d"))
+	n.At("", at+"state")
+	// heads puts the heads in front: [keys, 1 or share, tokens, per].
+	heads := func(x graph.Value, share, per int) graph.Value {
+		return n.Transpose(n.Reshape(x, []int{t, r.keys, share, per}), []int{1, 2, 0, 3})
+	}
+	unit := func(x graph.Value, scale float64) graph.Value {
+		norm := graph.Norm{Axes: []int{3}, Epsilon: 1e-6 / float64(r.keyDim)}
+		return n.Mul(n.Norm(norm, x), n.Number(scale*scaleOf(r.keyDim)))
+	}
+	q := unit(heads(n.columns(mixed, 0, keys), 1, r.keyDim), scaleOf(r.keyDim))
+	k := unit(heads(n.columns(mixed, keys, keys), 1, r.keyDim), 1)
+	v := heads(n.columns(mixed, 2*keys, values), share, r.dim)
+	by := n.Apply(graph.Sigmoid, heads(n.Reshape(n.SliceAxis(rates, 2, 0, 1, share), []int{t, r.values}), share, 1))
+	earlier := r.decays(n, n.Reshape(n.SliceAxis(rates, 2, share, 1, share), []int{t, r.values}), at)
+	decay := n.Add(earlier, n.band("itself", func(t, s int) bool { return s == t }))
+	turned := n.Transpose(k, []int{0, 1, 3, 2})
+	found := n.Mul(n.Mul(n.MatMul(k, turned), earlier), by)
+	var steps [3][]graph.Value
+	written := r.solve(n, found, n.Mul(v, by), &steps)
+	for _, list := range steps {
+		n.Alike(list)
+	}
+	y := n.MatMul(n.Mul(n.MatMul(q, turned), decay), written)
+	y = n.Reshape(n.Transpose(y, []int{2, 0, 1, 3}), []int{t, r.values, r.dim})
+	y = n.rms(y, at+"norm", r.eps, false)
+	y = n.Mul(n.Reshape(y, []int{t, values}), n.activate(activations["silu"], gate))
+	return n.linear(y, at+"out_proj", width, false)
+}
+
+// decays returns by how much a matrix has decayed from token s to token t, of shape [keys, share, tokens, tokens]: 0 where s is not before t.
+//
+// The tokens are halved again and again. Between t and s some middle is the first: the decay is that from s to the middle times that from
+// there to t. So no decay is the difference of two large sums.
+func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
+	rate := n.weight(at+"A_log", []int{r.values}, func(v []float32) {
+		for i := range v {
+			v[i] = -float32(elementary.Exp(float64(v[i])))
+		}
+	})
+	step = n.Mul(n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{r.values}))), rate)
+	halves := halvesOf(n.tokens)
+	t, levels, nodes := n.tokens, halves[len(halves)-1].level+1, len(halves)
+	if !n.Room(t, t, levels) {
+		return n.Failf("decays of %d tokens are too many", t)
+	}
+	sums := make([]float32, t*t*levels) // which tokens lie between one and the middle of a level
+	to, from := slices.Repeat([]int{-1}, t*nodes), slices.Repeat([]int{-1}, nodes*t)
+	for k, h := range halves {
+		for i := h.first; i < h.end; i++ {
+			lo, hi := i+1, h.middle // of the first half: what is behind it
+			if i >= h.middle {
+				lo, hi = h.middle, i+1
+				to[i*nodes+k] = i*levels + h.level
+			} else {
+				from[k*t+i] = i*levels + h.level
+			}
+			for j := lo; j < hi; j++ {
+				sums[j*t*levels+i*levels+h.level] = 1
+			}
+		}
+	}
+	all := n.MatMul(n.Transpose(step, []int{1, 0}), n.table("between", []int{t, t * levels}, sums, true))
+	all = n.Apply(graph.Exp, n.Clip(all, -16, 0)) // what has decayed by more is nothing
+	shape := func(x graph.Value, index []int, rows, columns int) graph.Value {
+		return n.Reshape(n.Gather(x, 1, index), []int{r.keys, r.values / r.keys, rows, columns})
+	}
+	return n.MatMul(shape(all, to, t, nodes), shape(all, from, nodes, t))
+}
+
+// half is a part of a text, from first on, that is cut in its middle; level is how often the text has been cut before.
+type half struct{ first, middle, end, level int }
+
+// halvesOf lists the parts of a text of so many tokens, by their levels.
+func halvesOf(tokens int) []half {
+	list := []half{{0, tokens / 2, tokens, 0}}
+	for i := 0; i < len(list); i++ {
+		h := list[i]
+		for _, part := range [][2]int{{h.first, h.middle}, {h.middle, h.end}} {
+			if part[1]-part[0] > 1 {
+				list = append(list, half{part[0], (part[0] + part[1]) / 2, part[1], h.level + 1})
+			}
+		}
+	}
+	return list
+}
+
+// solve returns the u for which u + found·u = v. found is 0 on the diagonal and above it: the first half of u follows without the second,
+// and the second from what the first leaves of v. steps is added the values that differ in which tokens they are of alone.
+func (r *deltaNet) solve(n *net, found, v graph.Value, steps *[3][]graph.Value) graph.Value {
+	if !n.Valid(found) || !n.Valid(v) {
+		return v
+	}
+	t := n.Shape(v)[2]
+	if t == 1 {
+		return v
+	}
+	half := t / 2
+	part := func(row, rows, column, columns int) graph.Value {
+		return n.SliceAxis(n.SliceAxis(found, 2, row, 1, rows), 3, column, 1, columns)
+	}
+	first := r.solve(n, part(0, half, 0, half), n.SliceAxis(v, 2, 0, 1, half), steps)
+	there := n.MatMul(part(half, t-half, 0, half), first)
+	left := n.Sub(n.SliceAxis(v, 2, half, 1, t-half), there)
+	all := n.Concat(2, first, r.solve(n, part(half, t-half, half, t-half), left, steps))
+	for i, x := range []graph.Value{there, left, all} {
+		steps[i] = append(steps[i], x)
+	}
+	return all
+}

@@ -1,0 +1,143 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// sequence is a list of values of the graph. It is there while the file is read alone: which value is where is constant, and the graph
+// has the values.
+type sequence struct{ list []graph.Value }
+
+// sequence returns input i, which is a sequence.
+func (o *op) sequence(i int) []graph.Value {
+	if !o.has(i) {
+		o.failf("input %d is missing", i)
+	}
+	s := o.sequences[o.proto.Input[i]]
+	if s == nil {
+		o.failf("input %d is not a sequence", i)
+	}
+	return s.list
+}
+
+// sequenceResult makes the list output 0.
+func (o *op) sequenceResult(list []graph.Value) {
+	if len(list) > maxTrips {
+		o.failf("a sequence of %d tensors; at most %d are supported", len(list), maxTrips)
+	}
+	o.room(len(list)) // it is kept while the file is read
+	if len(o.proto.Output) > 0 {
+		o.sequences[o.proto.Output[0]] = &sequence{list}
+	}
+}
+
+// place is a constant place in a list of so many, from the end where it is negative, and at most the last one.
+func (o *op) place(i, length, last int) int {
+	at := o.scalarInput(i, "the place in the sequence")
+	if at < 0 {
+		at += float64(length)
+	}
+	if at < 0 || at > float64(last) {
+		o.failf("place %v of a sequence of %d tensors", at, length)
+	}
+	return int(at)
+}
+
+func lowerSequenceEmpty(o *op) {
+	o.ignore("dtype")
+	o.sequenceResult(nil)
+}
+
+func lowerSequenceConstruct(o *op) {
+	var list []graph.Value
+	for i := range o.proto.Input {
+		list = append(list, o.in(i))
+	}
+	o.sequenceResult(list)
+}
+
+func lowerSequenceInsert(o *op) {
+	list := o.sequence(0)
+	at := len(list)
+	if o.has(2) {
+		at = o.place(2, len(list), len(list))
+	}
+	o.sequenceResult(slices.Insert(slices.Clone(list), at, o.in(1)))
+}
+
+func lowerSequenceErase(o *op) {
+	list := o.sequence(0)
+	at := len(list) - 1
+	if o.has(1) {
+		at = o.place(1, len(list), len(list)-1)
+	} else if at < 0 {
+		o.failf("the sequence is empty")
+	}
+	o.sequenceResult(slices.Delete(slices.Clone(list), at, at+1))
+}
+
+func lowerSequenceAt(o *op) {
+	list := o.sequence(0)
+	o.result(0, list[o.place(1, len(list), len(list)-1)])
+}
+
+func lowerSequenceLength(o *op) {
+	o.result(0, o.Integers([]int{}, []int64{int64(len(o.sequence(0)))}))
+}
+
+// lowerSplitToSequence cuts a tensor along an axis: into parts of given sizes, of one size, or of 1.
+func lowerSplitToSequence(o *op) {
+	x, in := o.tensor(0)
+	axis, keep := o.axis(o.intAttr("axis", 0), len(in)), o.flagAttr("keepdims", true)
+	size, sizes := int64(1), []int64(nil)
+	if o.has(1) {
+		keep = true
+		t := o.intsInput(1, "split")
+		if len(o.shape(o.in(1))) == 0 {
+			size = t[0]
+		} else {
+			sizes = t
+		}
+	}
+	if size < 1 {
+		o.failf("parts of %d", size)
+	}
+	if sizes == nil {
+		o.room((in[axis] + int(size) - 1) / int(size))
+		for left := int64(in[axis]); left > 0; left -= size {
+			sizes = append(sizes, min(size, left))
+		}
+	}
+	var list []graph.Value
+	at := int64(0)
+	for _, s := range sizes {
+		if s < 0 || s > int64(in[axis])-at {
+			o.failf("split %v of an axis of %d", sizes, in[axis])
+		}
+		part := o.SliceAxis(x, axis, int(at), 1, int(s))
+		if !keep {
+			part = o.Reshape(part, without(in, axis))
+		}
+		list = append(list, part)
+		at += s
+	}
+	if at != int64(in[axis]) {
+		o.failf("split %v of an axis of %d", sizes, in[axis])
+	}
+	o.sequenceResult(list)
+}
+
+func lowerConcatFromSequence(o *op) {
+	list := o.sequence(0)
+	if len(list) == 0 {
+		o.failf("the sequence is empty")
+	}
+	axis, along := o.intAttr("axis", 0), o.flagAttr("new_axis", false)
+	if along {
+		o.result(0, o.stacked(list, axis))
+		return
+	}
+	o.result(0, o.Concat(o.axis(axis, len(o.shape(list[0]))), list...))
+}

@@ -1,0 +1,121 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// training is the domain of optimisers, each node of which is a step of training, and of gradients.
+const training = "ai.onnx.preview.training"
+
+// Added in init, because a gradient needs the table of nodes that it goes back through.
+func init() {
+	trainingLowerings = map[string]lowering{
+		"Adagrad": {5, many, lowerAdagrad}, "Adam": {6, many, lowerAdam}, "Momentum": {5, many, lowerMomentum}, "Gradient": {1, many, lowerGradient},
+	}
+}
+
+// trainingLowerings are the operators of training.
+var trainingLowerings map[string]lowering
+
+// step is a node of an optimiser: a rate, the number of steps before it, and several tensors, each with a gradient and so many states.
+type step struct {
+	*op
+	rate  graph.Value
+	count float64
+	n     int // tensors
+}
+
+// trainingStep reads the inputs that all optimisers have.
+func (o *op) trainingStep(states int) step {
+	rest := len(o.proto.Input) - 2
+	if rest%(2+states) != 0 {
+		o.failf("has %d inputs behind the rate and the count, not %d for each tensor", rest, 2+states)
+	}
+	if graph.Size(o.shape(o.in(0))) != 1 {
+		o.failf("a rate of shape %v", o.shape(o.in(0)))
+	}
+	return step{op: o, rate: o.Reshape(o.in(0), []int{}), count: o.scalarInput(1, "the number of steps before this one"), n: rest / (2 + states)}
+}
+
+// of returns tensor i, its gradient, or its states: what is 0, 1, and from 2 on.
+func (s step) of(i, what int) graph.Value { return s.in(2 + what*s.n + i) }
+
+// times is x·c.
+func (s step) times(x graph.Value, c float64) graph.Value { return s.Mul(x, s.Number(c)) }
+
+// decayed is the gradient of tensor i and of the penalty on its size.
+func (s step) decayed(i int, norm float64) graph.Value {
+	x, g := s.of(i, 0), s.of(i, 1)
+	if norm == 0 {
+		return g
+	}
+	return s.Add(s.times(x, norm), g)
+}
+
+// lowerAdagrad divides gradients by the root of the sum of all squares so far.
+func lowerAdagrad(o *op) {
+	s := o.trainingStep(1)
+	norm, eps, decay := o.floatAttr("norm_coefficient", 0), o.floatAttr("epsilon", 1e-6), o.floatAttr("decay_factor", 0)
+	rate := s.rate
+	if by := 1 + s.count*decay; by != 1 {
+		rate = s.times(rate, 1/by)
+	}
+	for i := range s.n {
+		g := s.decayed(i, norm)
+		h := o.Add(s.of(i, 2), o.Mul(g, g))
+		o.result(i, o.Sub(s.of(i, 0), o.Mul(rate, o.Div(g, o.Add(o.Apply(graph.Sqrt, h), o.Number(eps))))))
+		o.result(s.n+i, h)
+	}
+}
+
+// lowerAdam divides a mean of the gradients by the root of a mean of their squares.
+func lowerAdam(o *op) {
+	s := o.trainingStep(2)
+	alpha, beta, eps := o.floatAttr("alpha", 0.9), o.floatAttr("beta", 0.999), o.floatAttr("epsilon", 1e-6)
+	norm, post := o.floatAttr("norm_coefficient", 0), o.floatAttr("norm_coefficient_post", 0)
+	rate := s.rate
+	if s.count > 0 {
+		if by := math.Sqrt(1-math.Pow(beta, s.count)) / (1 - math.Pow(alpha, s.count)); by-by == 0 {
+			rate = s.times(rate, by)
+		} else {
+			o.failf("alpha = %v leaves no rate", alpha)
+		}
+	}
+	for i := range s.n {
+		g := s.decayed(i, norm)
+		v := o.Add(s.times(s.of(i, 2), alpha), s.times(g, 1-alpha))
+		h := o.Add(s.times(s.of(i, 3), beta), s.times(o.Mul(g, g), 1-beta))
+		x := o.Sub(s.of(i, 0), o.Mul(rate, o.Div(v, o.Add(o.Apply(graph.Sqrt, h), o.Number(eps)))))
+		if post != 0 {
+			x = s.times(x, 1-post)
+		}
+		o.result(i, x)
+		o.result(s.n+i, v)
+		o.result(2*s.n+i, h)
+	}
+}
+
+// lowerMomentum keeps a part of the steps before.
+func lowerMomentum(o *op) {
+	s := o.trainingStep(1)
+	alpha, beta, norm := o.floatAttr("alpha", 0), o.floatAttr("beta", 0), o.floatAttr("norm_coefficient", 0)
+	if s.count == 0 {
+		beta = 1
+	}
+	mode := o.strAttr("mode", "standard")
+	if mode != "standard" && mode != "nesterov" {
+		o.failf("mode = %s is not known", graph.Quote(mode))
+	}
+	for i := range s.n {
+		g := s.decayed(i, norm)
+		v := o.Add(s.times(s.of(i, 2), alpha), s.times(g, beta))
+		by := v
+		if mode == "nesterov" {
+			by = o.Add(g, s.times(v, alpha))
+		}
+		o.result(i, o.Sub(s.of(i, 0), o.Mul(s.rate, by)))
+		o.result(s.n+i, v)
+	}
+}
