@@ -198,3 +198,21 @@ func TestMeasureWriting(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+// A text that is proved in segments is measured, and in one proof: that of the first segment, and of the whole, takes what it takes, and a
+// chain's proofs verify.
+func TestMeasureSegments(t *testing.T) {
+	cfg := config.Default()
+	cfg.CacheDir = t.TempDir()
+	m, err := MeasureSegments(t.Context(), &cfg, SegmentsOptions{Shape: small[1], Layers: 1, Tokens: 4, Segments: 3, Whole: true}, ui.NewPhases(nil, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Runs) != 3 || m.Runs[2].Before != 8 || m.Whole == nil || m.Whole.ProofBytes == 0 || m.Runs[2].ProofBytes < m.Runs[0].ProofBytes {
+		t.Errorf("%+v", m)
+	}
+	var b bytes.Buffer
+	if err := SegmentsTable(&b, m); err != nil || !strings.Contains(b.String(), "whole") {
+		t.Errorf("%v: %s", err, &b)
+	}
+}
