@@ -2,6 +2,7 @@ package provemodel
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -126,6 +128,22 @@ type part struct {
 	follows        bool
 	// alter, if not nil, may change what the circuit imports, the values of its own keys and values, and what the header says of those before.
 	alter func(imported [][]int32, own [][]int32, next *prover.Segment)
+	// lies has the trees of segments before commit to what they should, whatever the circuit imports.
+	lies bool
+}
+
+// liar commits to imported tensors as another witness has them.
+type liar struct {
+	backend.Backend
+	g      *model.Graph
+	honest backend.Backend
+}
+
+func (l liar) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
+	if slices.Contains(l.g.Unmade(), c.Parts[0].Stack.Tensors[0]) {
+		return l.honest.Commit(ctx, c)
+	}
+	return l.Backend.Commit(ctx, c)
 }
 
 // chainOf proves the segments of a text, and returns the files.
@@ -166,7 +184,17 @@ func chainOf(t *testing.T, c *Committed, ids []int32, parts ...part) ([][]byte, 
 			p.alter(nil, own, next)
 		}
 		var file bytes.Buffer
-		stats, err := prover.Prove(t.Context(), c.key, in, c.trees, w, &file, prover.Options{Segment: next})
+		opts := prover.Options{Segment: next}
+		if p.lies {
+			right := ownValues{of: map[model.TensorID][]int32{}}
+			for i, id := range q.Graph.Unmade() {
+				right.of[id] = kept[i]
+			}
+			opts.Backend = func(g *model.Graph, w backend.Witness) backend.Backend {
+				return liar{cpu.New(g, w), g, cpu.New(g, right)}
+			}
+		}
+		stats, err := prover.Prove(t.Context(), c.key, in, c.trees, w, &file, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -313,6 +341,13 @@ func TestChain(t *testing.T) {
 		}
 	}
 	forged := prove(ids, invented[:2]...)
+	lying := slices.Clone(honest[:2])
+	lying[1].lies = true
+	lying[1].alter = func(imported, _ [][]int32, _ *prover.Segment) {
+		if imported != nil {
+			imported[0][1]++
+		}
+	}
 	seam := slices.Clone(ids)
 	seam[5] = (seam[5] + 1) % 48
 	otherText := slices.Clone(ids)
@@ -329,6 +364,7 @@ func TestChain(t *testing.T) {
 		"segments before exchanged":  prove(swapped, exchanged...),
 		"another predecessor":        prove(ids, namesAnother...),
 		"other keys and values":      {files[0], forged[1]},
+		"others than are opened":     prove(ids, lying...),
 		"these under the right root": {files[0], patched(t, forged[1], rootBytes(treesOf(t, forged[1]).Past()[0].Root), rootBytes(first.Own().Root))},
 	} {
 		if _, err := verifyChain(c, list...); !errors.Is(err, verifier.ErrInvalid) {

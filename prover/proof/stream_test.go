@@ -425,6 +425,8 @@ func FuzzReader(f *testing.F) {
 	f.Add(b, uint8(2))
 	f.Add(b[:60], uint8(2))
 	f.Add(reseal(b, func(b []byte) []byte { return b[:70] }), uint8(0))
+	tree := append(append([]byte{8<<3 | 2, 42, 1<<3 | 2, 32}, bytes.Repeat([]byte{7}, 32)...), 2<<3, 3, 3<<3, 2, 4<<3, 1, 5<<3, 2)
+	f.Add(headerWith(slices.Concat(tree, tree, []byte{14<<3 | 2, 36, 1<<3 | 2, 32}, bytes.Repeat([]byte{9}, 32), []byte{2 << 3, 1})...), uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, chunks uint8) {
 		c, err := read(bytes.NewReader(b), limits(int(chunks)), graphOf(sample()))
 		if err != nil {

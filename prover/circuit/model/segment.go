@@ -135,6 +135,10 @@ type axes struct {
 }
 
 func (s *segments) begin(in *Instance) error {
+	// The template may be anybody's: what follows relies on one that is valid.
+	if err := s.of.Validate(); err != nil {
+		return err
+	}
 	s.past = in.Segment.Past
 	s.imports = make([][]TensorID, len(s.past)+1)
 	if len(s.past) > MaxPast {
