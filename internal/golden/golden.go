@@ -207,6 +207,9 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
+	if c.Instance.Segment != nil {
+		m.Prover.Segment = &prover.Segment{} // the first, as the case has no other's keys and values
+	}
 	if _, err := prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover); err != nil {
 		return nil, err
 	}

@@ -93,6 +93,7 @@ func sources(models string) []source {
 		{name: "long_poseidon2", build: long, options: quantise.Options{ActBits: 8}, hash: hash.Poseidon2},
 		text(),
 		{name: "texts", made: severalTexts},
+		{name: "segment", made: segment},
 		{name: "stretched", made: highBits},
 		{name: "adapter", made: adapter},
 	}

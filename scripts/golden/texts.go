@@ -13,6 +13,18 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
+// segment is the first segment of a text of which the model wrote a part.
+func segment() (*golden.Circuit, error) {
+	c, err := severalTexts()
+	if err != nil {
+		return nil, err
+	}
+	const tokens, logits = 6, 4 // the last of which choose the token behind the segment
+	c.Inputs = [][]int32{c.Inputs[0][:tokens], {2, 3, 4, 5}}
+	c.Instance = model.Instance{Sizes: []int{tokens, logits}, Segment: &model.Segment{}, Reveals: []model.Reveal{{Output: 0}}}
+	return c, nil
+}
+
 // severalTexts are three texts of a language model in one proof, of different lengths, each with another number of written tokens.
 func severalTexts() (*golden.Circuit, error) {
 	h, err := hf.Open("hf/testdata/llama")
