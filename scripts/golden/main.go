@@ -95,6 +95,7 @@ func sources(models string) []source {
 		{name: "texts", made: severalTexts},
 		{name: "stretched", made: highBits},
 		{name: "adapter", made: adapter},
+		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}},
 	}
 }
 
