@@ -16,7 +16,7 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 		Kind: model.StepZero, Name: b.StepName, Shape: e.Shape[:last:last], Out: model.None, Lo: model.None, Table: model.None, Den: model.None,
 		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}},
 	})
-	b.RowSums[out] = 1
+	b.RowSums[out], b.RowNorms[out] = 1, 1
 	return out
 }
 
