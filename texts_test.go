@@ -185,6 +185,20 @@ func TestRefusedTexts(t *testing.T) {
 	}
 }
 
+// Texts whose logits are more than a proof states are refused with how many it takes.
+func TestRoomForTexts(t *testing.T) {
+	of := func(rows int) *model.Graph {
+		return &model.Graph{Tensors: []model.Tensor{{Name: "logits", Shape: []int{rows, 49152}}}, Outputs: []model.TensorID{0}}
+	}
+	if err := roomForTexts(of(256), 32); err != nil {
+		t.Error(err)
+	}
+	want := `64 texts with 8 rows each of output "logits", of 49152 entries: one proof takes at most 256 rows, that is 32 such texts`
+	if err := roomForTexts(of(512), 64); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Of models of many families, each text's logits are those of the text alone.
 func TestTextsOfFamilies(t *testing.T) {
 	for _, name := range []string{
