@@ -219,6 +219,9 @@ func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Pl
 		case model.Witness:
 			witness += model.Size(t.Shape)
 		case model.Virtual:
+			if t.Product != nil { // which is never made
+				break
+			}
 			widest = max(widest, int64(model.Size(t.Shape)))
 		}
 	}

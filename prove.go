@@ -611,8 +611,27 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 		}
 		clamped += n
 	}
-	q, err = c.sizedFor(in[0], len(in))
+	if q, err = c.sizedFor(in[0], len(in)); err == nil {
+		err = roomForTexts(q.Graph, len(in))
+	}
 	return q, ints, clamped, err
+}
+
+// roomForTexts returns an error if outputs of n texts have more entries than a proof states, or says the greatest of.
+func roomForTexts(g *model.Graph, n int) error {
+	for _, id := range g.Outputs {
+		t := &g.Tensors[id]
+		if len(t.Shape) == 0 {
+			continue
+		}
+		last := len(t.Shape) - 1
+		most := plan.MaxPublic >> model.Log2Ceil(t.Shape[last])
+		if rows := model.Size(t.Shape[:last]); rows > most {
+			return fmt.Errorf("%d texts with %d rows each of output %q, of %d entries: one proof takes at most %d rows, that is %d such texts",
+				n, rows/n, t.Name, t.Shape[last], most, most*n/rows)
+		}
+	}
+	return nil
 }
 
 // alike returns texts that are all as long as the longest. Behind the end of a text that a model has written its last token is

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // One proof of several texts states of each what a proof of it alone states, integer by integer.
@@ -184,6 +185,20 @@ func TestRefusedTexts(t *testing.T) {
 	}
 }
 
+// Texts whose logits are more than a proof states are refused with how many it takes.
+func TestRoomForTexts(t *testing.T) {
+	of := func(rows int) *model.Graph {
+		return &model.Graph{Tensors: []model.Tensor{{Name: "logits", Shape: []int{rows, 49152}}}, Outputs: []model.TensorID{0}}
+	}
+	if err := roomForTexts(of(256), 32); err != nil {
+		t.Error(err)
+	}
+	want := `64 texts with 8 rows each of output "logits", of 49152 entries: one proof takes at most 256 rows, that is 32 such texts`
+	if err := roomForTexts(of(512), 64); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Of models of many families, each text's logits are those of the text alone.
 func TestTextsOfFamilies(t *testing.T) {
 	for _, name := range []string{
@@ -272,5 +287,74 @@ func givenTexts(t *testing.T, name string) {
 	}
 	if _, err := ProveTexts(t.Context(), c, []Input{{{7, 30, 7, 2}}, {{5, 11, 8}}}, nil); err == nil || !strings.Contains(err.Error(), "text 2 is longer or shorter") {
 		t.Errorf("of different lengths: %v", err)
+	}
+}
+
+// Encoder–decoders prove texts that have one length on either side at once, each with what it is alone; and of other lengths none.
+func TestAnswersInOneProof(t *testing.T) {
+	for _, name := range []string{"t5", "bart", "marian"} {
+		t.Run(name, func(t *testing.T) { answersInOneProof(t, name) })
+	}
+}
+
+func answersInOneProof(t *testing.T, name string) {
+	m, err := Open("hf/testdata/"+name, &OpenOptions{Tokens: 8, MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.language.Ends = nil // so that all tokens are written
+	sample, err := m.TextInput([]int{7, 30, 7, 2}, []int{5, 6, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := Quantise(t.Context(), m, []Input{sample}, quantiseWith(withMode("w8a8")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Commit(t.Context(), q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []Input
+	var want []*verifier.Written
+	for _, prompt := range [][]int{{7, 30, 7, 2}, {5, 11, 8, 2}, {3, 3, 9, 2}} {
+		text, in, err := q.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts, want = append(texts, in), append(want, text)
+	}
+	p, err := ProveTexts(t.Context(), c, texts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Verify(c.key, bytes.NewReader(p.File), nil)
+	if err != nil || len(s.Texts) != len(texts) {
+		t.Fatalf("%d texts, %v", s.Several, err)
+	}
+	for i, w := range s.Texts {
+		if !slices.Equal(w.Prompt, want[i].Prompt) || !slices.Equal(w.Tokens, want[i].Tokens) || w.Ended != want[i].Ended {
+			t.Errorf("text %d: %v, and alone %v", i, w, want[i])
+		}
+	}
+	forged := bytes.Clone(p.File)
+	for at := range 40 { // what is stated of a text is proved
+		forged[len(forged)/2+at] ^= 1
+	}
+	if _, err := Verify(c.key, bytes.NewReader(forged), nil); err == nil {
+		t.Error("an altered proof holds")
+	}
+	for _, x := range []struct {
+		prompt []int
+		most   int
+	}{{[]int{5, 11, 2}, 3}, {[]int{5, 11, 8, 2}, 2}} {
+		_, other, err := q.Generate(t.Context(), x.prompt, &GenerateOptions{MaxTokens: x.most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ProveTexts(t.Context(), c, []Input{texts[0], other}, nil); err == nil || !strings.Contains(err.Error(), "longer or shorter") {
+			t.Errorf("of different lengths: %v", err)
+		}
 	}
 }

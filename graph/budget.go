@@ -93,6 +93,10 @@ func work(op Op, in []operandType, out []int) int {
 		return times(n, k)
 	case MatMul:
 		return times(n, in[0].shape[len(in[0].shape)-1])
+	case Experts:
+		return times(n, in[1].shape[2])
+	case MixSlots:
+		return Size(in[0].shape)
 	case Conv:
 		return times(n, Size(in[1].shape[1:]))
 	case MaxPool:

@@ -58,6 +58,7 @@
 //	move.go        Reshape Convert Wraparound Identity Transpose Slice Gather Pad Expand Tile Concat
 //	extended.go    Finite, Class, Extend: the parts of numbers that may not be finite, and what has these
 //	take.go        Take: elements at computed indices
+//	experts.go     Slots, InSlots, Experts, MixSlots: layers of which every row uses a few matrices of many
 //	trees.go       Exceeds, Forest: comparisons of features with thresholds, and sums over trees that branch by them
 //
 // Some operators serve only to fold constants, and do not remain in a graph: comparisons of two

@@ -17,6 +17,8 @@ func partly(op Op, operand int) bool {
 	switch op := op.(type) {
 	case Gemm:
 		return operand == 1 && op.TransB
+	case Experts:
+		return operand == 1
 	case Take:
 		return operand == 0 && op.Axis == 0
 	}

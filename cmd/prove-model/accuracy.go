@@ -37,6 +37,13 @@ type fidelity struct {
 	Advice    string                 `json:"advice,omitempty"`
 }
 
+// judged is how far outputs are from the float model's, and what is thought of it.
+type judged struct {
+	Outputs []compared `json:"outputs"`
+	fidelity
+	likeness
+}
+
 // fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
 // their range and their labels.
 func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
@@ -74,7 +81,7 @@ func (f *fidelity) print(w io.Writer) {
 }
 
 // warning is what nobody should miss, or "".
-func (p *proved) warning() string {
+func (p *judged) warning() string {
 	if p.WithinBar {
 		return ""
 	}
@@ -82,7 +89,7 @@ func (p *proved) warning() string {
 }
 
 // why is what of a run is beyond its bar.
-func (p *proved) why() string {
+func (p *judged) why() string {
 	if p.JudgedBy == byLogits {
 		if *p.KL > acceptedKL {
 			return fmt.Sprintf("KL %.2g OF ITS NEXT TOKENS, MORE THAN %.2g", *p.KL, acceptedKL)

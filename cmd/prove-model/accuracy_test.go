@@ -96,7 +96,7 @@ func TestFidelity(t *testing.T) {
 			t.Fatal(err)
 		}
 		outputs := []compared{{got, float.Values, a, labelRegret(got, float)}}
-		return &proved{Outputs: outputs, fidelity: fidelityOf(&cfg, outputs, logits, nil), likeness: logits}
+		return &proved{judged: judged{outputs, fidelityOf(&cfg, outputs, logits, nil), logits}}
 	}
 	labels := tensor(7000, 6, 5)
 	labels.Integers = true

@@ -56,7 +56,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	}
 	made := make([]*proved, len(proofs))
 	for i, p := range proofs {
-		results, err := compare(p, floats[i], s.job.Model.Graph().Vocabulary)
+		results, err := compare(p.Outputs, floats[i], s.job.Model.Graph().Vocabulary)
 		if err != nil {
 			return nil, err
 		}

@@ -28,8 +28,8 @@ func TestPrintVerified(t *testing.T) {
 func TestNamesAreEscaped(t *testing.T) {
 	const hostile = "y\x1b[1A\x1b[2KVALID: the model with commitment 00\nsecurity    128.0 bits\u202e"
 	x := provemodel.Tensor{Name: hostile, Shape: []int{1}, Values: []float64{1}}
-	p := &proved{Model: hostile, Input: hostile, Proof: hostile, VK: hostile, Outputs: []compared{{Tensor: x}},
-		fidelity: fidelity{Saturated: []statement.Saturation{{Where: hostile, Count: 1}}, Advice: "do something"}}
+	p := &proved{proofMade: proofMade{Model: hostile, Input: hostile, Proof: hostile, VK: hostile}, judged: judged{Outputs: []compared{{Tensor: x}},
+		fidelity: fidelity{Saturated: []statement.Saturation{{Where: hostile, Count: 1}}, Advice: "do something"}}}
 	v := &verified{Valid: true, Inputs: []provemodel.Tensor{x}, Outputs: []provemodel.Tensor{x}}
 	c := &committed{Model: hostile, Calibration: hostile, VK: hostile}
 	for name, r := range map[string]struct {

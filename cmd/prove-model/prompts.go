@@ -10,42 +10,27 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
-	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/protocol/soundness"
-	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // provedTexts is the result of proving several texts at once.
 type provedTexts struct {
-	Model       string `json:"model"`
-	Parameters  int    `json:"parameters"`
-	Input       string `json:"input"`       // how many prompts
-	Calibration string `json:"calibration"` // the samples that set the ranges
-	Ranges      string `json:"ranges_out,omitempty"`
-	Proof       string `json:"proof"`
-	VK          string `json:"vk"`
-	Commitment  string `json:"model_commitment"` // hexadecimal
-	// CachedCommitment says that the model's commitment came from the cache.
-	CachedCommitment bool `json:"cached_commitment"`
+	proofMade
 	// Texts are what the model wrote after each prompt, with --max-tokens.
 	Texts []*textOf `json:"texts,omitempty"`
-	// Saturated lists where values were clamped.
-	Saturated  []statement.Saturation `json:"saturated,omitempty"`
-	Phases     []ui.Phase             `json:"phases"`
-	ProofBytes int64                  `json:"proof_bytes"`
-	KeyBytes   int64                  `json:"key_bytes"`
-	PeakMemory int64                  `json:"peak_memory_bytes"`
-	// Estimate is what was said before the commitment.
-	Estimate *provemodel.Estimate `json:"estimate"`
-	// Devices are what was proved where: the GPUs that were used, and the processor.
-	Devices []devices.Stats `json:"devices"`
-	security
-	SelfChecked bool `json:"self_checked"`
-	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
+	// Fidelity is of all texts together; Alike says of each how like the float model's its logits are.
+	fidelity
+	likeness
+	Alike []likeness `json:"alike,omitempty"`
 
-	strength soundness.Strength
+	outputs []compared // of all texts, one after the other
+}
+
+// warning is what nobody should miss, or "".
+func (p *provedTexts) warning() string {
+	j := judged{p.outputs, p.fidelity, p.likeness}
+	return j.warning()
 }
 
 // promptsAlone refuses settings that are about one run, where one proof is of several.
@@ -54,7 +39,7 @@ func promptsAlone(cfg *config.Config) error {
 		set  bool
 		flag string
 	}{
-		{cfg.Each, "each"}, {cfg.MaxError > 0, "max-error"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"},
+		{cfg.Each, "each"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"},
 		{cfg.Embedding, "embedding"}, {cfg.Hide != "", "hide"},
 	} {
 		if s.set {
@@ -64,7 +49,7 @@ func promptsAlone(cfg *config.Config) error {
 	return nil
 }
 
-// provePrompts is prove for several texts, which one proof states. It does not run the float model.
+// provePrompts is prove for several texts, which one proof states, and each of which is held against the float model's.
 func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*provedTexts, error) {
 	if err := promptsAlone(cfg); err != nil {
 		return nil, err
@@ -81,7 +66,7 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 	if err := s.commit(ctx); err != nil {
 		return nil, err
 	}
-	var texts []*textOf
+	texts := []*textOf(nil)
 	if cfg.MaxTokens > 0 {
 		ph.Begin("write texts")
 		all, err := s.job.GenerateAll(ctx, s.circuit, w, &s.opts.Prove, ph.Began(), func(done int) { ph.Progress(done, len(s.job.Inputs)) })
@@ -93,9 +78,16 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 			texts = append(texts, written(t))
 		}
 	}
+	if err := s.closeEnough(ctx); err != nil {
+		return nil, s.hint(err)
+	}
 	p, err := provemodel.ProveTexts(ctx, s.committed, s.job.Inputs, &s.opts.Prove)
 	if err != nil {
 		return nil, s.hint(err)
+	}
+	made := &provedTexts{Texts: texts}
+	if err := s.judge(ctx, p, made); err != nil {
+		return nil, err
 	}
 	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
 	if err := errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile()), file.write(p.File)); err != nil {
@@ -104,20 +96,83 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 	if err := files.place(); err != nil {
 		return nil, err
 	}
-	j := s.job
-	return &provedTexts{
-		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(s.circuit), Ranges: cfg.RangesOut,
-		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(), Texts: texts,
-		Saturated: p.Saturated, Phases: ph.All(), ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())),
-		PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(), security: securityOf(p.Strength),
-		SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
-	}, nil
+	made.proofMade = s.made(p, file, s.job.InputFrom)
+	return made, nil
+}
+
+// closeEnough returns an error if --max-error does not let one of several texts pass. Each is run by itself for that, which gives the
+// integers that are proved, before anything is.
+func (s *session) closeEnough(ctx context.Context) error {
+	if s.cfg.MaxError == 0 {
+		return nil
+	}
+	for i, in := range s.job.Inputs {
+		float, err := s.job.FloatOf(ctx, in)
+		if err != nil {
+			return err
+		}
+		run, err := s.circuit.Run(ctx, in)
+		if err != nil {
+			return err
+		}
+		for k, f := range float {
+			a, err := provemodel.Compare(run.Outputs[k], f)
+			if err != nil {
+				return fmt.Errorf("text %d: %w", i+1, err)
+			}
+			if a.RangeError > s.cfg.MaxError {
+				return fmt.Errorf("text %d: %w", i+1, &provemodel.AccuracyError{
+					Output: f.Name, Accuracy: a, Value: run.Outputs[k].Values[a.At], Float: f.Values[a.At], Limit: s.cfg.MaxError, Saturated: run.Saturated,
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// judge holds each of several texts against the float model's.
+func (s *session) judge(ctx context.Context, p *provemodel.Proof, made *provedTexts) (err error) {
+	s.ph.Begin("run float model")
+	defer func() { s.ph.End(err) }()
+	var logits, float provemodel.Tensor // of all texts
+	for i, in := range s.job.Inputs {
+		want, err := s.job.FloatOf(ctx, in)
+		if err != nil {
+			return err
+		}
+		outputs, err := compare(textOutputs(p, want, i, len(s.job.Inputs)), want, nil)
+		if err != nil {
+			return fmt.Errorf("text %d: %w", i+1, err)
+		}
+		made.outputs = append(made.outputs, outputs...)
+		if s.job.Predicts() {
+			got := outputs[0].Tensor
+			made.Alike = append(made.Alike, likenessOf(got, want[0], 0))
+			logits.Shape, logits.Values, float.Values = got.Shape, append(logits.Values, got.Values...), append(float.Values, want[0].Values...)
+		}
+		s.ph.Progress(i+1, len(s.job.Inputs))
+	}
+	if made.Alike != nil {
+		made.likeness = likenessOf(logits, float, 0)
+	}
+	made.fidelity = fidelityOf(s.cfg, made.outputs, made.likeness, p.Saturated)
+	return nil
+}
+
+// textOutputs are the outputs of one of n texts, as long as it is alone: those of shorter texts are filled up.
+func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []provemodel.Tensor {
+	one := make([]provemodel.Tensor, len(alone))
+	for k, f := range alone {
+		all := p.Outputs[k]
+		own := len(all.Values) / n
+		all.Shape, all.Values = f.Shape, all.Values[text*own:][:len(f.Values)]
+		one[k] = all
+	}
+	return one
 }
 
 func (p *provedTexts) print(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
-	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
-	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	p.printModel(w)
 	for i, t := range p.Texts {
 		printTextOf(w, i, len(p.Texts))
 		fmt.Fprintf(w, "tokens      %s\n", ids(t.Tokens))
@@ -126,22 +181,13 @@ func (p *provedTexts) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "written     %s\n", said(len(t.Tokens), t.Verdict))
 	}
-	for _, s := range p.Saturated {
-		fmt.Fprintf(w, "saturated   %s\n", ui.Printable(s.String()))
+	p.likeness.print(w, len(p.Texts) > 0)
+	p.fidelity.print(w)
+	p.printFiles(w)
+	p.printEnd(w)
+	if warning := p.warning(); warning != "" {
+		fmt.Fprintln(w, warning)
 	}
-	if p.Resumed > 0 {
-		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)
-	}
-	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
-	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
-	if p.Ranges != "" {
-		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
-	}
-	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
-	if p.PeakMemory > 0 {
-		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
-	}
-	printDevices(w, p.Devices)
 }
 
 // printTextOf says which of several texts the lines below are about.

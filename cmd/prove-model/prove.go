@@ -17,46 +17,86 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// proved is the result of proving.
-type proved struct {
+// proofMade is what is said of a proof, of one run or of several texts.
+type proofMade struct {
 	Model       string `json:"model"`
 	Parameters  int    `json:"parameters"`
-	Input       string `json:"input"`       // file or how it was made up
-	Calibration string `json:"calibration"` // likewise
-	Provisional bool   `json:"provisional"` // the ranges are those of a random input
+	Input       string `json:"input"`       // file or how it was made up; how many prompts
+	Calibration string `json:"calibration"` // the samples that set the ranges
 	Ranges      string `json:"ranges_out,omitempty"`
-	Report      string `json:"report,omitempty"`
 	Proof       string `json:"proof"`
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
 	// CachedCommitment says that the model's commitment came from the cache.
 	CachedCommitment bool       `json:"cached_commitment"`
-	Outputs          []compared `json:"outputs"`
-	fidelity
-	*textOf
-	likeness
-	Embedding  []float64  `json:"embedding,omitempty"` // with --embedding
-	Phases     []ui.Phase `json:"phases"`
-	ProofBytes int64      `json:"proof_bytes"`
-	KeyBytes   int64      `json:"key_bytes"`
-	PeakMemory int64      `json:"peak_memory_bytes"`
+	Phases           []ui.Phase `json:"phases"`
+	ProofBytes       int64      `json:"proof_bytes"`
+	KeyBytes         int64      `json:"key_bytes"`
+	PeakMemory       int64      `json:"peak_memory_bytes"`
 	// Estimate is what was said before the commitment.
 	Estimate *provemodel.Estimate `json:"estimate"`
 	// Devices are what was proved where: the GPUs that were used, and the processor.
 	Devices []devices.Stats `json:"devices"`
 	security
+	SelfChecked bool `json:"self_checked"`
+	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
+
+	strength soundness.Strength
+}
+
+// made describes a proof that is in a file.
+func (s *session) made(p *provemodel.Proof, file *output, input string) proofMade {
+	return proofMade{
+		Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Input: input, Calibration: s.job.Calibration(s.circuit), Ranges: s.cfg.RangesOut,
+		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(), Phases: s.ph.All(),
+		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
+		security: securityOf(p.Strength), SelfChecked: !s.cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
+	}
+}
+
+// printModel says what was proved, printFiles where proof and key are, and printEnd what else there is to say of them.
+func (p *proofMade) printModel(w io.Writer) {
+	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
+	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
+	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+}
+
+func (p *proofMade) printFiles(w io.Writer) {
+	if p.Resumed > 0 {
+		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)
+	}
+	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
+	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+}
+
+func (p *proofMade) printEnd(w io.Writer) {
+	if p.Ranges != "" {
+		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
+	}
+	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
+	if p.PeakMemory > 0 {
+		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
+	}
+	printDevices(w, p.Devices)
+}
+
+// proved is the result of proving a run.
+type proved struct {
+	proofMade
+	Provisional bool   `json:"provisional"` // the ranges are those of a random input
+	Report      string `json:"report,omitempty"`
+	judged
+	*textOf
+	Embedding []float64 `json:"embedding,omitempty"` // with --embedding
 	// Hidden is of a key that hides weights. Of this document the rest says more of them than the proof.
 	Hidden *hiddenKey `json:"hidden,omitempty"`
 	// HideRun is what of the statement the proof hides, as --hide says it.
-	HideRun     string `json:"hidden_in_proof,omitempty"`
-	SelfChecked bool   `json:"self_checked"`
-	Resumed     int    `json:"resumed,omitempty"` // parts that an interrupted run had left
+	HideRun string `json:"hidden_in_proof,omitempty"`
 
 	// Vocabulary is the file of the vocabulary, of a model that takes strings or names classes.
 	Vocabulary string `json:"vocabulary,omitempty"`
 
-	strength soundness.Strength
-	words    *vocabulary.Vocabulary
+	words *vocabulary.Vocabulary
 }
 
 // compared is an output of the model beside that of the float model.
@@ -122,7 +162,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	if err != nil {
 		return nil, s.hint(err)
 	}
-	outputs, err := compare(p, float, j.Model.Graph().Vocabulary)
+	outputs, err := compare(p.Outputs, float, j.Model.Graph().Vocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -185,33 +225,27 @@ func (s *session) add(made *proved, text *job.Text, p *provemodel.Proof) (err er
 func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared, logits likeness) *proved {
 	cfg, j := s.cfg, s.job
 	return &proved{
-		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: input, Calibration: j.Calibration(s.circuit),
-		Provisional: j.Provisional(s.circuit), Ranges: cfg.RangesOut,
-		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(),
-		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, logits, p.Saturated), likeness: logits, Phases: s.ph.All(),
-		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
-		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength, Vocabulary: s.words.name(), words: j.Model.Graph().Vocabulary,
+		proofMade: s.made(p, file, input), Provisional: j.Provisional(s.circuit),
+		judged: judged{outputs, fidelityOf(cfg, outputs, logits, p.Saturated), logits}, Vocabulary: s.words.name(), words: j.Model.Graph().Vocabulary,
 	}
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(p *provemodel.Proof, float []provemodel.Tensor, words *vocabulary.Vocabulary) ([]compared, error) {
+func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) ([]compared, error) {
 	outputs := make([]compared, len(float))
-	statement.Name(p.Outputs, words)
+	statement.Name(got, words)
 	for i, f := range float {
-		a, err := provemodel.Compare(p.Outputs[i], f)
+		a, err := provemodel.Compare(got[i], f)
 		if err != nil {
 			return nil, err
 		}
-		outputs[i] = compared{p.Outputs[i], f.Values, a, labelRegret(p.Outputs[i], f)}
+		outputs[i] = compared{got[i], f.Values, a, labelRegret(got[i], f)}
 	}
 	return outputs, nil
 }
 
 func (p *proved) print(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
-	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
-	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	p.printModel(w)
 	if p.Provisional {
 		fmt.Fprintln(w, provisional)
 	}
@@ -234,11 +268,7 @@ func (p *proved) print(w io.Writer) {
 	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)
 	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
-	if p.Resumed > 0 {
-		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)
-	}
-	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
-	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	p.printFiles(w)
 	if p.Vocabulary != "" {
 		fmt.Fprintf(w, "vocabulary  %s\n", ui.Printable(p.Vocabulary))
 	}
@@ -249,14 +279,7 @@ func (p *proved) print(w io.Writer) {
 	if p.Hidden != nil || p.HideRun != "" {
 		fmt.Fprintln(w, private)
 	}
-	if p.Ranges != "" {
-		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
-	}
-	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
-	if p.PeakMemory > 0 {
-		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
-	}
-	printDevices(w, p.Devices)
+	p.printEnd(w)
 	if warning := p.warning(); warning != "" {
 		fmt.Fprintln(w, warning)
 	}

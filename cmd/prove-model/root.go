@@ -77,10 +77,13 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			}
 			if cfg.Prompts != "" {
 				p, err := provePrompts(cmd.Context(), cfg, files, ph, stream)
-				switch {
-				case err != nil:
+				if err = tooFar(cmd, cfg, err); err != nil {
 					return job.MemoryHint(err)
-				case cfg.JSON:
+				}
+				if warning := p.warning(); warning != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), warning) // also if --quiet
+				}
+				if cfg.JSON {
 					return ui.JSON(cmd.OutOrStdout(), p)
 				}
 				p.print(cmd.OutOrStdout())
@@ -93,11 +96,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			} else if p, err = prove(cmd.Context(), cfg, files, ph, stream); err == nil {
 				each = []*proved{p}
 			}
-			var off *provemodel.AccuracyError
-			if errors.As(err, &off) && cfg.JSON {
-				err = errors.Join(ui.JSON(cmd.OutOrStdout(), inaccurateOf(cfg, off)), err)
-			}
-			if err != nil {
+			if err = tooFar(cmd, cfg, err); err != nil {
 				return job.MemoryHint(err)
 			}
 			for _, p := range each {
@@ -184,4 +183,13 @@ func progress(cmd *cobra.Command, cfg *config.Config) *ui.Phases {
 		return ui.NewEvents(cmd.ErrOrStderr())
 	}
 	return ui.NewPhases(cmd.ErrOrStderr(), cfg.Quiet)
+}
+
+// tooFar writes the result of a run that --max-error does not let pass, with --json, and returns the error.
+func tooFar(cmd *cobra.Command, cfg *config.Config, err error) error {
+	var off *provemodel.AccuracyError
+	if errors.As(err, &off) && cfg.JSON {
+		return errors.Join(ui.JSON(cmd.OutOrStdout(), inaccurateOf(cfg, off)), err)
+	}
+	return err
 }

@@ -26,6 +26,13 @@ type module struct {
 	used bool
 }
 
+// scale multiplies numbers by the module's factor.
+func (m *module) scale(v []float32) {
+	for i := range v {
+		v[i] = float32(float64(v[i]) * m.s)
+	}
+}
+
 // What PEFT puts before the names of layers, and behind them.
 const (
 	adapterPrefix = "base_model.model."
@@ -213,13 +220,57 @@ func (n *net) adapted(x, y graph.Value, layer string) graph.Value {
 	m.used = true
 	n.At("", name+".lora")
 	in, out := n.Shape(x)[1], n.Shape(y)[1]
-	scale := func(v []float32) {
-		for i := range v {
-			v[i] = float32(float64(v[i]) * m.s)
-		}
-	}
 	down := n.loaded(a.src, adapterPrefix+name+loraA, []int{m.rank, in})
-	up := n.loaded(a.src, adapterPrefix+name+loraB, []int{out, m.rank}, scale)
+	up := n.loaded(a.src, adapterPrefix+name+loraB, []int{out, m.rank}, m.scale)
 	g := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}
 	return n.Add(y, n.Gemm(g, n.Gemm(g, x, down), up))
+}
+
+// adaptedExperts is y with what the adapter makes of x where it is one of the experts' layers, whose names of gives. Ranks
+// are filled up with zeros to the largest; experts that it leaves as they are have zeros alone.
+func (n *net) adaptedExperts(x, y, slots graph.Value, all string, count int, of func(i int) string) graph.Value {
+	a := n.src.adapter
+	if a == nil || !n.Valid(x) || !n.Valid(y) {
+		return y
+	}
+	names, modules, rank := make([]string, count), make([]*module, count), 0
+	for i := range modules {
+		var err error
+		if names[i], modules[i], err = a.of(of(i)); err != nil {
+			return n.Failf("%v", err)
+		}
+		if m := modules[i]; m != nil {
+			m.used = true
+			rank = max(rank, m.rank)
+		}
+	}
+	if rank == 0 {
+		return y
+	}
+	n.At("", all+".lora")
+	in, out := n.Shape(x), n.Shape(y)
+	width, height := in[len(in)-1], out[len(out)-1]
+	if !n.Room(count, rank, width+height) {
+		return y
+	}
+	down, up := make([]float32, count*rank*width), make([]float32, count*height*rank)
+	for i, m := range modules {
+		if m == nil {
+			continue
+		}
+		d, err := a.src.load(adapterPrefix+names[i]+loraA, []int{m.rank, width})
+		if err != nil {
+			return n.Failf("%v", err)
+		}
+		d.Read(down[i*rank*width:][:m.rank*width], 0)
+		u, err := a.src.load(adapterPrefix+names[i]+loraB, []int{height, m.rank}, m.scale)
+		if err != nil {
+			return n.Failf("%v", err)
+		}
+		for j := range height {
+			u.Read(up[(i*height+j)*rank:][:m.rank], j*m.rank)
+		}
+	}
+	low := n.Experts(x, n.table(all+loraA, []int{count, rank, width}, down, false), slots)
+	return n.Add(y, n.Experts(low, n.table(all+loraB, []int{count, height, rank}, up, false), slots))
 }

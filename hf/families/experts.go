@@ -2,6 +2,7 @@ package families
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -25,50 +26,53 @@ type experts struct {
 	groups, chosenGroups, best int
 }
 
-// route returns the weight of every expert for every token, [tokens, count]: 0 for
-// experts that are not chosen. The choice compares the router's scores before
-// Softmax, which keeps their order, if nothing else goes into it.
-func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
+// route returns which experts every token uses, as slots, and what they count in these, [tokens, chosen]. The choice
+// compares the router's scores before Softmax, which keeps their order, if nothing else goes into it.
+func (n *net) route(e *experts, x graph.Value, name string) (slots, weights graph.Value) {
 	scores := n.linear(x, name+e.router, e.count, false)
-	var p graph.Value
-	if e.sigmoid {
-		p = n.Apply(graph.Sigmoid, scores)
-	} else {
-		p = n.Softmax(scores, 1)
-	}
 	choice := scores
-	if e.sigmoid || e.groups > 1 {
-		choice = p
+	var all graph.Value // of a Softmax over all experts
+	switch {
+	case e.sigmoid:
+		if e.bias != "" || e.groups > 1 {
+			choice = n.Apply(graph.Sigmoid, scores)
+		}
+	case !e.share || e.groups > 1:
+		all = n.Softmax(scores, 1)
+		if e.groups > 1 {
+			choice = all
+		}
 	}
 	if e.bias != "" {
 		bias := n.weight(name+e.bias, []int{e.count})
 		if !n.Valid(bias) {
-			return bias
+			return bias, bias
 		}
 		least := 0.0
 		for _, b := range n.Tensor(bias).Floats() {
 			least = min(least, float64(b))
 		}
-		choice = n.Add(p, n.Sub(bias, n.Number(least-0.125))) // all of them positive
+		choice = n.Add(choice, n.Sub(bias, n.Number(least-0.125))) // all of them positive
 	}
 	if e.groups > 1 {
 		choice = n.inGroups(e, choice)
 	}
+	slots = n.Slots(choice, e.chosen)
 	switch {
-	case e.share && e.sigmoid:
+	case e.sigmoid && e.share:
 		// Sigmoids that add up to 1 are Softmax of their logarithms, which has no quotient of two small numbers.
-		logs := n.Negative(n.Apply(graph.Softplus, n.Negative(scores)))
-		p = n.Softmax(n.Where(n.Chosen(choice, e.chosen), logs, n.Number(-1e30)), 1)
+		weights = n.Softmax(n.Negative(n.Apply(graph.Softplus, n.Negative(n.InSlots(scores, slots)))), 1)
+	case e.sigmoid:
+		weights = n.Apply(graph.Sigmoid, n.InSlots(scores, slots))
+	case e.share: // shares of a Softmax that add up to 1 are a Softmax of theirs
+		weights = n.Softmax(n.InSlots(scores, slots), 1)
 	default:
-		p = n.Mul(p, n.Among(choice, e.chosen))
-	}
-	if e.share && !e.sigmoid {
-		p = n.Div(p, n.Reduce(graph.Sum, p, []int{1}, true))
+		weights = n.InSlots(all, slots)
 	}
 	if e.factor != 0 && e.factor != 1 {
-		p = n.Mul(p, n.Number(e.factor))
+		weights = n.Mul(weights, n.Number(e.factor))
 	}
-	return p
+	return slots, weights
 }
 
 // inGroups returns what experts are chosen by, which is positive, in the chosen groups, and 0 in others.
@@ -90,32 +94,37 @@ func (n *net) inGroups(e *experts, choice graph.Value) graph.Value {
 	return n.Reshape(n.Mul(x, n.Reshape(n.Among(of, e.chosenGroups), []int{t, e.groups, 1})), []int{t, e.count})
 }
 
-// choose returns the sum of the chosen experts' results on x, times their weights.
+// choose returns the sum of the chosen experts' results on x, times their weights. Nothing is computed of others.
 func (n *net) choose(e *experts, act activation, x graph.Value, name string, width int) graph.Value {
-	weights := n.route(e, x, name)
-	expert := func(at string, inner int, weight graph.Value) graph.Value {
-		gate := n.activate(act, n.linear(x, at+e.gate, inner, false))
-		y := n.linear(n.Mul(gate, n.linear(x, at+e.up, inner, false)), at+e.down, width, false)
-		if !n.Valid(weight) {
-			return y
-		}
-		return n.Mul(y, weight)
+	slots, weights := n.route(e, x, name)
+	each := func(x graph.Value, layer string, out int) graph.Value {
+		return n.eachExpert(e, x, slots, name, layer, out)
 	}
-	var sum graph.Value
-	for i := range e.count {
-		y := expert(name+fmt.Sprintf(e.expert, i), e.inner, n.columns(weights, i, 1))
-		if i == 0 {
-			sum = y
-		} else {
-			sum = n.Add(sum, y)
-		}
-	}
+	y := n.Mul(n.activate(act, each(x, e.gate, e.inner)), each(x, e.up, e.inner))
+	sum := n.MixSlots(each(y, e.down, width), weights)
 	if e.shared > 0 {
-		var gate graph.Value
+		at := name + e.sharedAt
+		gate := n.activate(act, n.linear(x, at+e.gate, e.shared, false))
+		y := n.linear(n.Mul(gate, n.linear(x, at+e.up, e.shared, false)), at+e.down, width, false)
 		if e.gated {
-			gate = n.Apply(graph.Sigmoid, n.linear(x, name+"mlp.shared_expert_gate", 1, false))
+			y = n.Mul(y, n.Apply(graph.Sigmoid, n.linear(x, name+"mlp.shared_expert_gate", 1, false)))
 		}
-		sum = n.Add(sum, expert(name+e.sharedAt, e.shared, gate))
+		sum = n.Add(sum, y)
 	}
 	return sum
+}
+
+// eachExpert multiplies rows of x by the matrices that the experts in their slots have in a layer. The matrices of all
+// experts are one constant.
+func (n *net) eachExpert(e *experts, x, slots graph.Value, name, layer string, out int) graph.Value {
+	if !n.Valid(x) || !n.Valid(slots) {
+		return slots
+	}
+	shape := n.Shape(x)
+	in := shape[len(shape)-1]
+	of := func(i int) string { return n.src.prefix + name + fmt.Sprintf(e.expert, i) + layer }
+	all := n.src.prefix + name + strings.Replace(e.expert, "%d.", "", 1) + layer
+	n.At("", all)
+	y := n.Experts(x, n.stacked(n.src, all+".weight", e.count, []int{out, in}, func(i int) string { return of(i) + ".weight" }), slots)
+	return n.adaptedExperts(x, y, slots, all, e.count, of)
 }

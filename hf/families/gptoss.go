@@ -56,80 +56,72 @@ func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value 
 		return scores
 	}
 	n.At("", at+"router")
-	weights := n.Softmax(n.Where(n.Chosen(scores, e.chosen), scores, n.Number(-1e30)), 1)
-	var sum graph.Value
-	for i := range e.count {
-		gate := n.Clip(e.linear(n, x, at+"experts.gate_up_proj", i, 0, 2, e.inner), math.Inf(-1), e.limit)
-		up := n.Clip(e.linear(n, x, at+"experts.gate_up_proj", i, 1, 2, e.inner), -e.limit, e.limit)
-		y := n.Mul(n.Add(up, n.Number(1)), n.Apply(graph.Swish, gate, e.alpha))
-		y = n.Mul(e.linear(n, y, at+"experts.down_proj", i, 0, 1, width), n.columns(weights, i, 1))
-		if i == 0 {
-			sum = y
-		} else {
-			sum = n.Add(sum, y)
-		}
-	}
-	return sum
+	slots := n.Slots(scores, e.chosen)
+	weights := n.Softmax(n.InSlots(scores, slots), 1)
+	gate := n.Clip(e.linear(n, x, slots, at+"experts.gate_up_proj", 0, 2, e.inner), math.Inf(-1), e.limit)
+	up := n.Clip(e.linear(n, x, slots, at+"experts.gate_up_proj", 1, 2, e.inner), -e.limit, e.limit)
+	y := n.Mul(n.Add(up, n.Number(1)), n.Apply(graph.Swish, gate, e.alpha))
+	return n.MixSlots(e.linear(n, y, slots, at+"experts.down_proj", 0, 1, width), weights)
 }
 
-// linear is x·W + bias for those columns of an expert's W that are first and every step-th after it.
-func (e *clamped) linear(n *net, x graph.Value, name string, expert, first, step, out int) graph.Value {
-	if !n.Valid(x) {
-		return x
+// linear is x·W + bias of the experts in slots, for those columns of their W that are first and every step-th after it.
+func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step, out int) graph.Value {
+	if !n.Valid(x) || !n.Valid(slots) {
+		return slots
 	}
-	label := fmt.Sprintf("%s.%d.%d", name, expert, first)
+	label := fmt.Sprintf("%s.%d", name, first)
 	n.At("", label)
-	in := n.Shape(x)[1]
+	shape := n.Shape(x)
+	in := shape[len(shape)-1]
 	full := n.src.prefix + name
 	bias, err := n.src.load(full+"_bias", []int{e.count, step * out})
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	b := make([]float32, out)
+	b := make([]float32, e.count*out)
 	for i := range b {
-		b[i] = bias.Floats()[expert*step*out+i*step+first]
+		b[i] = bias.Floats()[i*step+first]
 	}
-	g := graph.Gemm{Alpha: 1, Beta: 1}
 	var w graph.Value
 	if n.src.set.Get(full+"_blocks") != nil {
-		w, g.TransB = e.blocks(n, label, full, [3]int{expert, first, step}, out, in), true
+		w = e.blocks(n, label, full, [2]int{first, step}, out, in)
 	} else {
-		w = e.plain(n, label, full, [3]int{expert, first, step}, in, out)
+		w = e.plain(n, label, full, [2]int{first, step}, out, in)
 	}
-	return n.Gemm(g, x, w, n.table(label+"_bias", []int{out}, b, false))
+	return n.Add(n.Experts(x, w, slots), n.MatMul(slots, n.table(label+"_bias", []int{e.count, out}, b, false)))
 }
 
-// plain is a matrix of [in, out] from a tensor of [experts, in, step·out].
-func (e *clamped) plain(n *net, label, full string, of [3]int, in, out int) graph.Value {
+// plain are matrices of [experts, out, in] from a tensor of [experts, in, step·out].
+func (e *clamped) plain(n *net, label, full string, of [2]int, out, in int) graph.Value {
 	if v, ok := n.consts[label]; ok {
 		return v
 	}
-	expert, first, step := of[0], of[1], of[2]
+	first, step := of[0], of[1]
 	all, err := n.src.load(full, []int{e.count, in, step * out})
 	if err != nil {
 		return n.Failf("%v", err)
 	}
 	row := make([]float32, step*out)
-	v := make([]float32, in*out)
-	for i := range in {
-		all.Read(row, (expert*in+i)*len(row))
+	v := make([]float32, e.count*in*out)
+	for k := range e.count * in {
+		all.Read(row, k*len(row))
 		for o := range out {
-			v[i*out+o] = row[o*step+first]
+			v[(k/in*out+o)*in+k%in] = row[o*step+first]
 		}
 	}
-	return n.table(label, []int{in, out}, v, false)
+	return n.table(label, []int{e.count, out, in}, v, false)
 }
 
 // block is how many numbers of MXFP4 have one scale.
 const block = 32
 
-// blocks is a matrix of [out, in] that is stored in MXFP4, in tensors of [experts, step·out, in/32, 16], two numbers to a byte, the first in
+// blocks are matrices of [experts, out, in] that are stored in MXFP4, in tensors of [experts, step·out, in/32, 16], two numbers to a byte, the first in
 // the lower half, and of [experts, step·out, in/32], the scales.
-func (e *clamped) blocks(n *net, label, full string, of [3]int, out, in int) graph.Value {
+func (e *clamped) blocks(n *net, label, full string, of [2]int, out, in int) graph.Value {
 	if v, ok := n.consts[label]; ok {
 		return v
 	}
-	expert, first, step := of[0], of[1], of[2]
+	first, step := of[0], of[1]
 	b, s := n.src.set.Get(full+"_blocks"), n.src.set.Get(full+"_scales")
 	n.src.used[full+"_blocks"], n.src.used[full+"_scales"] = true, true
 	rows := in / block
@@ -150,7 +142,7 @@ func (e *clamped) blocks(n *net, label, full string, of [3]int, out, in int) gra
 	read := func(dst []float32, from int) {
 		for i := range dst {
 			at := from + i
-			k := (expert*step*out+at/in*step+first)*in + at%in
+			k := (at/in*step+first)*in + at%in
 			q := b.Raw[k/2] >> (k % 2 * 4) & 15
 			dst[i] = fp4[q&7] * float32(math.Ldexp(1, int(s.Raw[k/block])-127))
 			if q >= 8 {
@@ -160,7 +152,7 @@ func (e *clamped) blocks(n *net, label, full string, of [3]int, out, in int) gra
 	}
 	t := n.src.kept[label]
 	if t == nil {
-		t = &graph.Tensor{Shape: []int{out, in}, DType: graph.Float, Stored: graph.NewStored(out*in, read)}
+		t = &graph.Tensor{Shape: []int{e.count, out, in}, DType: graph.Float, Stored: graph.NewStored(e.count*out*in, read)}
 		n.src.kept[label] = t
 	}
 	v := n.Constant(label, t)

@@ -140,6 +140,36 @@ func (n *net) loaded(from *source, name string, shape []int, change ...func([]fl
 	return v
 }
 
+// stacked returns count tensors of a shape, whose names of gives, as one constant of a name of its own. They stay as they are
+// stored.
+func (n *net) stacked(from *source, name string, count int, shape []int, of func(i int) string, change ...func([]float32)) graph.Value {
+	if v, ok := n.consts[name]; ok {
+		return v
+	}
+	kept := from.kept[name]
+	parts := make([]*graph.Tensor, count)
+	for i := range parts {
+		var err error
+		if parts[i], err = from.load(of(i), shape, change...); err != nil {
+			return n.Failf("%v", err)
+		}
+	}
+	if kept == nil {
+		each := graph.Size(shape)
+		kept = &graph.Tensor{Shape: append([]int{count}, shape...), DType: graph.Float, Stored: graph.NewStored(count*each, func(dst []float32, from int) {
+			for len(dst) > 0 {
+				n := min(len(dst), each-from%each)
+				parts[from/each].Read(dst[:n], from%each)
+				dst, from = dst[n:], from+n
+			}
+		})}
+		from.kept[name] = kept
+	}
+	v := n.Constant(name, kept)
+	n.consts[name] = v
+	return v
+}
+
 // table makes a constant: of weights, or a public one.
 func (n *net) table(name string, shape []int, v []float32, public bool) graph.Value {
 	if c, ok := n.consts[name]; ok {

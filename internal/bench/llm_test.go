@@ -17,7 +17,7 @@ import (
 
 // The shapes have the parameters of the models that they are named after.
 func TestShapes(t *testing.T) {
-	for name, want := range map[string]float64{"qwen3-14b": 14.768e9, "llama2-7b": 6.738e9, "smollm2": 134.5e6, "gpt2": 124.4e6} {
+	for name, want := range map[string]float64{"qwen3-14b": 14.768e9, "llama2-7b": 6.738e9, "smollm2": 134.5e6, "gpt2": 124.4e6, "qwen3-30b-a3b": 30.53e9, "mixtral-quarter": 2.919e9} {
 		s, n := Shapes[name], 0
 		for _, d := range s.tensors(s.Layers) {
 			n += sizeOf(d.shape)
@@ -26,7 +26,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s has %d parameters, not %g", name, n, want)
 		}
 	}
-	if len(Shapes) != 4 {
+	if len(Shapes) != 6 {
 		t.Errorf("shapes %v", ShapeNames())
 	}
 }
@@ -36,6 +36,8 @@ var small = []*Shape{
 	decoder("a", "qwen3", gated{layers: 2, width: 40, heads: 4, groups: 2, dim: 16, inner: 48, vocabulary: 50, headNorms: true}, map[string]any{"max_position_embeddings": 32}),
 	decoder("b", "llama", gated{layers: 2, width: 40, heads: 4, groups: 4, dim: 10, inner: 48, vocabulary: 50, tied: true}, map[string]any{"max_position_embeddings": 32}),
 	gpt2Shape("c", 2, 40, 4, 32, 50),
+	decoder("d", "mixtral", gated{layers: 2, width: 40, heads: 4, groups: 2, dim: 16, inner: 24, vocabulary: 50, experts: 3, router: "block_sparse_moe.gate",
+		expert: "block_sparse_moe.experts.%d.", gate: "w1", up: "w3", down: "w2"}, map[string]any{"max_position_embeddings": 32, "num_local_experts": 3, "num_experts_per_tok": 2}),
 }
 
 // What is drawn depends on shape, layers and seed alone, and is a model that opens; its

@@ -59,6 +59,16 @@ var Shapes = map[string]*Shape{
 	"smollm2": decoder("smollm2", "llama", gated{layers: 30, width: 576, heads: 9, groups: 3, dim: 64, inner: 1536, vocabulary: 49152, tied: true},
 		map[string]any{"rms_norm_eps": 1e-5, "rope_theta": 1e5, "max_position_embeddings": 8192}),
 	"gpt2": gpt2Shape("gpt2", 12, 768, 12, 1024, 50257),
+	"qwen3-30b-a3b": decoder("qwen3-30b-a3b", "qwen3_moe",
+		gated{layers: 48, width: 2048, heads: 32, groups: 4, dim: 128, inner: 768, vocabulary: 151936, headNorms: true, experts: 128, router: "mlp.gate",
+			expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj"},
+		map[string]any{"rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 40960, "num_experts": 128, "num_experts_per_tok": 8,
+			"moe_intermediate_size": 768, "norm_topk_prob": true}),
+	// Mixtral 8x7B with a quarter of its width and of its vocabulary.
+	"mixtral-quarter": decoder("mixtral-quarter", "mixtral",
+		gated{layers: 32, width: 1024, heads: 8, groups: 2, dim: 128, inner: 3584, vocabulary: 8000, experts: 8, router: "block_sparse_moe.gate",
+			expert: "block_sparse_moe.experts.%d.", gate: "w1", up: "w3", down: "w2"},
+		map[string]any{"rms_norm_eps": 1e-5, "rope_theta": 1e6, "max_position_embeddings": 32768, "num_local_experts": 8, "num_experts_per_tok": 2}),
 }
 
 // ShapeNames lists them.
@@ -68,6 +78,9 @@ func ShapeNames() []string { return slices.Sorted(maps.Keys(Shapes)) }
 type gated struct {
 	layers, width, heads, groups, dim, inner, vocabulary int
 	headNorms, tied                                      bool
+	// Of layers of experts, if there are any: inner is that of one, and these are names in a layer.
+	experts                        int
+	router, expert, gate, up, down string
 }
 
 func decoder(name, kind string, g gated, more map[string]any) *Shape {
@@ -98,9 +111,19 @@ func (g gated) tensors(layers int) []drawn {
 		}
 		matrix("self_attn.o_proj", g.width, g.heads*g.dim, residual)
 		vector("post_attention_layernorm", g.width, norm)
-		matrix("mlp.gate_proj", g.inner, g.width, inner)
-		matrix("mlp.up_proj", g.inner, g.width, inner)
-		matrix("mlp.down_proj", g.width, g.inner, residual)
+		if g.experts == 0 {
+			matrix("mlp.gate_proj", g.inner, g.width, inner)
+			matrix("mlp.up_proj", g.inner, g.width, inner)
+			matrix("mlp.down_proj", g.width, g.inner, residual)
+			continue
+		}
+		matrix(g.router, g.experts, g.width, inner)
+		for e := range g.experts {
+			of := fmt.Sprintf(g.expert, e)
+			matrix(of+g.gate, g.inner, g.width, inner)
+			matrix(of+g.up, g.inner, g.width, inner)
+			matrix(of+g.down, g.width, g.inner, residual)
+		}
 	}
 	list = append(list, drawn{"model.norm.weight", []int{g.width}, norm, 0})
 	if !g.tied {

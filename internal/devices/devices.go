@@ -369,7 +369,11 @@ func largest(g *model.Graph) int {
 		n = max(n, model.Size(s.Shape))
 		for j := range s.Acc.Products {
 			p := &s.Acc.Products[j]
-			n = max(n, model.Size(g.Tensors[p.A].Shape), model.Size(g.Tensors[p.B].Shape))
+			for _, id := range []model.TensorID{p.A, p.B} {
+				if !g.IsProduct(id) { // which is never made
+					n = max(n, model.Size(g.Tensors[id].Shape))
+				}
+			}
 		}
 	}
 	return n

@@ -115,6 +115,7 @@ type Tensor struct {
 	Fracs      []int32   `field:"9"`
 	Formula    *Formula  `field:"10"`
 	Numbers    Enum      `field:"11"`
+	Product    *Product  `field:"12"`
 }
 
 type Formula struct {

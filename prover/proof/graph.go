@@ -69,6 +69,7 @@ var tensorMessage = wire.New("Tensor", func(t *model.Tensor) { t.Shape, t.Def = 
 	wire.Ints(9, "fracs", exponent, func(t *model.Tensor) *[]int { return &t.Fracs }),
 	wire.Optional(10, "formula", formulaMessage, func(t *model.Tensor) **model.Formula { return &t.Formula }),
 	wire.Num(11, "numbers", wire.EnumOf(3), func(t *model.Tensor) *model.Numbers { return &t.Numbers }),
+	wire.Optional(12, "product", productMessage, func(t *model.Tensor) **model.Product { return &t.Product }),
 )
 
 var formulaMessage = wire.New("Formula", nil,

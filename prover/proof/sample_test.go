@@ -172,6 +172,13 @@ func genKey() *rapid.Generator[*Key] {
 			}
 			k.Circuit.Graph.Tensors = append(k.Circuit.Graph.Tensors, model.Tensor{Shape: shape, Kind: model.ByFormula, Min: -1000, Max: 1000, Formula: f})
 		}
+		if of := &k.Circuit.Graph.Tensors[0]; rapid.Bool().Draw(t, "product") {
+			p := &model.Product{Coef: 1, LabelsA: []int{}, LabelsB: []int{}}
+			for a := range of.Shape {
+				p.LabelsA, p.LabelsB = append(p.LabelsA, a), append(p.LabelsB, a)
+			}
+			k.Circuit.Graph.Tensors = append(k.Circuit.Graph.Tensors, model.Tensor{Shape: of.Shape, Kind: model.Virtual, Max: 9, Def: []model.Linear{}, Product: p})
+		}
 		tree := Tree{RowVars: rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")}
 		if rapid.Bool().Draw(t, "source") {
 			k.Source = genSource().Draw(t, "made from")

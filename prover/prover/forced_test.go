@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/verifier"
 	"github.com/prove-model/prove-model/quantise"
@@ -81,6 +82,12 @@ func (f *forger) commit(t *testing.T) {
 // prove follows the protocol with any witness and returns the verdict.
 func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	t.Helper()
+	return f.proveOn(t, w, func(b backend.Backend) backend.Backend { return b })
+}
+
+// proveOn is prove with a backend that is made of the usual one.
+func (f *forger) proveOn(t *testing.T, w *forward.Witness, on func(backend.Backend) backend.Backend) error {
+	t.Helper()
 	p, err := f.key.Plan(f.m.Graph.Instance)
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +95,7 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph.WithIds(f.in)}, Options{})
 	defer r.close()
 	r.role = reduce.NewUncheckedProver
+	r.backend = on(r.backend)
 	var buf bytes.Buffer
 	if err := r.prove(&buf); errors.Is(err, proof.ErrPublic) {
 		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so
@@ -417,7 +425,13 @@ func (f *forger) run(t *testing.T, rng *rand.Rand, most int) {
 
 func (f *forger) rejected(t *testing.T, what string, w *forward.Witness) {
 	t.Helper()
-	switch err := f.prove(t, w); {
+	f.proving(t, what, w, func(b backend.Backend) backend.Backend { return b })
+}
+
+// proving is rejected for a backend that is made of the usual one.
+func (f *forger) proving(t *testing.T, what string, w *forward.Witness, on func(backend.Backend) backend.Backend) {
+	t.Helper()
+	switch err := f.proveOn(t, w, on); {
 	case err == nil:
 		t.Errorf("%s: accepted", what)
 	case !errors.Is(err, verifier.ErrInvalid) && !errors.Is(err, proof.ErrMalformed):

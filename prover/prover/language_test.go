@@ -105,7 +105,8 @@ func TestDishonestLanguageModels(t *testing.T) {
 		"positions, opened as committed":         {openHonestly: true, weights: positions},
 		"a router that chooses other experts":    {weights: weight("model.layers.0.block_sparse_moe.gate.weight", func(v []int32) { swapRows(v, 16, 0, 3) })},
 		"an expert's choice":                     {witness: chosen},
-		"another expert's weights":               {weights: weight("model.layers.0.block_sparse_moe.experts.1.w2.weight", func(v []int32) { slices.Reverse(v) })},
+		"another expert's weights":               {weights: weight("model.layers.0.block_sparse_moe.experts.w2.weight", func(v []int32) { swapRows(v, len(v)/4, 1, 2) })},
+		"an expert for each other, as committed": {openHonestly: true, weights: weight("model.layers.0.block_sparse_moe.experts.w1.weight", slices.Reverse[[]int32])},
 		"an output layer that prefers one token": {weights: weight("lm_head.weight", func(v []int32) { v[16*11+3] += 30 })},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,13 +166,15 @@ func positions(b *builder) {
 	}
 }
 
-// chosen exchanges two experts of the first token: one that it has chosen for one that it
-// has not.
+// chosen has the first slot of the first token be an expert that none of its slots is.
 func chosen(b *builder, w *forward.Witness) {
-	s := b.made("layers.0.block_sparse_moe.gate/IsPositive_2")
+	s := b.made("layers.0.block_sparse_moe.gate/Slots")
 	v := slices.Clone(w.Values[s.Out])
 	w.Values[s.Out] = v
-	i, j := slices.Index(v[:4], 1), slices.Index(v[:4], 0)
+	i, j := slices.Index(v[:4], 1), 0
+	for v[j] == 1 || v[4+j] == 1 {
+		j++
+	}
 	v[i], v[j] = 0, 1
 }
 

@@ -33,15 +33,16 @@ type lowering struct {
 	weights map[model.TensorID]*weights.Constant
 	// roundeds are the constants among them that have one scale.
 	roundeds      map[roundedConstant]model.TensorID
-	stream        map[string]int                     // scales of sums (streams)
-	scalings      map[string]*scaling                // of inputs
-	chains        map[string]*scaling                // the same by the values of their chains
-	discontinuous map[string]bool                    // values that something with jumps reads
-	powers        map[string]bool                    // values that logarithms of powers alone read
-	asked         map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
-	classes       map[model.TensorID]classes         // of extended inputs
-	secrets       map[*graph.Tensor]*secret          // by what stands in their place
-	read          atomic.Pointer[secret]             // one that the node being lowered has read
+	stream        map[string]int                       // scales of sums (streams)
+	scalings      map[string]*scaling                  // of inputs
+	chains        map[string]*scaling                  // the same by the values of their chains
+	discontinuous map[string]bool                      // values that something with jumps reads
+	powers        map[string]bool                      // values that logarithms of powers alone read
+	asked         map[model.TensorID][][]graph.Split   // inputs that are only compared with thresholds
+	classes       map[model.TensorID]classes           // of extended inputs
+	chosen        map[[2]model.TensorID]model.TensorID // products of slots and of what their experts read
+	secrets       map[*graph.Tensor]*secret            // by what stands in their place
+	read          atomic.Pointer[secret]               // one that the node being lowered has read
 
 	underprecise []string // values with a format for weights of which half the channels have few bits for all that
 	maxBits      int      // activation bits that leave the weights enough of the bound
@@ -98,7 +99,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, maxBits: 15,
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, chosen: map[[2]model.TensorID]model.TensorID{}, maxBits: 15,
 		secrets: map[*graph.Tensor]*secret{},
 	}
 	l.fg, l.real = l.hidden(fg), fg

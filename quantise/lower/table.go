@@ -59,10 +59,11 @@ const (
 type Product uint8
 
 const (
-	NoProduct     Product = iota
-	MatMulProduct         // of matrices, or stacks of them
-	gemmProduct           // of two matrices, plus a third
-	ConvProduct           // of kernels and the windows of images
+	NoProduct      Product = iota
+	MatMulProduct          // of matrices, or stacks of them
+	gemmProduct            // of two matrices, plus a third
+	ConvProduct            // of kernels and the windows of images
+	expertsProduct         // of rows and the matrices of few experts of many
 )
 
 // operators is the table.

@@ -308,13 +308,7 @@ func products(m *lower.Result) float64 {
 	for i := range m.Graph.Steps {
 		step := &m.Graph.Steps[i]
 		for j := range step.Acc.Products {
-			p := &step.Acc.Products[j]
-			c := model.NewContraction(p, m.Graph.Tensors[p.A].Shape, m.Graph.Tensors[p.B].Shape, step.Shape)
-			n := float64(model.Size(step.Shape))
-			for _, l := range c.Sum {
-				n *= float64(l.Dim)
-			}
-			all += n
+			all += float64(model.Size(step.Shape)) * float64(m.Graph.Terms(&step.Acc.Products[j], step.Shape))
 		}
 	}
 	return all

@@ -96,6 +96,7 @@ func sources(models string) []source {
 		{name: "segment", made: segment},
 		{name: "stretched", made: highBits},
 		{name: "adapter", made: adapter},
+		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}},
 	}
 }
 

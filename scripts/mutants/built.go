@@ -232,7 +232,7 @@ func allBuilt() []built {
 	for _, name := range []string{"\u200b", "\u202e", "\u00a0", "\ue000", "\U000e0001", "\U00050000", "\U0010ffff", "\u2065", "\x7f"} {
 		list = append(list, built{fmt.Sprintf("the name %+q", name), false, named(name), nil})
 	}
-	return slices.Concat(list, picks(), written())
+	return slices.Concat(list, picks(), written(), threeFactors())
 }
 
 // picks are keys with an input that is an index: it says which entry of an axis is the output. The

@@ -46,7 +46,9 @@ def _order(graph, made):
     """Steps read what earlier steps made."""
     ready = []  # after which step a tensor is determined
     for i, tensor in enumerate(graph.tensors):
-        if tensor.kind == VIRTUAL:
+        if tensor.product:
+            ready.append(max(ready[tensor.product.a], ready[tensor.product.b]))
+        elif tensor.kind == VIRTUAL:
             ready.append(max(ready[s.source] for s in tensor.definition))
         else:
             ready.append(made.get(i, -1))  # inputs, hidden ones too, what is imported, and fixed tensors before all steps

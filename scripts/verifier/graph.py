@@ -119,23 +119,34 @@ class _Checker:
         require(least <= most, f"{what}: codes in too small a range")
         self._units(i, what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
-        require((tensor.kind == VIRTUAL) == bool(tensor.definition),
-                f"{what}: exactly the virtual tensors have a definition")
+        require((tensor.kind == VIRTUAL) == bool(tensor.definition or tensor.product) and not (tensor.definition and tensor.product),
+                f"{what}: exactly the virtual tensors have a definition, a sum or a product")
         self._formula(what, tensor)
+        if tensor.product:
+            self._product_tensor(i, tensor, what)
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
 
+    def _product_tensor(self, i, tensor, what):
+        p = tensor.product
+        require(p.a < i and p.b < i, f"{what}: its definition looks ahead")
+        self._product(p, tensor.shape, what)
+        require(not self.tensors[p.a].product and not self.tensors[p.b].product, f"{what}: a product of a product")
+        require(set(p.labels_a) | set(p.labels_b) == set(range(len(tensor.shape))) and p.coefficient == 1,
+                f"{what}: its axes are not all those of the operands, or it has a factor")
+
     def _nesting(self):
         depth = []
         for i, tensor in enumerate(self.tensors):
-            depth.append(1 + max(depth[s.source] for s in tensor.definition) if tensor.definition else 0)
+            sources = [s.source for s in tensor.definition] + ([tensor.product.a, tensor.product.b] if tensor.product else [])
+            depth.append(1 + max(depth[s] for s in sources) if sources else 0)
             require(depth[i] <= MOST_NESTED, f"tensor {i}: too many virtual tensors upon each other")
 
     def _empty(self, tensor, what):
         require(len(tensor.shape) <= MOST_AXES and 0 in tensor.shape and max(tensor.shape) <= 1 << MOST_VARIABLES,
                 f"{what}: its shape is not one without entries")
-        said = (tensor.frac, tensor.fracs, tensor.min, tensor.max, tensor.numbers, tensor.definition, tensor.formula)
+        said = (tensor.frac, tensor.fracs, tensor.min, tensor.max, tensor.numbers, tensor.definition, tensor.product, tensor.formula)
         require(not any(said), f"{what}: it has no entries, and says what they are")
 
     def _formula(self, what, tensor):
@@ -161,6 +172,7 @@ class _Checker:
     def _linear(self, summand, shape, what):
         require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
         source = self._entries(summand.source, what).shape
+        require(not self.tensors[summand.source].product, f"{what}: a source is a product")
         if summand.view is None:
             require(source == shape, f"{what}: a source has another shape")
             return
@@ -248,7 +260,7 @@ class _Checker:
         require(step.accumulator is not None, f"{what}: it has no accumulator")
         for identifier in (step.remainder, step.out, step.divisor):
             if identifier:
-                self._entries(identifier - 1, what)
+                require(not self._entries(identifier - 1, what).product, f"{what}: a result or a divisor is a product")
         if step.table:
             self._identifier(step.table - 1, f"{what}, table", self.tables)
         acc = step.accumulator
@@ -257,6 +269,7 @@ class _Checker:
             self._linear(summand, step.shape, what)
         for product in acc.products:
             self._product(product, step.shape, f"{what}: a product")
+            require(not (self.tensors[product.a].product and self.tensors[product.b].product), f"{what}: a product of two products")
         unused = {LOOKUP: (step.divisor,), DIVIDE: (step.shift, step.table),
                   MAXIMUM: (step.shift, step.remainder, step.table, acc.constant, acc.linear, acc.products),
                   EXACT: (step.shift, step.remainder, step.table, step.divisor),
@@ -300,7 +313,7 @@ class _Checker:
     def _inputs(self):
         g = self.graph
         for i in g.outputs:
-            self._source(i, "outputs")
+            require(not self._source(i, "outputs").product, "an output is a product")
         some = [i for i in g.inputs if self._source(i, "inputs").kind != EMPTY]
         require(sorted(some) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT] and len(set(g.inputs)) == len(g.inputs),
                 "the inputs are not the input tensors, each once")

@@ -153,6 +153,8 @@ class Fork:
             return evaluate_integers(self.public[tensor], t.shape, point)
         if t.kind == FORMULA:
             return formulas.value(t, point)
+        if t.product:
+            return self._product(t.product, t.shape, point)
         return self._linear(t.definition, t.shape, point)
 
     def _linear(self, summands, shape, point):

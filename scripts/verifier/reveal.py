@@ -189,7 +189,7 @@ class Ranges:
         t = self.graph.tensors[identifier]
         if t.kind in (INPUT, FORMULA):
             return t.min, t.max
-        if t.kind == VIRTUAL and depth < MOST_DEPTH:
+        if t.kind == VIRTUAL and not t.product and depth < MOST_DEPTH:
             if (identifier, depth) not in self.sums:
                 self.sums[identifier, depth] = self._of_sum(t, depth)
             return self.sums[identifier, depth]

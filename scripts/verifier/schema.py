@@ -55,6 +55,15 @@ class Formula:
 
 
 @dataclass
+class Product:
+    coefficient: int = pb.sint64(1)
+    a: int = pb.uint32(2)
+    b: int = pb.uint32(3)
+    labels_a: list = pb.packed_uint32(4)
+    labels_b: list = pb.packed_uint32(5)
+
+
+@dataclass
 class Tensor:
     name: str = pb.string(1)
     shape: list = pb.packed_uint64(2)
@@ -67,15 +76,7 @@ class Tensor:
     fracs: list = pb.packed_sint32(9)
     formula: Formula = pb.message(10, Formula)
     numbers: int = pb.enum(11, 3)
-
-
-@dataclass
-class Product:
-    coefficient: int = pb.sint64(1)
-    a: int = pb.uint32(2)
-    b: int = pb.uint32(3)
-    labels_a: list = pb.packed_uint32(4)
-    labels_b: list = pb.packed_uint32(5)
+    product: Product = pb.message(12, Product)
 
 
 @dataclass

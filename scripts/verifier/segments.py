@@ -74,6 +74,8 @@ class Segment:
             f = t.formula
             by = f.step * self._before(axes[0]) if f.kind == PROGRESSION else self._before(axes[1]) - self._before(axes[0])
             t.formula = replace(f, offset=f.offset + by)
+        elif t.product:
+            t.product = self._factors(t.product, axes)
         elif t.kind == VIRTUAL:
             t.definition = self._terms(t.definition, self.template.tensors[i], axes)
         return t
@@ -182,14 +184,16 @@ class Segment:
         made.shape, made.scales = self._shape(step, axes), []
         if step.accumulator is not None:
             linear = self._terms(step.accumulator.linear, step, axes)
-            products = [replace(p, a=self._factor(p.a, p.labels_a, axes), b=self._factor(p.b, p.labels_b, axes))
-                        for p in step.accumulator.products]
+            products = [self._factors(p, axes) for p in step.accumulator.products]
             made.accumulator = replace(step.accumulator, linear=linear, products=products)
         if step.divisor:
             have = self.axes[step.divisor - 1]
             require(step.divisor - 1 not in self.lists and have[:len(axes)] == axes and ROWS not in have[len(axes):],
                     "segments: a divisor of other tokens")
         return made
+
+    def _factors(self, p, axes):
+        return replace(p, a=self._factor(p.a, p.labels_a, axes), b=self._factor(p.b, p.labels_b, axes))
 
     def _factor(self, i, labels, axes):
         require(i not in self.lists, "segments: what indexes read the rows of is read in another way too")

@@ -59,6 +59,8 @@ class Texts:
             own = t.kind in (INPUT, WITNESS)
             if t.kind == VIRTUAL:
                 own = i in divisors or any(self.own[term.source] or public(term) for term in t.definition)
+            if t.product:
+                own = self.own[t.product.a] or self.own[t.product.b]
             require(own or i not in divisors, "several texts: a divisor that is the same for all")
             self.own.append(own)
         terms = [term for t in self.one.tensors for term in t.definition]
@@ -94,6 +96,9 @@ class Texts:
         t = self.graph.tensors[i]
         if not self.own[i] or t.kind == INPUT:
             return
+        if t.product:
+            self.graph.tensors[i] = replace(t, shape=[self.count, *t.shape], product=self._product(t.product))
+            return
         if i in self.lines:
             source = t.definition[0].source
             count, rows, *rest = self.graph.tensors[source].shape
@@ -104,11 +109,13 @@ class Texts:
         self.graph.tensors[i] = replace(t, shape=shape, definition=definition)
 
     def _step(self, step):
-        products = [replace(p, labels_a=self._labels(p.a, p.labels_a), labels_b=self._labels(p.b, p.labels_b))
-                    for p in step.accumulator.products]
+        products = [self._product(p) for p in step.accumulator.products]
         require(not step.divisor or step.divisor - 1 not in self.lines, "several texts: rows are read in another way too")
         linear = self._terms(step.accumulator.linear, len(step.shape))
         return replace(step, shape=[self.count, *step.shape], accumulator=replace(step.accumulator, linear=linear, products=products))
+
+    def _product(self, p):
+        return replace(p, labels_a=self._labels(p.a, p.labels_a), labels_b=self._labels(p.b, p.labels_b))
 
     def _labels(self, identifier, labels):
         require(identifier not in self.lines, "several texts: rows are read in another way too")

@@ -255,15 +255,15 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 // ranges of both operands, or narrower by the sums of one that is fixed.
 func (a *analysis) product(p *model.Product, out []int) Interval {
 	x, y := a.tensor(p.A), a.tensor(p.B)
-	n := int64(1)
+	n, one := int64(1), single(a.g, p, len(out), a.oneHot)
 	for i, l := range p.LabelsA {
-		if l >= len(out) {
+		if l >= len(out) && l != one {
 			n = times(n, int64(a.g.Tensors[p.A].Shape[i]))
 		}
 	}
 	all := x.Mul(y).Scale(n)
 	weighted := func(id model.TensorID, labels []int, other Interval) {
-		if s, ok := SumOf(id, labels, len(out)); ok {
+		if s, ok := SumOf(id, labels, len(out), one); ok {
 			if parts, ok := a.c.Sums[s]; ok {
 				all = all.and(parts.weigh(other))
 			}

@@ -95,9 +95,10 @@ type analysis struct {
 	known []*Interval // by tensor, nil where nothing has been found out
 	made  []*model.Step
 	// alone holds what look-ups of a tensor by itself say of it.
-	alone map[model.TensorID]Interval
-	keys  map[*model.Step]Interval // that a look-up may have
-	// What arguments say.
+	alone  map[model.TensorID]Interval
+	keys   map[*model.Step]Interval // that a look-up may have
+	oneHot map[model.TensorID]int   // axes of tensors along which one entry is 1, and all others are 0
+	// What arguments say, and what follows for these.
 	rowSums map[model.TensorID]int64
 	sums    []*Argument
 	left    int // of maxWork
@@ -106,7 +107,7 @@ type analysis struct {
 func newAnalysis(g *model.Graph, c *Certified) *analysis {
 	a := &analysis{
 		g: g, c: c, known: make([]*Interval, len(g.Tensors)), made: make([]*model.Step, len(g.Tensors)),
-		alone: map[model.TensorID]Interval{}, keys: map[*model.Step]Interval{}, rowSums: map[model.TensorID]int64{}, left: maxWork,
+		alone: map[model.TensorID]Interval{}, keys: map[*model.Step]Interval{}, rowSums: map[model.TensorID]int64{}, oneHot: map[model.TensorID]int{}, left: maxWork,
 	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
@@ -153,6 +154,10 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 			all = r
 		}
 	case model.Virtual:
+		if p := t.Product; p != nil {
+			all = a.tensor(p.A).Mul(a.tensor(p.B))
+			break
+		}
 		all = a.form(a.sum(t.Shape, 0, t.Def))
 	case model.Witness:
 		if !slices.Contains(a.g.Hidden, id) { // whose look-ups keep it in its range
@@ -189,6 +194,12 @@ func (a *analysis) step(s *model.Step) error {
 	case model.StepZero:
 		if !acc.within(Interval{1 - field.P, field.P - 1}) {
 			return wide(acc)
+		}
+		if id, axis, ok := OneHot(a.g, s); ok && a.tensor(id).within(Interval{0, 1}) {
+			a.oneHot[id] = axis
+			if axis == len(a.g.Tensors[id].Shape)-1 {
+				a.rowSums[id] = 1
+			}
 		}
 	case model.StepDivide:
 		// What the two are the steps after it say.

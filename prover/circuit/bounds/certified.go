@@ -36,12 +36,12 @@ type Certified struct {
 }
 
 // SumOf returns the sums that a product takes of one of its operands, that with the
-// given labels, where the output has so many axes. It reports false if every entry of
-// the product has one entry of the operand.
-func SumOf(id model.TensorID, labels []int, rank int) (Sum, bool) {
+// given labels, where the output has so many axes. Along the label one, if it is not −1, at most
+// one entry counts. It reports false if every entry of the product has one entry of the operand.
+func SumOf(id model.TensorID, labels []int, rank, one int) (Sum, bool) {
 	s := Sum{Tensor: id}
 	for a, l := range labels {
-		if l >= rank {
+		if l >= rank && l != one {
 			s.Axes |= 1 << a
 		}
 	}
@@ -52,11 +52,15 @@ func SumOf(id model.TensorID, labels []int, rank int) (Sum, bool) {
 // in the order of the steps.
 func Sums(g *model.Graph) []Sum {
 	var list []Sum
-	seen := map[Sum]bool{}
+	seen, hot := map[Sum]bool{}, map[model.TensorID]int{}
 	for i := range g.Steps {
 		s := &g.Steps[i]
+		if id, axis, ok := OneHot(g, s); ok {
+			hot[id] = axis
+		}
 		for j := range s.Acc.Products {
 			p := &s.Acc.Products[j]
+			one := single(g, p, len(s.Shape), hot)
 			for _, op := range []struct {
 				id     model.TensorID
 				labels []int
@@ -64,7 +68,7 @@ func Sums(g *model.Graph) []Sum {
 				if g.Tensors[op.id].Kind != model.Fixed {
 					continue
 				}
-				if sum, ok := SumOf(op.id, op.labels, len(s.Shape)); ok && !seen[sum] {
+				if sum, ok := SumOf(op.id, op.labels, len(s.Shape), one); ok && !seen[sum] {
 					seen[sum] = true
 					list = append(list, sum)
 				}

@@ -15,6 +15,10 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
 		p := &s.Acc.Products[i]
+		if c := newChosen(e.graph, p); c != nil {
+			c.add(acc, s.Shape, func(id model.TensorID) []int { return e.graph.Tensors[id].Shape }, e.operand)
+			continue
+		}
 		einsum(acc, s.Shape, p.Coef, e.factor(p.A, p.LabelsA, e.operand), e.factor(p.B, p.LabelsB, e.operand))
 	}
 	return acc, checkBound(acc)

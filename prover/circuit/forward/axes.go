@@ -109,6 +109,9 @@ func (l *layout) of(id model.TensorID) change {
 		for i := range t.Def {
 			c = c.join(l.term(&t.Def[i], t.Shape))
 		}
+		if p := t.Product; p != nil {
+			c = product(l.of(p.A), p.LabelsA, l.of(p.B), p.LabelsB, len(t.Shape))
+		}
 	}
 	l.tensors[id], l.known[id] = c, true
 	return c
@@ -246,9 +249,7 @@ func (l *layout) choose(i int) int {
 		l.wantView(t, s.Shape, axis)
 	}
 	for j := range s.Acc.Products {
-		p := &s.Acc.Products[j]
-		l.want(p.A, slices.Index(p.LabelsA, axis))
-		l.want(p.B, slices.Index(p.LabelsB, axis))
+		l.wantFactors(&s.Acc.Products[j], axis)
 	}
 	if s.Den != model.None {
 		l.want(s.Den, axis)
@@ -273,6 +274,15 @@ func (l *layout) want(id model.TensorID, axis int) {
 	for i := range t.Def {
 		l.wantView(&t.Def[i], t.Shape, axis)
 	}
+	if t.Product != nil {
+		l.wantFactors(t.Product, axis)
+	}
+}
+
+// wantFactors records which rows of its operands a product needs for one along an axis of its result.
+func (l *layout) wantFactors(p *model.Product, axis int) {
+	l.want(p.A, slices.Index(p.LabelsA, axis))
+	l.want(p.B, slices.Index(p.LabelsB, axis))
 }
 
 func (l *layout) wantView(t *model.Linear, shape []int, axis int) {

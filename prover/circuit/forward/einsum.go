@@ -57,12 +57,21 @@ type contraction struct {
 }
 
 func newContraction(out []int, a, b operand) *contraction {
-	a, b = a.laidOut(), b.laidOut()
+	return contractionTo(resultOf(out), a.laidOut(), b.laidOut())
+}
+
+// resultOf is a dense result of a shape, as an operand with all labels.
+func resultOf(out []int) operand {
 	o := dense(nil, out, make([]int, len(out))).laidOut()
 	for l := range out {
 		o.labels[l] = l
 	}
-	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, out)
+	return o
+}
+
+// contractionTo is newContraction for a result, and operands, whose entries lie as they say.
+func contractionTo(o, a, b operand) *contraction {
+	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, o.shape)
 	// If the product repeats along output axes, it is computed as a batch of equal
 	// products.
 	batch := newAxes(slices.Concat(c.Batch, c.Repeat))

@@ -178,6 +178,12 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 		return l.View.Gather(w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	acc := make([]int64, model.Size(t.Shape))
+	if p := t.Product; p != nil {
+		of := func(id model.TensorID, labels []int) operand {
+			return dense(w.eval(id, known), w.graph.Tensors[id].Shape, labels)
+		}
+		einsum(acc, t.Shape, p.Coef, of(p.A, p.LabelsA), of(p.B, p.LabelsB))
+	}
 	for i := range t.Def {
 		l := &t.Def[i]
 		l.View.Accumulate(acc, l.Coef, w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
@@ -241,6 +247,10 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 		}
 		for j := range g.Tensors[id].Def {
 			reads(g.Tensors[id].Def[j].Src, i)
+		}
+		if p := g.Tensors[id].Product; p != nil {
+			reads(p.A, i)
+			reads(p.B, i)
 		}
 	}
 	eachRead(g, reads)

@@ -44,6 +44,10 @@ func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 		for i := range g.Tensors[id].Def {
 			read(g.Tensors[id].Def[i].Src, at)
 		}
+		if p := g.Tensors[id].Product; p != nil {
+			read(p.A, at)
+			read(p.B, at)
+		}
 	}
 	for _, list := range [][]model.TensorID{g.Outputs, wanted} {
 		for _, id := range list {

@@ -164,11 +164,7 @@ func (b *rowBuilder) step(i int) error {
 		}
 		s.Acc.Products = slices.Clone(s.Acc.Products)
 		for j := range s.Acc.Products {
-			p := &s.Acc.Products[j]
-			if p.A, err = b.factor(p.A, p.LabelsA, axis, input); err != nil {
-				return err
-			}
-			if p.B, err = b.factor(p.B, p.LabelsB, axis, input); err != nil {
+			if err = b.factors(&s.Acc.Products[j], axis, input); err != nil {
 				return err
 			}
 		}
@@ -186,6 +182,15 @@ func (b *rowBuilder) step(i int) error {
 	}
 	b.out.Steps = append(b.out.Steps, s)
 	return nil
+}
+
+// factors replaces the operands of a product by those of a row.
+func (b *rowBuilder) factors(p *model.Product, axis, input int) (err error) {
+	if p.A, err = b.factor(p.A, p.LabelsA, axis, input); err != nil {
+		return err
+	}
+	p.B, err = b.factor(p.B, p.LabelsB, axis, input)
+	return err
 }
 
 // factor returns what a product of a row has for an operand.
@@ -298,7 +303,13 @@ func (b *rowBuilder) row(id model.TensorID, axis, input int) (model.TensorID, er
 	}
 	x := model.Tensor{Name: t.Name, Shape: cutShape(t.Shape, axis), Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max}
 	var err error
-	if t.Kind == model.Virtual {
+	if t.Product != nil {
+		p := *t.Product
+		if err = b.factors(&p, axis, input); err != nil {
+			return 0, err
+		}
+		x.Product = &p
+	} else if t.Kind == model.Virtual {
 		if x.Def, err = b.terms(t.Def, t.Shape, axis, input); err != nil {
 			return 0, err
 		}
@@ -335,6 +346,9 @@ func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
 	axis := single(c)
 	if axis < 0 {
 		return 0, fmt.Errorf("all rows of %q, which has several axes of them", t.Name)
+	}
+	if t.Product != nil {
+		return 0, fmt.Errorf("all rows of %q, which is a product", t.Name)
 	}
 	x := *t
 	if t.Kind == model.Virtual {

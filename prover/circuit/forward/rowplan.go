@@ -101,7 +101,10 @@ func (r *Rows) add(acc []int64, t *rowTerm, at int) {
 type rowProduct struct {
 	*model.Product
 	a, b rowFactor
-	laid map[[2]bool]*laidProduct // by which operands are read in place through a view
+	// chosen is not nil if an operand is itself a product; then a is what chooses, b what is multiplied, and by the third.
+	chosen *chosen
+	by     rowFactor
+	laid   map[[2]bool]*laidProduct // by which operands are read in place through a view
 }
 
 // laidProduct is a product whose operands lie in memory in a known way. If one operand is a fixed matrix and each of its rows is
@@ -133,6 +136,10 @@ func (r *Rows) products(list []model.Product, axis int) []rowProduct {
 	out := make([]rowProduct, len(list))
 	for i := range list {
 		p := &list[i]
+		if c := newChosen(r.g, p); c != nil {
+			out[i] = rowProduct{Product: p, chosen: c, a: r.factorOf(c.by, c.labelsBy, axis), b: r.factorOf(c.x, c.labelsX, axis), by: r.factorOf(c.w, c.labelsW, axis)}
+			continue
+		}
 		out[i] = rowProduct{Product: p, a: r.factorOf(p.A, p.LabelsA, axis), b: r.factorOf(p.B, p.LabelsB, axis), laid: map[[2]bool]*laidProduct{}}
 	}
 	return out
@@ -163,6 +170,10 @@ func sameList(a, b ints.Ints) bool {
 
 // add adds a row of a product to acc, whose shape is that of the row.
 func (p *rowProduct) add(r *Rows, acc []int64, shape []int, at int) {
+	if p.chosen != nil {
+		p.chosen.addRow(r, p, acc, shape, at)
+		return
+	}
 	a, b := p.a.operand(r, at), p.b.operand(r, at)
 	key := [2]bool{a.axes != nil, b.axes != nil}
 	l := p.laid[key]
@@ -216,8 +227,13 @@ const leastMatrix = 1 << 12
 
 // isMatrix reports whether an operand is a fixed matrix, row by row, that the other one is a vector for.
 func (r *Rows) isMatrix(f *rowFactor, c *contraction, m, v side, o operand) bool {
+	return o.axes == nil && o.v.Len() == len(m.free)*len(m.k) && r.areRows(f, c, m, v)
+}
+
+// areRows reports whether a side of a product has rows of a fixed tensor, one behind the other, and the other one is a vector.
+func (r *Rows) areRows(f *rowFactor, c *contraction, m, v side) bool {
 	n, k := len(m.free), len(m.k)
-	return r.g.Tensors[f.id].Kind == model.Fixed && f.axis < 0 && o.axes == nil && len(c.to) == 1 && len(v.free) == 1 && n*k >= leastMatrix && o.v.Len() == n*k &&
+	return r.g.Tensors[f.id].Kind == model.Fixed && f.axis < 0 && len(c.to) == 1 && len(v.free) == 1 && n*k >= leastMatrix &&
 		m.batch[0] == 0 && regular(m.k, 1) && regular(m.free, k) && regular(v.k, 1) && v.batch[0] == 0 && v.free[0] == 0 && c.to[0] == 0 && v.out[0] == 0 && regular(m.out, 1)
 }
 

@@ -37,6 +37,15 @@ func NewMatrix(data ints.Ints, k int) *Matrix {
 	return m
 }
 
+// Part returns the matrix of n rows from one on.
+func (m *Matrix) Part(from, n int) *Matrix {
+	p := &Matrix{n: n, k: m.k, data: m.data.Slice(from*m.k, (from+n)*m.k)}
+	if m.short != nil {
+		p.short, p.shifts = m.short[from*m.k:(from+n)*m.k], m.shifts[from:from+n]
+	}
+	return p
+}
+
 // shorten sets dst to src without the zero bits that all of its entries end with, and returns how many these are; tooWide if the
 // entries do not fit.
 func shorten(dst []int16, src []int32) uint8 {

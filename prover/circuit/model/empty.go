@@ -16,7 +16,7 @@ func (t *Tensor) validateEmpty() error {
 			return fmt.Errorf("dimension %d out of range", d)
 		}
 	}
-	if t.Frac != 0 || len(t.Fracs) > 0 || t.Min != 0 || t.Max != 0 || t.Numbers != FiniteNumbers || t.Chunk != 0 || len(t.Def) > 0 || t.Formula != nil {
+	if t.Frac != 0 || len(t.Fracs) > 0 || t.Min != 0 || t.Max != 0 || t.Numbers != FiniteNumbers || t.Chunk != 0 || len(t.Def) > 0 || t.Product != nil || t.Formula != nil {
 		return errors.New("a tensor without entries that says what they are")
 	}
 	return nil

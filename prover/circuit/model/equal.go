@@ -33,10 +33,11 @@ func SameView(a, b *View) bool {
 }
 
 // SameValues reports whether two tensors have the same kind, shape and definition,
-// or formula.
+// a sum or a product, or formula.
 func (t *Tensor) SameValues(o *Tensor) bool {
 	return t.Kind == o.Kind && slices.Equal(t.Shape, o.Shape) && (t.Formula == nil) == (o.Formula == nil) &&
-		(t.Formula == nil || *t.Formula == *o.Formula) && slices.EqualFunc(t.Def, o.Def, Linear.equal)
+		(t.Formula == nil || *t.Formula == *o.Formula) && slices.EqualFunc(t.Def, o.Def, Linear.equal) &&
+		(t.Product == nil) == (o.Product == nil) && (t.Product == nil || t.Product.equal(*o.Product))
 }
 
 // SameRows reports whether two tables have the same rows, values of a fixed tensor

@@ -138,6 +138,9 @@ func (g *Graph) knownFrom() ([]int, error) {
 			for _, l := range g.Tensors[i].Def {
 				known[i] = max(known[i], known[l.Src])
 			}
+			if p := g.Tensors[i].Product; p != nil {
+				known[i] = max(known[p.A], known[p.B])
+			}
 		}
 	}
 	return known, nil

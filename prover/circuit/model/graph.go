@@ -45,7 +45,7 @@ const (
 	Fixed
 	// Witness tensors are committed with each proof.
 	Witness
-	// Virtual tensors are sums of views; claims on them move to their sources.
+	// Virtual tensors are sums of views, or products without sums; claims on them move to their sources.
 	Virtual
 	// ByFormula tensors are functions of the index: the verifier evaluates their MLE
 	// itself, whatever their size.
@@ -69,6 +69,7 @@ type Tensor struct {
 	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
+	Product  *Product // Virtual, in place of Def: the product that defines it (IsProduct)
 	Formula  *Formula // ByFormula
 	Derived  *Derived // Input of an instance: how its entries follow from others; nil if they are given
 }

@@ -39,6 +39,9 @@ func (g *Graph) indexed(id TensorID) int {
 		for j := range g.Tensors[i].Def {
 			term(&g.Tensors[i].Def[j])
 		}
+		if p := g.Tensors[i].Product; p != nil && (p.A == id || p.B == id) {
+			length = -1
+		}
 	}
 	for i := range g.Steps {
 		for j := range g.Steps[i].Acc.Linear {

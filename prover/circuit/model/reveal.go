@@ -308,7 +308,7 @@ func (r *intervals) of(g *Graph, id TensorID, depth int) (least, most int64, pro
 	switch {
 	case t.Kind == Input || t.Kind == ByFormula:
 		return t.Min, t.Max, true
-	case t.Kind == Virtual && depth < maxReach:
+	case t.Kind == Virtual && t.Product == nil && depth < maxReach:
 		at := deepSum{id, depth}
 		found, ok := r.sums[at]
 		if !ok {

@@ -239,6 +239,11 @@ func (s *segments) fill(t *Tensor, id TensorID, x axes) (err error) {
 	case ByFormula:
 		t.Formula = s.formula(t.Formula, x.roles)
 	case Virtual:
+		if p := s.of.Graph.Tensors[id].Product; p != nil {
+			of := *p
+			t.Product, err = &of, s.factors(&of, x)
+			break
+		}
 		t.Def, err = s.terms(s.of.Graph.Tensors[id].Def, x)
 	}
 	return err
@@ -476,11 +481,7 @@ func (s *segments) step(step, of *Step) error {
 	}
 	step.Acc.Products = slices.Clone(of.Acc.Products)
 	for i := range step.Acc.Products {
-		p := &step.Acc.Products[i]
-		if p.A, err = s.factor(p.A, p.LabelsA, x); err != nil {
-			return err
-		}
-		if p.B, err = s.factor(p.B, p.LabelsB, x); err != nil {
+		if err := s.factors(&step.Acc.Products[i], x); err != nil {
 			return err
 		}
 	}
@@ -495,6 +496,14 @@ func (s *segments) step(step, of *Step) error {
 		return errMoved
 	}
 	return nil
+}
+
+// factors makes the operands of a product those of the segment.
+func (s *segments) factors(p *Product, out axes) (err error) {
+	if p.A, err = s.factor(p.A, p.LabelsA, out); err == nil {
+		p.B, err = s.factor(p.B, p.LabelsB, out)
+	}
+	return err
 }
 
 // factor returns the operand of a product whose axes have labels. What is summed over is so over all tokens.

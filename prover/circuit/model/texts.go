@@ -87,7 +87,8 @@ func (m *many) mark() error {
 		case Input, Witness:
 			m.own[i] = true
 		case Virtual:
-			m.own[i] = divisors[id] || slices.ContainsFunc(t.Def, func(l Linear) bool { return m.ofText(&l) })
+			m.own[i] = divisors[id] || slices.ContainsFunc(t.Def, func(l Linear) bool { return m.ofText(&l) }) ||
+				t.Product != nil && (m.own[t.Product.A] || m.own[t.Product.B])
 		default:
 			if divisors[id] {
 				return errors.New("the divisor of a step is the same for all texts")
@@ -168,6 +169,13 @@ func (m *many) tensor(id TensorID) error {
 		m.line(t)
 		return nil
 	}
+	if t.Product != nil {
+		products, err := m.products([]Product{*t.Product})
+		if err == nil {
+			t.Shape, t.Product = m.shape(t.Shape), &products[0]
+		}
+		return err
+	}
 	terms, err := m.terms(t.Def, len(t.Shape))
 	t = &m.g.Tensors[id] // tensors are added
 	t.Shape, t.Def = m.shape(t.Shape), terms
@@ -191,19 +199,28 @@ func (m *many) step(s *Step) error {
 	if err != nil {
 		return err
 	}
-	products := slices.Clone(s.Acc.Products)
-	for i := range products {
-		p := &products[i]
-		if m.lines[p.A] || m.lines[p.B] {
-			return errRows
-		}
-		p.LabelsA, p.LabelsB = m.labels(p.A, p.LabelsA), m.labels(p.B, p.LabelsB)
+	products, err := m.products(s.Acc.Products)
+	if err != nil {
+		return err
 	}
 	if s.Den != None && m.lines[s.Den] {
 		return errRows
 	}
 	s.Shape, s.Acc.Linear, s.Acc.Products = m.shape(s.Shape), terms, products
 	return nil
+}
+
+// products gives the operands that each text has its own of the label of texts.
+func (m *many) products(list []Product) ([]Product, error) {
+	products := slices.Clone(list)
+	for i := range products {
+		p := &products[i]
+		if m.lines[p.A] || m.lines[p.B] {
+			return nil, errRows
+		}
+		p.LabelsA, p.LabelsB = m.labels(p.A, p.LabelsA), m.labels(p.B, p.LabelsB)
+	}
+	return products, nil
 }
 
 var errRows = errors.New("what indexes read the rows of is read in another way too")

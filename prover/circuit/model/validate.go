@@ -95,6 +95,9 @@ func (g *Graph) validatePublic() error {
 		if !g.has(id) {
 			return fmt.Errorf("output %d does not exist", id)
 		}
+		if g.IsProduct(id) {
+			return fmt.Errorf("output %d is a product: %w", id, errProduct)
+		}
 		given[id] = true
 	}
 	for i := range g.Tensors {
@@ -156,8 +159,8 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if t.Kind != Witness && t.Chunk != 0 {
 		return fmt.Errorf("chunk %d of a tensor that is in none", t.Chunk)
 	}
-	if (t.Kind == Virtual) != (len(t.Def) > 0) {
-		return errors.New("exactly the virtual tensors have a definition")
+	if (t.Kind == Virtual) != (len(t.Def) > 0 || t.Product != nil) || len(t.Def) > 0 && t.Product != nil {
+		return errors.New("exactly the virtual tensors have a definition, a sum or a product")
 	}
 	return t.validateFormula()
 }
@@ -180,6 +183,9 @@ func (t *Tensor) validateRange() error {
 // tensors are valid.
 func (g *Graph) validateDefinition(id TensorID) error {
 	t := &g.Tensors[id]
+	if t.Product != nil {
+		return g.validateProductTensor(id)
+	}
 	for _, l := range t.Def {
 		if l.Src >= id {
 			return errors.New("definition looks ahead")
@@ -198,6 +204,9 @@ func (g *Graph) validateNesting() error {
 		for j := range g.Tensors[i].Def {
 			depth[i] = max(depth[i], depth[g.Tensors[i].Def[j].Src]+1)
 		}
+		if p := g.Tensors[i].Product; p != nil {
+			depth[i] = max(depth[p.A], depth[p.B]) + 1
+		}
 		if depth[i] > MaxNesting {
 			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, MaxNesting)
 		}
@@ -214,6 +223,9 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 	}
 	if g.Tensors[l.Src].Kind == Empty {
 		return fmt.Errorf("source %d has no entries", l.Src)
+	}
+	if g.IsProduct(l.Src) {
+		return fmt.Errorf("source %d is a product: %w", l.Src, errProduct)
 	}
 	in := g.Tensors[l.Src].Shape
 	if l.View == nil {

@@ -28,8 +28,8 @@ func (g *Graph) validateStep(s *Step) error {
 	if s.Kind != StepDivide && s.Kind != StepMax && s.Den != None {
 		return errors.New("a divisor without a division")
 	}
-	if s.Den != None && g.Tensors[s.Den].Kind == Empty {
-		return errors.New("a divisor without entries")
+	if s.Den != None && (g.Tensors[s.Den].Kind == Empty || g.IsProduct(s.Den)) {
+		return errors.New("a divisor without entries, or that is a product")
 	}
 	for _, id := range []TensorID{s.Lo, s.Out} {
 		if err := g.validateResult(s, id); err != nil {
@@ -117,8 +117,12 @@ func (g *Graph) validateAcc(a *Acc, shape []int) error {
 		}
 	}
 	for i := range a.Products {
-		if err := g.validateProduct(&a.Products[i], shape); err != nil {
+		p := &a.Products[i]
+		if err := g.validateProduct(p, shape); err != nil {
 			return fmt.Errorf("product: %w", err)
+		}
+		if g.IsProduct(p.A) && g.IsProduct(p.B) {
+			return fmt.Errorf("product of tensors %d and %d: %w", p.A, p.B, errProduct)
 		}
 	}
 	return nil

@@ -31,6 +31,7 @@ func Run(t *testing.T, open Open, parts ...string) {
 		run  func(*testing.T, Open)
 	}{
 		{"tensors", tensors},
+		{"product tensors", productTensors},
 		{"tables", tables},
 		{"sums", sums},
 		{"fractions", fractions},

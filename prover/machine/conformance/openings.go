@@ -273,7 +273,7 @@ func Openings(all, blake3 bool) []string {
 
 // Few names the parts that have no opening, and every kind of opening with one of the two suites.
 func Few() []string {
-	return append([]string{"tensors", "tables", "sums", "fractions", "cancelled"}, FewOpenings()...)
+	return append([]string{"tensors", "product tensors", "tables", "sums", "fractions", "cancelled"}, FewOpenings()...)
 }
 
 // FewOpenings names every kind of opening with one of the two suites.

@@ -72,6 +72,81 @@ func tensors(t *testing.T, open Open) {
 	}
 }
 
+// productTensors compares restrictions of tensors that products define with those of the tensors: laid out as layers of experts
+// have them, all rows bound, and in any other way.
+func productTensors(t *testing.T, open Open) {
+	rng := newRandom(4)
+	type product struct {
+		by, x, shape     []int
+		labelsBy, labels []int
+		keep             []int // nil: drawn
+	}
+	for _, c := range []product{
+		{[]int{5, 2, 4}, []int{5, 37}, []int{5, 2, 4, 37}, []int{0, 1, 2}, []int{0, 3}, []int{2, 3}},
+		{[]int{3, 3, 4}, []int{3, 3, 16}, []int{3, 3, 4, 16}, []int{0, 1, 2}, []int{0, 1, 3}, []int{2, 3}},
+		{[]int{2, 3, 2, 5}, []int{2, 3, 8}, []int{2, 3, 2, 5, 8}, []int{0, 1, 2, 3}, []int{0, 1, 4}, []int{3, 4}},
+		{[]int{7}, []int{1500}, []int{7, 1500}, []int{0}, []int{1}, []int{0, 1}},
+		{[]int{5, 2, 4}, []int{5, 37}, []int{5, 2, 4, 37}, []int{0, 1, 2}, []int{0, 3}, []int{3, 2}},
+		{[]int{5, 2, 4}, []int{5, 37}, []int{5, 2, 4, 37}, []int{0, 1, 2}, []int{0, 3}, nil},
+		{[]int{4, 3}, []int{5, 3}, []int{3, 5, 4}, []int{2, 0}, []int{1, 0}, nil},
+		{[]int{}, []int{6}, []int{6}, nil, []int{0}, nil},
+		{[]int{6, 2}, []int{}, []int{2, 6}, []int{1, 0}, nil, nil},
+	} {
+		by := make([]int32, model.Size(c.by))
+		for i := range by {
+			by[i] = int32(max(0, rng.IntN(9)-6))
+		}
+		if len(by) > 0 {
+			by[0] = -3
+		}
+		x := rng.integers(model.Size(c.x), 14)
+		z := make([]int32, model.Size(c.shape))
+		for i := range z {
+			at := func(shape, labels []int) int {
+				n, rest, index := 0, i, make([]int, len(c.shape))
+				for a := len(c.shape) - 1; a >= 0; a-- {
+					index[a], rest = rest%c.shape[a], rest/c.shape[a]
+				}
+				for a, l := range labels {
+					n = n*shape[a] + index[l]
+				}
+				return n
+			}
+			z[i] = by[at(c.by, c.labelsBy)] * x[at(c.x, c.labels)]
+		}
+		g, w := &model.Graph{}, &witness{}
+		for _, s := range []struct {
+			shape  []int
+			values []int32
+		}{{c.by, by}, {c.x, x}} {
+			g.Tensors = append(g.Tensors, model.Tensor{Kind: model.Witness, Shape: s.shape, Min: -1 << 14, Max: 1 << 14})
+			w.add(model.Witness, s.values)
+		}
+		g.Tensors = append(g.Tensors, model.Tensor{Kind: model.Virtual, Shape: c.shape, Product: &model.Product{Coef: 1, A: 0, B: 1, LabelsA: c.labelsBy, LabelsB: c.labels}})
+		w.add(model.Virtual, z)
+		b := open(g, w)
+		var list []backend.Restriction
+		for range 3 {
+			r := backend.Restriction{Tensor: 2, Bound: make([][]field.QM31, len(c.shape)), Keep: slices.Clone(c.keep)}
+			for a, d := range c.shape {
+				switch {
+				case c.keep == nil && rng.IntN(2) == 0:
+					r.Keep = append(r.Keep, a)
+				case !slices.Contains(c.keep, a):
+					r.Bound[a] = append([]field.QM31{}, rng.elements(model.Log2Ceil(d))...)
+				}
+			}
+			list = append(list, r)
+		}
+		for i, table := range must(b.Restrict(background, list))(t) {
+			if got := must(b.Download(background, table))(t); !slices.Equal(got, restricted(c.shape, z, list[i])) {
+				t.Errorf("product of shapes %v and %v, %v kept: wrong table", c.by, c.x, list[i].Keep)
+			}
+		}
+		b.Close()
+	}
+}
+
 // restricted is a restriction by definition: every entry is an evaluation.
 func restricted(shape []int, values []int32, r backend.Restriction) []field.QM31 {
 	vars := 0

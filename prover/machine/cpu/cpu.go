@@ -68,7 +68,15 @@ func (b *Backend) Restrict(ctx context.Context, list []backend.Restriction) ([]b
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		tables[i] = restrict(b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r)
+		t := &b.g.Tensors[r.Tensor]
+		if p := t.Product; p != nil {
+			of := func(id model.TensorID, labels []int) factor {
+				return factor{backend.Values(b.g, b.w, id), b.g.Tensors[id].Shape, labels}
+			}
+			tables[i] = restrictProduct(b.a, t.Shape, of(p.A, p.LabelsA), of(p.B, p.LabelsB), r)
+			continue
+		}
+		tables[i] = restrict(b.a, t.Shape, backend.Values(b.g, b.w, r.Tensor), r)
 	}
 	return tables, nil
 }

@@ -203,6 +203,10 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
 	case model.Virtual:
 		n.Kind, n.Shape = Combination, t.Shape
+		if t.Product != nil {
+			n.Terms = r.factors(carve(&r.room.terms, 1)[:0], []model.Product{*t.Product}, t.Shape, at)
+			break
+		}
 		n.Terms = r.linear(carve(&r.room.terms, len(t.Def))[:0], t.Def, t.Shape, at)
 	default:
 		n.Kind = Sent
@@ -258,13 +262,19 @@ func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	terms := carve(&r.room.terms, len(a.Linear)+len(a.Products))[:0]
 	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(terms, a.Linear, shape, at)}
-	for i := range a.Products {
-		p := &a.Products[i]
+	n.Terms = r.factors(n.Terms, a.Products, shape, at)
+	return r.add(n)
+}
+
+// factors lays out products at a point of their output, and appends their terms to a list.
+func (r *reducer) factors(list []Term, products []model.Product, shape []int, at Point) []Term {
+	for i := range products {
+		p := &products[i]
 		c := r.product(p, shape)
 		v := r.sum(c.at(p, len(r.p.Graph.Tensors[p.A].Shape), len(r.p.Graph.Tensors[p.B].Shape), at, &r.room))
-		n.Terms = append(n.Terms, Term{Coef: p.Coef, Value: v, Product: c})
+		list = append(list, Term{Coef: p.Coef, Value: v, Product: c})
 	}
-	return r.add(n)
+	return list
 }
 
 // product returns the Product for a product of the circuit. Products with the same

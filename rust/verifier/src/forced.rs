@@ -62,6 +62,7 @@ fn known_from(g: &Graph) -> Result<Vec<i64>> {
             (Kind::Witness, None) if g.is_hidden(i as u32) || g.is_imported(i as u32) => PUBLIC,
             (Kind::Witness, None) => return fail!("witness tensor {i} is the result of no step"),
             (Kind::Witness, Some(step)) => step,
+            _ if t.product.is_some() => t.product.iter().flat_map(|p| [p.a, p.b]).map(|id| known[id as usize]).max().unwrap_or(PUBLIC),
             _ => t.definition.iter().map(|l| known[l.source as usize]).max().unwrap_or(PUBLIC),
         });
     }

@@ -80,6 +80,7 @@ pub struct Tensor<'a> {
     pub max: i64,
     pub numbers: Numbers,
     pub definition: Vec<Linear>,
+    pub product: Option<Product>, // of a virtual one, in place of the definition
     pub formula: Option<Formula>,
     pub chunk: usize,         // of a witness tensor
     pub marks: Option<Marks>, // of an input that follows from what is stated
@@ -250,6 +251,11 @@ impl<'a> Graph<'a> {
         self.tensors[tensor as usize].kind
     }
 
+    /// Whether a tensor is a virtual one that a product defines.
+    pub fn is_product(&self, tensor: u32) -> bool {
+        self.tensors[tensor as usize].product.is_some()
+    }
+
     /// The summands of all virtual tensors and accumulators.
     pub fn summands(&self) -> impl Iterator<Item = &Linear> {
         let definitions = self.tensors.iter().flat_map(|t| &t.definition);
@@ -374,7 +380,7 @@ fn free<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Free<'a>> {
     Ok(f)
 }
 
-static TENSOR: [Field; 11] = [
+static TENSOR: [Field; 12] = [
     bytes("name"),
     bytes("shape"),
     number("kind"),
@@ -386,6 +392,7 @@ static TENSOR: [Field; 11] = [
     bytes("fracs"),
     message("formula"),
     number("numbers"),
+    message("product"),
 ];
 
 fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
@@ -403,7 +410,8 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
             8 => t.shape.scales = value.numbers(wire::any32)?,
             9 => t.fracs = value.numbers(wire::exponent)?,
             10 => t.formula = Some(value.message(d, formula)?),
-            _ => t.numbers = Numbers::read(&value)?,
+            11 => t.numbers = Numbers::read(&value)?,
+            _ => t.product = Some(value.message(d, product)?),
         }
     }
     t.shape.keep_unit();
@@ -422,6 +430,7 @@ impl<'a> Tensor<'a> {
             max: 0,
             numbers: Numbers::Finite,
             definition: Vec::new(),
+            product: None,
             formula: None,
             chunk: 0,
             marks: None,

@@ -167,6 +167,11 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
                 self.claim(tensor, point, value)?;
                 value
             }
+            Kind::Virtual if t.product.is_some() => {
+                self.shared.cost.node(1)?;
+                let Some(p) = &t.product else { return Ok(T::known(ZERO)) };
+                self.product(p, shape, point)?
+            }
             Kind::Virtual => {
                 self.shared.cost.node(t.definition.len())?;
                 self.linear(&t.definition, shape, point)?

@@ -341,7 +341,7 @@ impl Ranges {
         let t = &g.tensors[id as usize];
         match t.kind {
             Kind::Input | Kind::Formula => Some((t.min, t.max)),
-            Kind::Virtual if depth < MOST_DEPTH => {
+            Kind::Virtual if t.product.is_none() && depth < MOST_DEPTH => {
                 if let Some(&known) = self.sums.get(&(id, depth)) {
                     return known;
                 }

@@ -1,7 +1,7 @@
 //! Segments of a text, and chains of them (docs/proof-format.md, "Segments of a text").
 
 use crate::error::{Result, fail, require};
-use crate::graph::{FormulaKind, Graph, Group, Kind, Linear, Map, Scaled, Shape, Step, SumIndex, Tensor, View};
+use crate::graph::{FormulaKind, Graph, Group, Kind, Linear, Map, Product, Scaled, Shape, Step, SumIndex, Tensor, View};
 use crate::hash::Digest;
 use crate::key::Key;
 use crate::proof::Header;
@@ -239,6 +239,9 @@ impl<'a> Deriver<'a, '_> {
         for l in &mut t.definition {
             self.term(l, &of, roles)?;
         }
+        if let Some(p) = &mut t.product {
+            self.factors(p, roles)?;
+        }
         Ok(t)
     }
 
@@ -393,14 +396,19 @@ impl<'a> Deriver<'a, '_> {
             self.term(l, &of, &own)?;
         }
         for p in &mut s.accumulator.products {
-            p.a = self.factor(p.a, &p.labels_a, &own)?;
-            p.b = self.factor(p.b, &p.labels_b, &own)?;
+            self.factors(p, &own)?;
         }
         if let Some(divisor) = s.divisor {
             let have = &self.roles[divisor as usize];
             let fits = have.len() >= own.len() && have[..own.len()] == own[..] && !have[own.len()..].contains(&Role::Rows);
             require!(fits && !self.lists.contains(&divisor), "{MOVED}");
         }
+        Ok(())
+    }
+
+    fn factors(&mut self, p: &mut Product, step: &[Role]) -> Result<()> {
+        p.a = self.factor(p.a, &p.labels_a, step)?;
+        p.b = self.factor(p.b, &p.labels_b, step)?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Several texts in one proof (docs/proof-format.md, "Several texts").
 
 use crate::error::{Result, require};
-use crate::graph::{Graph, Group, Kind, Linear, Map, Shape, Step, Tensor, View};
+use crate::graph::{Graph, Group, Kind, Linear, Map, Product, Shape, Step, Tensor, View};
 use crate::reveal::{one_axis, same_axes};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -120,6 +120,7 @@ impl Many {
             let divides = divisors.contains(&(i as u32));
             let own = match t.kind {
                 Kind::Input | Kind::Witness => true,
+                Kind::Virtual if t.product.is_some() => t.product.iter().any(|p| self.own[p.a as usize] || self.own[p.b as usize]),
                 Kind::Virtual => divides || t.definition.iter().any(|l| self.own[l.source as usize] || wired(l).next().is_some()),
                 _ => false,
             };
@@ -151,6 +152,11 @@ impl Many {
         if !self.own[id] || g.tensors[id].kind == Kind::Input {
             return Ok(());
         }
+        let t = &mut g.tensors[id];
+        if let Some(p) = &mut t.product {
+            t.shape = self.shape(&t.shape);
+            return self.product(p);
+        }
         let t = &g.tensors[id];
         let (shape, definition) = if self.lines.contains(&(id as u32)) {
             line(g, t.definition[0].source)
@@ -166,11 +172,14 @@ impl Many {
         let axes = s.shape.now.len();
         s.shape = self.shape(&s.shape);
         s.accumulator.linear = self.terms(g, core::mem::take(&mut s.accumulator.linear), axes)?;
-        let operands = s.accumulator.products.iter().flat_map(|p| [p.a, p.b]).chain(s.divisor);
-        self.whole(operands)?;
-        for p in &mut s.accumulator.products {
-            (p.labels_a, p.labels_b) = (self.labels(p.a, &p.labels_a), self.labels(p.b, &p.labels_b));
-        }
+        self.whole(s.divisor)?;
+        s.accumulator.products.iter_mut().try_for_each(|p| self.product(p))
+    }
+
+    /// Gives the operands that each text has its own of the label of texts.
+    fn product(&self, p: &mut Product) -> Result<()> {
+        self.whole([p.a, p.b])?;
+        (p.labels_a, p.labels_b) = (self.labels(p.a, &p.labels_a), self.labels(p.b, &p.labels_b));
         Ok(())
     }
 

@@ -62,6 +62,7 @@ fn public(g: &Graph) -> Result<()> {
         listed[id as usize] = true;
     }
     for &id in &g.outputs {
+        require!(!g.is_product(id), "output {id} is a product: {PRODUCT}");
         given[id as usize] = true;
     }
     for (i, t) in g.tensors.iter().enumerate() {
@@ -95,7 +96,8 @@ fn tensor(t: &Tensor, input: bool) -> Result<()> {
     let units = t.fracs.is_empty() || input && t.frac == 0 && t.shape.now.last().is_some_and(|&d| d == t.fracs.len() as u64);
     require!(units, "{} scales of {:?} entries", t.fracs.len(), t.shape.now);
     require!(t.min <= t.max && !wide(t.min) && !wide(t.max), "range [{}, {}] is not within ±2^30", t.min, t.max);
-    require!((t.kind == Kind::Virtual) != t.definition.is_empty(), "exactly the virtual tensors have a definition");
+    let definitions = !t.definition.is_empty() as usize + t.product.is_some() as usize;
+    require!(definitions == (t.kind == Kind::Virtual) as usize, "exactly the virtual tensors have a definition, a sum or a product");
     formula(t)
 }
 
@@ -106,7 +108,7 @@ fn empty(t: &Tensor) -> Result<()> {
         require!(d <= 1 << MOST_VARIABLES, "dimension {d} out of range");
     }
     let said = t.frac != 0 || !t.fracs.is_empty() || t.min != 0 || t.max != 0 || t.numbers != Numbers::Finite;
-    let silent = !said && t.definition.is_empty() && t.formula.is_none();
+    let silent = !said && t.definition.is_empty() && t.product.is_none() && t.formula.is_none();
     require!(silent, "a tensor without entries that says what they are");
     Ok(())
 }
@@ -129,7 +131,26 @@ fn formula(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
+const PRODUCT: &str = "it is an operand of a step's product with a tensor that is none, and nothing else";
+
+/// A tensor that a product defines: of two that come before it and are no products, without a factor or a sum, and with no
+/// axis that neither has.
+fn product_tensor(g: &Graph, id: u32, t: &Tensor, p: &Product) -> Result<()> {
+    require!(p.a < id && p.b < id, "definition looks ahead");
+    product(g, p, &t.shape.now).map_err(|e: Error| e.within("product"))?;
+    require!(!g.is_product(p.a) && !g.is_product(p.b), "product of tensors {} and {}: {PRODUCT}", p.a, p.b);
+    for label in 0..MOST_LABELS as u32 {
+        let has = p.labels_a.contains(&label) || p.labels_b.contains(&label);
+        require!(has == ((label as usize) < t.shape.now.len()), "label {label}: the axes of the operands are all those of the product");
+    }
+    require!(p.coefficient == 1, "product with the factor {}", p.coefficient);
+    Ok(())
+}
+
 fn definition(g: &Graph, id: u32, t: &Tensor) -> Result<()> {
+    if let Some(p) = &t.product {
+        return product_tensor(g, id, t, p);
+    }
     for l in &t.definition {
         require!(l.source < id, "definition looks ahead");
         linear(g, l, &t.shape.now)?;
@@ -141,7 +162,8 @@ fn definition(g: &Graph, id: u32, t: &Tensor) -> Result<()> {
 fn nesting(g: &Graph) -> Result<()> {
     let mut depth = vec![0; g.tensors.len()];
     for (i, t) in g.tensors.iter().enumerate() {
-        depth[i] = t.definition.iter().map(|l| depth[l.source as usize] + 1).max().unwrap_or(0);
+        let operands = t.product.iter().flat_map(|p| [p.a, p.b]);
+        depth[i] = t.definition.iter().map(|l| l.source).chain(operands).map(|id| depth[id as usize] + 1).max().unwrap_or(0);
         require!(depth[i] <= MOST_NESTED, "tensor {i}: more than {MOST_NESTED} virtual tensors upon each other");
     }
     Ok(())
@@ -155,6 +177,7 @@ fn same_shape(a: &[u64], b: &[u64]) -> Result<()> {
 fn linear(g: &Graph, l: &Linear, out: &[u64]) -> Result<()> {
     require!(!wide(l.coefficient), "coefficient {} out of range", l.coefficient);
     require!(g.kind(l.source) != Kind::Empty, "source {} has no entries", l.source);
+    require!(!g.is_product(l.source), "source {} is a product: {PRODUCT}", l.source);
     match &l.view {
         None => same_shape(out, g.shape(l.source)),
         Some(v) => view(g, v, out, g.shape(l.source)),
@@ -296,7 +319,8 @@ fn step(g: &Graph, s: &Step) -> Result<()> {
     require!(tabled, "a shift or a table without a look-up");
     let divides = matches!(s.kind, StepKind::Divide | StepKind::Maximum) || s.divisor.is_none();
     require!(divides, "a divisor without a division");
-    require!(s.divisor.is_none_or(|d| g.kind(d) != Kind::Empty), "a divisor without entries");
+    let has_entries = s.divisor.is_none_or(|d| g.kind(d) != Kind::Empty && !g.is_product(d));
+    require!(has_entries, "a divisor without entries, or that is a product");
     for id in s.results() {
         let fits = g.kind(id) == Kind::Witness && g.tensors[id as usize].chunk == s.chunk;
         require!(fits, "result {id} is not a witness tensor of the step's chunk");
@@ -351,6 +375,7 @@ fn accumulator(g: &Graph, a: &Accumulator, shape: &[u64]) -> Result<()> {
     }
     for p in &a.products {
         product(g, p, shape).map_err(|e: Error| e.within("product"))?;
+        require!(!g.is_product(p.a) || !g.is_product(p.b), "product of tensors {} and {}: {PRODUCT}", p.a, p.b);
     }
     Ok(())
 }

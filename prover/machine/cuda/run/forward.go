@@ -83,11 +83,7 @@ func Worth(g *model.Graph, threshold int) bool {
 			lookUps, uploads = lookUps+int(n), uploads+2
 		}
 		for j := range s.Acc.Products {
-			p, k := &s.Acc.Products[j], 1.0
-			for _, l := range model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, s.Shape).Sum {
-				k *= float64(l.Dim)
-			}
-			host += perProduct * n * k
+			host += perProduct * n * float64(g.Terms(&s.Acc.Products[j], s.Shape))
 		}
 	}
 	if lookUps >= threshold {

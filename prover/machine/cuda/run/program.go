@@ -382,6 +382,12 @@ type multiplication struct {
 func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
+		if isChosen(c.g, q) {
+			var m multiplication
+			m, factors = c.chosen(p, q, s.Shape, factors)
+			launches = append(launches, m)
+			continue
+		}
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
@@ -398,7 +404,7 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 func productsOf(g *model.Graph, s *model.Step) bool {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
+		if isChosen(g, q) || byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
 			return true
 		}
 	}

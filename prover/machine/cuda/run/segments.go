@@ -150,6 +150,10 @@ func users(g *model.Graph) (first, last []int) {
 		last[id] = chunk
 		if t := &g.Tensors[id]; t.Kind == model.Virtual {
 			terms(t.Def, chunk)
+			if t.Product != nil {
+				read(t.Product.A, chunk)
+				read(t.Product.B, chunk)
+			}
 		}
 	}
 	for i := range g.Steps {

@@ -88,6 +88,10 @@ func (b *Passes) Restrict(ctx context.Context, list []backend.Restriction) ([]ba
 		var small smallTables
 		for i, r := range list {
 			shape := b.s.Graph.Tensors[r.Tensor].Shape
+			if b.s.Graph.IsProduct(r.Tensor) {
+				tables[i] = b.restrictProduct(ctx, r)
+				continue
+			}
 			if model.Size(shape) <= mostSmall {
 				if t, err := b.s.Find(r.Tensor); err == nil && small.add(&tables[i], shape, t.Integers(), r) {
 					continue

@@ -1,0 +1,190 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Layers of experts: each row of a text, such as a token, uses a few matrices of many, those of the experts with the
+// greatest scores. Which they are is told by slots: row t has Count of them, and slot c is an expert.
+
+// Slots makes slots of places: its operand has the place of every expert in the order of scores, integers of shape
+// [rows, experts], and the result, of shape [rows, Count, experts], is 1 where the place is the slot, and 0 elsewhere.
+// Every slot is one expert, and every row's are different, if the places are.
+type Slots struct{ Count int }
+
+// Kind implements [Op].
+func (Slots) Kind() string { return "Slots" }
+
+func (s Slots) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	x := in[0]
+	if len(x.shape) != 2 || x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
+		return operandType{}, fmt.Errorf("%d slots of places of shape %v and type %v", s.Count, x.shape, x.dtype)
+	}
+	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}, nil
+}
+
+func (s Slots) eval(in []operand, shape []int) (operand, error) {
+	out := operand{shape: shape, f: make([]float64, Size(shape))}
+	experts := shape[2]
+	for i, place := range in[0].float64s() {
+		if c := int(place); c >= 0 && c < s.Count && float64(c) == place {
+			out.f[(i/experts*s.Count+c)*experts+i%experts] = 1
+		}
+	}
+	return out, nil
+}
+
+// InSlots is what the experts of slots have: x[t, e] for the expert e that is slot c of row t, of shape [rows, Count].
+// The operands are x, of shape [rows, experts], and slots.
+type InSlots struct{}
+
+// Kind implements [Op].
+func (InSlots) Kind() string { return "InSlots" }
+
+func (InSlots) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	x, s := in[0].shape, in[1].shape
+	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
+		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, s)
+	}
+	return operandType{shape: s[:2], dtype: Float}, nil
+}
+
+func (InSlots) eval(in []operand, shape []int) (operand, error) {
+	x, s := in[0].float64s(), in[1].float64s()
+	experts := in[0].shape[1]
+	out := operand{shape: shape, f: make([]float64, Size(shape))}
+	for i := range out.f {
+		row := i / shape[1]
+		out.f[i] = dotProduct(s[i*experts:(i+1)*experts], x[row*experts:(row+1)*experts])
+	}
+	return out, nil
+}
+
+// Experts multiplies rows by the matrices of the experts in their slots: out[t, c, j] = Σ_k w[e, j, k]·x[t, k], or
+// ·x[t, c, k], for the expert e that is slot c of row t. The operands are x, of shape [rows, inputs] or [rows, Count,
+// inputs], the constant w, of shape [experts, outputs, inputs], and slots. Other matrices are not read.
+type Experts struct{}
+
+// Kind implements [Op].
+func (Experts) Kind() string { return "Experts" }
+
+func (Experts) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 3, 3); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	x, w, s := in[0].shape, in[1].shape, in[2].shape
+	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
+		return operandType{}, fmt.Errorf("its operands have shapes %v, %v and %v", x, w, s)
+	}
+	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}, nil
+}
+
+func (Experts) eval(in []operand, shape []int) (operand, error) {
+	x, w, s := in[0].float64s(), in[1], in[2].float64s()
+	experts, n, k := w.shape[0], w.shape[1], w.shape[2]
+	each := shape[0] * shape[1] * k / len(x) // slots that read one row of x
+	if w.stored == nil && w.w == nil {
+		w.f = w.float64s()
+	}
+	out := operand{shape: shape, f: make([]float64, Size(shape))}
+	for e := range experts {
+		var rows []int
+		for i := range shape[0] * shape[1] {
+			if s[i*experts+e] != 0 {
+				rows = append(rows, i)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		a, y := make([]float64, 0, len(rows)*k), make([]float64, len(rows)*n)
+		for _, i := range rows {
+			a = append(a, x[i/each*k:][:k]...)
+		}
+		if w.stored != nil {
+			part := NewStored(n*k, func(dst []float32, from int) { w.stored.Read(dst, e*n*k+from) })
+			multiplyStored(y, a, part, len(rows), k, n)
+		} else {
+			multiply(y, a, w, e*n*k, len(rows), k, n, true)
+		}
+		for j, i := range rows {
+			axpy(out.f[i*n:][:n], y[j*n:][:n], s[i*experts+e])
+		}
+	}
+	return out, nil
+}
+
+// MixSlots adds up what slots have, times weights: out[t, j] = Σ_c x[t, c, j]·w[t, c]. The operands are x, of shape
+// [rows, Count, outputs], and w, of shape [rows, Count].
+type MixSlots struct{}
+
+// Kind implements [Op].
+func (MixSlots) Kind() string { return "MixSlots" }
+
+func (MixSlots) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	x, w := in[0].shape, in[1].shape
+	if len(x) != 3 || !slices.Equal(x[:2], w) {
+		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, w)
+	}
+	return operandType{shape: []int{x[0], x[2]}, dtype: Float}, nil
+}
+
+func (MixSlots) eval(in []operand, shape []int) (operand, error) {
+	x, w := in[0].float64s(), in[1].float64s()
+	n, count := shape[1], in[1].shape[1]
+	out := operand{shape: shape, f: make([]float64, Size(shape))}
+	for i, weight := range w {
+		axpy(out.f[i/count*n:][:n], x[i*n:][:n], weight)
+	}
+	return out, nil
+}
+
+// Slots returns the k greatest of every row of x, of shape [rows, experts], as slots: the greatest is the first, and
+// of equal ones the first comes first.
+func (b *Builder) Slots(x Value, k int) Value {
+	if !b.valid(x) {
+		return x
+	}
+	in := b.Shape(x)
+	if len(in) != 2 || k < 1 || k > in[1] {
+		return b.Failf("%d of shape %v", k, in)
+	}
+	place := b.place(x, false)
+	if !b.valid(place) {
+		return place
+	}
+	return b.emit(Slots{k}, b.Reshape(place, in))
+}
+
+// InSlots returns what the experts in slots have of x, of shape [rows, experts].
+func (b *Builder) InSlots(x, slots Value) Value { return b.emit(InSlots{}, x, slots) }
+
+// Experts multiplies rows of x by the matrices w, a constant, of the experts in their slots.
+func (b *Builder) Experts(x, w, slots Value) Value {
+	if b.valid(x, w, slots) && (b.Tensor(w) == nil || b.Tensor(x) != nil || b.Tensor(slots) != nil) {
+		return b.Failf("the matrices of experts are constants, and nothing else is")
+	}
+	return b.emit(Experts{}, x, w, slots)
+}
+
+// MixSlots returns the sum over slots of what they have of x, times weights w.
+func (b *Builder) MixSlots(x, w Value) Value { return b.emit(MixSlots{}, x, w) }

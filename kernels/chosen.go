@@ -1,0 +1,53 @@
+package kernels
+
+import "fmt"
+
+// Chosen is a product with few matrices of many, Σ_e By(r, e)·X(r/Each, c)·W(e, j, c): dense By of Rows × Experts
+// integers, most of which are 0, X of Rows/Each rows of K, and W of Experts matrices of N × K. Of these only what By
+// chooses is read.
+type Chosen struct {
+	By, X, W            Integers
+	Rows, Experts, N, K int
+	Each                int // rows that read one of X
+}
+
+func (c *Chosen) check() error {
+	if c.Rows < 1 || c.Experts < 1 || c.N < 1 || c.K < 1 || c.Each < 1 || c.Rows%c.Each != 0 || c.By.At == 0 || c.X.At == 0 {
+		return fmt.Errorf("a product of %d rows with some of %d matrices of %d×%d", c.Rows, c.Experts, c.N, c.K)
+	}
+	for _, x := range []Integers{c.By, c.X} {
+		if _, err := typeName(x.Width); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ChosenAdd adds coef times the product's sums over e and c to Rows × N numbers of int64.
+func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) error {
+	suffix, err := typeName(c.W.Width)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return err
+	}
+	const warps = block / 32
+	l := Launch{GridX: min((c.Rows*c.N-1)/warps+1, maxGrid), Block: block}
+	return launchOf(d, Kernel{"chosen", "chosen_products_" + suffix}, l,
+		acc, c.W.At, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.N, c.K, c.Each, coef)
+}
+
+// ChosenRestrict sets a table over e and c, each padded to a power of two, to Σ_r weights(r)·By(r, e)·X(r/Each, c): what
+// binding the rows to Rows weights in K leaves of By times X. W is not read.
+func ChosenRestrict(d Device, out, weights Ptr, c Chosen) error {
+	if c.N = 1; out == 0 || weights == 0 {
+		return fmt.Errorf("a restriction without memory")
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	pitch, size := PaddedSize([]int{c.K}), PaddedSize([]int{c.Experts, c.K})
+	return launchOf(d, Kernel{"chosen", "chosen_restrict"}, Cover(size),
+		out, weights, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.K, c.Each, pitch, size)
+}

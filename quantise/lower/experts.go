@@ -1,0 +1,68 @@
+package lower
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+)
+
+func init() {
+	register(lowerSlots, always[graph.Slots](Traits{}))
+	register(lowerInSlots, always[graph.InSlots](Traits{}))
+	register(lowerExperts, always[graph.Experts](Traits{Product: expertsProduct, rows: true}))
+	register(lowerMixSlots, always[graph.MixSlots](Traits{}))
+}
+
+// lowerSlots lowers slots: 1 where a place is the slot's number, which is exact.
+func lowerSlots(l *lowering, n *graph.Node, op graph.Slots, v *value) {
+	id := l.tensor(l.values[n.Inputs[0]])
+	places := &model.View{Groups: []model.Group{fixed.Axis(0, 0), {Out: []int{1}, Strides: []int{0}}, fixed.Axis(2, 1)}}
+	numbers := make([]float64, op.Count)
+	for c := range numbers {
+		numbers[c] = float64(c)
+	}
+	slots := l.Constant("slots", []int{op.Count}, numbers, 0)
+	mine := &model.View{Groups: []model.Group{{Out: []int{0}, Strides: []int{0}}, fixed.Axis(1, 0), {Out: []int{2}, Strides: []int{0}}}}
+	v.id = l.OneHot(v.name, l.View(id, places, v.shape).Plus(l.View(slots, mine, v.shape).Times(-1)))
+}
+
+// lowerInSlots lowers a sum of which one term is not 0: so it is in the range of what is picked, and exact.
+func lowerInSlots(l *lowering, n *graph.Node, _ graph.InSlots, v *value) {
+	id, slots := l.tensor(l.values[n.Inputs[0]]), l.tensor(l.values[n.Inputs[1]])
+	t := &l.Circuit.Tensors[id]
+	e := l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1)
+	e.Min, e.Max = min(t.Min, 0), max(t.Max, 0)
+	v.acc = e
+}
+
+// lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose
+// sums have the terms of one expert. Slots times x are a tensor that is never made.
+func lowerExperts(l *lowering, n *graph.Node, _ graph.Experts, v *value) {
+	x, t := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
+	slots := l.tensor(l.values[n.Inputs[2]])
+	count, outputs, inputs := t.Shape[0], t.Shape[1], t.Shape[2]
+	shape := []int{v.shape[0], v.shape[1], count, inputs}
+	labels := []int{0, 3}
+	if len(x.shape) == 3 {
+		labels = []int{0, 1, 3}
+	}
+	w := weighting{
+		name: n.Inputs[1], t: l.constant(t), shape: t.Shape, labels: []int{3, 2, 4},
+		channels: count * outputs, inner: inputs, count: inputs, rows: true, out: v.shape,
+		operand: func(id model.TensorID) (model.TensorID, []int) {
+			key := [2]model.TensorID{slots, id}
+			z, ok := l.chosen[key]
+			if !ok {
+				z = l.ProductTensor(l.Circuit.Tensors[id].Name+", chosen", shape, slots, []int{0, 1, 2}, id, labels)
+				l.chosen[key] = z
+			}
+			return z, []int{0, 1, 3, 4}
+		},
+	}
+	l.weighted(v, l.fold(x, &w, 1), w)
+}
+
+// lowerMixSlots lowers a product that sums over slots.
+func lowerMixSlots(l *lowering, n *graph.Node, _ graph.MixSlots, v *value) {
+	l.contract(v, n.Inputs[0], []int{0, 2, 1}, n.Inputs[1], []int{0, 2}, "")
+}

@@ -1,0 +1,28 @@
+package main
+
+import "github.com/prove-model/prove-model/graph"
+
+// experts is a layer of gated experts, of which each of four rows uses two of five, times their scores.
+func experts() (*graph.Graph, [][]float64, error) {
+	const rows, all, used, width, inner = 4, 5, 2, 6, 4
+	b := graph.NewBuilder("experts")
+	constant := func(name string, by int, shape ...int) graph.Value {
+		t := &graph.Tensor{Shape: shape, DType: graph.Float}
+		for i := range graph.Size(shape) {
+			t.F32 = append(t.F32, float32((i*by)%101-50)/40)
+		}
+		return b.Constant(name, t)
+	}
+	x := b.Input("x", graph.Float, []int{rows, width})
+	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, constant("router", 37, all, width))
+	slots := b.Slots(scores, used)
+	gate := b.Apply(graph.Relu, b.Experts(x, constant("gate", 23, all, inner, width), slots))
+	y := b.Experts(b.Mul(gate, b.Experts(x, constant("up", 29, all, inner, width), slots)), constant("down", 31, all, width, inner), slots)
+	b.Output("y", b.MixSlots(y, b.InSlots(scores, slots)))
+	g, err := b.Graph()
+	in := make([]float64, rows*width)
+	for i := range in {
+		in[i] = float64((i*41)%67-33) / 16
+	}
+	return g, [][]float64{in}, err
+}
