@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -55,5 +56,40 @@ func TestMapping(t *testing.T) {
 	}
 	if nodes["mapping"] > 8 || nodes["loop"] < 16 {
 		t.Errorf("%d nodes of a mapping, %d of a loop of four trips", nodes["mapping"], nodes["loop"])
+	}
+}
+
+// TestRepeatedSteps: a quotient by a step of a list that is 0 somewhere, of which the model asks whether it is NaN, is refused with
+// the list and the entries, before any run; without repeated entries, or without the question, it is not.
+func TestRepeatedSteps(t *testing.T) {
+	for _, c := range []struct {
+		list  []float32
+		asked bool
+		why   string
+	}{
+		{[]float32{0, 1, 1, 3}, true, `"list", of which entries 1 and 2 are both 1`},
+		{[]float32{0, 0, 1, 3}, true, ""},                // filled up
+		{[]float32{0, 0, 1, 3, 5, 5, 6, 7}, true, ""},    // two columns that are
+		{[]float32{0, 0, 1, 3, 5, 5, 5, 7}, true, "are"}, // the least quantile of the second is repeated
+		{[]float32{0, 0, 1, 1, 5, 5, 6, 7}, true, "are"},
+		{[]float32{0, 1, 2, 3}, true, ""},
+		{[]float32{0, 1, 1, 3}, false, ""},
+	} {
+		nodes := []*onnxpb.NodeProto{
+			testNode("ArgMax", one("x"), one("i"), "axis", 1, "keepdims", 0), testNode("Add", []string{"i", "one"}, one("j")),
+			testNode("Gather", []string{"list", "j"}, one("high")), testNode("Gather", []string{"list", "i"}, one("low")),
+			testNode("Sub", []string{"high", "low"}, one("step")), testNode("Div", []string{"low", "step"}, one("q")),
+		}
+		if c.asked {
+			nodes = append(nodes, testNode("IsNaN", one("q"), one("n")), testNode("Where", []string{"n", "low", "q"}, one("y")))
+		} else {
+			nodes = append(nodes, testNode("Neg", one("q"), one("y")))
+		}
+		m := testModel(13, nodes...)
+		m.Graph.Initializer = append(m.Graph.Initializer, testFloats("list", []int64{int64(len(c.list))}, c.list...), testInts("one", 1))
+		_, err := Parse(marshal(t, m), Options{})
+		if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
+			t.Errorf("%v, asked %v: %v; want %q", c.list, c.asked, err, c.why)
+		}
 	}
 }
