@@ -27,10 +27,12 @@ type Accuracy struct {
 	Ties      int     `json:"ties,omitempty"`
 	TieAt     int     `json:"tie_at,omitempty"`
 	TieMargin float64 `json:"tie_margin,omitempty"`
-	// TieEdge is, of ties of which two scores at the edge of a selection are closer than a thousandth of the range of all, such as
-	// two neighbours that are equally far, which these are in the row of the widest: one is among the selected, the other is not.
-	// Such ties are also counted of outputs that are no labels: those are the entries off by more than a thousandth of the range.
-	TieEdge *[2]int `json:"tie_edge,omitempty"`
+	// TieEdge says that there are ties of which two scores at the edge of a selection are closer than a thousandth of the range of
+	// all, such as two neighbours that are equally far: of the widest TieIn is among the selected and TieOut is not. Such ties are
+	// also counted of outputs that are no labels: those are the entries off by more than a thousandth of the range.
+	TieEdge bool `json:"tie_edge,omitempty"`
+	TieIn   int  `json:"tie_in,omitempty"`
+	TieOut  int  `json:"tie_out,omitempty"`
 }
 
 // edgeError is how far an entry is off that a tie at the edge of a selection explains, in units of the output's range.
@@ -65,8 +67,8 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 			a.Unequal++
 		}
 		if len(float.Edges) == len(float.Values) && (unequal || d > edgeError*span) && float.TiedAt(i) {
-			if a.Ties++; a.TieEdge == nil || float.Edges[i].Margin > a.TieMargin {
-				a.TieAt, a.TieMargin, a.TieEdge = i, float.Edges[i].Margin, &[2]int{float.Edges[i].In, float.Edges[i].Out}
+			if a.Ties++; !a.TieEdge || float.Edges[i].Margin > a.TieMargin {
+				a.TieAt, a.TieMargin, a.TieEdge, a.TieIn, a.TieOut = i, float.Edges[i].Margin, true, float.Edges[i].In, float.Edges[i].Out
 			}
 			if a.Ties == 1 {
 				rest = slices.Clone(rest)

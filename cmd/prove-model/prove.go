@@ -75,7 +75,7 @@ func labelsOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 		return ""
 	}
 	s := fmt.Sprintf("%d of %d labels", a.Unequal, a.Labels)
-	if a.Ties > 0 && a.TieEdge == nil {
+	if a.Ties > 0 && !a.TieEdge {
 		s += fmt.Sprintf(", %d of them ties: entry %d is %.10g, and %.10g in the float model, whose two greatest scores there are %.2g %% of their range apart",
 			a.Ties, a.TieAt, values[a.TieAt], float[a.TieAt], 100*a.TieMargin)
 	}
@@ -84,11 +84,11 @@ func labelsOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 
 // edgeOf says which entries of an output are off because two scores at the edge of a selection tie; "" if none are.
 func edgeOf(a provemodel.Accuracy, values, float statement.Numbers) string {
-	if a.TieEdge == nil {
+	if !a.TieEdge {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d entries: entry %d is %.5g, and %.5g in the float model, where candidates %d and %d, of which one counts and the other does not, are %.2g %% of the scores' range apart",
-		a.Ties, len(values), a.TieAt, values[a.TieAt], float[a.TieAt], a.TieEdge[0], a.TieEdge[1], 100*a.TieMargin)
+		a.Ties, len(values), a.TieAt, values[a.TieAt], float[a.TieAt], a.TieIn, a.TieOut, 100*a.TieMargin)
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
