@@ -27,7 +27,16 @@ type Accuracy struct {
 	Ties      int     `json:"ties,omitempty"`
 	TieAt     int     `json:"tie_at,omitempty"`
 	TieMargin float64 `json:"tie_margin,omitempty"`
+	// TieEdge says that there are ties of which two scores at the edge of a selection are closer than a thousandth of the range of
+	// all, such as two neighbours that are equally far: of the widest TieIn is among the selected and TieOut is not. Such ties are
+	// also counted of outputs that are no labels: those are the entries off by more than a thousandth of the range.
+	TieEdge bool `json:"tie_edge,omitempty"`
+	TieIn   int  `json:"tie_in,omitempty"`
+	TieOut  int  `json:"tie_out,omitempty"`
 }
+
+// edgeError is how far an entry is off that a tie at the edge of a selection explains, in units of the output's range.
+const edgeError = 0.001
 
 // tieMargin is how close two scores are that tie, in units of the range of all.
 const tieMargin = 0.01
@@ -39,6 +48,11 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
 	var a Accuracy
+	span := 0.0
+	if float.Edges != nil {
+		span = math.Max(0, slices.Max(float.Values)) - math.Min(0, slices.Min(float.Values))
+	}
+	rest := quantised.Values // but for ties
 	at, most, labels := 0, 0.0, len(float.Margins) > 0 && len(float.Margins) == len(float.Values)
 	for i, f := range float.Values {
 		if q := quantised.Values[i]; f-f != 0 && (q == f || f != f && q != q) { // as a code says
@@ -52,7 +66,15 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		if unequal {
 			a.Unequal++
 		}
-		if unequal && labels && float.Margins[i] <= tieMargin {
+		if len(float.Edges) == len(float.Values) && (unequal || d > edgeError*span) && float.TiedAt(i) {
+			if a.Ties++; !a.TieEdge || float.Edges[i].Margin > a.TieMargin {
+				a.TieAt, a.TieMargin, a.TieEdge, a.TieIn, a.TieOut = i, float.Edges[i].Margin, true, float.Edges[i].In, float.Edges[i].Out
+			}
+			if a.Ties == 1 {
+				rest = slices.Clone(rest)
+			}
+			rest[i] = f
+		} else if unequal && labels && float.Margins[i] <= tieMargin {
 			if a.Ties++; float.Margins[i] >= a.TieMargin {
 				a.TieAt, a.TieMargin = i, float.Margins[i]
 			}
@@ -60,7 +82,7 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 			at, most = i, d
 		}
 	}
-	c := quantise.Compare(quantised.Values, float.Values)
+	c := quantise.Compare(rest, float.Values)
 	a.MaxError, a.RangeError, a.At, a.Cosine = c.MaxError, math.Min(c.Relative, math.MaxFloat64), at, c.Cosine // JSON has no infinity
 	if labels {
 		a.Labels = len(float.Values)

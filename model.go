@@ -340,10 +340,14 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	named := map[string][]float64{}
 	choices := map[string][]func(values []float64){} // by scores, what is to be told of them
 	margins := map[string][]float64{}                // by output
+	edges := map[string][]statement.Edge{}           // likewise
 	for _, name := range g.Outputs {
 		named[name] = nil
 		if scores, axis, ok := g.Choice(name); ok {
 			choices[scores] = append(choices[scores], func(values []float64) { margins[name] = graph.Margins(values, g.Shapes[scores], axis) })
+		}
+		if s, ok := g.Selection(name); ok {
+			choices[s.Scores] = append(choices[s.Scores], func(values []float64) { edges[name] = edgesOf(g, s, name, values) })
 		}
 	}
 	err := g.VisitFloat(in, func(name string, values []float64) {
@@ -362,10 +366,21 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])
 		dt := g.DTypes[s.Name]
-		t.Integers, t.Margins = dt.Known() && !dt.IsFloat(), margins[s.Name]
+		t.Integers, t.Margins, t.Edges = dt.Known() && !dt.IsFloat(), margins[s.Name], edges[s.Name]
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// edgesOf are the edges of a selection for each entry of an output.
+func edgesOf(g *graph.Graph, s graph.Selection, output string, scores []float64) []statement.Edge {
+	shape := g.Shapes[s.Scores]
+	rows := s.Boundaries(scores, shape[len(shape)-1])
+	list, each := make([]statement.Edge, graph.Size(g.Shapes[output])), graph.Size(g.Shapes[output][1:])
+	for i := range list {
+		list[i] = statement.Edge(rows[i/each])
+	}
+	return list
 }
 
 // Input matches arrays with the model's inputs, as one input of the size that the model was

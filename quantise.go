@@ -258,10 +258,14 @@ type calibration struct {
 	judges  []quantise.Sample
 }
 
+// fewValues is below how many values looking at them takes less than handing them to another goroutine.
+const fewValues = 1 << 12
+
 // calibrate runs the float model on all samples. Ranges are rounded so that a key can
 // hold them.
 func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (*calibration, error) {
 	seen := &calibration{ranges: ranges{}}
+	var runs *graph.Graph // that there is memory for
 	for i, sample := range samples {
 		progress(i, len(samples))
 		if err := ctx.Err(); err != nil {
@@ -275,8 +279,8 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		var looks errgroup.Group
 		looks.SetLimit(runtime.GOMAXPROCS(0)) // beside the run, which computes most values on all cores
 		var mu sync.Mutex
-		out, err := visitFloat(g, sample, func(name string, values []float64) {
-			looks.Go(func() error {
+		look := func(name string, values []float64) {
+			see := func() error {
 				r := quantise.RangeIn(g, name, values)
 				if i < quantise.MostSamples {
 					run.Add(name, values)
@@ -288,8 +292,24 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 				}
 				seen.ranges[name] = r
 				return nil
-			})
-		})
+			}
+			if len(values) < fewValues {
+				_ = see() // which never fails
+			} else {
+				looks.Go(see)
+			}
+		}
+		if i == 0 {
+			seen.outputs, err = visitFloat(g, sample, look)
+		} else {
+			if g != runs {
+				err = runnable(g)
+			}
+			if err == nil {
+				err = g.VisitFloat(sample, look)
+			}
+		}
+		runs = g
 		if waited := looks.Wait(); err == nil {
 			err = waited
 		}
@@ -300,9 +320,6 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: run})
 		} else if m.open.symbol != "" && !m.open.isText() { // elements of a batch
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample})
-		}
-		if i == 0 {
-			seen.outputs = out
 		}
 	}
 	for _, steps := range m.graph.Alike {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/web/verdict"
 )
 
 // wantOf is what ONNX Runtime makes of an output: numbers, or strings.
@@ -143,6 +144,17 @@ func TestOtherStrings(t *testing.T) {
 		if err := verify(arrays, changed); !errors.Is(err, statement.ErrVocabulary) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("a vocabulary with %s: %v", to, err)
 		}
+	}
+	quiet := func(int, int) {}
+	page, err := verdict.Of(key.Encoded(), p.File, &verdict.Options{MinBits: 1, Vocabulary: words}, quiet)
+	if err != nil || page.Vocabulary == "" || !slices.Contains([]string{"buy", "sell"}, page.Outputs[0].Strings[0]) {
+		t.Errorf("the page's verdict: %v", err)
+	}
+	if _, err := verdict.Of(key.Encoded(), p.File, &verdict.Options{MinBits: 1, Vocabulary: words[:len(words)-1]}, quiet); verdict.Kind(err) != "vocabulary" {
+		t.Errorf("another vocabulary on the page: %v", err)
+	}
+	if page, err = verdict.Of(key.Encoded(), p.File, &verdict.Options{MinBits: 1}, quiet); err != nil || page.Vocabulary == "" || page.Outputs[0].Strings != nil {
+		t.Errorf("the page's verdict without a vocabulary: %v", err)
 	}
 	s, err := Verify(key, bytes.NewReader(p.File), nil)
 	if err != nil || s.Vocabulary == nil || s.Words != nil || s.Outputs[0].Strings != nil {

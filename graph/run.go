@@ -26,10 +26,11 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 // which they are computed. The values that are in memory at a time may have
 // MaxActivations elements.
 func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []float64)) error {
-	if n := g.Alive(); n > MaxActivations {
+	last := g.lastReaders()
+	if n, _ := g.peak(last); n > MaxActivations {
 		return fmt.Errorf("a run has %d elements in memory, and may have %d", n, MaxActivations)
 	}
-	return g.run(inputs, make(map[string][]float64), visit, g.lastReaders())
+	return g.run(inputs, make(map[string][]float64), visit, last)
 }
 
 // run computes all values. If last is given, it drops each value after its last reader.
@@ -67,14 +68,18 @@ func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(
 // result is among them if no node reads it.
 func (g *Graph) lastReaders() [][]string {
 	last := make([][]string, len(g.Nodes))
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		n := g.Nodes[i]
-		for _, name := range append([]string{n.Output}, n.Inputs...) {
+		look := func(name string) {
 			if !seen[name] && g.Consts[name] == nil {
 				seen[name] = true
 				last[i] = append(last[i], name)
 			}
+		}
+		look(n.Output)
+		for _, name := range n.Inputs {
+			look(name)
 		}
 	}
 	return last
@@ -88,8 +93,9 @@ func (g *Graph) Alive() int {
 
 // Peak returns Alive, and the node after which that many elements are in memory; nil if
 // there are no nodes.
-func (g *Graph) Peak() (elements int, at *Node) {
-	last := g.lastReaders()
+func (g *Graph) Peak() (elements int, at *Node) { return g.peak(g.lastReaders()) }
+
+func (g *Graph) peak(last [][]string) (elements int, at *Node) {
 	computed := make(map[string]int, len(g.Nodes))
 	now := 0
 	for i, n := range g.Nodes {

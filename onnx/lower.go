@@ -243,7 +243,7 @@ const preview = "ai.onnx.preview"
 // constants only.
 var lowerings = map[string]lowering{
 	"Add": {2, 2, twoInputs((*graph.Builder).Add)}, "Sub": {2, 2, twoInputs((*graph.Builder).Sub)},
-	"Mul": {2, 2, twoInputs((*graph.Builder).Mul)}, "Div": {2, 2, twoInputs((*graph.Builder).Div)},
+	"Mul": {2, 2, twoInputs((*graph.Builder).Mul)}, "Div": {2, 2, lowerDiv},
 	"Sum": {1, many, lowerSum}, "Mean": {1, many, lowerMean}, "Min": {1, many, lowerMin}, "Max": {1, many, lowerMax},
 	"Pow": {2, 2, twoInputs((*graph.Builder).Pow)}, "Mod": {2, 2, lowerMod}, "PRelu": {2, 2, twoInputs((*graph.Builder).PRelu)},
 	"Equal": {2, 2, comparison(graph.Equal)}, "Less": {2, 2, comparison(graph.Less)},

@@ -287,6 +287,10 @@ func lowerScan(o *op) {
 	for i := range o.proto.Input {
 		in = append(in, o.in(i))
 	}
+	if out, ok := s.mapped(in); ok {
+		o.results(out)
+		return
+	}
 	o.results(s.run(in))
 }
 

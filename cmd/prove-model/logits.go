@@ -62,7 +62,7 @@ func regret(got, float []float64) float64 {
 }
 
 // labelRegret is the largest regret of a row of an output that may be scores of classes, as a fraction of the output's range, zero
-// included; 0 for outputs of other shapes.
+// included; 0 for outputs of other shapes. Rows in which scores at the edge of a selection tie do not count.
 func labelRegret(got, float provemodel.Tensor) float64 {
 	classes := classesOf(float.Shape)
 	if classes == 0 {
@@ -73,6 +73,9 @@ func labelRegret(got, float provemodel.Tensor) float64 {
 		lo, hi = min(lo, x), max(hi, x)
 	}
 	for at := 0; at+classes <= len(float.Values); at += classes {
+		if float.TiedAt(at) { // and so it is said
+			continue
+		}
 		most = max(most, regret(got.Values[at:at+classes], float.Values[at:at+classes]))
 	}
 	if !(most > 0 && hi-lo > 0) || math.IsInf(hi-lo, 0) {

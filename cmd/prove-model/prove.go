@@ -115,11 +115,20 @@ func labelsOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 		return ""
 	}
 	s := fmt.Sprintf("%d of %d labels", a.Unequal, a.Labels)
-	if a.Ties > 0 {
+	if a.Ties > 0 && !a.TieEdge {
 		s += fmt.Sprintf(", %d of them ties: entry %d is %.10g, and %.10g in the float model, whose two greatest scores there are %.2g %% of their range apart",
 			a.Ties, a.TieAt, values[a.TieAt], float[a.TieAt], 100*a.TieMargin)
 	}
 	return s
+}
+
+// edgeOf says which entries of an output are off because two scores at the edge of a selection tie; "" if none are.
+func edgeOf(a provemodel.Accuracy, values, float statement.Numbers) string {
+	if !a.TieEdge {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d entries: entry %d is %.5g, and %.5g in the float model, where candidates %d and %d, of which one counts and the other does not, are %.2g %% of the scores' range apart",
+		a.Ties, len(values), a.TieAt, values[a.TieAt], float[a.TieAt], a.TieIn, a.TieOut, 100*a.TieMargin)
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
@@ -259,6 +268,9 @@ func (p *proved) print(w io.Writer) {
 			fmt.Fprintf(w, "unequal     %s\n", labels)
 		} else {
 			fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
+		}
+		if tie := edgeOf(o.Accuracy, o.Values, o.Float); tie != "" {
+			fmt.Fprintf(w, "tie         %s\n", tie)
 		}
 		if o.Unequal > 0 && o.Labels == 0 {
 			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))

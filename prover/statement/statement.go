@@ -31,6 +31,21 @@ type Tensor struct {
 	// Margins are, by entry of integers each of which says what is greatest of some scores, how far
 	// that was ahead of the next, in units of the scores' range: of what a float model gave.
 	Margins []float64 `json:"-"`
+	// Edges are, by entry that follows from the first few of some scores, such as nearest neighbours, which two are at the edge of
+	// these, and how far they are apart: of what a float model gave.
+	Edges []Edge `json:"-"`
+}
+
+// edgeMargin is how close the scores at the edge of a selection are that tie, in units of their range.
+const edgeMargin = 0.001
+
+// TiedAt says whether an entry follows from a selection at whose edge two scores tie.
+func (t *Tensor) TiedAt(i int) bool { return i < len(t.Edges) && t.Edges[i].Margin <= edgeMargin }
+
+// Edge is the last of some scores that is selected and the first that is not, and how far they are apart in units of the scores' range.
+type Edge struct {
+	In, Out int
+	Margin  float64
 }
 
 // Saturation counts the values of one place that were clamped to the range

@@ -67,6 +67,8 @@ export interface Valid {
   text: Text | null;
   /** The texts of a proof of several. Its inputs and outputs have these along their first axis. */
   texts: Text[];
+  /** The digest of the key's vocabulary, "" if its model takes numbers and gives numbers. Which strings the numbers of inputs stand for is not checked. */
+  vocabulary: string;
   /** Entries of the given input that are beyond the model's range: the proof is the same for all of these. */
   clamped: number;
   saturated: Saturation[];
@@ -89,7 +91,7 @@ export interface NotValid {
    * from the logits by the rule that was given, another tokenizer, an option or a file that cannot be read, a verifier
    * that stopped, or a proof that does not hold.
    */
-  kind: "model" | "input" | "weak" | "drawn" | "tokenizer" | "option" | "malformed" | "stopped" | "proof";
+  kind: "model" | "input" | "weak" | "drawn" | "tokenizer" | "vocabulary" | "option" | "malformed" | "stopped" | "proof";
   /** Why, in a sentence. It may hold names from the files: show it as text, never as HTML. */
   reason: string;
 }
@@ -117,6 +119,8 @@ export interface Options {
   commitment?: string;
   /** The file of the tokenizer, tokenizer.json or tokenizer.model, which must be the key's: the verdict has the text. */
   tokenizer?: Content;
+  /** The file of the key's vocabulary, of a model that takes strings or names classes: outputs get the names. */
+  vocabulary?: Content;
   /** How the tokens of a text were drawn; without it each must be the likeliest. */
   sampling?: Sampling;
   /** Is told, while the proof is verified, how many of its bytes have been read. */

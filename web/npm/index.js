@@ -33,7 +33,7 @@ function rule({ seed, temperature = 1, topK = 0, topP = 1 }) {
   return { seed: String(seed), temperature: Number(temperature), topK, topP: Number(topP) };
 }
 
-export async function verify(proof, key, { input, minBits = 100, commitment, tokenizer, sampling, onProgress } = {}) {
+export async function verify(proof, key, { input, minBits = 100, commitment, tokenizer, vocabulary, sampling, onProgress } = {}) {
   if (!Number.isInteger(minBits) || minBits < 1) throw new RangeError("minBits is not an integer of at least 1");
   if (commitment !== undefined && !/^[0-9a-fA-F]{64}$/.test(commitment)) throw new TypeError("commitment: want 64 hexadecimal digits");
   const [proofBytes, keyBytes] = [await bytes(proof, "proof"), await bytes(key, "key")];
@@ -44,6 +44,7 @@ export async function verify(proof, key, { input, minBits = 100, commitment, tok
   const options = {
     minBits, commitment: commitment ?? null, input: arrays, sampling: sampling === undefined ? null : rule(sampling),
     tokenizer: tokenizer === undefined ? null : await bytes(tokenizer, "tokenizer"),
+    vocabulary: vocabulary === undefined ? null : await bytes(vocabulary, "vocabulary"),
   };
   return (await engine).verify(proofBytes, keyBytes, options, onProgress);
 }

@@ -2,7 +2,7 @@
 // The page: takes files, has the worker verify them, and shows the verdict.
 
 const $ = (id) => document.getElementById(id);
-const files = { proof: undefined, key: undefined, input: undefined, tokenizer: undefined, classes: undefined };
+const files = { proof: undefined, key: undefined, input: undefined, tokenizer: undefined, vocabulary: undefined, classes: undefined };
 const magic = { proof: "PM.prf\r\n", key: "PM.key\r\n" };
 let run = 0; // the last that was begun
 
@@ -60,6 +60,7 @@ async function kindOf(file) {
   try {
     const document = JSON.parse(await file.text());
     if (document.model?.vocab) return "tokenizer";
+    if (document.format === "prove-model vocabulary") return "vocabulary";
     if (document.id2label || (Array.isArray(document) && typeof document[0] === "string")) return "classes";
   } catch {
     // no JSON: an array, or whoever reads it says what it is not
@@ -103,6 +104,7 @@ async function verify() {
       minBits: Number($("bits").value), commitment: $("commitment").value.trim() || null, sampling: sampling(),
       input: files.input ? await readInput(await read(files.input)) : null,
       tokenizer: files.tokenizer ? await read(files.tokenizer) : null,
+      vocabulary: files.vocabulary ? await read(files.vocabulary) : null,
     };
     const names = files.classes ? await readClasses(files.classes) : [];
     const worker = await verifier;
@@ -131,6 +133,7 @@ const because = {
   model: "The key is not that of the model whose commitment you entered. The proof may be right about another model; about yours it says nothing.",
   input: "The proof is not about the input that you gave. It may be right about another one; about yours it says nothing.",
   weak: "The key gives less security than you ask for: a forger would need less work than you allow.",
+  vocabulary: "The vocabulary is not the one of this model. Take the one that came with the key, x.vk.vocabulary.",
   tokenizer: "The tokenizer is not the one of this model, so the words that it would show are not those that the model read and wrote. Take the one that came with the model.",
   option: "Something that you entered cannot be understood.",
   unread: "A file that you gave beside the proof cannot be read.",
@@ -177,6 +180,11 @@ function statementView(verdict, names, drawn) {
     for (const t of verdict.inputs) if (!(canvases.length > 0 && t === pictured[0])) proved.append(inputView(t));
   }
   if (!verdict.text?.written) for (const t of verdict.outputs) proved.append(outputView(t, canvases, nameOf));
+  if (verdict.vocabulary) {
+    proved.append(element("p", files.vocabulary
+      ? "Names are those of the model's vocabulary, which the key has the digest of. Which strings the numbers of the input stand for is not checked here: prove-model verify does."
+      : `The numbers stand for strings, which is not checked here. The model's vocabulary, with the digest ${verdict.vocabulary}, says for which.`, { class: "note" }));
+  }
   if (names.length > 0) proved.append(element("p", "The names of classes are those of your file: the proof knows classes by their number alone.", { class: "note" }));
   if (files.input) {
     proved.append(element("p", `The input is the one in ${printable(files.input.name)}${verdict.clamped ? `, of which ${verdict.clamped} values are beyond the model's range` : ""}.`));
@@ -225,7 +233,7 @@ function show(verdict, { names, sampling: drawn, milliseconds }) {
   if (verdict.valid) {
     statementView(verdict, names, drawn);
     detailsView(verdict, milliseconds);
-  } else if (["drawn", "tokenizer", "option"].includes(verdict.kind)) {
+  } else if (["drawn", "tokenizer", "vocabulary", "option"].includes(verdict.kind)) {
     $("more").open = true;
   }
   $("status").textContent = verdict.valid ? `the proof is valid: ${$("plain").textContent}` : `the proof is not valid: ${$("plain").textContent} ${printable(verdict.reason)}`;
@@ -234,7 +242,7 @@ function show(verdict, { names, sampling: drawn, milliseconds }) {
 
 $("example").addEventListener("click", () => {
   const { proof, key } = example();
-  for (const kind of ["input", "tokenizer", "classes"]) take(kind, undefined);
+  for (const kind of ["input", "tokenizer", "vocabulary", "classes"]) take(kind, undefined);
   for (const id of ["seed", "commitment"]) $(id).value = "";
   take("key", new File([key], "the example's key"));
   take("proof", new File([proof], "the example's proof"));

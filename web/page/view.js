@@ -130,7 +130,11 @@ function classes(tensor, { width }, r, nameOf) {
   return box;
 }
 
-function numbersOf({ values }) {
+function numbersOf({ values, strings }) {
+  if (strings) {
+    const shown = strings.slice(0, most.numbers).map((s) => JSON.stringify(printable(s))).join(" ");
+    return element("pre", strings.length > most.numbers ? `${shown}\n… and ${strings.length - most.numbers} more` : shown, { tabindex: "0", dir: "auto" });
+  }
   const shown = Array.from(values.subarray(0, most.numbers), number).join(" ");
   const more = values.length - most.numbers;
   return element("pre", more > 0 ? `${shown}\n… and ${more} more` : shown, { tabindex: "0" });
@@ -161,14 +165,15 @@ function outputView(tensor, canvases, nameOf) {
   const box = element("section");
   box.append(heading(canvases.length > 0 ? "Picture, and output" : "Output", tensor));
   const found = scores(tensor);
-  const image = tensor.ids ? undefined : images(tensor);
-  const text = tensor.ids ? undefined : textOf(tensor);
+  const image = tensor.ids || tensor.strings ? undefined : images(tensor);
+  const text = tensor.ids || tensor.strings ? undefined : textOf(tensor);
+  const columnOf = (i) => (tensor.columns?.[i] === undefined ? nameOf(i) : isolated(tensor.columns[i]));
   if (found) {
     const shown = Math.min(found.count, most.pictures);
     for (let r = 0; r < shown; r++) {
       const item = element("div", undefined, { class: "item" });
       if (canvases.length === shown) item.append(canvases[r]);
-      item.append(classes(tensor, found, r, nameOf));
+      item.append(classes(tensor, found, r, columnOf));
       box.append(item);
     }
     if (found.count > shown) box.append(element("p", `and ${found.count - shown} more`));

@@ -9,7 +9,7 @@ onmessage = async ({ data }) => {
       engine = await start(module);
       // On a proof that is known to be valid, and altered is not. This also has the
       // browser compile what the next proof needs.
-      const options = { minBits: 100, commitment: null, input: null, sampling: null, tokenizer: null };
+      const options = { minBits: 100, commitment: null, input: null, sampling: null, tokenizer: null, vocabulary: null };
       const { proof, key } = data.example;
       const right = engine.verify(proof, key, options).valid;
       proof[proof.length >> 1] ^= 1;

@@ -28,6 +28,8 @@ type Options struct {
 	Sampling *Sampling
 	// Tokenizer is the file of the key's tokenizer; nil without one.
 	Tokenizer []byte
+	// Vocabulary is the file of the key's vocabulary, which names outputs; nil without one.
+	Vocabulary []byte
 }
 
 // Sampling is a rule for drawing tokens, with the decimal digits of its seed.
@@ -44,8 +46,11 @@ type Verdict struct {
 	Outputs    []statement.Tensor
 	Text       *Text // nil if the key is not a language model's
 	// Texts are those of a proof of several, in the place of Text.
-	Texts     []*Text
-	HiddenFor int // for how many proofs the key hides its weights; 0 if it does not
+	Texts []*Text
+	// Vocabulary is the digest of the key's vocabulary, in hexadecimal digits; empty if its model is of numbers. Which strings inputs
+	// are the numbers of is not checked here.
+	Vocabulary string
+	HiddenFor  int // for how many proofs the key hides its weights; 0 if it does not
 }
 
 // errOption is wrapped by the error about what is asked for.
@@ -83,6 +88,16 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 		return nil, err
 	}
 	v := &Verdict{Result: result, Commitment: hex.EncodeToString(key.Digest[:]), Outputs: statement.FirstOutputs(result, math.MaxInt), HiddenFor: key.Proofs()}
+	if digest := key.Vocabulary(); digest != nil {
+		v.Vocabulary = hex.EncodeToString(digest[:])
+	}
+	if o.Vocabulary != nil {
+		words, err := statement.Vocabulary(key, o.Vocabulary)
+		if err != nil {
+			return nil, err
+		}
+		statement.Name(v.Outputs, words)
+	}
 	if o.Input != nil {
 		if v.Clamped, err = statement.Compare(result, o.Input); err != nil {
 			return nil, err
@@ -108,6 +123,8 @@ func Kind(err error) string {
 		return "input"
 	case errors.Is(err, verifier.ErrOtherToken):
 		return "drawn"
+	case errors.Is(err, statement.ErrVocabulary):
+		return "vocabulary"
 	case errors.Is(err, errTokenizer):
 		return "tokenizer"
 	case errors.Is(err, errOption):

@@ -13,6 +13,7 @@
 //	input       [{name, shape, values: Float64Array}], what the proof should be about
 //	sampling    {seed: decimal digits, temperature, topK, topP}, how tokens were drawn
 //	tokenizer   Uint8Array, the file of it
+//	vocabulary  Uint8Array, the file of the key's vocabulary
 package main
 
 import (
@@ -52,6 +53,9 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	if file := options.Get("tokenizer"); !file.IsNull() {
 		o.Tokenizer = content(file)
 	}
+	if file := options.Get("vocabulary"); !file.IsNull() && !file.IsUndefined() {
+		o.Vocabulary = content(file)
+	}
 	v, err := verdict.Of(content(keyFile), content(proofFile), o, func(read, size int) { progress.Invoke(read, size) })
 	if err != nil {
 		return nil, err
@@ -60,7 +64,7 @@ func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	return map[string]any{
 		"valid": true, "kind": "", "reason": "", "commitment": v.Commitment,
 		"inputs": tensors(g, g.Given(), statement.Inputs(v.Result)), "outputs": tensors(g, g.Outputs, v.Outputs), "text": text(v.Text), "texts": texts(v.Texts),
-		"clamped": v.Clamped, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "hidden": hidden(v.Result), "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
+		"clamped": v.Clamped, "vocabulary": v.Vocabulary, "saturated": saturations(statement.Saturations(v.Result)), "masked": v.Masked, "hidden": hidden(v.Result), "weightsHiddenFor": v.HiddenFor, "bytes": v.Bytes,
 		"security": map[string]any{
 			"total": v.Strength.Total.Float(), "proven": v.Strength.Proven.Float(), "work": v.Strength.Work().Float(),
 		},
@@ -164,7 +168,23 @@ func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []an
 		if len(t.Values) > 0 {
 			js.CopyBytesToJS(bytesOf(values), raw(t.Values))
 		}
-		out = append(out, map[string]any{"name": t.Name, "shape": numbers(t.Shape), "values": values, "ids": g.IsIds(ids[i])})
+		of := map[string]any{"name": t.Name, "shape": numbers(t.Shape), "values": values, "ids": g.IsIds(ids[i]), "strings": nil, "columns": nil}
+		if t.Strings != nil {
+			of["strings"] = words(t.Strings)
+		}
+		if t.Columns != nil {
+			of["columns"] = words(t.Columns)
+		}
+		out = append(out, of)
+	}
+	return out
+}
+
+// words is a list of strings as JavaScript takes it.
+func words(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
 	}
 	return out
 }

@@ -15,7 +15,7 @@ from ._command import Outcome, run
 from ._errors import InaccurateError, ProveModelError
 from ._models import as_file
 from ._progress import Listener, Progress
-from ._results import Key, Proof, Verdict, proof_of, verdict_of
+from ._results import Key, Proof, Verdict, proof_of, verdict_of, vocabulary_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -82,7 +82,7 @@ def prove(
             raise ValueError("a key that hides weights is made before its proofs, by commit with hide=: give it as key=")
         arguments += ["--proof", str(proof), "--vk", str(vk), *flags({**options, "max_error": max_error})]
         outcome = succeed(run(arguments, listen(progress)))
-        return proof_of(proof.read_bytes(), vk.read_bytes(), outcome.result)
+        return proof_of(proof.read_bytes(), vk.read_bytes(), outcome.result, vocabulary_in(vk))
 
 
 def commit(
@@ -112,7 +112,8 @@ def commit(
         if certify:
             arguments += ["--certify", "--cert", str(certificate)]
         outcome = succeed(run(arguments, listen(progress)))
-        return Key(key.read_bytes(), outcome.result["model_commitment"], outcome.result, certificate.read_bytes() if certify else b"")
+        return Key(key.read_bytes(), outcome.result["model_commitment"], outcome.result, certificate.read_bytes() if certify else b"",
+                   vocabulary_in(key))
 
 
 def verify(
@@ -133,7 +134,7 @@ def verify(
     """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
 
     The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
-    about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
+    about these, strings being mapped by the key's vocabulary (Key.vocabulary, or the file beside the key); with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
     tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
     the proof must be about these; chat says that the prompt was the beginning of a conversation. image says how the
     pixels of pictures among the inputs become numbers, as it did for prove. Tokens must be the likeliest, or with sampling
@@ -238,12 +239,19 @@ def listen(progress: Progress) -> Listener:
 
 def file_of(content: Proof | Key | bytes | str | os.PathLike[str], path: Path) -> str:
     """A file with the content: the path itself if it is one."""
+    if isinstance(content, Key) and content.vocabulary:  # the command looks for it beside the key
+        vocabulary_of(path).write_bytes(content.vocabulary)
     if isinstance(content, (Proof, Key)):
         content = content.file
     if isinstance(content, (bytes, bytearray, memoryview)):
         path.write_bytes(content)
         return os.fspath(path)
     return os.fspath(content)
+
+
+def vocabulary_in(vk: Path) -> bytes:
+    """The vocabulary that the command wrote beside a key, of a model that takes strings or names classes."""
+    return vocabulary_of(vk).read_bytes() if vocabulary_of(vk).exists() else b""
 
 
 def succeed(outcome: Outcome) -> Outcome:

@@ -19,12 +19,16 @@ them. A torch tensor is an array too."""
 
 
 def as_array(value: Any) -> Array:
-    """A NumPy array of numbers or booleans."""
+    """A NumPy array of numbers, booleans or strings."""
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
     array = np.asarray(value)
+    if array.dtype.kind == "O" and array.size and all(isinstance(item, str) for item in array.flat):
+        array = array.astype(str)
+    if array.dtype.kind == "U":
+        return array
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"an input of type {array.dtype} is not an array of numbers")
+        raise TypeError(f"an input of type {array.dtype} is not an array of numbers or of strings")
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
 
 
@@ -59,6 +63,8 @@ def write(inputs: Inputs, path: Path) -> list[str]:
     return [os.fspath(path)]
 
 
-def read(tensors: Sequence[Mapping[str, Any]], what: str = "values") -> dict[str, Array]:
-    """The arrays of the command's JSON, by name."""
-    return {t["name"]: np.array(t[what], dtype=np.float64).reshape(t["shape"]) for t in tensors}
+def read(tensors: Sequence[Mapping[str, Any]], what: str = "values", named: bool = True) -> dict[str, Array]:
+    """The arrays of the command's JSON, by name; of strings where the model's vocabulary names the numbers, if they are to be named."""
+    names = [t.get("strings") if named and what == "values" else None for t in tensors]
+    return {t["name"]: (np.array(t[what], dtype=np.float64) if n is None else np.array(n, dtype=str)).reshape(t["shape"])
+            for t, n in zip(tensors, names)}

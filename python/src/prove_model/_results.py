@@ -28,21 +28,32 @@ class Key:
     certificate: bytes = field(default=b"", repr=False)
     """Of the model's static bounds, if commit was asked for one (certify=True)."""
 
+    vocabulary: bytes = field(default=b"", repr=False)
+    """The file that maps the strings that the model takes, and names classes; empty for models of numbers. The key has its digest."""
+
     def save(self, path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> None:
-        """Writes the key, and its certificate if a path for it is given."""
+        """Writes the key, its vocabulary beside it if there is one, and its certificate if a path for it is given."""
         if certificate is not None and not self.certificate:
             raise ValueError("the key has no certificate: commit makes one with certify=True")
         Path(path).write_bytes(self.file)
+        if self.vocabulary:
+            vocabulary_of(Path(path)).write_bytes(self.vocabulary)
         if certificate is not None:
             Path(certificate).write_bytes(self.certificate)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> Key:
         """A key that save wrote, or the command. Raises ProveModelError if the file is none."""
-        from ._api import inspect
+        from ._api import inspect, vocabulary_in
 
         description = inspect(key=path)
-        return cls(Path(path).read_bytes(), description["model_commitment"], {}, Path(certificate).read_bytes() if certificate else b"")
+        return cls(Path(path).read_bytes(), description["model_commitment"], {}, Path(certificate).read_bytes() if certificate else b"",
+                   vocabulary_in(Path(path)))
+
+
+def vocabulary_of(vk: Path) -> Path:
+    """Where the vocabulary of the key in a file is."""
+    return vk.with_name(vk.name + ".vocabulary")
 
 
 @dataclass(frozen=True)
@@ -126,29 +137,30 @@ class Proof:
         """A proof that save wrote, or the command. It is verified: raises InvalidProof if it does not hold, or if the report
         is of another one. Without the report, what the proof does not state is empty: the float model's outputs, accuracy,
         phases, and how tokens were drawn, so that a text of drawn tokens needs it."""
-        from ._api import Sampling, verify
+        from ._api import Sampling, verify, vocabulary_in
 
         said: dict[str, Any] = json.loads(Path(report).read_text("utf-8")) if report is not None else {}
         drawn = said.get("sampling")
         verdict = verify(path, key, min_bits=min_bits, sampling=Sampling(**drawn) if drawn else None).require()
-        file, verified = Path(path).read_bytes(), Key(Path(key).read_bytes(), verdict.commitment)
+        file, verified = Path(path).read_bytes(), Key(Path(key).read_bytes(), verdict.commitment, vocabulary=vocabulary_in(Path(key)))
         if not said:
             return cls(file, verified, verdict.outputs, {}, {}, None, verdict.saturated, "", [], verdict.security_bits, {}, "", verdict.tokens)
-        made = proof_of(file, verified.file, said)
+        made = proof_of(file, verified.file, said, verified.vocabulary)
+        stated = read(said["outputs"], "values", not all(values.dtype.kind == "f" for values in verdict.outputs.values()))
         # Of some outputs the proof may state which entries are the greatest, in their place, or nothing.
         revealed = {name.split(" of ", 1)[-1] for name in verdict.outputs if name not in made.outputs} | set(verdict.hidden)
         same = made.outputs.keys() - revealed == verdict.outputs.keys() & made.outputs.keys() and all(
-            np.array_equal(values, verdict.outputs[name], equal_nan=True) for name, values in made.outputs.items() if name not in revealed)
+            np.array_equal(values, verdict.outputs[name], equal_nan=values.dtype.kind == "f") for name, values in stated.items() if name not in revealed)
         if made.commitment != verdict.commitment or not same:
             raise InvalidProof("the report is of another proof")
         return made
 
 
-def proof_of(file: bytes, key: bytes, report: dict[str, Any]) -> Proof:
+def proof_of(file: bytes, key: bytes, report: dict[str, Any], vocabulary: bytes = b"") -> Proof:
     """A proof with what the command said of it."""
     outputs = report["outputs"]
     return Proof(
-        file, Key(key, report["model_commitment"]), read(outputs), read(outputs, "float"),
+        file, Key(key, report["model_commitment"], vocabulary=vocabulary), read(outputs), read(outputs, "float"),
         {o["name"]: Accuracy(o["max_error"], o["range_error"], o["cosine"], o.get("unequal", 0)) for o in outputs},
         report["within_bar"], [Saturation(s["where"], s["count"], s["of"]) for s in report["saturated"] or []],
         report.get("advice", ""), [Phase(p["name"], p["seconds"], p["cpu_seconds"]) for p in report["phases"]],

@@ -1,0 +1,118 @@
+package graph
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Selection is what an output follows from that is the first K of a row of scores in their order, such as nearest neighbours.
+type Selection struct {
+	Scores string // in rows along the last axis
+	K      int
+	Least  bool // the least are first, or the greatest
+}
+
+// Selection returns on which selection an output depends, if on one alone, and the output has as many rows, along its first axis,
+// as there are rows of scores. It returns false for other outputs.
+func (g *Graph) Selection(output string) (Selection, bool) {
+	by := map[string]*Node{}
+	for _, n := range g.Nodes {
+		by[n.Output] = n
+	}
+	var found []Selection
+	seen := map[string]bool{}
+	waiting := []string{output}
+	for len(waiting) > 0 {
+		name := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		n := by[name]
+		if seen[name] || n == nil {
+			continue
+		}
+		seen[name] = true
+		if s, ok := g.selects(by, n); ok {
+			if !slices.Contains(found, s) {
+				found = append(found, s)
+			}
+			continue
+		}
+		waiting = append(waiting, n.Inputs...)
+	}
+	if len(found) != 1 {
+		return Selection{}, false
+	}
+	scores, out := g.Shapes[found[0].Scores], g.Shapes[output]
+	rows := Size(scores[:len(scores)-1])
+	return found[0], len(out) > 0 && out[0] == rows && rows > 0
+}
+
+// selects reports whether a node says which entries of a row have the first places, as Builder.TopK builds it: place − i = 0, place
+// being how many entries come before one, by the differences of all pairs.
+func (g *Graph) selects(by map[string]*Node, n *Node) (Selection, bool) {
+	none := Selection{}
+	if n.Op != IsZero || by[n.Inputs[0]] == nil || by[n.Inputs[0]].Op != Sub {
+		return none, false
+	}
+	place, list := by[by[n.Inputs[0]].Inputs[0]], g.Consts[by[n.Inputs[0]].Inputs[1]]
+	if place == nil || list == nil || len(list.Shape) != 2 || list.Shape[0] != 1 {
+		return none, false
+	}
+	if r, ok := place.Op.(Reduce); !ok || r.Func != Sum || !r.Keep {
+		return none, false
+	}
+	for node := place; ; { // down to the differences
+		if node = by[node.Inputs[0]]; node == nil {
+			return none, false
+		}
+		if node.Op != Sub {
+			continue
+		}
+		c, a := by[node.Inputs[0]], by[node.Inputs[1]]
+		if c == nil || a == nil || c.Inputs[0] != a.Inputs[0] {
+			return none, false
+		}
+		x, shape := c.Inputs[0], g.Shapes[c.Output]
+		if len(shape) < 2 || len(g.Shapes[x]) != len(shape)-1 {
+			return none, false
+		}
+		return Selection{x, list.Shape[1], shape[len(shape)-1] == 1 && shape[len(shape)-2] != 1}, true
+	}
+}
+
+// Boundary is the last entry of a row of scores that is selected and the first that is not, by their places in the row, and how far
+// they are apart in units of the range of all scores, 0 included.
+type Boundary struct {
+	In, Out int
+	Margin  float64
+}
+
+// Boundaries returns the boundary of each row of scores; of rows all of which is selected the margin is infinite.
+func (s Selection) Boundaries(scores []float64, n int) []Boundary {
+	lo, hi := 0.0, 0.0
+	for _, x := range scores {
+		lo, hi = math.Min(lo, x), math.Max(hi, x)
+	}
+	edges := make([]Boundary, len(scores)/n)
+	for row := range edges {
+		values, order := scores[row*n:(row+1)*n], make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			if s.Least {
+				return cmp.Compare(values[a], values[b])
+			}
+			return cmp.Compare(values[b], values[a])
+		})
+		edges[row].Margin = math.Inf(1)
+		if s.K > 0 && s.K < n {
+			in, out := order[s.K-1], order[s.K]
+			edges[row] = Boundary{in, out, math.Abs(values[in] - values[out])}
+			if hi > lo {
+				edges[row].Margin /= hi - lo
+			}
+		}
+	}
+	return edges
+}

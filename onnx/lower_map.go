@@ -1,0 +1,183 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// mapping computes the body of a Scan for all that it scans at once, where its states stay what they are: distances of rows to
+// each of a list, as scikit-learn's neighbours and kernels are exported, are one tensor then, and not a tensor for each.
+type mapping struct {
+	scan
+	trips  int
+	values map[string]mappedValue // of the body
+}
+
+// mappedValue is a value of the body. If it is of all trips, these are its first axis.
+type mappedValue struct {
+	graph.Value
+	all bool
+}
+
+// mapped returns the results of a Scan that is such a mapping; false if it is none, or has operators that a mapping is not made of.
+func (s scan) mapped(in []graph.Value) ([]graph.Value, bool) {
+	zero := func(list []int64) bool { return !slices.ContainsFunc(list, func(v int64) bool { return v != 0 }) }
+	if !zero(s.inAxes) || !zero(s.outAxes) || !zero(s.inBack) || !zero(s.outBack) || len(s.body.Input) != len(in) || len(s.body.Initializer) > 0 {
+		return nil, false
+	}
+	m := &mapping{scan: s, values: map[string]mappedValue{}}
+	for i, v := range in {
+		shape := s.shape(v)
+		if i >= s.states {
+			if len(shape) == 0 || m.trips > 0 && shape[0] != m.trips {
+				return nil, false
+			}
+			m.trips = shape[0]
+		}
+		m.values[s.body.Input[i].GetName()] = mappedValue{v, i >= s.states}
+	}
+	if m.trips < 1 || !m.possible() {
+		return nil, false
+	}
+	for _, n := range s.body.Node {
+		if !m.node(n) {
+			return nil, false
+		}
+	}
+	var out []graph.Value
+	for i, o := range s.body.Output {
+		v, ok := m.values[o.GetName()]
+		if !ok || v.all != (i >= s.states) || i < s.states && s.Name(v.Value) != s.Name(in[i]) {
+			return nil, false
+		}
+		out = append(out, v.Value)
+	}
+	return out, true
+}
+
+// binary are operators of two operands that a mapping may have, unary those of one, reducing those that sum along axes.
+var (
+	mappedBinary = map[string]func(*graph.Builder, graph.Value, graph.Value) graph.Value{
+		"Add": (*graph.Builder).Add, "Sub": (*graph.Builder).Sub, "Mul": (*graph.Builder).Mul, "Div": (*graph.Builder).Div,
+	}
+	mappedUnary = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
+)
+
+// possible says whether a mapping may have all nodes of the body, before any is built.
+func (m *mapping) possible() bool {
+	for _, n := range m.body.Node {
+		op := n.GetOpType()
+		switch {
+		case !standardDomain(n.GetDomain()) || len(n.Output) != 1:
+			return false
+		case op == "Identity" || mappedUnary[op]:
+			if len(n.Input) != 1 {
+				return false
+			}
+		case mappedBinary[op] != nil:
+			if len(n.Input) != 2 {
+				return false
+			}
+		case op == "ReduceSum" || op == "ReduceSumSquare" || op == "ReduceMax" || op == "ReduceL1":
+			if len(n.Input) != 1 { // axes that are an operand
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// node computes a node of the body for all trips.
+func (m *mapping) node(n *onnxpb.NodeProto) bool {
+	var in []mappedValue
+	all, rank := false, 0
+	for _, name := range n.Input {
+		v, ok := m.values[name]
+		if !ok {
+			return false
+		}
+		r := len(m.shape(v.Value))
+		if v.all {
+			r--
+		}
+		in, all, rank = append(in, v), all || v.all, max(rank, r)
+	}
+	out := mappedValue{all: all}
+	switch op := n.GetOpType(); {
+	case op == "Identity":
+		out = in[0]
+	case mappedUnary[op]:
+		out.Value = m.Apply(graph.FunctionNamed(op), in[0].Value)
+	case mappedBinary[op] != nil:
+		if len(n.Attribute) > 0 {
+			return false
+		}
+		out.Value = mappedBinary[op](m.Builder, m.ranked(in[0], rank), m.ranked(in[1], rank))
+	default:
+		axes, keep, ok := mappedAxes(n, rank, all)
+		if !ok {
+			return false
+		}
+		out.Value = m.reducedBy(op, in[0].Value, axes, keep)
+	}
+	m.values[n.Output[0]] = out
+	return m.Valid(out.Value)
+}
+
+// ranked gives a value of all trips as many axes behind these as the result has, so that others are repeated for each trip.
+func (m *mapping) ranked(v mappedValue, rank int) graph.Value {
+	shape := m.shape(v.Value)
+	if missing := rank + 1 - len(shape); v.all && missing > 0 {
+		return m.Reshape(v.Value, slices.Concat(shape[:1], slices.Repeat([]int{1}, missing), shape[1:]))
+	}
+	return v.Value
+}
+
+// mappedAxes are the axes of an operator that reduces values of so many axes, those of a value of all trips being one further.
+func mappedAxes(n *onnxpb.NodeProto, rank int, all bool) (axes []int, keep, ok bool) {
+	keep = true
+	for _, a := range n.Attribute {
+		switch a.GetName() {
+		case "axes":
+			for _, x := range a.Ints {
+				if x < 0 {
+					x += int64(rank)
+				}
+				if x < 0 || x >= int64(rank) {
+					return nil, false, false
+				}
+				axes = append(axes, int(x))
+			}
+		case "keepdims":
+			keep = a.GetI() != 0
+		default:
+			return nil, false, false
+		}
+	}
+	if axes == nil {
+		axes = upTo(0, rank)
+	}
+	if all {
+		for i := range axes {
+			axes[i]++
+		}
+	}
+	slices.Sort(axes)
+	return slices.Compact(axes), keep, true
+}
+
+func (m *mapping) reducedBy(op string, x graph.Value, axes []int, keep bool) graph.Value {
+	switch op {
+	case "ReduceMax":
+		return m.ReduceMax(x, axes, keep)
+	case "ReduceSumSquare":
+		x = m.Mul(x, x)
+	case "ReduceL1":
+		x = m.Apply(graph.Abs, x)
+	}
+	return m.Reduce(graph.Sum, x, axes, keep)
+}
