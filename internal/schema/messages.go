@@ -209,18 +209,20 @@ type Frame struct {
 }
 
 type Header struct {
-	Version       uint32    `field:"1"`
-	Key           []byte    `field:"2"`
-	Sizes         []uint64  `field:"3"`
-	ChunkEntries  uint64    `field:"4"`
-	RowVars       uint32    `field:"5"`
-	Levels        []*Level  `field:"6"`
-	Hash          Enum      `field:"7"`
-	TailLog       uint32    `field:"9"`
-	HiddenInputs  []uint32  `field:"10"`
-	HiddenOutputs []uint32  `field:"11"`
-	Reveals       []*Reveal `field:"12"`
-	Texts         uint32    `field:"13"`
+	Version       uint32       `field:"1"`
+	Key           []byte       `field:"2"`
+	Sizes         []uint64     `field:"3"`
+	ChunkEntries  uint64       `field:"4"`
+	RowVars       uint32       `field:"5"`
+	Levels        []*Level     `field:"6"`
+	Hash          Enum         `field:"7"`
+	Trees         []*FirstTree `field:"8"`
+	TailLog       uint32       `field:"9"`
+	HiddenInputs  []uint32     `field:"10"`
+	HiddenOutputs []uint32     `field:"11"`
+	Reveals       []*Reveal    `field:"12"`
+	Texts         uint32       `field:"13"`
+	Segment       *Segment     `field:"14"`
 }
 
 type Reveal struct {
@@ -238,6 +240,22 @@ type Level struct {
 	OutOfDomain  uint32 `field:"6"`
 	QueryGrind   uint32 `field:"7"`
 	FoldGrind    uint32 `field:"8"`
+}
+
+type FirstTree struct {
+	Root      []byte `field:"1"`
+	RowVars   uint32 `field:"2"`
+	LogBlowup uint32 `field:"3"`
+	Rows      uint32 `field:"4"`
+	Tokens    uint32 `field:"5"`
+	TailLog   uint32 `field:"6"`
+	Input     uint32 `field:"7"`
+	Frac      int32  `field:"8"`
+}
+
+type Segment struct {
+	Predecessor []byte `field:"1"`
+	FirstToken  Enum   `field:"2"`
 }
 
 type Link struct {
