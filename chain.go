@@ -129,7 +129,7 @@ func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []
 		return nil, err
 	}
 	s.o, s.w, s.device, s.segment.next = &o, w, orProcessor(o.Device), ch.Next(given == 0)
-	if s.plan, err = c.planned(&o, s.model); err != nil {
+	if s.plan, _, err = c.planned(&o, s.model); err != nil {
 		return nil, err
 	}
 	need := c.circuit.estimate(s.device, o.Workers, s.model, s.plan)

@@ -427,3 +427,15 @@ func says(key *Key, t *proof.Text) bool {
 
 // VocabularyFile is the file of the vocabulary whose digest the key has; nil if the model says nothing of strings.
 func (c *Committed) VocabularyFile() []byte { return c.circuit.words }
+
+// CommitInput commits to the input of this name, "" for a model's only one, for so many proofs (0: 50) of models whose input has the same
+// shape as that of the key, and the same scale or a finer one: they show the commitment that is returned, and nothing of the input
+// (ProveOptions.InputCommitments). The commitment is written to a file, and its secret, which counts the proofs, beside it with .secret behind
+// the name; neither may be there. Entries are rounded and clamped as the key says; clamped is how many were beyond its range.
+func (c *Committed) CommitInput(ctx context.Context, name string, in Arrays, proofs int, file string) (digest Commitment, clamped int, err error) {
+	made, clamped, err := hiding.CommitInputOf(ctx, c.key, name, in, proofs, file)
+	if err != nil {
+		return digest, 0, err
+	}
+	return made.Digest(), clamped, nil
+}

@@ -19,6 +19,8 @@ import (
 
 var costOf = stdflag.String("cost", "", "MODEL,INPUT,PROOFS: measure what a key that hides weights, for so many proofs, costs")
 
+var costRuns = stdflag.Int("cost-runs", 30, "how many proofs of either kind -cost makes")
+
 // processorTime is what this process has used.
 func processorTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
@@ -61,7 +63,7 @@ func TestHidingCost(t *testing.T) {
 		bytes         int
 	}
 	plain, hides := &side{c: committedFor(t, m, samples, 0)}, &side{c: committedFor(t, m, samples, proofs)}
-	for range 30 {
+	for range *costRuns {
 		for _, s := range []*side{plain, hides} {
 			from := processorTime(t)
 			p, err := Prove(t.Context(), s.c, samples[0], &ProveOptions{NoSelfCheck: true})

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -63,6 +64,9 @@ type ProveOptions struct {
 	// which the model gives what is stated, and nothing of them, nor of the values inside of the model, but what follows from that and
 	// from the key. See docs/hiding.md.
 	HideInputs, HideOutputs []string
+	// InputCommitments has the files of commitments (Committed.CommitInput) to hidden inputs, by their names; "" is the only one that is hidden. The
+	// secret of each is beside it. The proof is of what was committed to, and of nothing else, and shows the commitment.
+	InputCommitments map[string]string
 	// Logits has a proof of a generated text state the logits at every position. Without, and without Sampling, it states
 	// which tokens have the greatest, where the circuit's logits have a range that allows it.
 	Logits bool
@@ -172,6 +176,10 @@ func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOpt
 func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (*Proof, error) {
 	w := newWatch(o.Observer)
 	defer w.stop()
+	in, err := c.coarse(o, in)
+	if err != nil {
+		return nil, err
+	}
 	r, err := c.of(o, w, 1, in...)
 	if err != nil {
 		return nil, err
@@ -199,6 +207,7 @@ type proving struct {
 	run    *Run
 	wit    *forward.Witness
 
+	inputs  []committedInput
 	segment *ofSegment // nil of a whole text, and of other runs
 	ints    [][]int32  // the input, of all texts if there are several
 	clamped int        // of its values
@@ -213,7 +222,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving,
 	if err := c.key.CheckStatement(&q.Graph.Instance, ints); err != nil {
 		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
 	}
-	p, err := c.planned(o, q)
+	p, inputs, err := c.planned(o, q)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +232,11 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving,
 	if err == nil {
 		err = c.hiding.Ready(p, o.Share, n)
 	}
+	for i := range inputs {
+		if err == nil {
+			err = inputs[i].Ready(p, o.Share, n)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -230,23 +244,120 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving,
 	if err := c.circuit.estimate(d, o.Workers, q, p).within(); err != nil {
 		return nil, err
 	}
-	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, ints: ints, clamped: clamped}, nil
+	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
 }
 
 // planned returns the plan of a proof with these options.
-func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, error) {
+func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, []committedInput, error) {
 	in := q.Graph.Instance
+	if err := c.state(o, q, &in); err != nil {
+		return nil, nil, err
+	}
+	inputs, err := o.committed(q, &in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.planOf(o, in)
+	return p, inputs, err
+}
+
+// state puts what is stated in place of outputs, and what is not stated, into an instance.
+func (c *Committed) state(o *ProveOptions, q *quantise.Model, in *model.Instance) error {
 	for name, top := range o.Reveal {
 		at := slices.IndexFunc(c.circuit.outputs, func(s Spec) bool { return s.Name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("option Reveal: the model has no output %q", name)
+			return fmt.Errorf("option Reveal: the model has no output %q", name)
 		}
 		in.Reveals = append(in.Reveals, model.Reveal{Output: at, Top: top})
 	}
 	slices.SortFunc(in.Reveals, func(a, b model.Reveal) int { return cmp.Compare(a.Output, b.Output) })
-	if err := c.hide(o, q, &in); err != nil {
+	return c.hide(o, q, in)
+}
+
+// committedInput is a hidden input that was committed to, and its place among the model's.
+type committedInput struct {
+	*hiding.Input
+	at    int
+	finer int // the bits that the model has more behind the point
+}
+
+// values are those that were committed to, of the model's.
+func (c *committedInput) values(v []int32) []int32 {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] >>= c.finer
+	}
+	return v
+}
+
+// coarse rounds inputs that were committed to in coarser units than the model's to these, so that the model reads what was committed to.
+func (c *Committed) coarse(o *ProveOptions, in []Input) ([]Input, error) {
+	if len(o.InputCommitments) == 0 || len(in) != 1 {
+		return in, nil
+	}
+	q, _, _, err := c.circuit.rounded(in)
+	if err != nil {
 		return nil, err
 	}
+	i := q.Graph.Instance
+	if err := c.state(o, q, &i); err != nil {
+		return nil, err
+	}
+	inputs, err := o.committed(q, &i)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.Clone(in[0])
+	for _, of := range inputs {
+		t, _, ok := q.Graph.Tensors[q.Graph.Inputs[of.at]].Coarse(of.Frac)
+		if !ok || of.finer == 0 {
+			continue // which the plan says, if it is wrong
+		}
+		one := &model.Graph{Tensors: []model.Tensor{t}, Inputs: []model.TensorID{0}}
+		ints, _, err := one.RoundInputs([][]float64{own[of.at]})
+		if err != nil {
+			return nil, err
+		}
+		own[of.at] = t.Reals(ints[0])
+	}
+	return []Input{own}, nil
+}
+
+// committed opens the commitments to hidden inputs, and puts them into an instance.
+func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []committedInput, err error) {
+	name := func(at int) string { return q.Graph.Tensors[q.Graph.Inputs[at]].Name }
+	for of := range o.InputCommitments {
+		switch at := slices.IndexFunc(in.HiddenInputs, func(at int) bool { return name(at) == of }); {
+		case of == "" && len(in.HiddenInputs) != 1:
+			return nil, fmt.Errorf("option InputCommitments: %d inputs are hidden: say by name which was committed to", len(in.HiddenInputs))
+		case of != "" && at < 0:
+			return nil, fmt.Errorf("option InputCommitments: no input %q is hidden (HideInputs)", of)
+		}
+	}
+	for _, at := range in.HiddenInputs {
+		file, ok := o.InputCommitments[name(at)]
+		if !ok {
+			if file, ok = o.InputCommitments[""]; !ok {
+				continue
+			}
+		}
+		c, err := hiding.OpenInput(file)
+		if err != nil {
+			return nil, fmt.Errorf("option InputCommitments: %w", err)
+		}
+		t := &q.Graph.Tensors[q.Graph.Inputs[at]]
+		if !slices.Equal(t.Shape, c.Shape) {
+			return nil, fmt.Errorf("option InputCommitments: %s is of an input of shape %v, and %q has %v", file, c.Shape, t.Name, t.Shape)
+		}
+		list = append(list, committedInput{c, at, max(0, t.Frac-c.Frac)})
+		s := c.Options(nil)
+		in.Committed = append(in.Committed, s.Of(at))
+	}
+	return list, nil
+}
+
+// planOf is the plan of an instance.
+func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, error) {
 	if o.hides() && c.hiding == nil { // masked, also where an output is hidden of which something is revealed, and nothing else
 		return c.key.HidingPlan(in, plan.CheapestTails)
 	}
@@ -376,6 +487,9 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		opts.Together, opts.Segment = r.o.Together, r.segment.follows()
 		if opts.Hiding = r.hiding.Options(); opts.Hiding == nil && r.plan.Pads != nil {
 			opts.Hiding = &prover.Hiding{TailLog: r.plan.Choice.TailLog}
+		}
+		for _, c := range r.inputs {
+			opts.Hiding.Inputs = append(opts.Hiding.Inputs, c.Options(c.values(r.ints[c.at])))
 		}
 		stats, err = prover.Prove(ctx, r.key, r.plan.Graph.Instance, r.trees, wit.Final(), &file, opts)
 		return err

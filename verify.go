@@ -102,6 +102,8 @@ type VerifyOptions struct {
 	ExpectBaseKey *Key
 	// Input, if not nil, is what the proof must be about, rounded as the key says.
 	Input Arrays
+	// ExpectInput, if not nil, is a commitment (Committed.CommitInput) to a hidden input of which the proof must be.
+	ExpectInput *Commitment
 	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn:
 	// Verify draws them again. A proof states tokens and logits, and not how the one was chosen
 	// by the other. Nil says that each token is the likeliest.
@@ -184,6 +186,9 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	statement.Name(s.Outputs, s.Words)
 	if err := o.state(key, s); err != nil {
 		return nil, err
+	}
+	if o.ExpectInput != nil && !slices.ContainsFunc(result.Committed, func(c *proof.InputCommitment) bool { return c.Digest() == *o.ExpectInput }) {
+		return nil, fmt.Errorf("%w: it is of no input that is committed to as %s", ErrInvalid, o.ExpectInput)
 	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)

@@ -71,6 +71,8 @@ type Config struct {
 	Share string `mapstructure:"share" group:"prove" usage:"which {part} of a key's budget is used here, number K of N such as 2/4, or 1 for all: where the ledger was used before, to divide it; elsewhere, and after the machine was started anew, to say that it is the latest copy with that number"`
 	// empty: <key>.secret
 	Secret string `mapstructure:"secret" file:"read" group:"files" usage:"{file} of the secret of a key that hides weights (default: <key>.secret)"`
+	// [NAME=]FILE; see InputOf
+	InputCommitment string `mapstructure:"input-commitment" file:"read" group:"prove" usage:"{file} of a commitment to an input (commit-input), or name=file for one of several: a proof hides this input and is of what was committed to, by the secret beside the file; verify asks for a proof of that, also by the commitment's 64 digits"`
 	// a key that hides weights; empty: none
 	Renew string `mapstructure:"renew" file:"read" group:"files" usage:"{file} of a key that hides weights: commit makes another key of the same weights, and a link that says so; check-key checks the link"`
 	// empty: <key>.link
@@ -411,6 +413,14 @@ func (c *Config) HiddenOf() (*Hidden, error) {
 		}
 	}
 	return h, nil
+}
+
+// InputOf returns the name, "" for the only one, and the file of the input that was committed to, "" for none.
+func (c *Config) InputOf() (name, file string) {
+	if name, file, named := strings.Cut(c.InputCommitment, "="); named {
+		return name, file
+	}
+	return "", c.InputCommitment
 }
 
 // ShareOf returns the number of a share and of how many it is one, zeros if none is named.

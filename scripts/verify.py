@@ -24,7 +24,7 @@ import struct
 import sys
 import time
 
-from verifier import key, link, soundness, statement
+from verifier import hide, key, link, soundness, statement
 from verifier.errors import Invalid
 
 TOKENS = 64  # of a text
@@ -44,6 +44,7 @@ def arguments():
     parser.add_argument("--vk", required=True, metavar="FILE", help="verification key file")
     parser.add_argument("--link", metavar="FILE", help="link of both keys (default: the --vk file with .link)")
     parser.add_argument("--input", metavar="FILE", help="JSON input that the proof must be about")
+    parser.add_argument("--input-commitment", metavar="FILE", help="commitment to a hidden input that the proof must be of")
     parser.add_argument("--commitment", metavar="HEX", help="model commitment that the key must have")
     parser.add_argument("--min-bits", type=int, default=100, metavar="N",
                         help="least bits of security, work included (default 100)")
@@ -68,6 +69,7 @@ def main():
             with open(path, "rb") as file:
                 proofs.append(file.read())
         given = read_input(options.input) if options.input else None
+        of_input = contents(options.input_commitment, hide.MOST_INPUT_BYTES) if options.input_commitment else None
     except (OSError, ValueError) as problem:
         print(f"verify.py: {problem}", file=sys.stderr)
         return 2
@@ -81,6 +83,8 @@ def main():
             report_chain(found, options.pinned, sum(map(len, proofs)), time.monotonic() - started)
         else:
             verifier = statement.check(vk_bytes, proofs[0], given, options.commitment, options.min_bits, trace)
+            if of_input is not None:
+                statement.check_input(verifier, hide.read_commitment(of_input))
             report(verifier, len(proofs[0]), time.monotonic() - started)
         return 0
     except Invalid as reason:
@@ -160,8 +164,9 @@ def report(verifier, size, seconds):
     for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
     inputs, outputs = statement.hidden(verifier)
-    for name, shape, ends in inputs:
+    for name, shape, ends, commitment in inputs:
         own = f", its entries in [{ends[0]:.5g}, {ends[1]:.5g}]" if ends else ""
+        own += f", committed to as {commitment}" if commitment else ""
         print(f"hidden      input {name} [{' '.join(map(str, shape))}]{own}")
     for name, shape in outputs:
         print(f"hidden      output {name} [{' '.join(map(str, shape))}]")

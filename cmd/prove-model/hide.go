@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -123,6 +124,12 @@ func hidesForProof(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
 	secret := secretPath(cfg, vk)
 	const commit = "prove-model commit --hide weights makes one"
+	if name, file := cfg.InputOf(); file != "" { // which is a hidden input
+		what := strings.TrimSuffix("input:"+name, ":")
+		if !slices.Contains(strings.Split(cfg.Hide, ","), what) {
+			cfg.Hide = strings.Trim(cfg.Hide+","+what, ",")
+		}
+	}
 	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
 	if what.Run() && len(cfg.Calibration) == 0 && cfg.Ranges == "" {
 		return job.WithHint(errors.New("--hide: the ranges in the key could be those of the hidden input, which would say something of it"),
@@ -145,7 +152,7 @@ func hidesForProof(cfg *config.Config) error {
 		return job.WithHint(fmt.Errorf("--hide: there is no key %s, and one that hides weights is made before its proofs", vk), commit)
 	case isThere(secret) && cfg.Secret == "":
 		return job.WithHint(fmt.Errorf("%s is the secret of a key that hides weights, and %s is none: a proof of it would say something of the same weights", secret, vk), again(cfg))
-	case cfg.Share != "" || cfg.Secret != "":
+	case cfg.Share != "" && cfg.InputCommitment == "" || cfg.Secret != "":
 		return job.WithHint(fmt.Errorf("--share and --secret are of keys that hide weights, and %s is none", vk), commit)
 	}
 	return nil

@@ -27,6 +27,7 @@ func TestFullOutput(t *testing.T) {
 		"":                      {{}, {"--json"}, {"--each"}, {"--each", "--json"}, {"--help"}, {"--version"}},
 		"chat":                  {{"--help"}}, // of a language model
 		"commit":                {{}, {"--json"}},
+		"commit-input":          {{"--vk", "m.vk", "--input-commitment", "a.in"}, {"--vk", "m.vk", "--input-commitment", "b.in", "--json"}},
 		"verify":                {{"--proof", "m.proof", "--vk", "m.vk"}, {"--proof", "m.proof", "--vk", "m.vk", "--json"}},
 		"check-key":             {{"--vk", "m.vk"}, {"--vk", "m.vk", "--json"}},
 		"inspect":               {{}, {"--json"}, {"--vk", "m.vk"}, {"--proof", "m.proof"}, {"--html", "m.html"}, {"--html", "m.html", "--json"}},

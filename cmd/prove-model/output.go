@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -72,6 +73,9 @@ func outputsOf(flags *pflag.FlagSet, cfg *config.Config, makes bool) *outputs {
 	o := &outputs{reads: cfg.Reads(flags, makes), force: cfg.Force}
 	if makes { // where commit makes a secret, or proofs take one, if nothing else is said
 		o.reads = append(o.reads, config.File{Setting: "secret", Path: secretPath(cfg, outputPath(cfg.VK, cfg.Model, ".vk"))})
+		if _, file := cfg.InputOf(); file != "" {
+			o.reads = append(o.reads, config.File{Setting: "input-commitment", Path: hiding.SecretOf(file)})
+		}
 	}
 	if strings.EqualFold(filepath.Ext(cfg.Model), ".safetensors") {
 		o.models = append(o.models, filepath.Dir(cfg.Model))

@@ -114,13 +114,13 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")
 	})
 	root.SetUsageFunc(usage)
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newCommitInput(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
 	return root
 }
 

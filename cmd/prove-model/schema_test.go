@@ -39,6 +39,7 @@ var results = map[string]struct {
 	"check-key":         {"prove-model check-key --json, exit code 0 or 1", checked{}},
 	"check-link":        {"prove-model check-key --renew --json, exit code 0 or 1", checkedLink{}},
 	"commit":            {"prove-model commit --json", committed{}},
+	"commit-input":      {"prove-model commit-input --json", committedInput{}},
 	"inspect-model":     {"prove-model inspect --model x.onnx --json", inspect.Model{}},
 	"inspect-html":      {"prove-model inspect --model x.onnx --html x.html --json", described{}},
 	"chat":              {"a line of prove-model chat --json", chatEvent{}},

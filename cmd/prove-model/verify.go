@@ -92,7 +92,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "input-commitment", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("base").Usage = "key `file` of the model that the key must be an adapter to, or the root of that model's weights, which is printed"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
@@ -167,6 +167,9 @@ func verify(cfg *config.Config) (*verified, error) {
 		return &verified{Reason: plain(err)}, err
 	}
 	if err != nil {
+		return nil, err
+	}
+	if opts.ExpectInput, err = expectedInput(cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Cert != "" {

@@ -3,6 +3,7 @@ package golden
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -28,10 +30,15 @@ type maskedCase struct {
 	tailLog         int
 	key             int
 	inputs, outputs []int
+	// committed says in how much coarser units than the model's, as bits, the first hidden input was committed to, and that it was.
+	committed []int
 }
 
 func (m *maskedCase) folder() string {
-	if len(m.inputs)+len(m.outputs) > 0 {
+	switch {
+	case len(m.committed) > 0:
+		return fmt.Sprintf("%s_committed_%d_hidden", m.name, m.committed[0])
+	case len(m.inputs)+len(m.outputs) > 0:
 		return m.name + "_hidden"
 	}
 	return m.name
@@ -43,6 +50,8 @@ var maskedCases = []maskedCase{
 	{name: "saturated", tailLog: 6}, {name: "division", tailLog: 2}, {name: "formulas", tailLog: 5},
 	{name: "function", tailLog: 2}, {name: "text", tailLog: 2}, {name: "transpose", tailLog: 2},
 	{name: "digits_argmax", inputs: []int{0}}, {name: "digits_top", key: 2, inputs: []int{0}}, {name: "division", inputs: []int{1}},
+	{name: "digits_argmax", inputs: []int{0}, committed: []int{0}}, {name: "digits_poseidon2", key: 2, inputs: []int{0}, committed: []int{0}},
+	{name: "digits_top", inputs: []int{0}, committed: []int{1}},
 	{name: "formulas", inputs: []int{0}, outputs: []int{0, 2}}, {name: "stretched", inputs: []int{0}, outputs: []int{1}},
 }
 
@@ -56,7 +65,29 @@ func mask(t *testing.T, c *Case, m *maskedCase) Files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wit, err := forward.Run(ctx, g, c.Weights, c.Inputs)
+	hiding := &prover.Hiding{TailLog: m.tailLog, Reserve: func([16]byte, int) error { return nil }}
+	inputs := slices.Clone(c.Inputs)
+	for _, k := range m.committed {
+		at := m.inputs[0]
+		of := &g.Tensors[g.Inputs[at]]
+		values := slices.Clone(inputs[at])
+		inputs[at] = slices.Clone(inputs[at])
+		for i := range values {
+			values[i] >>= k
+			inputs[at][i] = values[i] << k
+		}
+		p, err := prover.PlanInput(c.Security, of.Shape, of.Frac-k, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := prover.InputKey(p, values, [32]byte{1})
+		if err := prover.CommitInput(ctx, p, values, key); err != nil {
+			t.Fatal(err)
+		}
+		hiding.Inputs = []prover.InputSecret{{InputCommitment: p, Key: key, Reserve: hiding.Reserve}}
+		in.Committed = []model.Committed{hiding.Inputs[0].Of(at)}
+	}
+	wit, err := forward.Run(ctx, g, c.Weights, inputs)
 	if err == nil && (len(in.Reveals) > 0 || in.Hides()) {
 		if g, err = c.Template.At(in); err == nil {
 			wit, err = forward.Restate(ctx, nil, wit, g)
@@ -66,7 +97,6 @@ func mask(t *testing.T, c *Case, m *maskedCase) Files {
 		t.Fatal(err)
 	}
 	defer wit.Close()
-	hiding := &prover.Hiding{TailLog: m.tailLog, Reserve: func([16]byte, int) error { return nil }}
 	k, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, prover.Options{})
 	if m.key > 0 {
 		p, planErr := prover.PlanMasked(c.Template, c.Security, m.key)
@@ -125,7 +155,7 @@ func TestMasked(t *testing.T) {
 			}
 			verify := func(r io.Reader) (*verifier.Result, error) { return verifier.Verify(k, r) }
 			if got, err := verify(bytes.NewReader(file)); err != nil || !got.Masked ||
-				len(got.Circuit.Hidden) != len(m.inputs) || len(got.Circuit.HiddenOutputs) != len(m.outputs) {
+				len(got.Circuit.Hidden) != len(m.inputs) || len(got.Committed) != len(m.committed) || len(got.Circuit.HiddenOutputs) != len(m.outputs) {
 				t.Fatalf("not valid, not masked, or hides something else: %v", err)
 			}
 			for at := 0; at < len(file); at += len(file)/20 + 1 {

@@ -112,8 +112,8 @@ func (d *Draft) Made(digest [32]byte, tails *prf.Key) (*Key, error) {
 // Ready refuses n proofs of a plan that the secret does not allow with a share (ledger.Claim), before any work.
 func (k *Key) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	switch {
-	case k == nil && share != ledger.Share{}:
-		return errors.New("option Share is of keys that hide weights")
+	case k == nil && share != ledger.Share{} && len(p.Graph.Instance.Committed) == 0:
+		return errors.New("option Share is of keys that hide weights, and of inputs that were committed to")
 	case k == nil:
 		return nil
 	}

@@ -30,6 +30,10 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	reveal, _ := cfg.Reveals()     // which whoever read the settings has checked
 	number, of, _ := cfg.ShareOf() // likewise
 	hides, _ := cfg.HiddenOf()     // likewise
+	inputs := map[string]string{}
+	if name, file := cfg.InputOf(); file != "" {
+		inputs[name] = file
+	}
 	hide := ""
 	if hides.Weights {
 		hide = config.HideWeights
@@ -43,7 +47,7 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 		Certify: provemodel.CertifyOptions{Observer: ph, Device: dev, MemoryBudget: budget, Workers: cfg.CPUWorkers},
 		Prove: provemodel.ProveOptions{
 			Observer: ph, Device: dev, CacheDir: cache, MemoryBudget: budget, Workers: cfg.CPUWorkers,
-			Resume: cache != "" && !cfg.NoResume && cfg.Hide == "", HideInputs: hides.Inputs, HideOutputs: hides.Outputs, Share: ledger.Share{Number: number, Of: of}, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
+			Resume: cache != "" && !cfg.NoResume && cfg.Hide == "", HideInputs: hides.Inputs, HideOutputs: hides.Outputs, InputCommitments: inputs, Share: ledger.Share{Number: number, Of: of}, Sampling: Sampling(cfg), Reveal: reveal, Logits: cfg.Logits == config.LogitsGenerated, NoSelfCheck: cfg.NoSelfCheck,
 		},
 	}
 }

@@ -226,19 +226,6 @@ type Header struct {
 	Segment       *Segment     `field:"14"`
 }
 
-type FirstTree struct {
-	Root      []byte `field:"1"`
-	RowVars   uint32 `field:"2"`
-	LogBlowup uint32 `field:"3"`
-	Rows      uint32 `field:"4"`
-	Tokens    uint32 `field:"5"`
-}
-
-type Segment struct {
-	Predecessor []byte `field:"1"`
-	FirstToken  Enum   `field:"2"`
-}
-
 type Reveal struct {
 	Kind   Enum   `field:"1"`
 	Output uint32 `field:"2"`
@@ -254,6 +241,22 @@ type Level struct {
 	OutOfDomain  uint32 `field:"6"`
 	QueryGrind   uint32 `field:"7"`
 	FoldGrind    uint32 `field:"8"`
+}
+
+type FirstTree struct {
+	Root      []byte `field:"1"`
+	RowVars   uint32 `field:"2"`
+	LogBlowup uint32 `field:"3"`
+	Rows      uint32 `field:"4"`
+	Tokens    uint32 `field:"5"`
+	TailLog   uint32 `field:"6"`
+	Input     uint32 `field:"7"`
+	Frac      int32  `field:"8"`
+}
+
+type Segment struct {
+	Predecessor []byte `field:"1"`
+	FirstToken  Enum   `field:"2"`
 }
 
 type Link struct {

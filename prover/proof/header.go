@@ -62,7 +62,7 @@ func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 
 // Instance returns the instance of the key's circuit that the proof is of.
 func (h *Header) Instance() model.Instance {
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Texts: h.Texts, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs, Segment: h.segment()}
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries, Texts: h.Texts, Reveals: h.Reveals, HiddenInputs: h.HiddenInputs, HiddenOutputs: h.HiddenOutputs, Segment: h.segment(), Committed: h.committed()}
 }
 
 const (

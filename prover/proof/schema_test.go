@@ -67,6 +67,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables := specs(specs(specs(map[string]*wire.MessageSpec{}, keyMessage.Spec()), frameMessage.Spec()), linkMessage.Spec())
+	tables = specs(tables, inputMessage.Spec())
 	if got, want := slices.Sorted(maps.Keys(tables)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("tables of %v, the schema has %v", got, want)
 	}

@@ -248,7 +248,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"header.segment.predecessor: a digest of zeros", headerWith(append([]byte{14<<3 | 2, 34, 1<<3 | 2, 32}, make([]byte, 32)...)...)},
 		{"header.segment.first_token: unknown value 2", headerWith(14<<3|2, 2, 2<<3, 2)},
 		{"header.trees[0].root: 0 bytes, not 32", headerWith(8<<3|2, 0)},
-		{"header.trees[0].tail_log: is a field that this release of prove-model does not read", headerWith(8<<3|2, 2, 6<<3, 2)},
+		{"header.trees[0].tail_log: ", headerWith(append(append([]byte{8<<3 | 2, 36, 1<<3 | 2, 32}, make([]byte, 32)...), 6<<3, 7)...)},
 		{"257 trees", headerWith(bytes.Repeat(append([]byte{8<<3 | 2, 34, 1<<3 | 2, 32}, make([]byte, 32)...), maxTrees+1)...)},
 		{"header.tail_log: ", headerWith(9<<3, 7)},
 		{"header.hidden_inputs: ", headerWith(10<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x0f)},

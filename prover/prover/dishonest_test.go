@@ -44,6 +44,7 @@ type fixture struct {
 	in   [][]int32
 	// hiding makes cheats prove in masked sub-transcripts, where a verifier notes equations that it does not check.
 	hiding *Hiding
+	named  backend.Backend // commits to the trees that a header names, if it is another
 }
 
 func newFixture(t *testing.T, suite hash.Suite, chunk int) *fixture {

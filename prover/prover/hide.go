@@ -42,6 +42,8 @@ type Hiding struct {
 	// open no more than soundness.Budget says, and whoever proves counts: without Reserve there is no proof of such a key.
 	// An error ends the proof.
 	Reserve func(proof [16]byte, positions int) error
+	// Inputs are the commitments of the instance's hidden inputs that were committed to (CommitInput), in order.
+	Inputs []InputSecret
 	// seed takes the place of all that changes from time to time in tests, and weaken leaves out masks there.
 	seed   *[32]byte
 	weaken func(*backend.Secrets)
@@ -66,6 +68,9 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 		return key.Plan(in)
 	case h == nil || (h.Weights == nil) != (tails == 0):
 		return nil, errors.New("a key whose tree has tails is proved with the secret that was made with it, and no other key is")
+	}
+	if err := checkInputs(h, &in); err != nil {
+		return nil, err
 	}
 	if tails > 0 && h.Reserve == nil {
 		return nil, errors.New("a key whose tree has tails has a budget of positions, and nothing counts them")
@@ -180,6 +185,8 @@ func (r *run) opening() backend.Opening {
 	for i := range o.Commitments {
 		switch {
 		case r.hiding == nil:
+		case r.plan.Trees[i].Apart > 0:
+			o.Commitments[i].Secrets = r.inputSecrets(i)
 		case !r.plan.Trees[i].Fixed:
 			o.Commitments[i].Secrets = r.hiding.secrets
 		case r.opts.Hiding.Weights != nil:
@@ -201,10 +208,19 @@ func (r *run) joinHidden(w *transcript.Writer) (terms whir.Terms, value field.QM
 // reserve asks for the positions of the opening before it begins. The transcript's state, with what the roots in it stand for,
 // decides which they are: a proof that is made again from there opens the same ones.
 func (r *run) reserve(main *transcript.Sponge) error {
-	if r.hiding == nil || r.opts.Hiding.Weights == nil {
+	if r.hiding == nil {
 		return nil
 	}
-	return r.opts.Hiding.Reserve([16]byte(stateOf(main)), r.plan.Params.Levels[0].Queries)
+	proof, positions := [16]byte(stateOf(main)), r.plan.Params.Levels[0].Queries
+	for i := range r.opts.Hiding.Inputs {
+		if err := r.opts.Hiding.Inputs[i].Reserve(proof, positions); err != nil {
+			return err
+		}
+	}
+	if r.opts.Hiding.Weights == nil {
+		return nil
+	}
+	return r.opts.Hiding.Reserve(proof, positions)
 }
 
 // PlanMasked is Plan for a key whose tree has tails, which is good for so many proofs.

@@ -109,6 +109,7 @@ type joint struct {
 	noAuxiliaryPads                bool
 	masks, short                   int // so many masks; tails of the witness and pads so much too short
 	fixedShort                     int // tails of the key
+	apartShort                     int // tails of an input that was committed to
 }
 
 // secrets are a witness and the stack of pads with which everything fixed is sent, and what is sent before the opening.
@@ -302,6 +303,8 @@ func (j *joint) sources(s *secrets, put func() field.M31) (srcs []whir.RowSource
 					values = append(make([]field.M31, pads), list(1<<c.RowVars-pads, 1<<c.RowVars-pads)...)
 				case j.trees[i].Fixed:
 					short = j.fixedShort
+				case j.trees[i].Apart > 0:
+					short = j.apartShort
 				default:
 					short = j.short
 				}
@@ -447,6 +450,39 @@ func (e *eliminator) add(v []field.M31) {
 	}
 }
 
+// jointOf is an instance of toy's circuit with everything fixed that is, and runs of other weights and inputs that state the same.
+func jointOf(t *testing.T, key *proof.Key, in model.Instance, tailLog int) (good joint, witnesses []backend.Witness) {
+	t.Helper()
+	good = joint{t: t, masks: soundness.Masks}
+	var err error
+	if good.plan, err = key.HidingPlan(in, tailLog); err != nil {
+		t.Fatal(err)
+	}
+	good.graph, good.trees, good.opening = good.plan.Graph, good.plan.Trees, good.plan.Opening()
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range good.plan.Pads.Elements() {
+		good.sent = append(good.sent, random(rng))
+	}
+	good.ends = [3]field.QM31{random(rng), random(rng), random(rng)}
+	var stated [][]int32
+	for seed := uint64(1); len(witnesses) < 6; seed++ {
+		wit, err := forward.Restate(t.Context(), nil, toy(seed).run(t, rand.New(rand.NewPCG(seed, 72))), good.plan.Graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{plan: good.plan, wit: wit}
+		public := reduce.Public{Inputs: r.public(good.plan.Graph.Inputs), Outputs: r.public(good.plan.Graph.Outputs)}
+		now := slices.Concat(public.Inputs[:len(good.plan.Graph.Given())], public.Outputs)
+		if stated == nil {
+			stated, good.public = now, public
+		}
+		if slices.EqualFunc(stated, now, slices.Equal) {
+			witnesses = append(witnesses, wit)
+		}
+	}
+	return good, witnesses
+}
+
 // TestJointRanks: the view of a whole proof is the same for all weights and inputs with which it states the same, and with any of the
 // means of that left out it is not.
 func TestJointRanks(t *testing.T) {
@@ -466,38 +502,8 @@ func TestJointRanks(t *testing.T) {
 	}
 	in := first.g.Instance
 	in.HiddenInputs, in.Reveals = []int{0}, []model.Reveal{{Output: 0}}
-	good := joint{t: t, masks: soundness.Masks}
-	if good.plan, err = key.HidingPlan(in, p.Choice.TailLog); err != nil {
-		t.Fatal(err)
-	}
-	good.graph, good.trees, good.opening = good.plan.Graph, good.plan.Trees, good.plan.Opening()
-	rng := rand.New(rand.NewPCG(11, 12))
-	for range good.plan.Pads.Elements() {
-		good.sent = append(good.sent, random(rng))
-	}
-	good.ends = [3]field.QM31{random(rng), random(rng), random(rng)}
-	var witnesses []backend.Witness
-	var stated [][]int32
-	for seed := uint64(1); len(witnesses) < 6; seed++ {
-		wit, err := forward.Restate(t.Context(), nil, toy(seed).run(t, rand.New(rand.NewPCG(seed, 72))), good.plan.Graph)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &run{plan: good.plan, wit: wit}
-		public := reduce.Public{Inputs: r.public(good.plan.Graph.Inputs), Outputs: r.public(good.plan.Graph.Outputs)}
-		now := slices.Concat(public.Inputs[:len(good.plan.Graph.Given())], public.Outputs)
-		if stated == nil {
-			stated, good.public = now, public
-		}
-		if slices.EqualFunc(stated, now, slices.Equal) {
-			witnesses = append(witnesses, wit)
-		}
-	}
-	for _, c := range []struct {
-		name   string
-		change func(*joint)
-		leaks  bool
-	}{
+	good, witnesses := jointOf(t, key, in, p.Choice.TailLog)
+	ranks(t, good, witnesses, []leak{
 		{"as it is", func(*joint) {}, false},
 		{"elements without pads", func(j *joint) { j.noPads = true }, true},
 		{"products without pads of rounds", func(j *joint) { j.noRoundPads = true }, true},
@@ -507,7 +513,19 @@ func TestJointRanks(t *testing.T) {
 		{"three masks", func(j *joint) { j.masks = 3 }, true},
 		{"tails of the witness one short", func(j *joint) { j.short = 1 }, true},
 		{"tails of the key too short", func(j *joint) { j.fixedShort = p.Trees[0].Groups[0].Tail - 1 }, true},
-	} {
+	})
+}
+
+// leak is what is left out of a proof, and whether its view then tells secrets apart.
+type leak struct {
+	name   string
+	change func(*joint)
+	leaks  bool
+}
+
+// ranks computes what proofs tell of secrets with which they state the same.
+func ranks(t *testing.T, good joint, witnesses []backend.Witness, cases []leak) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			j := good
 			j.t = t
@@ -530,4 +548,42 @@ func TestJointRanks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCommittedRanks is TestJointRanks for a proof of an input that was committed to: it says nothing of it by the columns of the input's own
+// tree either, whose tails are its own.
+func TestCommittedRanks(t *testing.T) {
+	sec := proof.Security{TargetBits: 1, GrindBits: 0}
+	first := toy(1)
+	p, err := PlanMasked(first.g.Template(), sec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tails, err := TailsKey(first.g.Template(), p, first.w, sec, [32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := CommitMasked(t.Context(), first.g.Template(), p, first.w, sec, tails, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := PlanInput(sec, []int{4}, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := first.g.Instance
+	in.HiddenInputs, in.Reveals = []int{0}, []model.Reveal{{Output: 0}}
+	in.Committed = []model.Committed{{Input: 0, RowVars: c.RowVars, TailLog: c.TailLog}}
+	good, witnesses := jointOf(t, key, in, p.Choice.TailLog)
+	tail := 0
+	for _, tree := range good.trees {
+		if tree.Apart > 0 {
+			tail = tree.Groups[0].Tail
+		}
+	}
+	ranks(t, good, witnesses, []leak{
+		{"as it is", func(*joint) {}, false},
+		{"tails of the input too short", func(j *joint) { j.apartShort = tail - 1 }, true},
+		{"no masks", func(j *joint) { j.masks = 0 }, true},
+	})
 }

@@ -28,6 +28,9 @@ func checkSegment(in *model.Instance, opts *Options) error {
 // earlier segments' must have the roots that these state.
 func (r *run) header() (*proof.Header, error) {
 	h := proof.NewHeader(r.key, r.plan)
+	if len(r.plan.Graph.Instance.Committed) > 0 {
+		return h, r.nameInputs(h)
+	}
 	if r.opts.Segment == nil {
 		return h, nil
 	}

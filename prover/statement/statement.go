@@ -110,6 +110,8 @@ type Hidden struct {
 	Shape []int  `json:"shape"`
 	// Range is where the proof shows the entries of an input to be; nil if they are on several scales, and of an output.
 	Range []float64 `json:"range,omitempty"`
+	// Commitment is that to an input which was committed to before, in hexadecimal digits; "" of others.
+	Commitment string `json:"commitment,omitempty"`
 }
 
 // String says it in words.
@@ -118,21 +120,30 @@ func (h Hidden) String() string {
 	if h.Input {
 		kind = "input"
 	}
+	s := fmt.Sprintf("%s %s %v", kind, h.Name, h.Shape)
 	if len(h.Range) == 2 {
-		return fmt.Sprintf("%s %s %v, its entries in [%.5g, %.5g]", kind, h.Name, h.Shape, h.Range[0], h.Range[1])
+		s += fmt.Sprintf(", its entries in [%.5g, %.5g]", h.Range[0], h.Range[1])
 	}
-	return fmt.Sprintf("%s %s %v", kind, h.Name, h.Shape)
+	if h.Commitment != "" {
+		s += ", committed to as " + h.Commitment
+	}
+	return s
 }
 
 // HiddenIn returns what is not stated.
 func HiddenIn(r *verifier.Result) []Hidden {
 	var list []Hidden
 	g := r.Circuit
-	for _, id := range g.Hidden {
+	for i, id := range g.Hidden {
 		t := &g.Tensors[id]
 		h := Hidden{Input: true, Name: t.Name, Shape: append([]int{}, t.Shape...)}
 		if len(t.Fracs) == 0 {
 			h.Range = t.Reals([]int32{int32(t.Min), int32(t.Max)})
+		}
+		for k, c := range r.Committed {
+			if r.CommittedInputs[k] == g.Instance.HiddenInputs[i] {
+				h.Commitment = fmt.Sprintf("%x", c.Digest())
+			}
 		}
 		list = append(list, h)
 	}

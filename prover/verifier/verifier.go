@@ -48,6 +48,10 @@ type Result struct {
 	// Segment says what the proof of a part of a text rests on; nil of other proofs. What such a proof states holds only if the
 	// roots that it names are of the keys and values of the parts before: Chain checks that.
 	Segment *Segment
+	// Committed are the commitments to hidden inputs that the proof is of, and CommittedInputs their places among the key's inputs: what
+	// is hidden is what is under these roots.
+	Committed       []*proof.InputCommitment
+	CommittedInputs []int
 }
 
 // Saturation counts how often a run looked up rows of a table that the key marks as saturated:
@@ -141,6 +145,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
 		Strength: p.Strength(), Saturated: v.saturated(), Masked: p.Pads != nil, Segment: v.segment,
 	}
+	result.Committed, result.CommittedInputs = header.Inputs(p.Graph)
 	if p.Graph.Texts > 0 {
 		result.Texts = texts
 	} else if len(texts) > 0 {

@@ -79,7 +79,8 @@ def _circuit(header, vk):
         sized = with_sizes(vk.graph, header.sizes)
     texts = Texts(vk.graph, sized, header.texts) if header.texts else None
     sized, revealed = reveal.derive(texts.graph if texts else sized, header.reveals)
-    sized = hide.derive(sized, revealed, header.hidden_inputs, header.hidden_outputs)
+    committed = [] if header.segment is not None else header.trees
+    sized = hide.derive(sized, revealed, header.hidden_inputs, header.hidden_outputs, committed)
     if header.sizes or texts or revealed or hides:
         graph.check(sized)
     return Circuit(sized, header.chunk_entries), revealed, texts

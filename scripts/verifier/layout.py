@@ -149,11 +149,13 @@ class Table(Rows):
             place(tree, suite.WITNESS_GROUP if tree.name == "witness" else suite.GROUP, pads is not None)
             self.size += -(-tree.slots >> tree.shift)
 
-    def add_tails(self, queries, tail_log, key_tail_log):
+    def add_tails(self, queries, tail_log, key_tail_log, input_tail_logs):
         """Sets the lengths of tails, of a 2^tail_log-th of the witness's rows at most."""
         require(key_tail_log == 0 or tail_log <= key_tail_log, "the tails of a proof are shorter than those of its key")
+        require(all(tail_log <= log for log in input_tail_logs), "the tails of a proof are shorter than those of an input")
+        of_inputs = {f"apart {i}": log for i, log in enumerate(input_tail_logs)}
         for tree in self.trees:
-            log = tail_log if tree.name == "witness" else key_tail_log
+            log = tail_log if tree.name == "witness" else of_inputs.get(tree.name, key_tail_log)
             if log == 0:
                 continue
             longest = 1 << max(0, tree.row_vars - log)

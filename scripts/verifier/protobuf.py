@@ -191,3 +191,11 @@ def prefix(data, number):
         length, position = read_varint(data, value)
         position += length if tag & 7 == BYTES else 0
     return data[:position]
+
+
+def varint(value):
+    """The bytes of a number."""
+    data = b""
+    while value > 127:
+        data, value = data + bytes([value & 127 | 128]), value >> 7
+    return data + bytes([value])

@@ -234,7 +234,9 @@ class FirstTree:
     rows: int = pb.uint32(4)
     tokens: int = pb.uint32(5)
 
-    later = {6: "tail_log", 7: "inputs"}
+    tail_log: int = pb.uint32(6)
+    input: int = pb.uint32(7)  # place + 1
+    frac: int = pb.sint32(8)
 
 
 @dataclass
@@ -296,3 +298,15 @@ class Link:
     second: bytes = pb.binary(3)
     levels: list = pb.messages(4, Level)
     body: bytes = pb.binary(5)
+
+
+@dataclass
+class Input:
+    version: int = pb.uint32(1)
+    root: bytes = pb.binary(2)
+    row_vars: int = pb.uint32(3)
+    tail_log: int = pb.uint32(4)
+    log_blowup: int = pb.uint32(5)
+    frac: int = pb.sint32(6)
+    hash: int = pb.enum(7, 2)
+    shape: list = pb.packed_uint64(8)

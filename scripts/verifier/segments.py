@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from .circuit import factor, with_sizes
 from .errors import require
+from .soundness import TAIL_LOGS
 from .schema import AFFINE, FORMULA, INPUT, PROGRESSION, PUBLIC, RESHAPE, VIRTUAL, WITNESS, Group, Linear, Sum, View
 
 MOST_PAST = 255
@@ -18,8 +19,11 @@ PLAIN, ROWS, ALL = range(3)  # what the indexes of an axis are
 def check_header(header, vk):
     """What a header says of trees and of a segment goes together, and the key is one for segments."""
     if header.segment is None:
-        require(not header.trees, "the header names trees, and not what they are for")
+        require(len(header.trees) <= MOST_PAST + 1, "the header names too many trees")
+        for tree in header.trees:
+            require(tree.input > 0 and tree.tokens == 0 and tree.tail_log in TAIL_LOGS, "the header names a tree, and not what it is for")
         return
+    require(not any(tree.input or tree.tail_log or tree.frac for tree in header.trees), "a segment with a tree of an input")
     require(0 < len(header.trees) <= MOST_PAST + 1, "a segment without a tree of its own, or with too many")
     require(header.tail_log == 0 and vk.tail_log == 0, "a segment of a masked proof, or of a key that hides weights")
     require(not header.texts and not header.hidden_inputs and not header.hidden_outputs, "a segment of several texts, or that hides something")

@@ -2,7 +2,7 @@
 
 import math
 
-from . import frames, key, soundness
+from . import frames, hide, key, soundness
 from .circuit import summands
 from .errors import require
 from .multilinear import size
@@ -17,7 +17,8 @@ def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trac
     for a segment that rests on others (check_chain)."""
     vk = key_of(vk_bytes, commitment)
     verifier = Verifier(vk, frames.read(proof_bytes, vk), trace)
-    require(len(verifier.proof.header.trees) <= 1, "the proof is of a part of a text and holds only with the parts before")
+    header = verifier.proof.header
+    require(header.segment is None or len(header.trees) <= 1, "the proof is of a part of a text and holds only with the parts before")
     if given is not None:
         compare(verifier, given)
     return accepted(verifier, min_bits)
@@ -136,10 +137,18 @@ def inputs(verifier):
 
 def hidden(verifier):
     """Name and shape of the inputs, and of the outputs, that an accepted proof does not state. Entries of the former have the ends of a
-    range, none if they are on several scales."""
+    range, None if they are on several scales, and the digits of the commitment to the input, None if it was not committed to."""
     graph, found = verifier.circuit.graph, verifier.circuit.tensors
     ends = [(found[i], [real(v, found[i], 0) for v in (found[i].min, found[i].max)] if not found[i].fracs else None) for i in graph.hidden]
-    return [(t.name, list(t.shape), own) for t, own in ends], [(found[i].name, list(found[i].shape)) for i in graph.hidden_outputs]
+    known = {c.place: c.digest.hex() for c in hide.commitments(verifier.proof.header, verifier.circuit)}
+    places = verifier.proof.header.hidden_inputs
+    return [(t.name, list(t.shape), own, known.get(place)) for (t, own), place in zip(ends, places)], [(found[i].name, list(found[i].shape)) for i in graph.hidden_outputs]
+
+
+def check_input(verifier, digest):
+    """An accepted proof must be of what this commitment is to. Raises Invalid."""
+    found = hide.commitments(verifier.proof.header, verifier.circuit)
+    require(any(c.digest == digest for c in found), f"it is of no input that is committed to as {digest.hex()}")
 
 
 def outputs(verifier):

@@ -66,7 +66,7 @@ class Verifier:
         self.table = Table(self.circuit, self.suite, self.vk.row_vars, self.proof.header, pads)
         soundness.check_levels(levels, self.vk.security, self.table, self.tail_log)
         if pads is not None:
-            self.table.add_tails(levels[0].queries, self.tail_log, self.vk.tail_log)
+            self.table.add_tails(levels[0].queries, self.tail_log, self.vk.tail_log, [tree.tail_log for tree in self.proof.header.trees])
 
     def _public(self, what, identifiers, messages):
         require(len(messages) == len(identifiers), f"another number of {what}")
@@ -254,7 +254,7 @@ class Verifier:
     def _join(self, main, claims, pads, weights):
         """The value of all claims, of each fork, and unused ends, with their weights; of a masked proof that of its equations
         too."""
-        own = ("witness", f"apart {len(self.proof.header.trees) - 1}")
+        own = ("witness", f"apart {len(self.proof.header.trees) - 1}" if self.proof.header.segment is not None else "")
         ends = [(tree, *end) for tree in self.table.trees if tree.name in own for end in unused_ends(tree)]
         most = max((bits for _, _, bits in ends), default=0)
         if ends:

@@ -3,7 +3,6 @@ package bounds
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -160,7 +159,7 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 		}
 		all = a.form(a.sum(t.Shape, 0, t.Def))
 	case model.Witness:
-		if !slices.Contains(a.g.Hidden, id) { // whose look-ups keep it in its range
+		if !a.g.Kept(id) { // whose look-ups keep it in its range
 			return all
 		}
 		all = Interval{t.Min, t.Max}

@@ -20,6 +20,11 @@ func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witne
 			inputs = append(inputs, w.Tensor(id))
 		}
 	}
+	coarse, err := committed(g, of, w)
+	if err != nil {
+		return nil, err
+	}
+	hidden = append(hidden, coarse...)
 	outputs := make([][]int32, len(g.Outputs))
 	for _, v := range g.Reveals {
 		shape := of.Tensors[v.Of].Shape
@@ -29,6 +34,25 @@ func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witne
 		hidden = append(hidden, w.Tensor(id))
 	}
 	return extend(ctx, m, w, g, append(g.Widen(inputs, outputs, true), hidden...))
+}
+
+// committed returns the values of inputs that were committed to in coarser units than the circuit's.
+func committed(g, of *model.Graph, w *Witness) (list [][]int32, err error) {
+	for _, c := range g.Instance.Committed {
+		id := of.Inputs[c.Input]
+		_, k, _ := g.Tensors[id].Coarse(c.Frac)
+		if k == 0 {
+			continue
+		}
+		values := slices.Clone(w.Tensor(id))
+		for i, v := range values {
+			if values[i] = v >> k; values[i]<<k != v {
+				return nil, fmt.Errorf("entry %d of input %q is not one in units of 2^%d, as it is committed to", i, g.Tensors[id].Name, -c.Frac)
+			}
+		}
+		list = append(list, values)
+	}
+	return list, nil
 }
 
 // extend returns the witness of a run of g, whose first steps and inputs are those of the circuit that w is a

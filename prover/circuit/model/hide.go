@@ -24,8 +24,12 @@ func (in *Instance) Spread(inputs [][]int32) [][]int32 {
 // hide takes inputs and outputs out of the statement of a circuit that has no layout yet. A hidden input is a witness
 // tensor, the only one that no step makes: any values will do that two look-ups find in the input's range, as the reader of
 // a proof finds public ones. A hidden output is one that nothing is said of.
-func (g *Graph) hide(inputs, outputs []int) error {
+func (g *Graph) hide(in *Instance) error {
+	inputs, outputs := in.HiddenInputs, in.HiddenOutputs
 	if len(inputs)+len(outputs) == 0 {
+		if len(in.Committed) > 0 {
+			return fmt.Errorf("%w: an input that was committed to is a hidden one", ErrHide)
+		}
 		return nil
 	}
 	if err := increasing("input", inputs, len(g.Given())); err != nil {
@@ -43,6 +47,9 @@ func (g *Graph) hide(inputs, outputs []int) error {
 		if err := g.hideInput(all[i]); err != nil {
 			return fmt.Errorf("input %q: %w: %w", g.Tensors[all[i]].Name, ErrHide, err)
 		}
+	}
+	if err := g.committed(in.Committed, inputs, all); err != nil {
+		return err
 	}
 	g.Inputs = slices.DeleteFunc(g.Inputs, func(id TensorID) bool { return slices.Contains(g.Hidden, id) })
 	g.Stated -= min(g.Stated, len(inputs))
@@ -63,6 +70,63 @@ func (g *Graph) hide(inputs, outputs []int) error {
 		g.Outputs = slices.Delete(g.Outputs, o, o+1)
 	}
 	return nil
+}
+
+// Committed says that a hidden input was committed to before: its values are under a root that the proof's header names, alone in rows
+// of 2^RowVars with tails of a 2^TailLog-th. They are in units of 2^(−Frac), of which those of the input are 2^k-ths, k up to
+// MaxFiner: what the model reads is what was committed to, exactly.
+type Committed struct {
+	Input                  int // its place among the inputs of the template
+	Frac, RowVars, TailLog int
+}
+
+// MaxFiner is how many bits an input may have more behind the point than the commitment to it.
+const MaxFiner = 20
+
+// Coarse returns an input as a commitment in units of 2^(−frac) has it, and k. ok is false if there is none.
+func (t *Tensor) Coarse(frac int) (c Tensor, k int, ok bool) {
+	k = t.Frac - frac
+	if len(t.Fracs) > 0 || k < 0 || k > MaxFiner {
+		return c, 0, false
+	}
+	c = Tensor{Name: t.Name, Shape: t.Shape, Kind: Witness, Frac: frac, Min: -(-t.Min >> k), Max: t.Max >> k} // rounded inwards
+	return c, k, c.Min <= c.Max
+}
+
+// committed has trees of their own for hidden inputs, of those at places in all. Of one in coarser units than the model's that is a further
+// tensor, kept to the range that the input's is with the factor 2^k, and the input is 2^k times that, as one equation says.
+func (g *Graph) committed(list []Committed, places []int, all []TensorID) error {
+	last := -1
+	for _, c := range list {
+		i := slices.Index(places, c.Input)
+		if i <= last {
+			return fmt.Errorf("%w: input %d, which was committed to, is not hidden, or is out of order", ErrHide, c.Input)
+		}
+		last = i
+		id := all[c.Input]
+		coarse, k, ok := g.Tensors[id].Coarse(c.Frac)
+		if t := &g.Tensors[id]; !ok {
+			return fmt.Errorf("input %q: %w: it is committed to in units of 2^%d, and the model reads multiples of 2^%d from %d to %d, or units of several sizes: commit to it with the key of the model that has the coarsest",
+				t.Name, ErrHide, -c.Frac, -t.Frac, t.Min, t.Max)
+		}
+		if k > 0 {
+			read := id
+			id = g.add(coarse)
+			if err := g.keep(id); err != nil {
+				return fmt.Errorf("input %q: %w: %w", coarse.Name, ErrHide, err)
+			}
+			g.Steps = append(g.Steps, Step{Name: "scale", Kind: StepZero, Shape: coarse.Shape, Acc: Acc{Linear: []Linear{{Coef: 1, Src: read}, {Coef: -1 << k, Src: id}}},
+				Lo: None, Table: None, Out: None, Den: None})
+		}
+		g.Apart = append(g.Apart, Apart{[]TensorID{id}, true})
+	}
+	return nil
+}
+
+// Kept says whether look-ups keep a witness tensor in its range that no step makes.
+func (g *Graph) Kept(id TensorID) bool {
+	return slices.Contains(g.Hidden, id) ||
+		len(g.Hidden) > 0 && slices.ContainsFunc(g.Apart, func(a Apart) bool { return slices.Contains(a.Tensors, id) })
 }
 
 // increasing checks a list of places.
@@ -90,14 +154,19 @@ func (g *Graph) hideInput(id TensorID) error {
 	case g.IsIds(id):
 		return errors.New("its entries are indexes, by which others are read")
 	}
+	t.Kind = Witness
+	g.Hidden = append(g.Hidden, id)
+	return g.keep(id)
+}
+
+// keep looks up that a tensor's entries are in its range.
+func (g *Graph) keep(id TensorID) error {
+	t := g.Tensors[id] // a copy: tensors are added
 	table, shift, ok := g.rangeFor(bits.Len64(uint64(t.Max - t.Min)))
 	if !ok {
 		return fmt.Errorf("its range, [%d, %d], is too wide to be looked up", t.Min, t.Max)
 	}
-	t.Kind = Witness
-	low, high, shape := -t.Min, t.Max, t.Shape // tensors are added
-	g.Hidden = append(g.Hidden, id)
-	g.compare("range", shape, Acc{Const: low, Linear: []Linear{{Coef: 1, Src: id}}}, table, shift)
-	g.compare("range", shape, Acc{Const: high, Linear: []Linear{{Coef: -1, Src: id}}}, table, shift)
+	g.compare("range", t.Shape, Acc{Const: -t.Min, Linear: []Linear{{Coef: 1, Src: id}}}, table, shift)
+	g.compare("range", t.Shape, Acc{Const: t.Max, Linear: []Linear{{Coef: -1, Src: id}}}, table, shift)
 	return nil
 }

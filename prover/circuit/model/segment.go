@@ -42,7 +42,8 @@ func (s *Segment) Tokens() int {
 // the tree.
 type Apart struct {
 	Tensors []TensorID // in the order in which the tree's stack has them
-	// Imported says that an earlier proof has shown what they are, under the same root: here no step makes them.
+	// Imported says that they are what they are, whatever the proof is of, and no step makes them: an earlier proof has shown
+	// what is under the root, or it is an input that was committed to (Committed).
 	Imported bool
 }
 
@@ -50,8 +51,10 @@ type Apart struct {
 func (g *Graph) Unmade() []TensorID {
 	list := slices.Clone(g.Hidden)
 	for i := range g.Apart {
-		if g.Apart[i].Imported {
-			list = append(list, g.Apart[i].Tensors...)
+		for _, id := range g.Apart[i].Tensors {
+			if g.Apart[i].Imported && !slices.Contains(g.Hidden, id) {
+				list = append(list, id)
+			}
 		}
 	}
 	return list

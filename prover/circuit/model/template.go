@@ -52,6 +52,8 @@ type Instance struct {
 	Reveals []Reveal
 	// HiddenInputs and HiddenOutputs are the places of those that are not stated, increasing.
 	HiddenInputs, HiddenOutputs []int
+	// Committed are hidden inputs that were committed to before, each in a tree of its own, in the order of HiddenInputs.
+	Committed []Committed
 	// Segment, if not nil, says that the proof is of a part of a text, of so many tokens as the first size.
 	Segment *Segment
 }
@@ -59,7 +61,7 @@ type Instance struct {
 // Equal says whether two instances are the same.
 func (in *Instance) Equal(o *Instance) bool {
 	return in.ChunkEntries == o.ChunkEntries && in.Texts == o.Texts && slices.Equal(in.Sizes, o.Sizes) && slices.Equal(in.Reveals, o.Reveals) &&
-		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs) && in.Segment.Equal(o.Segment)
+		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs) && slices.Equal(in.Committed, o.Committed) && in.Segment.Equal(o.Segment)
 }
 
 // Unit is the instance of all sizes 1.
@@ -99,7 +101,7 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := g.reveal(in.Reveals); err != nil {
 		return nil, err
 	}
-	if err := g.hide(in.HiddenInputs, in.HiddenOutputs); err != nil {
+	if err := g.hide(&in); err != nil {
 		return nil, err
 	}
 	if err := g.Finish(in.ChunkEntries); err != nil {
@@ -108,6 +110,7 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	g.Instance.Texts, g.Instance.Segment = in.Texts, in.Segment
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
+	g.Instance.Committed = slices.Clone(in.Committed)
 	return g, g.Validate()
 }
 

@@ -37,13 +37,21 @@ type ID [16]byte
 // A Ledger is a secret with its ledger, in a file. It is safe for concurrent use, also by several processes.
 type Ledger struct {
 	Secret
-	path string
+	path  string
+	input bool // of an input's commitment, and not of a key
+}
+
+// OfInput has the ledger be one of an input's commitment, in what it says.
+func (l *Ledger) OfInput() *Ledger {
+	l.input = true
+	return l
 }
 
 // Errors that callers tell apart.
 var (
 	// ErrUsedUp is wrapped by errors about a budget that does not suffice.
-	ErrUsedUp = errors.New("the key is used up")
+	ErrUsedUp            = errors.New("the key is used up")
+	errInputUsedUp error = inputUsedUp{}
 	// ErrMoved is wrapped by errors about a ledger that is not where it was counted.
 	ErrMoved = errors.New("the ledger may be an older copy")
 	// ErrOlder is wrapped beside it by those about one that is: no share makes it good again.
@@ -51,6 +59,13 @@ var (
 	// ErrShare is wrapped by errors about a share that is not the ledger's.
 	ErrShare = errors.New("the ledger has another share")
 )
+
+// inputUsedUp is ErrUsedUp of an input's commitment.
+type inputUsedUp struct{}
+
+func (inputUsedUp) Error() string { return "the commitment to the input is used up" }
+
+func (inputUsedUp) Unwrap() error { return ErrUsedUp }
 
 // Create makes the file of a new secret, which must not be there, with an empty ledger.
 func Create(path string, s Secret) (_ *Ledger, err error) {
@@ -75,7 +90,7 @@ func Create(path string, s Secret) (_ *Ledger, err error) {
 		return nil, err
 	}
 	remember(&s, whole, b)
-	return &Ledger{s, path}, syncFolder(filepath.Dir(path))
+	return &Ledger{Secret: s, path: path}, syncFolder(filepath.Dir(path))
 }
 
 // Possible says why no ledger can be kept beside a file that is still to be made, nil if one can: what Create and all that
@@ -116,7 +131,7 @@ func Open(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &Ledger{b.Secret, path}, nil
+	return &Ledger{Secret: b.Secret, path: path}, nil
 }
 
 // Path returns the path of the file.
@@ -203,6 +218,9 @@ func (l *Ledger) usedUp(b *book, positions, n int) error {
 	takes := fmt.Sprintf("a proof takes %d", positions)
 	if n > 1 {
 		takes += fmt.Sprintf(", and %d are asked for", n)
+	}
+	if l.input {
+		return fmt.Errorf("%s: %w: it may be opened at %d more positions, and %s: commit to the input again (commit-input)", l.path, errInputUsedUp, b.left(), takes)
 	}
 	return fmt.Errorf("%w: its weights may be opened at %d more positions, and %s: make another key (commit --hide weights)", ErrUsedUp, b.left(), takes)
 }

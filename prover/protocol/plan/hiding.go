@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -37,7 +38,12 @@ func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fix
 			return nil, err
 		}
 	}
-	choice.WitnessRowVars, choice.TailLog, choice.FixedTailLog = -1, tailLog, fixedTailLog
+	choice.WitnessRowVars, choice.TailLog, choice.FixedTailLog, choice.ApartRowVars = -1, tailLog, fixedTailLog, apartRowVars(g)
+	for _, c := range g.Instance.Committed { // tails that all trees have room for
+		if choice.TailLog == CheapestTails || choice.TailLog > c.TailLog {
+			choice.TailLog = c.TailLog
+		}
+	}
 	return newPlan(g, c, choice)
 }
 
@@ -57,8 +63,13 @@ func (p *Plan) hide(choice Choice) error {
 	if err := CheckSizes(p.Graph); err != nil {
 		return err
 	}
-	if len(p.Graph.Apart) > 0 {
-		return errors.New("a masked proof with trees beside the key's")
+	if len(p.Graph.Apart) != len(p.Graph.Instance.Committed) {
+		return errors.New("a masked proof with trees beside the key's, which are not of inputs")
+	}
+	for _, c := range p.Graph.Instance.Committed {
+		if c.TailLog < soundness.MinTailLog || c.TailLog > soundness.MaxTailLog || choice.TailLog > c.TailLog {
+			return fmt.Errorf("a proof with tails of a 2^%d-th of rows, of an input with tails of a 2^%d-th", choice.TailLog, c.TailLog)
+		}
 	}
 	s := newStacks(p.Graph)
 	if s.base != nil && choice.FixedTailLog != 0 {
@@ -69,7 +80,7 @@ func (p *Plan) hide(choice Choice) error {
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
 	number := 0 // of places, in the order in which add gives them
-	for _, stack := range append([]*model.Stack{s.base, s.fixed}, s.witness...) {
+	for _, stack := range slices.Concat([]*model.Stack{s.base, s.fixed}, s.apart, s.witness) {
 		if stack == nil {
 			continue
 		}
@@ -129,6 +140,9 @@ func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 	longest := choice.longest()
 	slots, err := p.plantFixed(s, &choice)
 	if err != nil {
+		return err
+	}
+	if slots, err = p.plantApart(s, &choice, slots); err != nil {
 		return err
 	}
 	shift := longest - choice.WitnessRowVars
@@ -198,6 +212,8 @@ func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err er
 		t := &p.Trees[i]
 		tail := 0
 		switch {
+		case t.Apart > 0:
+			tail = int(soundness.Budget(t.RowVars, p.Graph.Instance.Committed[t.Apart-1].TailLog))
 		case !t.Fixed:
 			tail = int(soundness.Budget(t.RowVars, choice.TailLog))
 		case choice.FixedTailLog > 0:
@@ -209,7 +225,7 @@ func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err er
 			return fmt.Errorf("rows of 2^%d values are too short to hide them at %d positions", t.RowVars, queries)
 		}
 		for k := range t.Groups {
-			if t.Groups[k].Tail = tail; t.Parts[k].Kind <= backend.Pads && !t.Fixed {
+			if t.Groups[k].Tail = tail; t.Parts[k].Kind <= backend.Pads && t.Sent() {
 				t.Groups[k].Tail = queries // of one proof
 			}
 		}

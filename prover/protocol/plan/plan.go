@@ -69,14 +69,18 @@ func WithRows(g *model.Graph, c soundness.Config, fixed ...int) (*Plan, error) {
 	return newPlan(g, c, choice)
 }
 
-// apartRowVars are the row lengths of the trees that a header names: those of earlier segments, and −1 for what is chosen.
+// apartRowVars are the row lengths of the trees that a header names: those of earlier segments and of inputs that were committed to,
+// and −1 for what is chosen.
 func apartRowVars(g *model.Graph) []int {
 	var rows []int
 	for i := range g.Apart {
-		if g.Apart[i].Imported {
-			rows = append(rows, g.Instance.Segment.Past[i].RowVars)
-		} else {
+		switch {
+		case !g.Apart[i].Imported:
 			rows = append(rows, -1)
+		case g.Instance.Segment != nil:
+			rows = append(rows, g.Instance.Segment.Past[i].RowVars)
+		default:
+			rows = append(rows, g.Instance.Committed[i].RowVars)
 		}
 	}
 	return rows

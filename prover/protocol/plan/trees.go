@@ -254,12 +254,8 @@ func (p *Plan) plant(choice Choice) error {
 	if err != nil {
 		return err
 	}
-	for i, stack := range s.apart {
-		if _, err := rowsOf(stack, choice.ApartRowVars[i]); err != nil {
-			return err
-		}
-		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, stack, choice.ApartRowVars[i], p.Config.LogBlowup), Apart: i + 1, Imported: p.Graph.Apart[i].Imported}
-		slots += p.add(t, slots, longest)
+	if slots, err = p.plantApart(s, &choice, slots); err != nil {
+		return err
 	}
 	if len(s.witness) > 0 {
 		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
@@ -293,6 +289,18 @@ func (p *Plan) plantFixed(s *stacks, choice *Choice) (slots uint64, err error) {
 		}
 		tree := Tree{Commitment: backend.SingleStack(p.Config.Hash, t.Stack, *t.rowVars, p.Config.LogBlowup), Fixed: true}
 		slots += p.add(tree, slots, choice.longest())
+	}
+	return slots, nil
+}
+
+// plantApart adds the trees that a header names behind slots rows of the table, and returns how many are taken then.
+func (p *Plan) plantApart(s *stacks, choice *Choice, slots uint64) (uint64, error) {
+	for i, stack := range s.apart {
+		if _, err := rowsOf(stack, choice.ApartRowVars[i]); err != nil {
+			return 0, err
+		}
+		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, stack, choice.ApartRowVars[i], p.Config.LogBlowup), Apart: i + 1, Imported: p.Graph.Apart[i].Imported}
+		slots += p.add(t, slots, choice.longest())
 	}
 	return slots, nil
 }

@@ -123,7 +123,8 @@ fn print(verdict: &Verdict) {
         println!("strings not checked: the vocabulary has the digest {digest}");
     }
     for h in &verdict.hidden {
-        println!("hidden {} {} {:?}", if h.input { "input" } else { "output" }, h.name, h.shape);
+        let commitment: String = h.commitment.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
+        println!("hidden {} {} {:?} {commitment}", if h.input { "input" } else { "output" }, h.name, h.shape);
     }
     for s in &verdict.saturated {
         println!("saturated {} of {} at {}", s.count, s.of, s.steps.join(", "));

@@ -34,7 +34,6 @@ pub enum Of {
 
 /// A committed tree, of rows of 2^`row_vars` values.
 pub struct Tree {
-    pub fixed: bool,
     pub of: Of,
     pub row_vars: u32,
     pub groups: Vec<Group>,
@@ -49,7 +48,7 @@ pub struct Tree {
 impl Tree {
     fn new(of: Of, row_vars: u32, shift: u32, first_row: u64) -> Tree {
         let (groups, tails, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Tree { fixed: of == Of::Fixed, of, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
+        Tree { of, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
     }
 
     pub fn depth(&self) -> usize {
@@ -130,8 +129,8 @@ impl Table {
     /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
     pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool) -> Result<Table> {
         let witness_row_vars = header.row_vars;
-        let (none, segmented) = (Vec::new(), g.segmented.as_ref());
-        let apart = segmented.map_or(&none, |s| &s.trees);
+        let apart = g.segmented.as_ref().map_or(&g.hidden.committed, |s| &s.trees);
+        let own = g.segmented.as_ref().map_or(apart.len(), |s| s.trees.len() - 1); // the tree that the proof shows the unused ends of
         let elsewhere: BTreeSet<u32> = apart.iter().flatten().copied().collect();
         let fixed = g.fixed_stacks();
         require!(fixed.len() == fixed_row_vars.len(), "{} stacks of fixed tensors", fixed.len());
@@ -159,7 +158,7 @@ impl Table {
             .iter()
             .zip(&header.trees)
             .enumerate()
-            .map(|(i, (stack, t))| (Of::Named { imported: i + 1 < apart.len() }, t.row_vars, vec![stack.clone()]));
+            .map(|(i, (stack, t))| (Of::Named { imported: i != own }, t.row_vars, vec![stack.clone()]));
         for (of, own, stacks) in fixed.chain(named).chain(there.then_some((Of::Witness, witness_row_vars, witness))) {
             let mut tree = Tree::new(of, own, row_vars - own, table.rows);
             for tensors in &stacks {
@@ -196,8 +195,13 @@ impl Table {
         );
         witness.put(suite, 0, 1 << shift)?;
         witness.auxiliary = 1 << shift;
+        let mut inputs = tail_logs.inputs.iter();
         for tree in &mut self.trees {
-            let log = if tree.fixed { tail_logs.key } else { tail_logs.proof };
+            let log = match tree.of {
+                Of::Fixed => tail_logs.key,
+                Of::Named { .. } => inputs.next().copied().unwrap_or(0),
+                Of::Witness => tail_logs.proof,
+            };
             if log == 0 {
                 continue;
             }
@@ -205,7 +209,7 @@ impl Table {
             let own = tree.row_vars;
             require!(queries as u64 <= longest, "rows of 2^{own} values are too short to hide them at {queries} positions");
             tree.tails = vec![longest; tree.groups.len()];
-            if !tree.fixed {
+            if tree.of == Of::Witness {
                 tree.tails[..stacked].fill(queries as u64);
             }
         }
@@ -266,6 +270,8 @@ impl Table {
 pub struct TailLogs {
     pub proof: u32,
     pub key: u32,
+    /// Of the inputs that were committed to.
+    pub inputs: Vec<u32>,
 }
 
 impl TailLogs {
@@ -275,6 +281,8 @@ impl TailLogs {
         let fits = self.key == 0 || self.proof <= self.key;
         let (own, of_key) = (self.proof, self.key);
         require!(fits, "a proof with tails of a 2^{own}-th under a key with longer ones, of a 2^{of_key}-th");
+        let fits = self.inputs.iter().all(|&log| own <= log);
+        require!(fits, "a proof with tails of a 2^{own}-th of rows, of an input with longer ones");
         Ok(())
     }
 }

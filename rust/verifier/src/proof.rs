@@ -238,8 +238,16 @@ fn header(d: &mut Decoder, body: &[u8]) -> Result<Header> {
     Ok(h)
 }
 
-static FIRST_TREE: [Field; 7] =
-    [bytes("root"), number("row_vars"), number("log_blowup"), number("rows"), number("tokens"), reserved("tail_log"), reserved("inputs")];
+static FIRST_TREE: [Field; 8] = [
+    bytes("root"),
+    number("row_vars"),
+    number("log_blowup"),
+    number("rows"),
+    number("tokens"),
+    number("tail_log"),
+    number("input"),
+    number("frac"),
+];
 
 fn first_tree(d: &mut Decoder, body: &[u8]) -> Result<FirstTree> {
     let (mut t, mut root) = (FirstTree::default(), &[][..]);
@@ -249,7 +257,10 @@ fn first_tree(d: &mut Decoder, body: &[u8]) -> Result<FirstTree> {
             2 => t.row_vars = value.number(wire::count)?,
             3 => t.log_blowup = value.number(wire::count)?,
             4 => t.rows = value.number(wire::count)?,
-            _ => t.tokens = value.number(wire::count)?,
+            5 => t.tokens = value.number(wire::count)?,
+            6 => t.tail_log = value.number(wire::at_most(MOST_TAIL_LOG))?,
+            7 => t.input = value.number(wire::count)?,
+            _ => t.frac = value.number(wire::exponent)?,
         }
         Ok(())
     })?;

@@ -228,7 +228,7 @@ impl<'a> Graph<'a> {
         Ok(Revealed { reveal, place: reveal.output as usize, of, at, range: (least, most), proved, flat, falls, row })
     }
 
-    fn add(&mut self, tensor: Tensor<'a>) -> u32 {
+    pub fn add(&mut self, tensor: Tensor<'a>) -> u32 {
         self.tensors.push(tensor);
         self.tensors.len() as u32 - 1
     }

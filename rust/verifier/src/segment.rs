@@ -6,6 +6,7 @@ use crate::hash::Digest;
 use crate::key::Key;
 use crate::proof::Header;
 use crate::reveal::one_axis;
+use crate::soundness::LEAST_TAIL_LOG;
 use crate::verify::{Policy, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -28,6 +29,11 @@ pub struct FirstTree {
     pub log_blowup: u32,
     pub rows: u32,
     pub tokens: u32,
+    /// Of an input that was committed to: j for tails of a 2^j-th of a row, 1 + the input's place in the key's list, and the units
+    /// 2^(−frac) of its entries.
+    pub tail_log: u32,
+    pub input: u32,
+    pub frac: i32,
 }
 
 /// What a header says of a segment: the statement before it, zeros if there is none, and whether its first token is the one that is
@@ -67,9 +73,10 @@ pub struct Segmented<'a> {
 /// Checks that what a header says of trees and of a segment goes together, and that the key is for segments.
 pub fn check(header: &Header, key: &Key) -> Result<()> {
     let Some(named) = &header.segment else {
-        require!(header.trees.is_empty(), "the header names trees, and not what they are for");
-        return Ok(());
+        return check_inputs(header, key);
     };
+    let segments = header.trees.iter().all(|t| t.tail_log == 0 && t.input == 0 && t.frac == 0);
+    require!(segments, "a segment with a tree of an input");
     let Some(own) = header.trees.last() else { return fail!("a segment without a tree of its own") };
     let plain = header.tail_log == 0 && key.trees.iter().all(|t| t.tail_log == 0);
     let alone = header.texts == 0 && header.hidden_inputs.is_empty() && header.hidden_outputs.is_empty();
@@ -84,6 +91,20 @@ pub fn check(header: &Header, key: &Key) -> Result<()> {
     require!(writes && open, "it does not prove texts in segments: its key is not for texts of any length that a model goes on with");
     for t in &header.trees {
         require!(0 < t.tokens && t.tokens <= MOST_TOKENS, "a segment of {} tokens", t.tokens);
+        if let Some(i) = key.security.hash.wrong_word(&t.root) {
+            return fail!("root of a tree of the header: limb {i} is not canonical");
+        }
+    }
+    Ok(())
+}
+
+/// check for a proof of no segment: its trees are of inputs.
+fn check_inputs(header: &Header, key: &Key) -> Result<()> {
+    for t in &header.trees {
+        require!(t.input > 0, "the header names trees, and not what they are for");
+        require!(t.tokens == 0, "the header names a tree of an input and of a segment");
+        let tails = LEAST_TAIL_LOG <= t.tail_log;
+        require!(tails, "the tree of an input has tails of a 2^{}-th of a row", t.tail_log);
         if let Some(i) = key.security.hash.wrong_word(&t.root) {
             return fail!("root of a tree of the header: limb {i} is not canonical");
         }
@@ -160,7 +181,7 @@ impl<'a> Graph<'a> {
 
     /// Whether an earlier proof has shown what a witness tensor is.
     pub fn is_imported(&self, id: u32) -> bool {
-        self.segmented.as_ref().is_some_and(|s| s.imported.contains(&id))
+        self.segmented.as_ref().is_some_and(|s| s.imported.contains(&id)) || self.hidden.coarse.contains(&id)
     }
 }
 

@@ -138,7 +138,8 @@ impl<'a> Graph<'a> {
         }
         self.several(header.texts)?;
         self.reveal(&header.reveals)?;
-        self.hide(&header.hidden_inputs, &header.hidden_outputs)?;
+        let committed = if header.segment.is_some() { &[][..] } else { &header.trees[..] };
+        self.hide(&header.hidden_inputs, &header.hidden_outputs, committed)?;
         self.lay_out(header.chunk_entries as u64)
     }
 

@@ -6,6 +6,7 @@ use crate::field::{K, ZERO};
 use crate::forms::{Masked, Plain, Tape};
 use crate::graph::{self, Graph, StepKind};
 use crate::hash::{Suite, Transcript};
+use crate::hide;
 use crate::key::{Key, Text};
 use crate::layout::{Claim, Combined, Table, TailLogs, Where};
 use crate::lookups;
@@ -130,6 +131,9 @@ pub struct Hidden<'a> {
     pub name: Cow<'a, str>,
     /// At the proof's sizes.
     pub shape: Vec<u64>,
+    /// The digest of the commitment to an input that the proof is of, if it was committed to: that of a file which `prove-model
+    /// commit-input` writes.
+    pub commitment: Option<[u8; 32]>,
 }
 
 /// What a valid proof states: the committed model maps the inputs to the outputs.
@@ -168,7 +172,8 @@ impl Verdict<'_> {
     /// of each the number of its axes, their lengths, and its integers. If some outputs are indexes of greatest entries, then
     /// their number follows, and for each its place among the outputs and how many there are of a row, 0 for the greatest
     /// alone. If some inputs or outputs are hidden, then 2^32 − 1 and their number follow, and for each 0 for an input or 1,
-    /// and its place. Numbers and integers have 4 bytes, lengths 8, all little-endian.
+    /// and its place; behind all of them the commitments to inputs that there are, 32 bytes each. Numbers and integers have 4 bytes,
+    /// lengths 8, all little-endian.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new_with_prefix(self.commitment);
         for tensors in [&self.inputs, &self.outputs] {
@@ -198,6 +203,7 @@ impl Verdict<'_> {
                 hash.update((!h.input as u32).to_le_bytes());
                 hash.update(h.place.to_le_bytes());
             }
+            self.hidden.iter().filter_map(|h| h.commitment).for_each(|c| hash.update(c));
         }
         hash.finalize().into()
     }
@@ -311,7 +317,8 @@ impl<'a> Verification<'_, 'a> {
         let security = &key.security;
         let public = reader.public(g.given().len() + g.outputs.len())?;
         let statement = reader.statement();
-        let tail_logs = TailLogs { proof: self.header.tail_log, key: key.trees.first().map_or(0, |t| t.tail_log) };
+        let inputs = self.header.trees.iter().map(|t| t.tail_log).collect();
+        let tail_logs = TailLogs { proof: self.header.tail_log, key: key.trees.first().map_or(0, |t| t.tail_log), inputs };
         let masked = tail_logs.proof > 0 || tail_logs.key > 0;
         if masked {
             tail_logs.check()?;
@@ -641,7 +648,9 @@ impl<'a> Verification<'_, 'a> {
         let one = |input: bool| {
             move |&(place, id): &(u32, u32)| {
                 let t = &g.tensors[id as usize];
-                Hidden { input, place, name: t.name.clone(), shape: t.shape.now.clone() }
+                let tree = self.header.trees.iter().find(|t| input && t.input == place + 1);
+                let commitment = tree.map(|tree| hide::commitment(self.key.security.hash, tree, &t.shape.now));
+                Hidden { input, place, name: t.name.clone(), shape: t.shape.now.clone(), commitment }
             }
         };
         g.hidden.inputs.iter().map(one(true)).chain(g.hidden.outputs.iter().map(one(false))).collect()

@@ -255,6 +255,15 @@ pub fn varint(body: &mut &[u8]) -> Result<u64> {
     fail!("ends early")
 }
 
+/// Adds the varint of a number.
+pub fn push_varint(to: &mut Vec<u8>, mut value: u64) {
+    while value > 0x7f {
+        to.push(value as u8 & 0x7f | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
 /// What of a message, one that has been read, is before its fields of this number and higher ones.
 pub fn prefix(body: &[u8], number: u64) -> &[u8] {
     let mut rest = body;

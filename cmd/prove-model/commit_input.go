@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
+)
+
+func newCommitInput() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "commit-input --vk x.vk --input x.json --input-commitment x.in",
+		Short: "Commit to an input that proofs of several models may be of, and none shows",
+		Long: `Commit to an input, without saying anything of it. Proofs of the model of the key,
+and of others whose input has the same shape and scale, may then be of this input:
+they show the commitment, and that the same input is behind all of them, and nothing
+else of it (docs/hiding.md).
+
+  prove-model commit-input --vk x.vk --input x.json --input-commitment x.in
+  prove-model --model x.onnx --calibration s.json --input x.json --input-commitment x.in
+  prove-model verify --proof x.proof --vk x.vk --input-commitment x.in
+
+The file is to be published. Its secret, in a file of the same name with .secret
+behind it, counts the proofs: --proofs says how many there may be of all models
+together.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			c, err := commitInput(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if cfg.JSON {
+				return ui.JSON(cmd.OutOrStdout(), c)
+			}
+			c.print(cmd.OutOrStdout())
+			return nil
+		},
+	}
+	config.AddFlags(cmd.Flags(), "vk", "input", "input-commitment", "proofs", "json")
+	return cmd
+}
+
+// committedInput is the result of committing to an input.
+type committedInput struct {
+	File       string `json:"file"`
+	Secret     string `json:"secret"`
+	Commitment string `json:"input_commitment"`
+	Clamped    int    `json:"clamped"`
+	ledger.Budget
+	Proofs uint64 `json:"proofs_left"`
+}
+
+func commitInput(ctx context.Context, cfg *config.Config) (*committedInput, error) {
+	name, file := cfg.InputOf()
+	if cfg.VK == "" || len(cfg.Input) == 0 || file == "" {
+		err := errors.New("an input is committed to with a key of a model that reads it, the input, and the name of a file")
+		return nil, job.WithHint(err, "prove-model commit-input --vk x.vk --input x.json --input-commitment x.in")
+	}
+	key, err := readKey(cfg.VK)
+	if err != nil {
+		return nil, err
+	}
+	arrays, err := provemodel.ReadArrays(cfg.Input...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []string{file, hiding.SecretOf(file)} {
+		if isThere(f) {
+			return nil, job.WithHint(fmt.Errorf("%s is there, and a commitment takes the place of no other", f), "name another file with --input-commitment")
+		}
+	}
+	if err := ledger.Possible(hiding.SecretOf(file)); err != nil {
+		return nil, fmt.Errorf("the secret of the input cannot be kept: %w", err)
+	}
+	made, clamped, err := hiding.CommitInputOf(ctx, key, name, arrays, cfg.Proofs, file)
+	if err != nil {
+		return nil, err
+	}
+	b, err := made.Budget(key.Security)
+	if err != nil {
+		return nil, err
+	}
+	return &committedInput{file, hiding.SecretOf(file), provemodel.Commitment(made.Digest()).String(), clamped, *b, b.Proofs()}, nil
+}
+
+func (c *committedInput) print(w io.Writer) {
+	fmt.Fprintf(w, "input       %s, to be published\n", ui.Printable(c.File))
+	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	if c.Clamped > 0 {
+		fmt.Fprintf(w, "clamped     %d entries to the range of the key: what is committed to is the clamped input\n", c.Clamped)
+	}
+	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(c.Secret))
+	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", c.Left, c.Positions, c.Each, c.Proofs)
+}
+
+// expectedInput is the commitment that a proof must be of, nil if none is asked for: that in a file, or one of 64 digits.
+func expectedInput(cfg *config.Config) (*provemodel.Commitment, error) {
+	_, file := cfg.InputOf()
+	if file == "" {
+		return nil, nil
+	}
+	var c provemodel.Commitment
+	if b, err := hex.DecodeString(file); err == nil && len(b) == len(c) {
+		return (*provemodel.Commitment)(b), nil
+	}
+	made, err := hiding.ReadInput(file)
+	if err != nil {
+		return nil, err
+	}
+	c = made.Digest()
+	return &c, nil
+}

@@ -1,0 +1,154 @@
+package hiding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/ledger"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/prover"
+)
+
+// SecretOf is the file of the secret of the input that the commitment in a file is to.
+func SecretOf(file string) string { return file + ".secret" }
+
+// Input is a commitment to an input, with its secret.
+type Input struct {
+	*proof.InputCommitment
+	ledger *ledger.Ledger
+}
+
+// CommitInput commits to an input of this shape, of integers in units of 2^(−frac), for so many proofs under keys of this security, 0 for the
+// usual number. The commitment is written to a file, and its secret beside it (SecretOf); neither may be there.
+func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (*Input, error) {
+	if proofs == 0 {
+		proofs = usualProofs
+	}
+	c, err := prover.PlanInput(sec, shape, frac, proofs)
+	if err != nil {
+		return nil, err
+	}
+	seed := ledger.NewSeed()
+	if err := prover.CommitInput(ctx, c, values, prover.InputKey(c, values, seed)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(c.Encode())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		var l *ledger.Ledger
+		l, err = ledger.Create(SecretOf(file), ledger.Secret{Seed: seed, Key: c.Digest(), RowVars: c.RowVars, TailLog: c.TailLog, Positions: soundness.Budget(c.RowVars, c.TailLog)})
+		if err == nil {
+			return &Input{c, l.OfInput()}, nil
+		}
+	}
+	_ = os.Remove(file)
+	return nil, err
+}
+
+// CommitInputOf is CommitInput for the input of this name, "" for the only one, of a key's model, which rounds and clamps an array to it: clamped
+// is how many entries.
+func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inputs, proofs int, file string) (c *Input, clamped int, err error) {
+	g, err := key.Circuit.At(key.Circuit.Unit())
+	if err != nil {
+		return nil, 0, err
+	}
+	at := slices.IndexFunc(g.Inputs, func(id model.TensorID) bool { return g.Tensors[id].Name == name })
+	if name == "" && len(g.Inputs) == 1 {
+		at = 0
+	}
+	if at < 0 {
+		return nil, 0, fmt.Errorf("the model of the key has %d inputs, and none is %q", len(g.Inputs), name)
+	}
+	id := g.Inputs[at]
+	t := g.Tensors[id]
+	switch {
+	case key.Text() != nil || g.IsIds(id):
+		return nil, 0, fmt.Errorf("input %q: entries that are indexes, as tokens are, cannot be hidden", t.Name)
+	case len(t.Fracs) > 0 || t.Numbers != model.FiniteNumbers || t.Kind != model.Input:
+		return nil, 0, fmt.Errorf("input %q: its entries are on several scales, need not be finite, or there are none", t.Name)
+	case proofs < 0:
+		return nil, 0, fmt.Errorf("a commitment for %d proofs", proofs)
+	}
+	list, err := in.For([]graph.Input{{Name: t.Name, Shape: t.Shape}})
+	if err != nil {
+		return nil, 0, err
+	}
+	one := &model.Graph{Tensors: []model.Tensor{t}, Inputs: []model.TensorID{0}}
+	ints, clamped, err := one.RoundInputs([][]float64{list[0].Values})
+	if err != nil {
+		return nil, 0, err
+	}
+	c, err = CommitInput(ctx, key.Security, t.Shape, t.Frac, ints[0], proofs, file)
+	return c, clamped, err
+}
+
+// ReadInput reads the commitment to an input in a file.
+func ReadInput(file string) (*proof.InputCommitment, error) {
+	f, err := regular.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, proof.MaxInputSize+1)
+	n, err := f.Read(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	c, err := proof.DecodeInput(b[:n])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+// OpenInput reads a commitment and its secret.
+func OpenInput(file string) (*Input, error) {
+	c, err := ReadInput(file)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(SecretOf(file))
+	if err != nil {
+		return nil, fmt.Errorf("the secret of the input in %s: %w", file, err)
+	}
+	if l.Key != c.Digest() {
+		return nil, fmt.Errorf("%s is the secret of another input, of commitment %x", l.Path(), l.Key)
+	}
+	return &Input{c, l.OfInput()}, nil
+}
+
+// Ready is Key.Ready for the input.
+func (i *Input) Ready(p *plan.Plan, share ledger.Share, n int) error {
+	if err := i.ledger.Claim(share); err != nil {
+		return err
+	}
+	return i.ledger.Check(p.Params.Levels[0].Queries, n)
+}
+
+// Options are what the prover takes, of the input's values.
+func (i *Input) Options(values []int32) prover.InputSecret {
+	return prover.InputSecret{InputCommitment: i.InputCommitment, Key: prover.InputKey(i.InputCommitment, values, i.ledger.Seed),
+		Reserve: func(id [16]byte, positions int) error { return i.ledger.Reserve(id, positions) }}
+}
+
+// Budget says how far the commitment is used up.
+func (i *Input) Budget(sec proof.Security) (*ledger.Budget, error) {
+	b, err := i.ledger.Budget()
+	if err != nil {
+		return nil, err
+	}
+	b.Each = int(sec.Config().MostQueries(i.TailLog))
+	return b, nil
+}
