@@ -27,6 +27,9 @@ func partly(op Op, operand int) bool {
 
 // constOperand returns t for folding, where integers stay integers.
 func constOperand(t *Tensor) operand {
+	if t.Exact != nil {
+		return operand{shape: t.Shape, f: t.Exact}
+	}
 	return operand{shape: t.Shape, w: t.Floats(), i: t.I64}
 }
 

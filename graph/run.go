@@ -133,6 +133,8 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 			switch {
 			case t.Stored != nil && partly(n.Op, i):
 				in[i].stored = t.Stored
+			case t.Exact != nil:
+				in[i].f = t.Exact
 			case t.I64 == nil:
 				in[i].w = t.Floats()
 			default: // at run time all numbers are float64

@@ -18,6 +18,8 @@ type Tensor struct {
 	// operators the model has may know them. A circuit that hides weights hides those of
 	// all other constants.
 	Public bool
+	// Exact, if not nil, has the numbers of doubles that floats do not hold, for runs of the float model alone (Graph.Typed).
+	Exact []float64
 }
 
 // Len returns the number of elements.
@@ -53,11 +55,17 @@ func (t *Tensor) At(i int) float64 {
 	if t.I64 != nil {
 		return float64(t.I64[i])
 	}
+	if t.Exact != nil {
+		return t.Exact[i]
+	}
 	return float64(t.Floats()[i])
 }
 
 // Float64s returns a copy of the elements.
 func (t *Tensor) Float64s() []float64 {
+	if t.Exact != nil {
+		return slices.Clone(t.Exact)
+	}
 	out := make([]float64, t.Len())
 	if t.I64 != nil {
 		for i, v := range t.I64 {

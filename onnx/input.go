@@ -246,5 +246,21 @@ func parseTensor(data []byte) (Inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Inputs{{Name: p.GetName(), Shape: t.Shape, DType: t.DType, Values: t.Float64s()}}, nil
+	in := Input{Name: p.GetName(), Shape: t.Shape, DType: t.DType, Values: t.Float64s()}
+	if in.DType == graph.Double { // which a constant has as a float
+		in.Values = doubles(p)
+	}
+	return Inputs{in}, nil
+}
+
+// doubles returns the elements of a tensor of that type, which has been decoded.
+func doubles(p *onnxpb.TensorProto) []float64 {
+	if len(p.RawData) == 0 {
+		return slices.Clone(p.DoubleData)
+	}
+	list := make([]float64, len(p.RawData)/8)
+	for i := range list {
+		list[i] = math.Float64frombits(bitsOf(p.RawData, i, 64))
+	}
+	return list
 }

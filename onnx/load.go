@@ -131,7 +131,8 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 // rebound returns options in which symbols have the given sizes, and all other
 // dimensions are those of inputs.
 func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
-	opts := Options{Dims: maps.Clone(sizes), Memory: memory, again: true}
+	opts := Options{Dims: map[string]int{}, Memory: memory, again: true}
+	maps.Copy(opts.Dims, sizes)
 	for _, in := range inputs {
 		shape := slices.Clone(in.Shape)
 		for axis, symbol := range in.Symbols {

@@ -125,7 +125,7 @@ func (r *reader) decodeInitializers() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
-		r.values[name] = r.Constant(name, r.file.constants[name])
+		r.values[name] = r.Constant(name, r.narrows.exact(r.file.constants[name], r.file.initializers[name]))
 		r.types[name] = r.file.constants[name].DType
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {

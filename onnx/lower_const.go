@@ -18,6 +18,7 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	if err != nil {
 		o.failf("attribute %s: %v", name, err)
 	}
+	t = o.narrows.exact(t, a.T)
 	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
 	return t
 }

@@ -110,7 +110,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 			}
 			o.file.inner.constants[p] = t
 		}
-		in.values[p.GetName()] = o.Constant("", t)
+		in.values[p.GetName()] = o.Constant("", o.narrows.exact(t, p))
 	}
 	producer := map[string]int{}
 	for i, n := range g.Node {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/narrow"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -72,6 +74,43 @@ func TestJumpsInTheModelsType(t *testing.T) {
 			if y != want[i] {
 				t.Errorf("doubles %v: entry %d is %v, not %v", double, i, y, want[i])
 			}
+		}
+	}
+}
+
+// A run of what a file states has its doubles, inputs and constants, where the graph has floats: also with an axis that is open.
+func TestDoublesThatNoFloatHolds(t *testing.T) {
+	m := testModel(13, testNode("Sub", []string{"x", "c"}, one("y")))
+	m.Graph.Input = []*onnxpb.ValueInfoProto{testInput("x", "n", 1)}
+	m.Graph.Input[0].Type.Value.(*onnxpb.TypeProto_TensorType).TensorType.ElemType = int32(graph.Double)
+	m.Graph.Initializer = []*onnxpb.TensorProto{{Name: "c", DataType: int32(graph.Double), Dims: []int64{1}, DoubleData: []float64{999.99999}}}
+	data, err := proto.Marshal(&onnxpb.TensorProto{Name: "x", DataType: int32(graph.Double), Dims: []int64{2, 1}, DoubleData: []float64{1000.00001, 1000.00002}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := parseTensor(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Parse(marshal(t, m), in.Options(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed, err := g.Typed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{2e-5, 3e-5} {
+		plain, err := g.RunFloat(in.Data())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := typed.RunFloat(in.Data())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got["y"][i]-want) > 1e-9 || math.Abs(plain["y"][i]-want) < 5e-6 {
+			t.Errorf("row %d is %v, not %v, and of floats %v", i, got["y"][i], want, plain["y"][i])
 		}
 	}
 }

@@ -46,8 +46,9 @@ def values(rng, dtype, shape):
             v = np.array([10 ** rng.uniform(-most, most) for _ in range(n)])
             if rng.random() < 0.3:
                 v *= [rng.choice([-1, 1]) for _ in range(n)]
-        # Doubles are rounded to floats when they are read: these need not be.
-        return v.astype("float32" if dtype == "float64" else dtype).astype(dtype).reshape(shape)
+        if dtype == "float64" and rng.random() < 0.3:  # that differ by less than floats do
+            v = rng.choice([1.0, 1000.0]) + v * rng.choice([1e-8, 1e-5])
+        return v.astype(dtype).reshape(shape)
     info = np.iinfo(dtype)
     most = rng.choice([4, 100, info.max])
     if rng.random() < 0.5:  # what a proof has room for
