@@ -18,6 +18,7 @@ type bartLayers struct {
 	before                      bool // norms are before each part, and one behind all layers
 	normed                      bool // there is a norm of the embeddings
 	sines                       bool // positions are sines, which need not be stored
+	steps                       bool // the angles of these go from one to 10^−4 of it, ends included
 	keyless                     bool // keys have no biases
 	causal                      bool
 	reads                       graph.Value // what a decoder attends to besides its own tokens
@@ -26,7 +27,7 @@ type bartLayers struct {
 // bartNorm is the epsilon of the norms, which no configuration has.
 const bartNorm = 1e-5
 
-// bart is BART, mBART, Marian and Pegasus.
+// bart is BART, mBART, Marian, Pegasus and M2M100.
 func bart(c *config.Config, set weights.Set) (*Model, error) {
 	kind := c.Text("model_type", "")
 	part := func(name string) *bartLayers {
@@ -34,10 +35,12 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
 			layers:  countOf(c, set, name+"_layers", 0),
 			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
-			before: kind == "mbart" || kind == "pegasus", normed: kind == "bart" || kind == "mbart",
+			before: kind == "mbart" || kind == "pegasus" || kind == "m2m_100", normed: kind == "bart" || kind == "mbart",
 		}
-		if e.sines = !e.normed; !e.sines {
+		if e.sines, e.steps = !e.normed, kind == "m2m_100"; !e.sines {
 			e.first = 2
+		} else if e.steps {
+			e.first = c.Natural("pad_token_id", 1) + 1
 		}
 		if e.width%e.heads != 0 {
 			c.Failf("%d heads do not share %d numbers evenly", e.heads, e.width)
@@ -75,6 +78,10 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 		embeddings = "encoder.embed_tokens"
 	}
 	out := &Model{Context: e.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Next: true, Start: start}
+	if e.steps {
+		padding := e.first - 1
+		out.Refuse = (&encoder{padding: &padding}).padded()
+	}
 	out.build = func(tokens, answered int) (*graph.Graph, error) {
 		n, d := newNet("", src, tokens), *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
@@ -147,9 +154,13 @@ func (b *bartLayers) positions(n *net) graph.Value {
 	}
 	n.At("", name)
 	v, half := make([]float32, n.tokens*b.width), (b.width+1)/2
+	slowest := float64(b.width) / 2
+	if b.steps {
+		slowest = float64(half - 1)
+	}
 	for t := range n.tokens {
 		for i := range b.width {
-			angle := float64(t) / elementary.Pow(10000, 2*float64(i%half)/float64(b.width))
+			angle := float64(t+b.first) / elementary.Pow(10000, float64(i%half)/slowest)
 			if v[t*b.width+i] = float32(elementary.Sin(angle)); i >= half {
 				v[t*b.width+i] = float32(elementary.Cos(angle))
 			}

@@ -98,18 +98,17 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
 	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
-	"gpt_oss": gptOSS, "qwen3_next": qwen3Next, "siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart,
+	"gpt_oss": gptOSS, "qwen3_next": qwen3Next, "siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "m2m_100": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
 var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
-	"modernbert": modernBERT, "deberta-v2": deberta, "mpnet": mpnet, "t5": t5, "mt5": t5,
+	"modernbert": modernBERT, "deberta-v2": deberta, "mpnet": mpnet, "t5": t5, "mt5": t5, "umt5": t5,
 }
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"umt5": "encoder–decoders", "m2m_100": "encoder–decoders",
 	"gemma3n":      "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
 	"gemma3n_text": "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
 	"rwkv5":        "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",

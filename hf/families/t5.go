@@ -19,10 +19,11 @@ type t5Layers struct {
 	eps                      float64
 	act                      activation
 	gated, causal            bool
+	each                     bool        // layers have biases of their own
 	reads                    graph.Value // what a decoder attends to besides its own tokens
 }
 
-// t5 is T5, Flan-T5 and mT5, or the encoder of one alone.
+// t5 is T5, Flan-T5, mT5 and umT5, or the encoder of one alone.
 func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := &t5Layers{
 		name: "encoder.", width: c.Int("d_model", 512), inner: c.Int("d_ff", 2048), heads: c.Int("num_heads", 8), dim: c.Int("d_kv", 64),
@@ -41,13 +42,13 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	if !ok {
 		c.Failf("field \"feed_forward_proj\" is %s, which is not supported", graph.Quote(feed))
 	}
-	e.act, e.gated = act, gated
+	e.act, e.gated, e.each = act, gated, c.Text("model_type", "") == "umt5"
 	d := *e
 	d.name, d.causal, d.layers = "decoder.", true, countOf(c, set, "num_decoder_layers", e.layers)
 	vocabulary := c.Int("vocab_size", 0)
 	// Files that say that nothing is tied are of T5 1.1, whose logits are not scaled; nor are those of mT5.
 	scaled := c.Bool("tie_word_embeddings", true)
-	scaled = c.Bool("scale_decoder_outputs", scaled) && c.Text("model_type", "") == "t5"
+	scaled = c.Bool("scale_decoder_outputs", scaled) && c.Text("model_type", "") != "mt5"
 	tied := set.Get("lm_head.weight") == nil
 	alone := m != nil || slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") })
 	c.Ignore("is_gated_act", "dense_act_fn", "output_past", "n_positions", "dropout_rate")
@@ -111,7 +112,7 @@ func (t *t5Layers) run(n *net, x graph.Value) graph.Value {
 			x = n.Add(x, f(n.rms(x, at+"layer_norm", t.eps, false), at))
 			part++
 		}
-		if i == 0 {
+		if i == 0 || t.each {
 			own.between = n.distances(at+"0.SelfAttention.relative_attention_bias", t.heads, t.buckets, bucket)
 		}
 		add(func(x graph.Value, at string) graph.Value { return t.attend(n, own, x, x, at+"SelfAttention.") })
