@@ -474,7 +474,7 @@ func chainFiles(t *testing.T, key *proof.Key, files [][]byte) {
 // What a model writes is proved in segments, on a device as on the processor, and the chain goes on from its proofs. What does not follow, and what
 // options of other proofs ask for, is refused.
 func TestProveSegment(t *testing.T) {
-	host := devicetest.Open(t)
+	gpu := gpuFor(t, devicetest.Open(t), &recorder{t: t})
 	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
 	prompt := []int{1, 5, 9}
 	w, _, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 6})
@@ -514,7 +514,7 @@ func TestProveSegment(t *testing.T) {
 		}
 		before := ch
 		ch = again
-		prove(text[8:], 0, &ProveOptions{Logits: logits, Device: gpuFor(t, host, &recorder{t: t})})
+		prove(text[8:], 0, &ProveOptions{Logits: logits, Device: gpu})
 		other, err := c.ProveSegment(t.Context(), before, text[8:], 0, &ProveOptions{Logits: logits})
 		if err != nil || !bytes.Equal(other.File, files[2]) {
 			t.Errorf("logits %v: on the processor the proof is another, %v", logits, err)

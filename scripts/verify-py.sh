@@ -65,9 +65,11 @@ for text in "10 8 25 3 40" "31 34 31" "cut at 3 tokens"; do
 done
 # A chain of segments, and what is none.
 chain=testdata/chain
-scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2,3}.proof | grep -q "a text in 3 segments"
+said=$(scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2,3}.proof)
+[[ $said == *"a text in 3 segments"* ]] || { echo "verify-py: chain: $said" >&2; exit 1; }
 statement=$(scripts/verify.py --vk $chain/key.vk --chain $chain/1.proof | awk '/^statement/ {print $2}')
-scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2}.proof --from "$statement" | grep -q "word of whoever gave it"
+said=$(scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2}.proof --from "$statement")
+[[ $said == *"word of whoever gave it"* ]] || { echo "verify-py: chain from $statement: $said" >&2; exit 1; }
 for none in "--chain $chain/1.proof $chain/3.proof" "--chain $chain/2.proof $chain/3.proof" "--chain $chain/1.proof $chain/1.proof" \
 	"--proof $chain/2.proof" "--chain $chain/2.proof $chain/3.proof --from $statement"; do
 	# shellcheck disable=SC2086

@@ -147,18 +147,19 @@ func (s *segments) begin(in *Instance) error {
 	if len(s.past) > MaxPast {
 		return fmt.Errorf("%d segments before it are over %d", len(s.past), MaxPast)
 	}
-	for _, p := range s.past {
-		if p.Tokens < 1 || p.Tokens > MaxBound {
-			return fmt.Errorf("a segment of %d tokens", p.Tokens)
-		}
-	}
 	t := s.of.Graph
 	if len(s.of.Free) == 0 || len(t.Inputs) == 0 || !slices.Contains(t.Tensors[t.Inputs[0]].Scales, textScale) {
 		return errors.New("the length of texts is not the first that its key leaves open")
 	}
 	s.rows = in.Sizes[0]
-	if s.all = s.rows + in.Segment.Tokens(); s.all > s.of.Free[0].Bound {
-		return fmt.Errorf("%d tokens, with those before, are over the %d that the key is for", s.all, s.of.Free[0].Bound)
+	s.all = s.rows
+	for _, p := range s.past {
+		if p.Tokens < 1 || p.Tokens > MaxBound {
+			return fmt.Errorf("a segment of %d tokens", p.Tokens)
+		}
+		if s.all += p.Tokens; s.all > s.of.Free[0].Bound {
+			return fmt.Errorf("%d tokens or more, with those before, are over the %d that the key is for", s.all, s.of.Free[0].Bound)
+		}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestSegmentRefuses(t *testing.T) {
 		change func(c *Template)
 		want   string
 	}{
-		"too long":         {segmentAt(4, 10, 3), nil, "17 tokens, with those before, are over the 16"},
+		"too long":         {segmentAt(4, 10, 3), nil, "17 tokens or more, with those before, are over the 16"},
 		"no tokens before": {segmentAt(4, 0), nil, "a segment of 0 tokens"},
 		"too many":         {segmentAt(1, make([]int, MaxPast+1)...), nil, "over 255"},
 		"moved":            {segmentAt(4, 1), func(c *Template) { value(c).Base = -1 }, errMoved.Error()},
