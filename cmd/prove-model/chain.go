@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
@@ -123,6 +125,22 @@ func parts(tokens, given, most int) (sizes, of []int) {
 		sizes, of = append(sizes, n), append(of, min(max(given-at, 0), n))
 	}
 	return sizes, of
+}
+
+// runChain is proveChain, and prints what it has made.
+func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Phases, stream io.Writer) error {
+	if cfg.Chain == "" {
+		return job.WithHint(errors.New("--segment-tokens without --chain"), "name the folder of the text's segments with --chain")
+	}
+	p, err := proveChain(cmd.Context(), cfg, files, ph, stream)
+	switch {
+	case err != nil:
+		return job.MemoryHint(err)
+	case cfg.JSON:
+		return ui.JSON(cmd.OutOrStdout(), p)
+	}
+	p.print(cmd.OutOrStdout())
+	return nil
 }
 
 // proveChain goes on with the text of a chain, or begins one, and proves what is new in segments. It does not run the float model.

@@ -61,19 +61,8 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
 			ph := progress(cmd, cfg)
-			if cfg.SegmentTokens > 0 && cfg.Chain == "" {
-				return job.WithHint(errors.New("--segment-tokens without --chain"), "name the folder of the text's segments with --chain")
-			}
-			if cfg.Chain != "" {
-				p, err := proveChain(cmd.Context(), cfg, files, ph, stream)
-				switch {
-				case err != nil:
-					return job.MemoryHint(err)
-				case cfg.JSON:
-					return ui.JSON(cmd.OutOrStdout(), p)
-				}
-				p.print(cmd.OutOrStdout())
-				return nil
+			if cfg.Chain != "" || cfg.SegmentTokens > 0 {
+				return runChain(cmd, cfg, files, ph, stream)
 			}
 			if cfg.Prompts != "" {
 				p, err := provePrompts(cmd.Context(), cfg, files, ph, stream)

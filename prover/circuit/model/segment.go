@@ -352,8 +352,17 @@ func (s *segments) group(g *Group, out, src axes, want []role) error {
 			return errMoved
 		}
 		want[from] = out.roles[to]
-	case g.Map != MapAffine:
+	case g.Map == MapAffine:
+		return s.affine(g, out, to, from, want)
+	default:
 		return errMoved
+	}
+	return nil
+}
+
+// affine is group for one of that kind, which has an axis of tokens on a side.
+func (s *segments) affine(g *Group, out axes, to, from int, want []role) error {
+	switch {
 	case from >= 0 && to >= 0: // those of the same tokens
 		if len(g.Out) != 1 || g.Base != 0 || g.Strides[0] != 1 || len(g.Sum) > 0 {
 			return errMoved
