@@ -30,8 +30,10 @@ func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witne
 		shape := of.Tensors[v.Of].Shape
 		outputs[v.Place] = v.Greatest(w.Tensor(v.Of), shape[len(shape)-1])
 	}
-	for _, id := range g.Unmade()[len(g.Hidden):] { // what is imported
-		hidden = append(hidden, w.Tensor(id))
+	if g.Instance.Segment != nil {
+		for _, id := range g.Unmade() { // what is imported
+			hidden = append(hidden, w.Tensor(id))
+		}
 	}
 	return extend(ctx, m, w, g, append(g.Widen(inputs, outputs, true), hidden...))
 }
