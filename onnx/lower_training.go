@@ -59,7 +59,7 @@ func lowerAdagrad(o *op) {
 	s := o.trainingStep(1)
 	norm, eps, decay := o.floatAttr("norm_coefficient", 0), o.floatAttr("epsilon", 1e-6), o.floatAttr("decay_factor", 0)
 	rate := s.rate
-	if by := 1 + s.count*decay; by != 1 {
+	if by := 1 + float64(s.count*decay); by != 1 {
 		rate = s.times(rate, 1/by)
 	}
 	for i := range s.n {

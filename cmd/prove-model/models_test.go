@@ -36,7 +36,7 @@ func mkmodel(ts *testscript.TestScript, neg bool, args []string) {
 		g.Input[0].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "batch"}
 	case "unsupported":
 		g.Node[1].OpType = "Frobnicate"
-		g.Node = append(g.Node, node("Unique", "second", []string{"y"}, "z"))
+		g.Node = append(g.Node, node("Gyrate", "second", []string{"y"}, "z"))
 		g.Output[0].Name = "z"
 	case "attribute":
 		g.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "gamma", Type: onnxpb.AttributeProto_FLOAT, F: 2}}

@@ -308,7 +308,7 @@ func products(m *lower.Result) float64 {
 	for i := range m.Graph.Steps {
 		step := &m.Graph.Steps[i]
 		for j := range step.Acc.Products {
-			all += float64(model.Size(step.Shape)) * float64(m.Graph.Terms(&step.Acc.Products[j], step.Shape))
+			all += float64(float64(model.Size(step.Shape)) * float64(m.Graph.Terms(&step.Acc.Products[j], step.Shape)))
 		}
 	}
 	return all

@@ -249,7 +249,7 @@ impl<'a> Deriver<'a, '_> {
     /// A tensor of the key with these axes.
     fn filled(&mut self, id: usize, roles: &[Role]) -> Result<Tensor<'a>> {
         let mut t = self.tensors[id].clone();
-        let of = core::mem::replace(&mut t.shape, Shape::default());
+        let of = core::mem::take(&mut t.shape);
         t.shape = self.shape(&of, roles);
         if let Some(f) = &mut t.formula {
             f.offset += match f.kind {
