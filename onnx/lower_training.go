@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // training is the domain of optimisers, each node of which is a step of training, and of gradients.
@@ -77,7 +78,7 @@ func lowerAdam(o *op) {
 	norm, post := o.floatAttr("norm_coefficient", 0), o.floatAttr("norm_coefficient_post", 0)
 	rate := s.rate
 	if s.count > 0 {
-		if by := math.Sqrt(1-math.Pow(beta, s.count)) / (1 - math.Pow(alpha, s.count)); by-by == 0 {
+		if by := math.Sqrt(1-elementary.Pow(beta, s.count)) / (1 - elementary.Pow(alpha, s.count)); by-by == 0 {
 			rate = s.times(rate, by)
 		} else {
 			o.failf("alpha = %v leaves no rate", alpha)

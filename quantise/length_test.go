@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
@@ -106,12 +105,6 @@ func TestFreeLength(t *testing.T) {
 				t.Skip("a model of images, or of texts of one length, or an encoder–decoder, whose two lengths TestAnswer tries")
 			}
 			m, err := Quantise(x.g, x.ranges, Options{Length: longest})
-			if strings.HasPrefix(filepath.Base(dir), "gpt-oss") {
-				if err == nil {
-					t.Fatal("GPT-OSS has keys for all lengths now: say so in docs/models.md")
-				}
-				t.Skipf("the mask beside sinks is made for one length: %v", err)
-			}
 			if err != nil {
 				t.Fatal(err)
 			}

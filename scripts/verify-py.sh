@@ -43,20 +43,20 @@ same() {
 for golden in testdata/golden/*/ testdata/masked/*/; do
 	same "$(basename "$(dirname "$golden")") $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
 done
-for folder in testdata/links/*/; do
+for link in testdata/links/*/; do
 	for what in go py; do
 		check=(bin/prove-model check-key)
 		[ "$what" = go ] || check=(scripts/verify.py)
-		"${check[@]}" --renew "$folder/former.vk" --vk "$folder/key.vk" --min-bits 40 >"$work/$what" 2>/dev/null && echo linked >>"$work/$what"
+		"${check[@]}" --renew "$link/former.vk" --vk "$link/key.vk" --min-bits 40 >"$work/$what" 2>/dev/null && echo linked >>"$work/$what"
 	done
-	[[ $folder == *_different/ ]] && want="NOT LINKED: .*" || want=linked
-	tail -n 1 "$work/go" | grep -qx "$want" || { echo "verify-py: $folder: $(cat "$work/go")" >&2; exit 1; }
+	[[ $link == *_different/ ]] && want="NOT LINKED: .*" || want=linked
+	tail -n 1 "$work/go" | grep -qx "$want" || { echo "verify-py: $link: $(cat "$work/go")" >&2; exit 1; }
 	if [ "$want" = linked ]; then
-		diff "$work/go" "$work/py" >&2 || { echo "verify-py: $folder: the two verifiers do not say the same" >&2; exit 1; }
+		diff "$work/go" "$work/py" >&2 || { echo "verify-py: $link: the two verifiers do not say the same" >&2; exit 1; }
 	else
-		tail -n 1 "$work/py" | grep -qx "$want" || { echo "verify-py: $folder: verify.py accepts it" >&2; exit 1; }
+		tail -n 1 "$work/py" | grep -qx "$want" || { echo "verify-py: $link: verify.py accepts it" >&2; exit 1; }
 	fi
-	echo "verify-py: link $(basename "$folder"): $(head -n 1 "$work/py")"
+	echo "verify-py: link $(basename "$link"): $(head -n 1 "$work/py")"
 done
 # An encoder–decoder's answer, which the command prints in more words.
 said=$(scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/key.vk)

@@ -28,6 +28,7 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 	d.qkvBias = c.Bool("attention_bias", true)
 	d.outBias = d.qkvBias
 	d.sinks = true
+	d.fixed = true // the mask beside scores that no key has is made for one length
 	e := &clamped{
 		count: countOf(c, set, "num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
 		alpha: c.Float("swiglu_alpha", 1.702), limit: c.Float("swiglu_limit", 7),
