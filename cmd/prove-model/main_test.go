@@ -37,6 +37,7 @@ func TestFullOutput(t *testing.T) {
 		"bench scale":           {{"--parameters", "4..4", "--layers", "1"}, {"--parameters", "4..4", "--layers", "1", "--json"}},
 		"bench llm":             {{"--help"}}, // takes long
 		"bench write":           {{"--help"}}, // likewise
+		"bench segments":        {{"--help"}}, // likewise
 		"bench kernels":         {{"--help"}}, // likewise
 		"devices":               {{}, {"--json"}},
 		"serve":                 {{"--help"}}, // runs until it is stopped
