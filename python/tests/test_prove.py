@@ -61,6 +61,20 @@ def test_hidden_weights(model: Path, image: Array, samples: Array, tmp_path: Pat
         prove_model.prove(model, image, calibration=samples, hide="weights")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="secrets are made on Linux and macOS alone")
+def test_committed_input(model: Path, image: Array, samples: Array, proof: prove_model.Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    vk, array, commitment = tmp_path / "m.vk", tmp_path / "x.npy", tmp_path / "x.in"
+    proof.key.save(vk)
+    np.save(array, image)
+    subprocess.run([sys.executable, "-m", "prove_model", "commit-input", "--vk", str(vk), "--input", str(array), "--input-commitment", str(commitment)], check=True)
+    hiding = prove_model.prove(model, image, calibration=samples, input_commitment=commitment)
+    verdict = prove_model.verify(hiding, hiding.key)
+    assert verdict and verdict.hidden
+    with pytest.raises(prove_model.ProveModelError, match="committed to"):
+        prove_model.prove(model, image + 0.5, calibration=samples, input_commitment=commitment)
+
+
 def test_a_proof_that_does_not_hold(proof: prove_model.Proof, image: Array) -> None:
     altered = bytearray(proof.file)
     altered[len(altered) // 2] ^= 1
@@ -167,6 +181,8 @@ def test_errors_have_the_whole_text(model: Path, image: Array, tmp_path: Path) -
     with pytest.raises(TypeError, match="want the path"):
         prove_model.prove(object(), image)
     with pytest.raises(TypeError, match="not an array of numbers"):
+        prove_model.prove(model, np.array([None]))
+    with pytest.raises(prove_model.ProveModelError, match="where numbers are expected"):
         prove_model.prove(model, np.array(["a"]))
 
 
@@ -211,7 +227,7 @@ def test_options_are_typed(tmp_path: Path) -> None:
     checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(program)], capture_output=True, text=True, check=False)
     lines = [int(line.split(":")[1]) for line in checked.stdout.splitlines() if ": error:" in line]
     assert lines == [3, 4, 5, 6] and "max_eror" in checked.stdout, checked.stdout + checked.stderr
-    ours = {"model", "input", "calibration", "ranges", "proof", "vk", "key", "proofs", "certify", "cert", "max_error", "json", "progress_json", "quiet", "help", "version", "renew", "link", "share", "min_bits"}
+    ours = {"model", "input", "calibration", "ranges", "proof", "vk", "key", "proofs", "certify", "cert", "max_error", "json", "progress_json", "quiet", "help", "version", "renew", "link", "share", "min_bits", "vocabulary"}
     for options, words in ((prove_model.ProveOptions, []), (prove_model.CommitOptions, ["commit"]), (prove_model.CheckKeyOptions, ["check-key"]),
                            (prove_model.InspectOptions, ["inspect"])):
         text = subprocess.run([sys.executable, "-m", "prove_model", *words, "--help"], capture_output=True, text=True, check=True).stdout
@@ -219,8 +235,8 @@ def test_options_are_typed(tmp_path: Path) -> None:
         keys = set(options.__annotations__)
         for base in getattr(options, "__orig_bases__", ()):
             keys |= set(getattr(base, "__annotations__", {}))
-        # What is experimental is in no help, links are made and checked by the command, each runs samples that Python gives one by one, and prompts has a result of several texts.
-        assert flags - ours - {"each", "prompts"} == keys - ours, (words, flags ^ keys)
+        # What is experimental is in no help; links and chains are made and checked by the command, a key's vocabulary comes with it, each runs samples that Python gives one by one, and prompts has a result of several texts.
+        assert flags - ours - {"each", "prompts", "chain", "segment_tokens"} == keys - ours, (words, flags ^ keys)
 
 
 def test_async(model: Path, image: Array, samples: Array, proof: prove_model.Proof) -> None:
