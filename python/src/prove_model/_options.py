@@ -73,7 +73,7 @@ class ProveOptions(CommitOptions, total=False):
     """Options of prove."""
 
     check: Literal["onnxruntime"]
-    input_commitment: Names
+    input_commitment: Path
     reveal: Names
     temperature: float
     top_k: int
