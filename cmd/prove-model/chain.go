@@ -372,14 +372,24 @@ func (v *verifiedChain) print(w io.Writer) {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
 	}
-	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segments\n", v.Commitment, len(v.Segments))
+	plural := "s"
+	if len(v.Segments) == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segment%s\n", v.Commitment, len(v.Segments), plural)
 	if v.From != "" {
 		fmt.Fprintf(w, "from        the statement %s: that what comes before holds is the word of whoever gave it\n", v.From)
 	}
 	for _, s := range v.Segments {
 		s.print(w)
-		fmt.Fprintf(w, "given       %s\n", ids(s.Given))
-		fmt.Fprintf(w, "written     %s\n", ids(s.Written))
+		for _, t := range []struct {
+			what string
+			ids  []int
+		}{{"given", s.Given}, {"written", s.Written}} {
+			if len(t.ids) > 0 {
+				fmt.Fprintf(w, "%-11s %s\n", t.what, ids(t.ids))
+			}
+		}
 	}
 	if v.Text != "" {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(v.Text))
