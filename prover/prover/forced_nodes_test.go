@@ -47,7 +47,11 @@ func TestWitnessOfNodeTestsIsForced(t *testing.T) {
 			g, in := openNodeTest(t, filepath.Join(*nodeTests, name))
 			defer g.Close()
 			opts := quantise.Options{MaxTableBits: 12} // small tables are quick
-			if values, err := g.RunFloat(in); err == nil {
+			values, err := g.RunFloat(in)
+			if err != nil && strings.Contains(err.Error(), "--fix makes part of the model") {
+				t.Skip("all of it is fixed: ", err)
+			}
+			if err == nil {
 				if _, err := quantise.Quantise(g, quantise.RangesOf(g, values), opts); err != nil { // and may be too small
 					opts.MaxTableBits = 0
 				}
