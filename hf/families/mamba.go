@@ -48,19 +48,7 @@ func mamba(c *config.Config, set weights.Set) (*Model, error) {
 	if err := c.Done(); err != nil {
 		return nil, err
 	}
-	src := newSource(set, "embeddings.weight", "backbone.", "")
-	return &Model{Context: mostSteps, Vocabulary: s.vocabulary, Layers: s.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
-		x := n.embed(n.several(1), "embeddings", s.vocabulary, s.width)
-		for i := range s.layers {
-			at := layer(i, "")
-			x = n.Add(x, s.mix(n, n.rms(x, at+"norm", s.eps, false), at+"mixer."))
-		}
-		x = n.rms(x, "norm_f", s.eps, false)
-		n.output(Logits, n.logits(x, "lm_head.weight", "embeddings.weight", s.vocabulary, tied))
-		return n.finish()
-	}}, nil
+	return mixers{mostSteps, s.vocabulary, s.width, s.layers, s.eps, tied}.model(set, s.mix), nil
 }
 
 // mix is a layer's mixer.
