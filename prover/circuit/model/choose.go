@@ -9,17 +9,22 @@ const (
 	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
 	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
 	entryCost, leafCost = 3, 2
-	// Sizes are tried in steps of an eighth of a doubling. A larger size must save a
-	// thirty-second of the cost.
-	triesShift, savesShift = 3, 5
+	// chunkCost is that of a chunk's part of the proof: some 30 KB, a byte of which counts as
+	// 4 µs, as in the choice of rows.
+	chunkCost = 6_000_000
+	// Sizes are tried in steps of an eighth of a doubling, or of a sixteenth of the canonical
+	// size below it. Another size than that must save a thirty-second of the cost.
+	triesShift, belowShift, savesShift = 3, 4, 5
 )
 
-// Choose returns the instance with the chunk size to use for a proof: the smallest size with
-// which a proof costs hardly more than with any other, or the canonical size if that is as
-// cheap. Small chunks take less memory, and several are proved at once. But every chunk has
-// multiplicities for all tables that it uses, so in a circuit with many tables small chunks
-// consist mostly of these. The choice depends on the circuit alone. The sizes in must be those
-// of an instance of the template.
+// Choose returns the instance with the chunk size to use for a proof. If the trees of chunks of
+// the canonical size have up to 2^24 leaves, it is the smallest size with which a proof costs
+// hardly more than with any other, or the canonical size if that is as cheap. Small chunks take
+// less memory, and several are proved at once. But every chunk has multiplicities for all tables
+// that it uses, so in a circuit with many tables small chunks consist mostly of these. If trees
+// are larger, it is the largest size down to half of the canonical one: smaller chunks may fill
+// their trees better, but each adds to the proof. The choice depends on the circuit alone. The
+// sizes in must be those of an instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
 	f := factors(in.Sizes)
@@ -34,16 +39,21 @@ func (t *Template) Choose(in Instance) Instance {
 	}
 	first := d.canonical()
 	least, leaves := d.costOf(first)
-	if leaves > mostLeaves {
-		return in
-	}
 	type try struct{ size, cost int }
 	tries := []try{{first, least}}
-	for size := first; size < maxChunk; {
-		size += 1 << (bits.Len(uint(size)) - 1 - triesShift)
+	large := leaves > mostLeaves
+	for size := first; size < maxChunk || large; {
+		if large {
+			size -= first >> belowShift
+		} else {
+			size += 1 << (bits.Len(uint(size)) - 1 - triesShift)
+		}
 		cost, leaves := d.costOf(size)
-		if leaves > mostLeaves {
+		if !large && leaves > mostLeaves || large && size <= first/2 {
 			break
+		}
+		if large {
+			cost += chunkCost * (d.deal(size, nil) - d.deal(first, nil))
 		}
 		tries, least = append(tries, try{size, cost}), min(least, cost)
 	}

@@ -19,7 +19,8 @@ func manyTables(n, tables, bits int) *Template {
 }
 
 // Chunks are chosen larger than the canonical ones where that saves much, as their
-// multiplicities say, and so that their trees are full; never beyond what memory bounds.
+// multiplicities say, and so that their trees are full; never beyond what memory bounds. Where the
+// canonical ones are larger than that they are chosen smaller if that fills their trees.
 func TestChoose(t *testing.T) {
 	// committed is what a proof with these chunks commits to, and the leaves of its trees.
 	committed := func(tm *Template, in Instance) (entries int, leaves []int) {
@@ -47,7 +48,8 @@ func TestChoose(t *testing.T) {
 		"one chunk":      {template: manyTables(100, 40, 16), size: 40, same: true},
 		"few tables":     {template: manyTables(1000, 2, 8), size: 32},
 		"many tables":    {template: manyTables(1000, 40, 16), size: 32},
-		"large, few":     {template: manyTables(1000, 2, 8), size: 1 << 12, same: true},
+		"large, few":     {template: manyTables(1000, 2, 8), size: 1 << 12},
+		"large, full":    {template: manyTables(64, 2, 8), size: 65_000, same: true},
 		"no free choice": {template: manyTables(1000, 40, 19), size: 16, same: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +69,7 @@ func TestChoose(t *testing.T) {
 			if c.same {
 				return
 			}
-			if slices.Max(large) > mostLeaves {
+			if slices.Max(large) > max(mostLeaves, slices.Max(small)) {
 				t.Errorf("%v leaves", large)
 			}
 			cost := func(entries int, leaves []int) int {
@@ -77,7 +79,7 @@ func TestChoose(t *testing.T) {
 				}
 				return n
 			}
-			if cost(after, large) >= cost(before, small) || after > before {
+			if cost(after, large) >= cost(before, small) || after > before && slices.Max(small) <= mostLeaves {
 				t.Errorf("%d entries in %v leaves, after %d in %v", after, large, before, small)
 			}
 		})
