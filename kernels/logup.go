@@ -77,18 +77,17 @@ func LogUpLeaves(d Device, num, den Ptr, l *LeafJobs, jobs Ptr, beta field.QM31)
 // take less time than a launch each.
 const topLayer = 1 << 10
 
-// LogUpTree adds up n ≥ 2 leaves, to which 0/1 is added in thought up to a power of
+// LogUpTree adds up n > 4 leaves, to which 0/1 is added in thought up to a power of
 // two, 2^vars. num and den are heaps of 2^vars elements of K: layer k goes to entries
 // [2^k, 2^(k+1)), down to layer 0.
 func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
-	if n < 2 || n > 1<<40 {
+	if n <= 4 || n > 1<<40 {
 		return fmt.Errorf("tree over %d leaves", n)
 	}
 	half := 1 << (bits.Len(uint(n-1)) - 1)
-	err := d.Launch(Kernel{"logup", "logup_first_layer"}, Cover(half), uint64(At[field.QM31](num, half)), uint64(At[field.QM31](den, half)),
-		uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half))
-	for half /= 2; half > topLayer && err == nil; half /= 2 {
-		err = d.Launch(Kernel{"logup", "logup_layer"}, Cover(half), uint64(num), uint64(den), uint64(half))
+	err := d.Launch(Kernel{"logup", "logup_first_layers"}, Cover(half/4), uint64(num), uint64(den), uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half))
+	for half /= 8; half > topLayer && err == nil; half /= 8 {
+		err = d.Launch(Kernel{"logup", "logup_layers"}, Cover(half/4), uint64(num), uint64(den), uint64(half))
 	}
 	if half < 1 || err != nil {
 		return err
@@ -97,88 +96,90 @@ func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
 }
 
 // LogUpRounds does the rounds of the sumcheck over one layer of the tree, of
-// 2^Vars entries, Vars ≥ 1; Eq are the heaps of its point. Each round makes two
-// sums, as logup.Tree says.
+// 2^Vars entries, two at a time; Eq are the heaps of its point.
 type LogUpRounds struct {
 	Vars   int
 	Eq     *EqHeaps
 	Lambda field.QM31
-	// Tables of the layer, 2^Vars elements each to begin with and half as many
-	// after every round but the first. N1 has λ·D1 in it once a round is done.
+	// Tables of the layer, 2^Vars elements each to begin with, and a quarter as many
+	// after every two rounds but the first. N1 has λ·D1 in it after four rounds.
 	N0, N1, D0, D1 Ptr
 	// LeafNum are the numerators of the leaves if the layer is the one above them.
-	// N0 is then room for 2^Vars elements in which N0 and N1 come to lie, and D0 the
+	// N0 is then room for 2^(Vars−1) elements in which N0 and N1 come to lie, and D0 the
 	// leaves' denominators.
 	LeafNum Ptr
 	// Stored is how many entries of N1 and D1, or leaves of the second half, are
 	// there, 2^Vars at most: the others stand for the fraction 0/1.
 	Stored int
+	// InLanes is up to how many quads of entries 16 lanes for each take less time than one.
+	InLanes int
 }
 
 // stored is Stored in tables of n entries.
 func (l *LogUpRounds) stored(n int) uint64 { return uint64(min(l.Stored, n)) }
 
-// Round does round j, 0 ≤ j < Vars, with the variable of the one before bound
-// to r.
-func (l *LogUpRounds) Round(d Device, j int, r field.QM31, p Post) error {
-	if j < 0 || j >= l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars || l.Stored < 0 || l.Stored > 1<<l.Vars || j == 0 && l.LeafNum == 0 && l.Stored < 1<<l.Vars {
-		return fmt.Errorf("round %d of a layer of %d variables", j, l.Vars)
-	}
-	logPairs := l.Vars - 1 - j
-	shape := looped(1<<logPairs, 1, sumBlocks)
-	outer, inner, innerVars := uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars)
-	r0, r1 := pack(r)
-	l0, l1 := pack(l.Lambda)
-	launch := func(name string, args ...uint64) error {
-		return d.Launch(Kernel{"logup", name}, shape, p.sums(args...)...)
-	}
-	switch {
-	case j == 0 && l.LeafNum == 0:
-		return launch("logup_first_round", uint64(l.N0), uint64(l.D0), uint64(l.Vars), outer, inner, innerVars, l0, l1)
-	case j == 0:
-		return launch("logup_first_leaf_round", uint64(l.LeafNum), uint64(l.D0), uint64(l.Vars), outer, inner, innerVars, l0, l1, l.stored(1<<l.Vars))
-	case j == 1 && l.LeafNum != 0:
-		half := 1 << (l.Vars - 1)
-		l.N1, l.D1 = At[field.QM31](l.N0, half), At[field.QM31](l.D0, half)
-		err := launch("logup_second_leaf_round", uint64(l.N0), uint64(l.N1), uint64(l.LeafNum), uint64(l.D0), uint64(logPairs),
-			outer, inner, innerVars, r0, r1, l0, l1, l.stored(1<<l.Vars))
-		l.LeafNum = 0
-		return err
-	}
-	return launch("logup_round", uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(logPairs), outer, inner, innerVars, r0, r1, l0, l1,
-		l.stored(4<<logPairs))
-}
+// wideBlock is the number of threads of a block that takes a thread for each quad, and wideBlocks
+// how many of these blocks run at once.
+const (
+	wideBlock  = 128
+	wideBlocks = 132 * 3
+)
 
-// TwoRounds does the rounds j and j + 1, with the variables of those before bound to the pending
-// challenges, one or two, or none in the first round. Its sums are those of TwoRounds, with the
-// weights of the variables after the two. It is not for the first two rounds of the last layer.
+// TwoRounds does the rounds j and j + 1, with the variables of the two before bound to the pending
+// challenges, of which there are none in the first. Its sums are those of type TwoRounds, with the
+// weights of the variables after the two.
 func (l *LogUpRounds) TwoRounds(d Device, j int, pending []field.QM31, p Post) error {
-	if j+2 > l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars || !l.valid(j, pending) {
+	if j < 0 || j+2 > l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars || !l.valid(j, pending) || l.LeafNum != 0 && j > 2 {
 		return fmt.Errorf("two rounds from %d on of a layer of %d variables, %d challenges", j, l.Vars, len(pending))
 	}
 	logQuads := l.Vars - 2 - j
+	wide := Launch{GridX: max(1, min((1<<logQuads-1)/wideBlock+1, wideBlocks)), Block: wideBlock}
+	leafNum, leafDen := l.LeafNum, l.D0
+	if leafNum != 0 && j == 2 {
+		l.LeafNum = 0
+		l.N1, l.D1 = At[field.QM31](l.N0, 4<<logQuads), At[field.QM31](l.D0, 1<<l.Vars)
+	}
+	lacks := uint64(0)
+	if j <= 2 {
+		lacks = 1
+	}
 	l0, l1 := pack(l.Lambda)
-	return d.Launch(Kernel{"logup", "logup_two_rounds"}, looped(16<<logQuads, 1, resident), p.sums(append([]uint64{
-		uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(logQuads), uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars),
-		l0, l1, l.stored(4 << logQuads << len(pending))}, challenges(pending)...)...)...)
+	args := append([]uint64{uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(logQuads),
+		uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars), l0, l1, l.stored(4 << logQuads << len(pending)), lacks}, challenges(pending)...)
+	switch {
+	case leafNum != 0:
+		var inverse field.QM31
+		if !l.Lambda.IsZero() {
+			inverse = l.Lambda.Inv()
+		}
+		c0, c1 := pack(inverse)
+		args = append(args, uint64(leafNum), uint64(leafDen), 1<<l.Vars, c0, c1)
+		return d.Launch(Kernel{"logup", "logup_leaf_rounds"}, wide, p.sums(args...)...)
+	case 1<<logQuads <= l.InLanes:
+		return d.Launch(Kernel{"logup", "logup_rounds_in_lanes"}, looped(16<<logQuads, 1, resident), p.sums(args...)...)
+	}
+	return d.Launch(Kernel{"logup", "logup_rounds"}, wide, p.sums(args...)...)
 }
 
 // Rest writes what is left of the four tables after j rounds, one after the other, 4·2^(Vars − j)
-// elements, bound to the pending challenges, one or two. To what is written N1 goes without λ·D1.
+// elements, bound to the two pending challenges. To what is written N1 goes without λ·D1.
 func (l *LogUpRounds) Rest(d Device, j int, pending []field.QM31, p Post) error {
-	if j < 1 || j > l.Vars || !l.valid(j, pending) {
+	if j < 2 || j > l.Vars || !l.valid(j, pending) || l.LeafNum != 0 {
 		return fmt.Errorf("the rest of a layer of %d variables after %d rounds, %d challenges", l.Vars, j, len(pending))
 	}
 	size := 1 << (l.Vars - j)
-	l0, l1 := pack(l.Lambda)
+	lambda := l.Lambda
+	if j == 2 { // it is not in N1 yet
+		lambda = field.Zero
+	}
+	l0, l1 := pack(lambda)
 	return d.Launch(Kernel{"logup", "logup_rest"}, small(4*size), p.elements(append([]uint64{
 		uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(size), l0, l1, l.stored(size << len(pending))}, challenges(pending)...)...)...)
 }
 
-// valid says whether tables of elements of K may be bound to the challenges after j rounds.
+// valid says whether the tables may be bound to the challenges after j rounds.
 func (l *LogUpRounds) valid(j int, pending []field.QM31) bool {
-	return l.LeafNum == 0 && l.Stored >= 0 && l.Stored <= 1<<l.Vars && len(pending) <= min(j, 2) && (j == 0) == (len(pending) == 0) &&
-		(j > 0 || l.Stored == 1<<l.Vars)
+	return l.Stored >= 0 && l.Stored <= 1<<l.Vars && len(pending) == min(j, 2) && (l.LeafNum != 0 || j > 0 || l.Stored == 1<<l.Vars)
 }
 
 // RowSums are weights on parts of the columns of a matrix: Order (32 bits each) lists

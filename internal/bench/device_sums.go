@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -105,11 +106,11 @@ func restrictKernels(b *deviceBench) {
 func logupKernels(b *deviceBench) {
 	const vars = 24
 	const leaves = 1 << vars
-	nums, dens := b.random(leaves/2), b.elements(leaves)
-	check(kernels.FromInt32(b.dev, nums, nums, leaves))
+	nums, dens := b.alloc(4*leaves), b.elements(leaves) // look-ups have the numerators 1
+	check(kernels.UploadSlice(b.dev, nums, slices.Repeat([]field.M31{1}, leaves)))
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
-	sums := b.alloc(8 * kernels.SumcheckRoundWords)
-	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+2*16), func() error {
+	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
+	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+4), func() error {
 		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, leaves)
 	})
 	heaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-2, 1))
@@ -121,24 +122,20 @@ func logupKernels(b *deviceBench) {
 			N0: kernels.At[field.QM31](heapNum, 2*n), N1: kernels.At[field.QM31](heapNum, 3*n),
 			D0: kernels.At[field.QM31](heapDen, 2*n), D1: kernels.At[field.QM31](heapDen, 3*n)}
 	}
-	b.kernel("first round of a layer of 2^22", "entry", n, n*elementBytes*5, func() error {
-		return layer().Round(b.dev, 0, challenge, kernels.Kept(sums))
-	})
-	b.kernel("fold + round of a layer of 2^22", "entry", n, n*elementBytes*6, func() error {
-		return layer().Round(b.dev, 1, challenge, kernels.Kept(sums))
-	})
+	two := func(l *kernels.LogUpRounds, round int) func() error {
+		return func() error {
+			r := *l // a pass binds the leaves once
+			return r.TwoRounds(b.dev, round, extensions(round, 2), kernels.Kept(sums))
+		}
+	}
+	b.kernel("first two rounds of a layer of 2^22", "entry", n, n*elementBytes*5, two(layer(), 0))
+	b.kernel("two folds + two rounds of a layer of 2^22", "entry", n, n*elementBytes*5, two(layer(), 2))
 	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
 	check(err)
 	b.held = append(b.held, leafHeaps.Memory())
-	leafLayer := func() *kernels.LogUpRounds {
-		return &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
-	}
-	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
-		return leafLayer().Round(b.dev, 0, challenge, kernels.Kept(sums))
-	})
-	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+16), func() error {
-		return leafLayer().Round(b.dev, 1, challenge, kernels.Kept(sums))
-	})
+	leafLayer := &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
+	b.kernel("first two rounds from 2^24 leaves", "leaf", leaves, leaves*20, two(leafLayer, 0))
+	b.kernel("two folds + two rounds from 2^24 leaves", "leaf", leaves, leaves*(20+8), two(leafLayer, 2))
 }
 
 // operands is a witness of int8 matrices that are on the device.

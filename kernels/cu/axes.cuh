@@ -7,6 +7,9 @@
 // ⌈log2 d⌉.
 DEVICE u32 log2_ceil(u64 d) { return d > 1 ? 64 - __clzll((i64)(d - 1)) : 0; }
 
+// x/d. Numbers below 2^32 take a fourth of the time.
+DEVICE u64 quotient(u64 x, u64 d) { return (x | d) >> 32 ? x / d : (u32)x / (u32)d; }
+
 // The dimensions of a dense, row-major tensor; axes of length 1 do not matter.
 struct axes {
     u64 dims[MAX_AXES];
@@ -24,8 +27,8 @@ struct axes {
             u64 d = dims[a];
             if (d == 1)
                 continue;
-            u64 i = x % d;
-            x /= d;
+            u64 upper = quotient(x, d), i = x - upper * d;
+            x = upper;
             // The part of a bit of d begins where the bits above it end: i is in that of
             // the highest bit at which they differ.
             u32 bits = 63 - __clzll((i64)(i ^ d));

@@ -1,5 +1,5 @@
-// Sums over two rounds of a sumcheck at once, with eight lanes for the eight sums: a few terms
-// take little time so, since no thread does much.
+// Two rounds of a sumcheck at once. With few terms eight lanes have the eight sums, so that no thread
+// does much.
 #pragma once
 #include "sum.cuh"
 
@@ -39,6 +39,19 @@ DEVICE qm31 bound(const qm31 *t, u64 i, u64 m, const challenges &r)
 {
     return bound_of<folds>([&](u64 j) { return t[j]; }, i, m, r);
 }
+
+// The values of one table with the next two variables at 0, 1 and, where it is
+// twice one of them, the difference of the two: from its entries at
+// (0,0), (0,1), (1,0) and (1,1).
+struct grid {
+    qm31 v00, v01, v10, d0, d1, e0, e1, de;
+
+    __device__ __forceinline__ grid(qm31 t0, qm31 t1, qm31 t2, qm31 t3)
+        : v00(t0), v01(t1), v10(t2), d0(qm31_sub(t2, t0)), d1(qm31_sub(t3, t1)), e0(qm31_sub(t1, t0)), e1(qm31_sub(t3, t2)),
+          de(qm31_sub(e1, e0))
+    {
+    }
+};
 
 // The element of a lane, of those of the same `width`. All lanes of a warp call it.
 DEVICE qm31 from_lane(qm31 v, u32 lane, u32 width)

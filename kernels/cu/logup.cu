@@ -69,36 +69,62 @@ KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *
     }
 }
 
-// Of the second half of the leaves only the first `stored` are there: the others
-// are 0/1.
+struct fraction {
+    qm31 num, den;
+};
 
-// The layer of half entries above the leaves: entry i is the sum of the leaves
-// i and half + i.
-KERNEL __launch_bounds__(256) logup_first_layer(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored)
+DEVICE fraction sum_of(const fraction &x, const fraction &y)
 {
-    for (u64 i = thread_index(); i < half; i += thread_count()) {
-        qm31 d0 = leaf_den[i];
-        if (i >= stored) {
-            num[i] = {leaf_num[i], 0, 0, 0};
-            den[i] = d0;
-            continue;
-        }
-        qm31 d1 = leaf_den[half + i];
-        num[i] = qm31_add(qm31_mul_m31(d1, leaf_num[i]), qm31_mul_m31(d0, leaf_num[half + i]));
-        den[i] = qm31_mul(d0, d1);
+    qm31_factor d1 = qm31_prepare(y.den);
+    return {qm31_add(qm31_mul(x.num, d1), qm31_mul(y.num, x.den)), qm31_mul(x.den, d1)};
+}
+
+// Three layers of a tree at once, of which the largest has `half` entries: a thread makes four of
+// its entries from eight below, that are half apart, two of the next and one of the third. Below(i)
+// is entry i of the largest, which lies in a heap, as do the others (layer k in entries 2^k … of num
+// and den).
+template <class F>
+DEVICE void three_layers(qm31 *num, qm31 *den, u64 half, F below)
+{
+    const u64 n = half / 4;
+    auto put = [&](u64 i, const fraction &f) {
+        num[i] = f.num;
+        den[i] = f.den;
+    };
+    for (u64 i = thread_index(); i < n; i += thread_count()) {
+        fraction f[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+            put(half + k * n + i, f[k] = below(k * n + i));
+#pragma unroll
+        for (u32 k = 0; k < 2; k++)
+            put(half / 2 + k * n + i, f[k] = sum_of(f[k], f[k + 2]));
+        put(n + i, sum_of(f[0], f[1]));
     }
 }
 
-// The layers above one of 2·half entries in a heap (layer k in entries 2^k …
-// of num and den): that of half entries.
-KERNEL __launch_bounds__(256) logup_layer(qm31 *num, qm31 *den, u64 half)
+// The three layers above the leaves, the largest of half entries, 4 or more: its entry i is the sum of
+// the leaves i and half + i. Of the second half of the leaves only the first `stored` are there: the
+// others are 0/1.
+KERNEL __launch_bounds__(256) logup_first_layers(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored)
 {
-    for (u64 i = thread_index(); i < half; i += thread_count()) {
-        qm31 d0 = den[2 * half + i];
-        qm31_factor d1 = qm31_prepare(den[3 * half + i]);
-        num[half + i] = qm31_add(qm31_mul(num[2 * half + i], d1), qm31_mul(num[3 * half + i], d0));
-        den[half + i] = qm31_mul(d0, d1);
-    }
+    three_layers(num, den, half, [&](u64 i) -> fraction {
+        u32 n0 = leaf_num[i];
+        qm31 d0 = leaf_den[i];
+        if (i >= stored)
+            return {qm31_from(n0), d0};
+        qm31 d1 = leaf_den[half + i];
+        return {qm31_add(qm31_mul_m31(d1, n0), qm31_mul_m31(d0, leaf_num[half + i])), qm31_mul(d0, d1)};
+    });
+}
+
+// The three layers above one of 2·half entries.
+KERNEL __launch_bounds__(256) logup_layers(qm31 *num, qm31 *den, u64 half)
+{
+    three_layers(num, den, half, [&](u64 i) {
+        const u64 j = 2 * half + i, k = j + half;
+        return sum_of({num[j], den[j]}, {num[k], den[k]});
+    });
 }
 
 // The layers of half entries and fewer, one after the other, in one block.
@@ -106,111 +132,16 @@ KERNEL __launch_bounds__(512) logup_top(qm31 *num, qm31 *den, u64 half)
 {
     for (u64 h = half; h >= 1; h /= 2) {
         for (u64 i = threadIdx.x; i < h; i += blockDim.x) {
-            qm31 d0 = den[2 * h + i];
-            qm31_factor d1 = qm31_prepare(den[3 * h + i]);
-            num[h + i] = qm31_add(qm31_mul(num[2 * h + i], d1), qm31_mul(num[3 * h + i], d0));
-            den[h + i] = qm31_mul(d0, d1);
+            fraction f = sum_of({num[2 * h + i], den[2 * h + i]}, {num[3 * h + i], den[3 * h + i]});
+            num[h + i] = f.num;
+            den[h + i] = f.den;
         }
         __syncthreads();
     }
 }
 
-// A layer's four tables with the round's variable at 0 and 1, n1 with λ·d1 in
-// it.
-struct pair {
-    qm31 n0[2], n1[2], d0[2], d1[2];
-
-    // The value at 0 and the leading coefficient of n0·d1 + n1·d0.
-    __device__ __forceinline__ void products(qm31 &zero, qm31 &top) const
-    {
-        zero = qm31_add(qm31_mul(n0[0], d1[0]), qm31_mul(n1[0], d0[0]));
-        top = qm31_add(qm31_mul(qm31_sub(n0[1], n0[0]), qm31_sub(d1[1], d1[0])),
-                       qm31_mul(qm31_sub(n1[1], n1[0]), qm31_sub(d0[1], d0[0])));
-    }
-};
-
-// The rounds of a layer add what it says in LogUpRounds to the eight words at
-// sums. This one is the first, of a layer of 2^vars entries whose children are
-// the halves of num and den: it adds λ·d1 to n1.
-KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 *done, qm31 *num, const qm31 *den, u64 vars,
-                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
-{
-    u64 half = (u64)1 << vars, pairs = half / 2;
-    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
-    qm31_factor lambda = qm31_prepare(qm31_unpack(l_low, l_high));
-    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
-        pair p;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            u64 i = x + h * pairs;
-            p.n0[h] = num[i];
-            p.d0[h] = den[i];
-            p.d1[h] = den[half + i];
-            p.n1[h] = num[half + i];
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            num[half + x + h * pairs] = p.n1[h] = qm31_add(p.n1[h], qm31_mul(p.d1[h], lambda));
-        p.products(zero, top);
-    });
-    result_buffer{box, done}.send(sums, 8);
-}
-
-// A later round, of 2^log_pairs pairs: binds the variable of the round before
-// to r in all tables, which keep their beginnings. Of n1 and d1 only the first
-// `stored` entries are there: the others are λ and 1.
-KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
-                                          const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high,
-                                          u64 stored)
-{
-    u64 pairs = (u64)1 << log_pairs;
-    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
-    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
-    qm31 lambda = qm31_unpack(l_low, l_high);
-    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
-        if (x >= stored) {
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                u64 i = x + h * pairs, j = i + 2 * pairs;
-                qm31 n = qm31_lerp(n0[i], n0[j], r), d = qm31_lerp(d0[i], d0[j], r);
-                n0[i] = n;
-                d0[i] = d;
-                if (h == 0)
-                    zero = qm31_add(n, qm31_mul(d, lambda));
-            }
-            top = qm31_zero();
-            return;
-        }
-        pair p;
-        qm31 m0[2], m1[2], e0[2], e1[2]; // where the bound variable is 1
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            u64 i = x + h * pairs, j = i + 2 * pairs;
-            p.n0[h] = n0[i];
-            m0[h] = n0[j];
-            p.n1[h] = i < stored ? n1[i] : lambda;
-            m1[h] = j < stored ? n1[j] : lambda;
-            p.d0[h] = d0[i];
-            e0[h] = d0[j];
-            p.d1[h] = i < stored ? d1[i] : qm31_one();
-            e1[h] = j < stored ? d1[j] : qm31_one();
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            u64 i = x + h * pairs;
-            n0[i] = p.n0[h] = qm31_lerp(p.n0[h], m0[h], r);
-            d0[i] = p.d0[h] = qm31_lerp(p.d0[h], e0[h], r);
-            p.n1[h] = qm31_lerp(p.n1[h], m1[h], r);
-            p.d1[h] = qm31_lerp(p.d1[h], e1[h], r);
-            if (i < stored) {
-                n1[i] = p.n1[h];
-                d1[i] = p.d1[h];
-            }
-        }
-        p.products(zero, top);
-    });
-    result_buffer{box, done}.send(sums, 8);
-}
+// The rounds of a layer's sumcheck go two at a time (LogUpRounds.TwoRounds): with the two variables on
+// a grid they add n0·d1 + (n1 + λ·d1)·d0 to the 32 words at sums, as sumcheck_two_rounds does A·B.
 
 // A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
 // are λ and 1.
@@ -240,27 +171,23 @@ DEVICE layer_table table_of(u32 k, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 s
     return {t, k % 2 ? stored : ~(u64)0, k == 1 ? lambda : qm31_one()};
 }
 
-// Two rounds at once (sumcheck_two_rounds), with 16 lanes for a quad: each makes one of the 16
-// entries, and then one of the products n0·d1 and n1·d0. There are no challenges in the first round
-// alone, where λ·d1 is added to n1.
+// With 16 lanes for a quad: each makes one of the 16 entries, and then one of the products n0·d1 and
+// n1·d0. If n1 lacks λ·d1, it gets it.
 template <u32 folds>
-DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm31 lambda, u64 quads, const weights &w, const challenges &r)
+DEVICE void rounds_in_lanes(u64 *sum, const layer_table &t, qm31 lambda, bool lacks, u64 quads, const weights &w, const challenges &r)
 {
     const bool is_n1 = threadIdx.x % 16 / 4 == 1;
     const u32 half = threadIdx.x % 16 / 8;
     qm31_sum s = {0, 0, 0, 0};
 #pragma unroll 1
     for (u64 from = first_term(16); from < quads; from += terms_at_once(16)) {
-        u64 x = from + threadIdx.x % 32 / 16;
-        qm31 v = qm31_zero();
-        if (x < quads) {
-            u64 i = x + threadIdx.x % 4 * quads;
-            v = t.at<folds>(i, 4 * quads, r);
-            if (folds == 0 && is_n1)
-                v = qm31_add(v, qm31_mul(d1[i], lambda));
-            if (folds > 0 || is_n1)
-                t.set(i, v);
-        }
+        u64 x = from + threadIdx.x % 32 / 16, i = x + threadIdx.x % 4 * quads;
+        qm31 v = x < quads ? t.at<folds>(i, 4 * quads, r) : qm31_zero();
+        qm31 d1 = from_lane(v, threadIdx.x % 4 + 12, 16);
+        if (lacks && is_n1)
+            v = qm31_add(v, qm31_mul(d1, lambda));
+        if (folds > 0 && x < quads)
+            t.set(i, v);
         qm31 f = grid_value(v, 4 * half, 16), g = grid_value(v, 12 - 4 * half, 16);
         if (x >= quads)
             continue;
@@ -272,134 +199,206 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm3
     lane_sums(sum, s.value());
 }
 
-// Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
-// before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
-// sums are added those of TwoRounds, with the weights of the variables after the two.
-KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
-                                               const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
-                                               u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+// Two rounds of a layer in K, the second of which has 2^log_quads pairs, few of them: binds the
+// variables of the two rounds before to the pending challenges, if there are any, in all tables, which
+// keep their beginnings. The sums have the weights of the variables after the two. N1 lacks λ·d1 before
+// the first binding.
+KERNEL __launch_bounds__(256) logup_rounds_in_lanes(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+                                                    const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored,
+                                                    u64 lacks, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
     qm31 lambda = qm31_unpack(l_low, l_high);
     layer_table t = table_of(threadIdx.x % 16 / 4, n0, n1, d0, d1, stored, lambda);
     u64 quads = (u64)1 << log_quads;
     challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
-    switch (pending) {
-    case 0:
-        two_layer_rounds<0>(sums, t, d1, lambda, quads, w, r);
-        break;
-    case 1:
-        two_layer_rounds<1>(sums, t, d1, lambda, quads, w, r);
-        break;
-    default:
-        two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
-    }
+    if (pending)
+        rounds_in_lanes<2>(sums, t, lambda, lacks, quads, w, r);
+    else
+        rounds_in_lanes<0>(sums, t, lambda, lacks, quads, w, r);
     result_buffer{box, done}.send(sums, 32);
 }
 
-// The first round of the last layer, of 2^vars entries, from the leaves.
-KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 *done, const u32 *num, const qm31 *den, u64 vars,
-                                                     const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
-                                                     u64 stored)
+// Adds the products of two tables on the grid of a quad.
+DEVICE void add_grid(qm31_sum (&s)[8], const qm31 (&u)[4], const qm31 (&v)[4])
 {
-    u64 half = (u64)1 << vars, pairs = half / 2;
-    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
+    grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
+    s[0].add(f.v00, qm31_prepare(g.v00));
+    s[1].add(f.v01, qm31_prepare(g.v01));
+    s[2].add(f.v10, qm31_prepare(g.v10));
+    s[3].add(f.d0, qm31_prepare(g.d0));
+    s[4].add(f.d1, qm31_prepare(g.d1));
+    s[5].add(f.e0, qm31_prepare(g.e0));
+    s[6].add(f.e1, qm31_prepare(g.e1));
+    s[7].add(f.de, qm31_prepare(g.de));
+}
+
+// Adds a block's sums of the products on a grid.
+DEVICE void add_sums(u64 *sum, const qm31_sum (&s)[8])
+{
+    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
+}
+
+// The same rounds with a thread for each quad.
+template <u32 folds>
+DEVICE void wide_rounds(u64 *sum, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 stored, qm31 lambda, bool lacks, u64 quads, const weights &w,
+                        const challenges &r)
+{
+    qm31_sum s[8] = {};
+#pragma unroll 1
+    for (u64 x = thread_index(); x < quads; x += thread_count()) {
+        const qm31_factor e = qm31_prepare(w.at(x));
+        // n0·d1 and n1·d0: not unrolled, so that the code fits the processor's cache.
+#pragma unroll 1
+        for (u32 h = 0; h < 2; h++) {
+            const layer_table num = table_of(h, n0, n1, d0, d1, stored, lambda), den = table_of(3 - h, n0, n1, d0, d1, stored, lambda);
+            qm31 n[4], d[4];
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                n[j] = num.at<folds>(x + j * quads, 4 * quads, r);
+                d[j] = den.at<folds>(x + j * quads, 4 * quads, r);
+            }
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                u64 i = x + j * quads;
+                if (lacks && h == 1) // that of d1 has been written, or not changed
+                    n[j] = qm31_add(n[j], qm31_mul(lambda, table_of(3, n0, n1, d0, d1, stored, lambda).at<0>(i, 0, r)));
+                if (folds > 0) {
+                    num.set(i, n[j]);
+                    den.set(i, d[j]);
+                }
+                d[j] = qm31_mul(d[j], e); // the weight of all products with it
+            }
+            add_grid(s, n, d);
+        }
+    }
+    add_sums(sum, s);
+}
+
+// logup_rounds_in_lanes for many quads.
+KERNEL __launch_bounds__(128, 3) logup_rounds(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+                                              const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored,
+                                              u64 lacks, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
     qm31 lambda = qm31_unpack(l_low, l_high);
-    // With numerators of the base field, n0·d1 + n1·d0 takes four products of a
-    // base element, and λ·d0·d1 the only ones in K.
-    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
-        u32 n00 = num[x];
-        qm31 d00 = den[x];
-        if (x >= stored) {
-            zero = qm31_mul(d00, lambda);
-            zero.a = m31_add(zero.a, n00);
-            top = qm31_zero();
-            return;
-        }
-        bool both = x + pairs < stored;
-        u32 n01 = num[x + pairs], n10 = num[half + x], n11 = both ? num[half + x + pairs] : 0;
-        qm31 d01 = den[x + pairs], d10 = den[half + x], d11 = both ? den[half + x + pairs] : qm31_one();
-        zero = qm31_add(qm31_add(qm31_mul_m31(d10, n00), qm31_mul_m31(d00, n10)), qm31_mul(qm31_mul(d00, d10), lambda));
-        qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
-        top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
-    });
-    result_buffer{box, done}.send(sums, 8);
+    u64 quads = (u64)1 << log_quads;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    if (pending)
+        wide_rounds<2>(sums, n0, n1, d0, d1, stored, lambda, lacks, quads, w, r);
+    else
+        wide_rounds<0>(sums, n0, n1, d0, d1, stored, lambda, lacks, quads, w, r);
+    result_buffer{box, done}.send(sums, 32);
 }
 
-DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
+// The leaves as the last layer's tables: entry i of n0 and d0 is that of leaf i, of n1 and d1 that of
+// leaf half + i, of which only the first `stored` are there: the others are 0/1.
+struct leaf_table {
+    const u32 *nums;
+    const qm31 *dens;
+    u64 half, stored;
+
+    __device__ __forceinline__ u32 num(u32 h, u64 i) const { return h == 0 ? nums[i] : i < stored ? nums[half + i] : 0; }
+    __device__ __forceinline__ qm31 den(u32 h, u64 i) const { return h == 0 ? dens[i] : i < stored ? dens[half + i] : qm31_one(); }
+};
+
+// Two rounds from the leaves: the first two, or the next, which bind the first variables and write
+// what is left to n0, n1 with λ·d1, d0 and d1. Look-ups have the numerators 1. Where n0 is 1, with
+// c = 1/λ (0 if λ is),
+//   d1 + (n1 + λ·d1)·d0 = (n1 + λ·d1)·(d0 + c) − c·n1,
+// half as many products; c·n1 has no leading coefficients.
+template <u32 folds>
+DEVICE void leaf_rounds(u64 *sum, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, const leaf_table &t, qm31 lambda, qm31 c, u64 quads, const weights &w,
+                        const challenges &r)
 {
-    qm31 v = qm31_mul_m31(r, m31_sub(y, x));
-    v.a = m31_add(v.a, x);
-    return v;
+    const u64 m = 4 * quads;
+    auto num = [&](u32 h, u64 i) { return bound_of<folds>([&](u64 j) { return qm31_from(t.num(h, j)); }, i, m, r); };
+    auto den = [&](u32 h, u64 i) { return bound_of<folds>([&](u64 j) { return t.den(h, j); }, i, m, r); };
+    const bool shifts = c.a | c.b | c.c | c.d;
+    qm31_sum s[8] = {};
+    qm31 shifted[3] = {}; // the sums of weights times n1 that c takes away
+#pragma unroll 1
+    for (u64 x = thread_index(); x < quads; x += thread_count()) {
+        const qm31_factor e = qm31_prepare(w.at(x));
+        qm31 u[4], v[4];
+        u32 others = 0; // bits of n0 that are not those of 1
+#pragma unroll
+        for (u32 j = 0; j < 4 << folds; j++)
+            others |= t.num(0, x + j * quads) ^ 1;
+        if (shifts && others == 0) {
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                u64 i = x + j * quads;
+                qm31 zero = den(0, i), one = den(1, i), n = num(1, i);
+                u[j] = qm31_add(zero, c);
+                v[j] = qm31_add(n, qm31_mul(lambda, one));
+                if (folds > 0) {
+                    n0[i] = qm31_one();
+                    d0[i] = zero;
+                    if (i < t.stored) {
+                        n1[i] = v[j];
+                        d1[i] = one;
+                    }
+                }
+                v[j] = qm31_mul(v[j], e);
+                if (j < 3)
+                    shifted[j] = qm31_add(shifted[j], qm31_mul(n, e));
+            }
+            add_grid(s, u, v);
+            continue;
+        }
+#pragma unroll 1
+        for (u32 h = 0; h < 2; h++) {
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                u64 i = x + j * quads;
+                u[j] = num(h, i);
+                v[j] = den(1 - h, i);
+                if (h == 1)
+                    u[j] = qm31_add(u[j], qm31_mul(lambda, folds == 0 ? t.den(1, i) : i < t.stored ? d1[i] : qm31_one()));
+                if (folds > 0 && (h == 0 || i < t.stored))
+                    (h == 0 ? n0 : n1)[i] = u[j];
+                if (folds > 0 && (h == 1 || i < t.stored))
+                    (h == 0 ? d1 : d0)[i] = v[j];
+                v[j] = qm31_mul(v[j], e);
+            }
+            add_grid(s, u, v);
+        }
+    }
+#pragma unroll
+    for (u32 j = 0; j < 3; j++)
+        s[j].add(qm31_neg(shifted[j]), qm31_prepare(c));
+    add_sums(sum, s);
 }
 
-// The second round of the last layer, of 2^(log_pairs + 2) entries, from the
-// leaves: binds the first variable to r. The tables go to n0 and n1, of
-// 2^(log_pairs + 1) entries each, and to the first quarter of den, d0, and the
-// second, d1; n1 with λ·d1 in it.
-KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
-                                                      u64 log_pairs, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high,
-                                                      u64 l_low, u64 l_high, u64 stored)
+// The same rounds of the last layer, of `half` entries, from the leaves. The tables that are written have
+// 4·2^log_quads entries each; d0 and d1 may begin where the denominators of the two halves do.
+KERNEL __launch_bounds__(128, 3) logup_leaf_rounds(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+                                                   const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored,
+                                                   u64, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
+                                                   const u32 *nums, const qm31 *dens, u64 half, u64 c_low, u64 c_high)
 {
-    u64 pairs = (u64)1 << log_pairs, quarter = 2 * pairs;
-    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
-    qm31 rv = qm31_unpack(r_low, r_high), lv = qm31_unpack(l_low, l_high);
-    qm31_factor r = qm31_prepare(rv), lambda = qm31_prepare(lv);
-    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
-        if (x >= stored) {
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                u64 i = x + h * pairs;
-                qm31 n = lerp_m31(num[i], num[quarter + i], rv), d = qm31_lerp(den[i], den[quarter + i], r);
-                n0[i] = n;
-                den[i] = d;
-                if (h == 0)
-                    zero = qm31_add(n, qm31_mul(d, lambda));
-            }
-            top = qm31_zero();
-            return;
-        }
-        pair p;
-        u32 n[4][2];
-        qm31 d[4][2];
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-#pragma unroll
-            for (int q = 0; q < 4; q++) {
-                u64 i = q * quarter + x + h * pairs;
-                bool in = i < 2 * quarter + stored;
-                n[q][h] = in ? num[i] : 0;
-                d[q][h] = in ? den[i] : qm31_one();
-            }
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            u64 i = x + h * pairs;
-            n0[i] = p.n0[h] = lerp_m31(n[0][h], n[1][h], rv);
-            den[i] = p.d0[h] = qm31_lerp(d[0][h], d[1][h], r);
-            p.d1[h] = qm31_lerp(d[2][h], d[3][h], r);
-            p.n1[h] = qm31_add(lerp_m31(n[2][h], n[3][h], rv), qm31_mul(p.d1[h], lambda));
-            if (i < stored) {
-                // What this overwrites nobody else reads.
-                den[quarter + i] = p.d1[h];
-                n1[i] = p.n1[h];
-            }
-        }
-        p.products(zero, top);
-    });
-    result_buffer{box, done}.send(sums, 8);
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
+    qm31 lambda = qm31_unpack(l_low, l_high), c = qm31_unpack(c_low, c_high);
+    u64 quads = (u64)1 << log_quads;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    const leaf_table t = {nums, dens, half, stored};
+    if (pending)
+        leaf_rounds<2>(sums, n0, n1, d0, d1, t, lambda, c, quads, w, r);
+    else
+        leaf_rounds<0>(sums, n0, n1, d0, d1, t, lambda, c, quads, w, r);
+    result_buffer{box, done}.send(sums, 32);
 }
 
-// Binds the first variables of four tables to the pending challenges, one or two, and writes what is
-// left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
+// Binds the first two variables of four tables to the pending challenges and writes what is left of
+// them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
 KERNEL logup_rest(qm31 *out, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
-                  u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+                  u64 stored, u64, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     qm31 lambda = qm31_unpack(l_low, l_high);
     challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     auto at = [&](u32 k, u64 i) {
-        layer_table t = table_of(k, n0, n1, d0, d1, stored, lambda);
-        return pending == 1 ? t.at<1>(i, size, r) : t.at<2>(i, size, r);
+        return table_of(k, n0, n1, d0, d1, stored, lambda).at<2>(i, size, r);
     };
     for (u64 x = thread_index(); x < 4 * size; x += thread_count()) {
         u32 k = (u32)(x / size);

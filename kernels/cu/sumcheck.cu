@@ -57,19 +57,6 @@ KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 *done, con
     result_buffer{box, done}.send(sums, 8 * gridDim.y);
 }
 
-// The values of one table with the next two variables at 0, 1 and, where it is
-// twice one of them, the difference of the two: from its entries at
-// (0,0), (0,1), (1,0) and (1,1).
-struct grid {
-    qm31 v00, v01, v10, d0, d1, e0, e1, de;
-
-    __device__ __forceinline__ grid(qm31 t0, qm31 t1, qm31 t2, qm31 t3)
-        : v00(t0), v01(t1), v10(t2), d0(qm31_sub(t2, t0)), d1(qm31_sub(t3, t1)), e0(qm31_sub(t1, t0)), e1(qm31_sub(t3, t2)),
-          de(qm31_sub(e1, e0))
-    {
-    }
-};
-
 template <u32 folds>
 DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &r)
 {

@@ -12,12 +12,18 @@ import (
 // upperVars is the number of variables of the largest layer of a tree that is
 // proved in the host's memory, together with all above it: so many short rounds
 // take less time there than the launches would. A variable, for tests; at
-// least 1.
+// least leastUpperVars, since the device does two rounds at a time.
 var upperVars = 9
 
+const leastUpperVars = 2
+
 // minTreeVars is the number of variables from which a tree is worth the
-// device; the rounds of the last layer there want three.
-const minTreeVars = 4
+// device; the last layer there wants two passes, of two rounds each.
+const minTreeVars = 5
+
+// inLanes is up to how many quads of entries two rounds of a layer are done with 16 lanes for each.
+// A variable, for tests.
+var inLanes = kernels.FewQuads
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
@@ -56,7 +62,7 @@ func newTree(a *device.Scope, box kernels.ResultBuffer, leafNum, leafDen kernels
 // UpperLayer is the largest layer that the host has.
 func (t *tree) upperLayer() int {
 	if t.dry {
-		return 1
+		return leastUpperVars
 	}
 	return min(upperVars, t.vars-1)
 }
@@ -81,7 +87,7 @@ func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
 	heaps, err := kernels.NewEqHeaps(t.Dev, eq)
 	device.Check(err)
 	n := 1 << k
-	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
+	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n, InLanes: inLanes}
 	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
@@ -110,9 +116,9 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	if t.tail == nil && round > 0 {
 		t.pending = append(t.pending, r)
 	}
+	// The leaves are bound in the second pass.
 	left := t.rounds.Vars - round
-	// The first two rounds stay: in the last layer they are not like the others.
-	if t.tail == nil && round >= 2 && left <= tailVars && !t.dry {
+	if t.tail == nil && round >= 2 && t.rounds.LeafNum == 0 && (left == 1 || left <= tailVars && !t.dry) {
 		v := t.tables(round)
 		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
 		t.rounds.Eq.Free(t.Dev)
@@ -122,25 +128,12 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	}
 	pending := t.pending
 	t.pending = nil
-	if t.twoAtOnce(left) {
-		w := t.Read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.rounds.TwoRounds(t.Dev, round, pending, p) })
-		t.ahead = kernels.NewTwoRounds(w)
-		return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
-	}
-	w := t.Read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.Dev, round, r, p) })
-	return sumsOf(kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:]))
+	w := t.Read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.rounds.TwoRounds(t.Dev, round, pending, p) })
+	t.ahead = kernels.NewTwoRounds(w)
+	return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
 }
 
 func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top: top} }
-
-// twoAtOnce says whether the next two rounds are done in one pass: there are few terms, so that a pass
-// is mostly a wait, and an even number of rounds, so that there is none by itself after two.
-func (t *tree) twoAtOnce(left int) bool {
-	return t.rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
-}
-
-// fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
-const fewLayerQuads = kernels.FewQuads
 
 // tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
 // rounds before the given one.

@@ -215,16 +215,18 @@ func TestSpeedSumcheck(t *testing.T) {
 	t.Logf("device: the first two passes of three rounds: %.1f", micro(d)/20)
 
 	quarter := 1 << 20
-	for _, vars := range []int{20, 18, 17, 16, 15, 14, 12, 10} {
+	for _, vars := range []int{20, 19, 18, 17, 16, 15, 14, 12, 10} {
 		some, err := kernels.NewEqHeaps(dev, values[:vars])
 		device.Check(err)
 		layer := kernels.LogUpRounds{Vars: vars, Stored: 1 << vars, Eq: some, Lambda: values[0], N0: a, N1: kernels.At[field.QM31](a, quarter), D0: b, D1: kernels.At[field.QM31](b, quarter)}
+		lanes := layer
+		lanes.InLanes = 1 << vars
 		var line string
 		for _, pass := range []func() error{
-			func() error { return layer.Round(dev, 0, values[0], kernels.Kept(words)) },
-			func() error { return layer.Round(dev, 1, values[0], kernels.Kept(words)) },
 			func() error { return layer.TwoRounds(dev, 0, nil, kernels.Kept(words)) },
+			func() error { return lanes.TwoRounds(dev, 0, nil, kernels.Kept(words)) },
 			func() error { return layer.TwoRounds(dev, 2, two, kernels.Kept(words)) },
+			func() error { return lanes.TwoRounds(dev, 2, two, kernels.Kept(words)) },
 		} {
 			d, err := dev.Time(func() error {
 				for range 20 {
@@ -238,7 +240,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			line += fmt.Sprintf(" %.1f", micro(d)/20)
 		}
 		some.Free(dev)
-		t.Logf("device: layer of 2^%d: round 0, round 1, two rounds, two rounds from 2 on:%s", vars, line)
+		t.Logf("device: layer of 2^%d: first two rounds, in lanes; two folds and two rounds, in lanes:%s", vars, line)
 	}
 
 	each := func(what string, f func()) {
