@@ -96,7 +96,7 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 
 // measureChain proves a text in segments of so many tokens, which are all given.
 func measureChain(ctx context.Context, c *provemodel.Committed, ids []int, tokens int, opts *provemodel.ProveOptions, ph *ui.Phases) ([]Segment, error) {
-	ch, err := c.OpenChain(ctx, nil, nil)
+	ch, err := c.OpenChain(ctx, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
