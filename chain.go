@@ -107,7 +107,7 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (*proving, error)
 			return nil, err
 		}
 	}
-	q, err := c.circuit.quantised.At(ch.Instance(len(ids), n))
+	q, err := c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n)))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ const (
 	// mostLeaves is the most look-ups and table rows of a chunk whose size is chosen. The
 	// chunk's tree takes 52 bytes of memory for each.
 	mostLeaves = 1 << 24
+	// segmentChunks is the most chunks that a segment is divided into so that its largest tree is smaller.
+	segmentChunks = 4 * fewChunks
 	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
 	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
 	entryCost, leafCost = 3, 2
@@ -18,10 +20,18 @@ const (
 // which a proof costs hardly more than with any other, or the canonical size if that is as
 // cheap. Small chunks take less memory, and several are proved at once. But every chunk has
 // multiplicities for all tables that it uses, so in a circuit with many tables small chunks
-// consist mostly of these. The choice depends on the circuit alone. The sizes in must be those
+// consist mostly of these. Where the canonical size has a tree of over 2^24 leaves it is what is chosen, or for a segment of a text a
+// smaller size. The choice depends on the circuit alone. The sizes in must be those
 // of an instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
+	if in.Segment != nil { // some axes are of all tokens, and others of the segment's
+		of, err := t.At(in)
+		if err != nil {
+			return in // whoever makes the circuit is told
+		}
+		g = of
+	}
 	f := factors(in.Sizes)
 	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))}
 	for i := range g.Steps {
@@ -35,6 +45,9 @@ func (t *Template) Choose(in Instance) Instance {
 	first := d.canonical()
 	least, leaves := d.costOf(first)
 	if leaves > mostLeaves {
+		if in.Segment != nil {
+			in.ChunkEntries = d.smaller(first, leaves)
+		}
 		return in
 	}
 	type try struct{ size, cost int }
@@ -56,6 +69,23 @@ func (t *Template) Choose(in Instance) Instance {
 		}
 	}
 	return in
+}
+
+// smaller returns the greatest size of a chunk, or 0 for the canonical one, with which the tree of the largest chunk is as small as any smaller
+// size makes it. A segment attends to many tokens and has few, so that what one step looks up bounds it, and memory is what segments are for.
+func (g *Graph) smaller(size, leaves int) int {
+	best := 0
+	for size > minChunk && leaves > mostLeaves {
+		size /= 2
+		_, n := g.costOf(size)
+		if g.deal(size, nil) > segmentChunks {
+			break
+		}
+		if Log2Ceil(n) < Log2Ceil(leaves) {
+			best, leaves = size, n
+		}
+	}
+	return best
 }
 
 // costOf returns the cost of a proof with chunks of the given size, without the part that is
