@@ -17,37 +17,73 @@ import (
 )
 
 // OpenChain returns the chain that the proofs of a text's segments are, in order: ProveSegment proves the next one. The proofs are
-// verified, with the rule by which tokens were drawn, nil if each is the likeliest. Keys and values are computed again from the tokens
-// that they state. The circuit must be of a model that writes (MaxTokens), for texts of any length.
-func (c *Committed) OpenChain(ctx context.Context, proofs [][]byte, by *Sampling) (*chain.Chain, error) {
-	ch := &chain.Chain{By: by}
+// verified, with the rule by which tokens were drawn (ProveOptions.Sampling), nil if each is the likeliest. stored has the keys and values of
+// the segments as files (chain.Chain.Stored). Where one is missing, or was altered, they are computed again from the tokens, and the observer is
+// warned. The circuit must be of a model that writes (MaxTokens), for texts of any length. stored and opts may be nil.
+func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts *ProveOptions) (*chain.Chain, error) {
+	o := orDefault(opts)
+	ch := &chain.Chain{By: o.Sampling}
 	if len(proofs) == 0 {
 		return ch, nil
 	}
-	readers := make([]io.Reader, len(proofs))
-	for i, p := range proofs {
-		readers[i] = bytes.NewReader(p)
-	}
-	found, err := verifier.Policy{MinBits: 1, Sampling: by}.Chain(c.key, nil, nil, readers...)
+	w := newWatch(o.Observer)
+	defer w.stop()
+	found, err := verifier.Policy{MinBits: 1, Sampling: o.Sampling}.Chain(c.key, nil, nil, readersOf(proofs)...)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	for _, r := range found.Segments {
+	for i, r := range found.Segments {
 		s, err := c.segment(ch, slices.Concat(r.Written.Prompt, r.Written.Tokens), len(r.Inputs[1]))
 		if err != nil {
 			return nil, err
 		}
-		var wit *forward.Witness
-		if err := await(ctx, func() (err error) {
-			wit, err = forward.Run(ctx, s.model.Graph, s.model.Weights, slices.Concat(s.ints, s.segment.imports))
-			return err
-		}); err != nil {
-			return nil, err
+		var file []byte
+		if i < len(stored) {
+			file = stored[i]
 		}
-		ch.Add(r, s.own(wit))
-		wit.Close()
+		own, err := chain.Read(file, r.Segment.Statement, s.ownSizes())
+		if err != nil {
+			w.warn("keys and values of segment %d: %v; they are computed again", i+1, err)
+			s.o, s.w, s.device = o, w, orProcessor(o.Device)
+			if own, err = s.again(ctx); err != nil {
+				return nil, err
+			}
+		}
+		ch.Add(r, own)
 	}
 	return ch, nil
+}
+
+// readersOf are files to be read.
+func readersOf(files [][]byte) []io.Reader {
+	list := make([]io.Reader, len(files))
+	for i, f := range files {
+		list[i] = bytes.NewReader(f)
+	}
+	return list
+}
+
+// again computes the keys and values of a segment that has been proved.
+func (r *proving) again(ctx context.Context) ([][]int32, error) {
+	p, _, err := r.planned(r.o, r.model)
+	if err != nil {
+		return nil, err
+	}
+	set := r.device.set()
+	set.Reserve(p, 1, r.w.warn)
+	var made [][]int32
+	if err := await(ctx, func() error {
+		wit, err := forward.RunOn(ctx, set.Machine(r.o.share(), p, r.w.warn), r.model.Graph, r.model.Weights, r.segment.behind(r.ints))
+		if err != nil {
+			return err
+		}
+		defer wit.Close()
+		made = r.own(wit)
+		return set.Kept(wit, r.w.warn)
+	}); err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // ofSegment is what the proof of a segment has beside that of a text.
@@ -71,7 +107,7 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (*proving, error)
 			return nil, err
 		}
 	}
-	q, err := c.circuit.quantised.At(ch.Instance(len(ids), n))
+	q, err := c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n)))
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +136,15 @@ func (r *proving) own(wit *forward.Witness) [][]int32 {
 		own = append(own, slices.Clone(wit.Tensor(id)))
 	}
 	return own
+}
+
+// ownSizes are the numbers of their entries.
+func (r *proving) ownSizes() (sizes []int) {
+	g := r.model.Graph
+	for _, id := range g.Apart[g.OwnTree()].Tensors {
+		sizes = append(sizes, model.Size(g.Tensors[id].Shape))
+	}
+	return sizes
 }
 
 // ProveSegment proves the next segment of a chain, and adds it: so many of its tokens are given, and the others are what the model goes on

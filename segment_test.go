@@ -15,9 +15,12 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -474,7 +477,7 @@ func chainFiles(t *testing.T, key *proof.Key, files [][]byte) {
 // What a model writes is proved in segments, on a device as on the processor, and the chain goes on from its proofs. What does not follow, and what
 // options of other proofs ask for, is refused.
 func TestProveSegment(t *testing.T) {
-	gpu := gpuFor(t, devicetest.Open(t), &recorder{t: t})
+	gpu := gpuFor(t, devicetest.Open(t), &recorder{t: t}, withThreshold(1<<10), withRequire())
 	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
 	prompt := []int{1, 5, 9}
 	w, _, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 6})
@@ -483,7 +486,7 @@ func TestProveSegment(t *testing.T) {
 	}
 	text := slices.Concat(prompt, w.Tokens)
 	for _, logits := range []bool{false, true} {
-		ch, err := c.OpenChain(t.Context(), nil, nil)
+		ch, err := c.OpenChain(t.Context(), nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -505,7 +508,8 @@ func TestProveSegment(t *testing.T) {
 		}
 		prove(text[:5], 3, &ProveOptions{Logits: logits})
 		prove(text[5:8], 0, &ProveOptions{Logits: logits})
-		again, err := c.OpenChain(t.Context(), files, nil)
+		stored := [][]byte{ch.Stored(0), ch.Stored(1)}
+		again, err := c.OpenChain(t.Context(), files, stored, &ProveOptions{Observer: &recorder{t: t}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -559,9 +563,9 @@ func TestProveSegment(t *testing.T) {
 				return err
 			},
 			"too long":                 func() error { _, err := c.ProveSegment(t.Context(), before, make([]int, 12), 12, nil); return err },
-			"opened without the first": func() error { _, err := c.OpenChain(t.Context(), files[1:], nil); return err },
+			"opened without the first": func() error { _, err := c.OpenChain(t.Context(), files[1:], nil, nil); return err },
 			"opened with another's draw": func() error {
-				_, err := c.OpenChain(t.Context(), files, &Sampling{Seed: 1, Temperature: 9, TopP: 1})
+				_, err := c.OpenChain(t.Context(), files, nil, &ProveOptions{Sampling: &Sampling{Seed: 1, Temperature: 9, TopP: 1}})
 				return err
 			},
 		} {
@@ -570,6 +574,142 @@ func TestProveSegment(t *testing.T) {
 			} else if n := len(before.Tokens()); n != len(text) {
 				t.Errorf("%s: the chain has %d tokens", name, n)
 			}
+		}
+	}
+}
+
+// Keys and values that are stored beside a chain are what would be computed again. Where they are missing, of another segment or chain, or
+// damaged, they are computed again, and whoever opens the chain is told so. What somebody has put there, and is none of these, leads to no proof.
+func TestStoredValues(t *testing.T) {
+	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
+	prove := func(text []int) (files, stored [][]byte) {
+		t.Helper()
+		ch, err := c.OpenChain(t.Context(), nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			p, err := c.ProveSegment(t.Context(), ch, text[4*i:][:4], 4, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, stored = append(files, p.File), append(stored, ch.Stored(i))
+		}
+		return files, stored
+	}
+	files, stored := prove([]int{1, 5, 9, 2, 4, 7, 7, 3})
+	_, others := prove([]int{1, 5, 9, 3, 4, 7, 7, 3})
+	// Values that pass for stored ones, in the file of this segment.
+	forged := func(file []byte, alter func(body []byte)) []byte {
+		file = slices.Clone(file)
+		body := file[:len(file)-sha256.Size]
+		alter(body)
+		sum := sha256.Sum256(body)
+		copy(file[len(body):], sum[:])
+		return file
+	}
+	head := len(chain.StoreMagic) + sha256.Size
+	damaged := slices.Clone(stored[0])
+	damaged[head+3]++
+	honest, err := c.OpenChain(t.Context(), files, stored, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := []int{6, 6}
+	want, err := c.ProveSegment(t.Context(), honest.Begin(2), next, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		stored [][]byte
+		again  int // segments that are computed again
+		err    error
+	}{
+		"as they were":              {stored, 0, nil},
+		"none":                      {nil, 2, nil},
+		"one is missing":            {[][]byte{nil, stored[1]}, 1, nil},
+		"damaged":                   {[][]byte{damaged, stored[1]}, 1, nil},
+		"cut short":                 {[][]byte{stored[0], stored[1][:head]}, 1, nil},
+		"without its last tensor":   {[][]byte{stored[0], forged(stored[1][:len(stored[1])-40], func([]byte) {})}, 1, nil},
+		"with an unknown width":     {[][]byte{stored[0], forged(stored[1], func(b []byte) { b[head] = 3 })}, 1, nil},
+		"exchanged":                 {[][]byte{stored[1], stored[0]}, 2, nil},
+		"of another chain":          {others, 2, nil},
+		"of another, as if of this": {[][]byte{stored[0], forged(others[1], func(b []byte) { copy(b, stored[1][:head]) })}, 0, prover.ErrOtherValues},
+		"altered":                   {[][]byte{forged(stored[0], func(b []byte) { b[head+1] ^= 1 }), stored[1]}, 0, prover.ErrOtherValues},
+	} {
+		r := &recorder{t: t}
+		ch, err := c.OpenChain(t.Context(), files, x.stored, &ProveOptions{Observer: r})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if n := len(r.log); n != x.again {
+			t.Errorf("%s: %d segments were computed again, not %d: %q", name, n, x.again, r.log)
+		}
+		p, err := c.ProveSegment(t.Context(), ch, next, 2, nil)
+		if !errors.Is(err, x.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && !bytes.Equal(p.File, want.File) {
+			t.Errorf("%s: another proof", name)
+		}
+		if err != nil && ch.Segments() != 2 {
+			t.Errorf("%s: a segment was added", name)
+		}
+	}
+}
+
+// The forward pass of a segment runs on devices, with what it imports uploaded there, whatever is kept: every value is the processor's.
+func TestSegmentsOnDevice(t *testing.T) {
+	d := devicetest.Open(t)
+	_, c := writingAs(t, &OpenOptions{Tokens: 16, MaxTokens: 2})
+	ch, err := c.OpenChain(t.Context(), nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ids := range [][]int{{1, 5, 9, 2}, {4}, {7, 7, 3}} {
+		s, err := c.segment(ch, ids, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, inputs := s.model.Graph, slices.Concat(s.ints, s.segment.imports)
+		want, err := forward.Run(t.Context(), g, s.model.Weights, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []device.Mode{{}, {Keys: true, Rows: true, Values: true}} {
+			on := []*device.Context{device.New(d), device.New(d)}
+			if mode.Values {
+				on = on[:1]
+			}
+			for _, x := range on {
+				x.SetMode(mode)
+			}
+			f := &run.Forward{Host: 8}
+			for chunk := range g.Chunks {
+				f.Contexts = append(f.Contexts, on[chunk%len(on)])
+			}
+			got, err := forward.RunOn(t.Context(), f, g, s.model.Weights, inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Kept() == nil {
+				t.Fatalf("segment %d: the device did not run it", i)
+			}
+			for id := range g.Tensors {
+				if g.Tensors[id].Kind == model.Witness && !slices.Equal(got.Tensor(model.TensorID(id)), want.Tensor(model.TensorID(id))) {
+					t.Errorf("segment %d, %+v: other values of %q", i, mode, g.Tensors[id].Name)
+				}
+			}
+			if err := got.Err(); err != nil {
+				t.Error(err)
+			}
+			got.Close()
+			for _, x := range on {
+				x.Close()
+			}
+		}
+		if _, err := c.ProveSegment(t.Context(), ch, ids, len(ids), nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

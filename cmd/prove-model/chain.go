@@ -21,8 +21,10 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -72,6 +74,11 @@ func segmentFile(folder string, number int) string {
 	return filepath.Join(folder, fmt.Sprintf("%04d.proof", number))
 }
 
+// valuesFile is where its keys and values are.
+func valuesFile(folder string, number int) string {
+	return filepath.Join(folder, fmt.Sprintf("%04d.kv", number))
+}
+
 // chainKey is the key of a chain, unless another one is named.
 func chainKey(cfg *config.Config) string {
 	if cfg.VK != "" {
@@ -94,6 +101,19 @@ func readChain(folder string) ([][]byte, error) {
 		proofs = append(proofs, data)
 	}
 	return proofs, nil
+}
+
+// readValues reads the stored keys and values of so many segments; those of a missing file are empty.
+func readValues(folder string, segments int) ([][]byte, error) {
+	stored := make([][]byte, segments)
+	for i := range stored {
+		data, err := regular.Read(valuesFile(folder, i+1), mostSegment)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("--chain: %w", err)
+		}
+		stored[i] = data
+	}
+	return stored, nil
 }
 
 // chainAlone refuses settings that are not for segments of a text.
@@ -176,7 +196,11 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 		return nil, err
 	}
 	ph.Begin("read the chain")
-	ch, err := s.committed.OpenChain(ctx, proofs, s.opts.Prove.Sampling)
+	var ch *chain.Chain
+	stored, err := readValues(cfg.Chain, len(proofs))
+	if err == nil {
+		ch, err = s.committed.OpenChain(ctx, proofs, stored, &s.opts.Prove)
+	}
 	ph.End(err)
 	if err != nil {
 		return nil, job.WithHint(fmt.Errorf("--chain %s: %s", cfg.Chain, plain(err)), "settings that make a key, such as --tokens and --mode, must be those with which the chain was begun, and so must those that draw tokens")
@@ -204,13 +228,13 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 		began := time.Now()
 		first := len(ch.Tokens())
 		p, err := s.committed.ProveSegment(ctx, ch, tokens[:n], of[i], &s.opts.Prove)
+		if errors.Is(err, prover.ErrOtherValues) {
+			return nil, job.WithHint(err, "remove the files "+filepath.Join(cfg.Chain, "*.kv")+": they are computed again")
+		}
 		if err != nil {
 			return nil, s.hint(err)
 		}
-		file, err := files.create("proof", segmentFile(cfg.Chain, len(proofs)+i+1), proofFile)
-		if err == nil {
-			err = file.write(p.File)
-		}
+		file, err := placeSegment(files, cfg.Chain, len(proofs)+i+1, p.File, ch)
 		if err != nil {
 			return nil, err
 		}
@@ -224,6 +248,22 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	}
 	made.Phases, made.PeakMemory = ph.All(), ui.PeakMemory()
 	return made, files.place()
+}
+
+// placeSegment writes the proof of a chain's last segment, and beside it the keys and values, which spare whoever goes on computing them again.
+func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (*output, error) {
+	file, err := files.create("proof", segmentFile(folder, number), proofFile)
+	if err == nil {
+		err = file.write(proof)
+	}
+	if err != nil {
+		return nil, err
+	}
+	values, err := files.create("", valuesFile(folder, number), storedFile)
+	if err == nil {
+		err = values.write(ch.Stored(number - 1))
+	}
+	return file, err
 }
 
 func (p *provedChain) print(w io.Writer) {

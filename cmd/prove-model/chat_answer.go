@@ -58,13 +58,20 @@ type answer struct {
 	Tokens       []int                `json:"tokens"`
 	Verdict      string               `json:"verdict"` // ended, or cut
 	Sampling     *provemodel.Sampling `json:"sampling,omitempty"`
-	Proof        string               `json:"proof,omitempty"` // file
+	Proof        string               `json:"proof,omitempty"` // file: of a segment, or of the whole conversation up to the answer
+	// Chain is the folder of the chain whose segment the proof is of, of which it takes the first so many Segments.
+	Chain    string `json:"chain,omitempty"`
+	Segments int    `json:"segments,omitempty"`
 
-	in   provemodel.Input
-	file []byte        // the proof, once done is closed
-	err  error         // or why there is none
-	done chan struct{} // closed when it is proved
+	in    provemodel.Input
+	files [][]byte      // the proof, once done is closed, behind those of the segments before
+	chain int           // number of the chain, 0 if the proof is of the whole conversation
+	err   error         // or why there is none
+	done  chan struct{} // closed when it is proved
 }
+
+// proof is that of the answer.
+func (a *answer) proof() []byte { return a.files[len(a.files)-1] }
 
 // readTexts reads tokenizer and template.
 func (c *conversation) readTexts() (err error) {

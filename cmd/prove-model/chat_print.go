@@ -27,7 +27,9 @@ type chatEvent struct {
 	Seconds    float64 `json:"seconds,omitempty"`
 	Valid      *bool   `json:"valid,omitempty"` // verified: whether it is
 	Folder     string  `json:"folder,omitempty"`
-	Commitment string  `json:"model_commitment,omitempty"`
+	// Chains are the folders that verify --chain takes.
+	Chains     []string `json:"chains,omitempty"`
+	Commitment string   `json:"model_commitment,omitempty"`
 }
 
 // chatPrinter shows a conversation. Several goroutines may use it.
@@ -109,7 +111,7 @@ func (p *chatPrinter) proved(a *answer, took time.Duration) {
 		p.failed(fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err))
 		return
 	}
-	p.event(&chatEvent{Event: "proof", Number: a.Number, ProofBytes: len(a.file), Seconds: took.Seconds()}, func() {})
+	p.event(&chatEvent{Event: "proof", Number: a.Number, ProofBytes: len(a.proof()), Seconds: took.Seconds()}, func() {})
 }
 
 func (p *chatPrinter) verified(a *answer, sentence string, err error) {
@@ -120,9 +122,12 @@ func (p *chatPrinter) verified(a *answer, sentence string, err error) {
 	p.event(&chatEvent{Event: "verified", Number: a.Number, Valid: &valid, Text: sentence}, func() { fmt.Fprintln(p.out, ui.PrintableLines(sentence)) })
 }
 
-func (p *chatPrinter) savedIn(folder string, n int, commitment string) {
-	p.event(&chatEvent{Event: "saved", Folder: folder, Commitment: commitment}, func() {
+func (p *chatPrinter) savedIn(folder string, n int, chains []string, commitment string) {
+	p.event(&chatEvent{Event: "saved", Folder: folder, Chains: chains, Commitment: commitment}, func() {
 		fmt.Fprintf(p.out, "saved       %d proofs, key.vk and transcript.json in %s\n", n, ui.Printable(folder))
+		for _, c := range chains {
+			fmt.Fprintf(p.out, "chain       %s, for verify --chain\n", ui.Printable(c))
+		}
 		fmt.Fprintf(p.out, "commitment  %s\n", commitment)
 	})
 }

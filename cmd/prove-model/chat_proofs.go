@@ -17,6 +17,8 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/atomicfile"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/prover/chain"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // proofs proves answers one after the other, and waits while the model writes.
@@ -30,6 +32,11 @@ type proofs struct {
 	mu        sync.Mutex
 	writing   chan struct{} // closed when the model has written; nil: it does not write
 	committed *provemodel.Committed
+
+	chain    *chain.Chain // of the last answer that was proved as a segment; nil before the first
+	segments [][]byte     // its proofs
+	chains   int          // so far
+	refused  bool         // it was said why an answer is no segment
 }
 
 // mostWaiting is how many answers may wait to be proved: another one waits itself then.
@@ -48,7 +55,7 @@ func (p *proofs) start(ctx context.Context) <-chan struct{} {
 			select {
 			case a := <-p.todo:
 				start := time.Now()
-				a.file, a.err = p.prove(ctx, a)
+				a.err = p.prove(ctx, a)
 				p.undone.Add(-1)
 				close(a.done)
 				if ctx.Err() == nil {
@@ -98,20 +105,63 @@ func (p *proofs) wait(ctx context.Context) {
 }
 
 // prove proves an answer. The first one has the model committed to.
-func (p *proofs) prove(ctx context.Context, a *answer) ([]byte, error) {
+func (p *proofs) prove(ctx context.Context, a *answer) error {
 	observer := &patient{warner{p.out}, p, ctx}
 	observer.wait(ctx)
 	c, err := p.key(ctx, observer)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts := p.opts.Prove
 	opts.Observer, opts.Sampling = observer, a.Sampling
+	segment := opts
+	segment.Resume = false // it is made while the conversation lasts
+	if err = p.proveSegment(ctx, c, a, &segment); !errors.Is(err, model.ErrSegment) {
+		return err
+	}
+	if !p.refused {
+		p.refused = true
+		p.out.say("answers are proved with all of the conversation before them: %v", err)
+	}
 	made, err := provemodel.Prove(ctx, c, a.in, &opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return made.File, nil
+	a.files = [][]byte{made.File}
+	return nil
+}
+
+// proveSegment proves the turn of an answer as a segment behind those before. Where the conversation does not begin with the tokens of
+// these, as it was cleared, or the template or the tokenizer writes an answer otherwise than the model did, another chain begins, with as
+// many of the segments as it does begin with.
+func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *answer, opts *provemodel.ProveOptions) error {
+	on, extends := p.chain, false
+	if on == nil {
+		var err error
+		if on, err = c.OpenChain(ctx, nil, nil, opts); err != nil {
+			return err
+		}
+	} else {
+		// Something of the prompt is left for the segment.
+		n := on.Shared(a.PromptTokens[:len(a.PromptTokens)-1])
+		if n > model.MaxPast {
+			n = 0
+		}
+		extends = n == on.Segments()
+		on = on.Begin(n)
+	}
+	n, before := on.Segments(), len(on.Tokens())
+	text := slices.Concat(a.PromptTokens, a.Tokens)[before:]
+	made, err := c.ProveSegment(ctx, on, text, len(a.PromptTokens)-before, opts)
+	if err != nil {
+		return err
+	}
+	if !extends {
+		p.chains++
+	}
+	p.chain, p.segments = on, append(p.segments[:n:n], made.File)
+	a.chain, a.files = p.chains, p.segments
+	return nil
 }
 
 // key returns the model's commitment.
@@ -200,21 +250,56 @@ func (c *conversation) named(which string) ([]*answer, error) {
 	return c.answers[i-1 : i], nil
 }
 
-// verifiedAnswer verifies the proof of an answer, as anybody could who has the key's file, and says in a sentence what it shows.
+// verifiedAnswer verifies the proof of an answer, with those of the segments before it, as anybody could who has the key's file, and says in
+// a sentence what it shows.
 func verifiedAnswer(keyFile []byte, a *answer) (string, error) {
-	s, err := provemodel.VerifyFiles(bytes.NewReader(keyFile), bytes.NewReader(a.file), &provemodel.VerifyOptions{Sampling: a.Sampling, FirstValues: 1})
+	s, text, err := statedBy(keyFile, a)
 	if err != nil {
 		return "", err
 	}
-	if w := s.Generated; w == nil || !slices.Equal(w.Prompt, a.PromptTokens) || !slices.Equal(w.Tokens, a.Tokens) || verdict(w.Ended) != a.Verdict {
+	if w := s.Generated; w == nil || !slices.Equal(text, slices.Concat(a.PromptTokens, a.Tokens)) || !slices.Equal(w.Tokens, a.Tokens) || verdict(w.Ended) != a.Verdict {
 		return "", fmt.Errorf("%w: it is about another text", provemodel.ErrInvalid)
 	}
 	how := "each token has the greatest logit"
 	if a.Sampling != nil {
 		how = "each token is what " + flags(a.Sampling) + " draws from the proved logits"
 	}
-	return fmt.Sprintf("VALID: answer %d is what the model with commitment %s wrote after the %d tokens of the conversation up to there: %s, and %s (security %s)",
-		a.Number, s.Commitment, len(a.PromptTokens), said(len(a.Tokens), a.Verdict), how, s.Strength), nil
+	parts := ""
+	if len(a.files) > 1 {
+		parts = fmt.Sprintf("%d segments, ", len(a.files))
+	}
+	return fmt.Sprintf("VALID: answer %d is what the model with commitment %s wrote after the %d tokens of the conversation up to there: %s, and %s (%ssecurity %s)",
+		a.Number, s.Commitment, len(a.PromptTokens), said(len(a.Tokens), a.Verdict), how, parts, s.Strength), nil
+}
+
+// statedBy verifies what an answer's proof rests on and the proof, and returns what it states, with the weakest strength of all, and the
+// whole text.
+func statedBy(keyFile []byte, a *answer) (*provemodel.Statement, []int, error) {
+	opts := &provemodel.VerifyOptions{Sampling: a.Sampling, FirstValues: 1}
+	var list []*provemodel.Statement
+	key, err := provemodel.ReadKey(bytes.NewReader(keyFile))
+	switch {
+	case err != nil:
+	case a.chain > 0:
+		list, err = opts.Chain(key, readersOf(a.files)...)
+	default:
+		list = make([]*provemodel.Statement, 1)
+		list[0], err = provemodel.Verify(key, bytes.NewReader(a.proof()), opts)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	last := list[len(list)-1]
+	var text []int
+	for _, s := range list {
+		if s.Generated != nil {
+			text = append(append(text, s.Generated.Prompt...), s.Generated.Tokens...)
+		}
+		if s.Strength.Total < last.Strength.Total {
+			last.Strength = s.Strength
+		}
+	}
+	return last, text, nil
 }
 
 // transcript is the file of what was said.
@@ -252,11 +337,9 @@ func (c *conversation) save(ctx context.Context, folder string) error {
 	if err := writeFile(folder, t.Key, key.KeyFile()); err != nil {
 		return err
 	}
-	for _, a := range c.answers {
-		a.Proof = fmt.Sprintf("answer-%d.proof", a.Number)
-		if err := writeFile(folder, a.Proof, a.file); err != nil {
-			return err
-		}
+	chains, err := c.saveProofs(folder)
+	if err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {
@@ -269,8 +352,44 @@ func (c *conversation) save(ctx context.Context, folder string) error {
 		c.saved = map[string]bool{}
 	}
 	c.saved[folder] = true
-	c.out.savedIn(folder, len(c.answers), t.Commitment)
+	c.out.savedIn(folder, len(c.answers), chains, t.Commitment)
 	return nil
+}
+
+// saveProofs writes the answers' proofs, and returns the folders of chains: the first is the folder itself, and others are in it, each with
+// the key.
+func (c *conversation) saveProofs(folder string) (chains []string, err error) {
+	known := map[string]int{} // segments that a chain has so far
+	for _, a := range c.answers {
+		if a.chain == 0 {
+			a.Proof = fmt.Sprintf("answer-%d.proof", a.Number)
+			if err := writeFile(folder, a.Proof, a.proof()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if a.Chain = "."; a.chain > 1 {
+			a.Chain = fmt.Sprintf("chain-%d", a.chain)
+		}
+		in := filepath.Join(folder, a.Chain)
+		if known[in] == 0 {
+			chains = append(chains, in)
+			if err := os.MkdirAll(in, 0o755); err != nil {
+				return nil, fmt.Errorf("/save: %w", err)
+			}
+			if err := writeFile(in, "key.vk", c.proofs.committed.KeyFile()); err != nil {
+				return nil, err
+			}
+		}
+		for i := known[in]; i < len(a.files); i++ {
+			if err := writeFile(in, filepath.Base(segmentFile(in, i+1)), a.files[i]); err != nil {
+				return nil, err
+			}
+		}
+		known[in], a.Segments = len(a.files), len(a.files)
+		a.Proof = filepath.ToSlash(segmentFile(a.Chain, a.Segments))
+	}
+	return chains, nil
 }
 
 func writeFile(folder, name string, data []byte) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/certify"
+	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -32,6 +33,7 @@ type kind struct {
 
 var (
 	proofFile       = kind{"a proof", proof.ProofMagic}
+	storedFile      = kind{"keys and values of a segment", chain.StoreMagic}
 	keyFile         = kind{"a verification key", proof.KeyMagic}
 	certificateFile = kind{"a certificate", certify.Magic}
 	linkFile        = kind{"a link", proof.LinkMagic}

@@ -206,11 +206,11 @@ func TestMeasureWriting(t *testing.T) {
 func TestMeasureSegments(t *testing.T) {
 	cfg := config.Default()
 	cfg.CacheDir = t.TempDir()
-	m, err := MeasureSegments(t.Context(), &cfg, SegmentsOptions{Shape: small[1], Layers: 1, Tokens: 4, Segments: 3, Whole: true}, ui.NewPhases(nil, true))
+	m, err := MeasureSegments(t.Context(), &cfg, SegmentsOptions{Shape: small[1], Layers: 1, Lengths: []int{4, 4, 4}, Whole: true, Again: true}, ui.NewPhases(nil, true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Runs) != 3 || m.Runs[2].Before != 8 || m.Whole == nil || m.Whole.ProofBytes == 0 || m.Runs[2].ProofBytes < m.Runs[0].ProofBytes {
+	if len(m.Runs) != 3 || m.Runs[0].Again != 0 || m.Runs[2].Again == 0 || m.Runs[2].Stored == 0 || m.Runs[2].Before != 8 || m.Whole == nil || m.Whole.ProofBytes == 0 || m.Runs[2].ProofBytes < m.Runs[0].ProofBytes {
 		t.Errorf("%+v", m)
 	}
 	var b bytes.Buffer

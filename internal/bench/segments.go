@@ -10,39 +10,59 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Segments is the measurement of a text of random tokens that is proved in segments of one length, by a language model with
-// random weights, and of the same text in one proof. Seconds.
+// Segments is the measurement of a text of random tokens that is proved in segments, by a language model with random weights, and of
+// the same text in one proof. Seconds.
 type Segments struct {
-	Shape         string    `json:"shape"`
-	Layers        int       `json:"layers"`
-	Mode          string    `json:"mode"`
-	SegmentTokens int       `json:"segment_tokens"`
-	Runs          []Segment `json:"segments"`
+	Shape  string    `json:"shape"`
+	Layers int       `json:"layers"`
+	Mode   string    `json:"mode"`
+	Runs   []Segment `json:"segments"`
 	// Whole is the same text in one proof, unless that was not asked for.
-	Whole      *Segment `json:"whole,omitempty"`
-	PeakMemory int64    `json:"peak_memory_bytes"`
+	Whole      *Segment        `json:"whole,omitempty"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+	Devices    []devices.Stats `json:"devices,omitempty"`
 }
 
 // Segment is the proof of one of them.
 type Segment struct {
-	Before     int     `json:"tokens_before"`
-	Prove      float64 `json:"prove_seconds"`
-	ProveCPU   float64 `json:"prove_cpu_seconds"`
+	Before   int     `json:"tokens_before"`
+	Tokens   int     `json:"tokens"`
+	Prove    float64 `json:"prove_seconds"`
+	ProveCPU float64 `json:"prove_cpu_seconds"`
+	// Reopen is what opening the chain up to here takes, as another process would that goes on: with what is stored, and Again where
+	// keys and values are computed again. The proofs are verified in both.
+	Reopen     float64 `json:"reopen_seconds"`
+	Again      float64 `json:"reopen_without_stored_seconds,omitempty"`
+	Stored     int     `json:"stored_bytes"`
 	Verify     float64 `json:"verify_seconds"` // of all segments up to this one
 	ProofBytes int     `json:"proof_bytes"`
+	// PeakMemory is the process's so far, and PeakDevice the most that was allocated on a GPU so far, of which DeviceWeights are weights.
+	PeakMemory    int64 `json:"peak_memory_bytes"`
+	PeakDevice    int64 `json:"peak_device_bytes,omitempty"`
+	DeviceWeights int64 `json:"device_weights_bytes,omitempty"`
 }
 
 // SegmentsOptions say what is measured.
 type SegmentsOptions struct {
-	Shape    *Shape
-	Layers   int // 0: as many as the shape has
-	Tokens   int // of a segment
-	Segments int
-	Whole    bool // prove the text in one proof as well
+	Shape   *Shape
+	Layers  int   // 0: as many as the shape has
+	Lengths []int // tokens, by segment
+	Whole   bool  // prove the text in one proof as well
+	Again   bool  // measure what it takes to compute keys and values of all segments again
+}
+
+// Tokens are those of all segments.
+func (o *SegmentsOptions) Tokens() int {
+	n := 0
+	for _, t := range o.Lengths {
+		n += t
+	}
+	return n
 }
 
 // MeasureSegments draws the model as MeasureLLM, and proves and verifies a chain of segments.
@@ -59,15 +79,15 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 	}
 	defer dev.Close()
 	opts := job.OptionsOf(&local, ph, dev)
-	n := o.Tokens * o.Segments
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: n + 1, MaxTokens: 1})
+	n := o.Tokens()
+	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1})
 	if err != nil {
 		return nil, err
 	}
 	defer float.Close()
 	out := float.Outputs()[0].Shape
 	ids := randomTokens(rand.New(rand.NewPCG(uint64(cfg.Seed), 1)), out[len(out)-1], n)
-	sample, err := float.TextInput(ids[:min(calibrated, n)], ids[:1])
+	sample, err := float.TextInput(ids[:min(calibrated, max(n-1, 1))], ids[:1])
 	if err != nil {
 		return nil, err
 	}
@@ -79,64 +99,116 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 	if err != nil {
 		return nil, err
 	}
-	m := &Segments{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, SegmentTokens: o.Tokens}
-	if m.Runs, err = measureChain(ctx, c, ids, o.Tokens, &opts.Prove, ph); err != nil {
+	m := &Segments{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
+	r := &segmentsRun{c: c, ids: ids, dev: dev, opts: &opts.Prove, ph: ph}
+	if m.Runs, err = r.chain(ctx, o.Lengths, o.Again); err != nil {
 		return nil, err
 	}
 	if o.Whole {
-		whole, err := measureChain(ctx, c, ids, n, &opts.Prove, ph)
+		whole, err := r.chain(ctx, []int{n}, false)
 		if err != nil {
 			return nil, err
 		}
 		m.Whole = &whole[0]
 	}
-	m.PeakMemory = ui.PeakMemory()
+	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
 	return m, nil
 }
 
-// measureChain proves a text in segments of so many tokens, which are all given.
-func measureChain(ctx context.Context, c *provemodel.Committed, ids []int, tokens int, opts *provemodel.ProveOptions, ph *ui.Phases) ([]Segment, error) {
-	ch, err := c.OpenChain(ctx, nil, nil)
+// segmentsRun is a model that proves a text.
+type segmentsRun struct {
+	c    *provemodel.Committed
+	ids  []int
+	dev  *provemodel.Device
+	opts *provemodel.ProveOptions
+	ph   *ui.Phases
+}
+
+// chain proves the text in segments of these lengths, whose tokens are all given.
+func (r *segmentsRun) chain(ctx context.Context, lengths []int, again bool) ([]Segment, error) {
+	ch, err := r.c.OpenChain(ctx, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	key, err := provemodel.ReadKey(bytes.NewReader(c.KeyFile()))
+	key, err := provemodel.ReadKey(bytes.NewReader(r.c.KeyFile()))
 	if err != nil {
 		return nil, err
 	}
-	var files [][]byte
+	var files, stored [][]byte
 	var list []Segment
-	for at := 0; at < len(ids); at += tokens {
-		before := len(ph.All())
-		p, err := c.ProveSegment(ctx, ch, ids[at:at+tokens], tokens, opts)
+	at := 0
+	for i, tokens := range lengths {
+		before := len(r.ph.All())
+		p, err := r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, r.opts)
 		if err != nil {
 			return nil, err
 		}
-		s := Segment{Before: at, ProofBytes: len(p.File)}
-		for _, phase := range ph.All()[before:] {
+		files, stored = append(files, p.File), append(stored, ch.Stored(i))
+		s := Segment{Before: at, Tokens: tokens, ProofBytes: len(p.File), Stored: len(stored[i]), PeakMemory: ui.PeakMemory()}
+		for _, phase := range r.ph.All()[before:] {
 			s.Prove, s.ProveCPU = s.Prove+phase.Seconds, s.ProveCPU+phase.CPU
 		}
-		files = append(files, p.File)
-		readers := make([]io.Reader, len(files))
-		for i, f := range files {
-			readers[i] = bytes.NewReader(f)
+		for _, d := range r.dev.Stats() {
+			s.PeakDevice, s.DeviceWeights = max(s.PeakDevice, d.Peak), max(s.DeviceWeights, d.Resident)
 		}
-		began := time.Now()
-		if _, err := (&provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}).Chain(key, readers...); err != nil {
+		if s.Verify, err = timed(func() error {
+			_, err := (&provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}).Chain(key, readersOf(files)...)
+			return err
+		}); err != nil {
 			return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
 		}
-		s.Verify = time.Since(began).Seconds()
-		list = append(list, s)
+		if s.Reopen, err = r.reopen(ctx, files, stored); err != nil {
+			return nil, err
+		}
+		if again && i == len(lengths)-1 {
+			if s.Again, err = r.reopen(ctx, files, nil); err != nil {
+				return nil, err
+			}
+		}
+		list, at = append(list, s), at+tokens
 	}
 	return list, nil
 }
 
+// reopen opens a chain as another process would.
+func (r *segmentsRun) reopen(ctx context.Context, files, stored [][]byte) (float64, error) {
+	return timed(func() error {
+		_, err := r.c.OpenChain(ctx, files, stored, &provemodel.ProveOptions{Device: r.dev})
+		return err
+	})
+}
+
+func timed(f func() error) (float64, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began).Seconds(), err
+}
+
+func readersOf(files [][]byte) []io.Reader {
+	list := make([]io.Reader, len(files))
+	for i, f := range files {
+		list[i] = bytes.NewReader(f)
+	}
+	return list
+}
+
 // SegmentsTable writes a row for each proof.
 func SegmentsTable(w io.Writer, m *Segments) error {
-	fmt.Fprintf(w, "%s, %d layers; mode %s, segments of %d tokens\n", m.Shape, m.Layers, m.Mode, m.SegmentTokens)
+	fmt.Fprintf(w, "%s, %d layers; mode %s\n", m.Shape, m.Layers, m.Mode)
+	header := []string{"tokens before", "tokens", "prove s", "cpu s", "proof KB", "stored KB", "reopen ms", "verify ms, from the first", "host peak GB"}
+	last := &m.Runs[len(m.Runs)-1]
+	gpu := last.PeakDevice > 0
+	if gpu {
+		header = append(header, "GPU peak GB", "of that weights")
+	}
 	var rows [][]string
 	row := func(what string, s *Segment) {
-		rows = append(rows, []string{what, fmt.Sprintf("%.3f", s.Prove), fmt.Sprintf("%.3f", s.ProveCPU), fmt.Sprintf("%.1f", float64(s.ProofBytes)/1e3), fmt.Sprintf("%.1f", 1e3*s.Verify)})
+		r := []string{what, fmt.Sprint(s.Tokens), fmt.Sprintf("%.3f", s.Prove), fmt.Sprintf("%.3f", s.ProveCPU), fmt.Sprintf("%.1f", float64(s.ProofBytes)/1e3),
+			fmt.Sprintf("%.1f", float64(s.Stored)/1e3), fmt.Sprintf("%.1f", 1e3*s.Reopen), fmt.Sprintf("%.1f", 1e3*s.Verify), fmt.Sprintf("%.2f", float64(s.PeakMemory)/1e9)}
+		if gpu {
+			r = append(r, fmt.Sprintf("%.2f", float64(s.PeakDevice)/1e9), fmt.Sprintf("%.2f", float64(s.DeviceWeights)/1e9))
+		}
+		rows = append(rows, r)
 	}
 	for i := range m.Runs {
 		row(fmt.Sprint(m.Runs[i].Before), &m.Runs[i])
@@ -144,9 +216,19 @@ func SegmentsTable(w io.Writer, m *Segments) error {
 	if m.Whole != nil {
 		row("whole", m.Whole)
 	}
-	if err := ui.Table(w, []string{"tokens before", "prove s", "cpu s", "proof KB", "verify ms, from the first"}, rows); err != nil {
+	if err := ui.Table(w, header, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
+	fmt.Fprintln(w)
+	if last.Again > 0 {
+		fmt.Fprintf(w, "reopening all without what is stored takes %.1f ms\n", 1e3*last.Again)
+	}
+	if m.Whole != nil {
+		fmt.Fprintf(w, "the last segment takes %.3f of the time of one proof of all, and %.3f of its processor time\n", last.Prove/m.Whole.Prove, last.ProveCPU/m.Whole.ProveCPU)
+	}
+	if gpu {
+		fmt.Fprintf(w, "most of a GPU beside the weights in segments: %s\n", ui.Bytes(last.PeakDevice-last.DeviceWeights))
+	}
+	_, err := fmt.Fprintf(w, "peak %s\n", ui.Bytes(m.PeakMemory))
 	return err
 }

@@ -36,6 +36,8 @@ type Stats struct {
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
 	Copied     int64 `json:"copied_bytes"`
+	// Resident are the bytes of weights that are on a GPU.
+	Resident int64 `json:"resident_bytes"`
 	// Recomputed names what did not fit on a GPU in the last proof and was recomputed on
 	// demand: "rows" of the opening, "keys" of look-ups, "values".
 	Recomputed []string `json:"recomputed,omitempty"`
@@ -57,6 +59,7 @@ func (d *Set) Stats() []Stats {
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
 			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
+			y.Resident = int64(d.gpus[i].machine.Reserved())
 			y.Recomputed = d.gpus[i].machine.Mode().Recomputed()
 		}
 		all = append(all, y)

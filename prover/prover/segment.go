@@ -9,6 +9,10 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
+// ErrOtherValues is wrapped by the error about imported values that do not have the root of the segment that they are to be of. There is no
+// proof then.
+var ErrOtherValues = errors.New("keys and values of a segment before are not those that it has committed to")
+
 var errShared = errors.New("the proof of a segment is made by one process, and is not resumed")
 
 // checkSegment checks that what a proof follows on is given if, and only if, it is one of a segment.
@@ -46,7 +50,7 @@ func (r *run) header() (*proof.Header, error) {
 		}
 		root := r.trees[i].Root()
 		if t.Imported && root != r.opts.Segment.Past[t.Apart-1].Root {
-			return nil, fmt.Errorf("the keys and values of segment %d are not those that it has committed to", t.Apart)
+			return nil, fmt.Errorf("%w: segment %d", ErrOtherValues, t.Apart)
 		}
 		roots = append(roots, root)
 	}

@@ -6,6 +6,9 @@ const (
 	// mostLeaves is the most look-ups and table rows of a chunk whose size is chosen. The
 	// chunk's tree takes 52 bytes of memory for each.
 	mostLeaves = 1 << 24
+	// segmentChunks is the most chunks that a segment is divided into so that its largest tree is
+	// smaller.
+	segmentChunks = 4 * fewChunks
 	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
 	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
 	entryCost, leafCost = 3, 2
@@ -23,10 +26,18 @@ const (
 // less memory, and several are proved at once. But every chunk has multiplicities for all tables
 // that it uses, so in a circuit with many tables small chunks consist mostly of these. If trees
 // are larger, it is the largest size down to half of the canonical one: smaller chunks may fill
-// their trees better, but each adds to the proof. The choice depends on the circuit alone. The
-// sizes in must be those of an instance of the template.
+// their trees better, but each adds to the proof. For a segment of a text it is a size with
+// small trees then. The choice depends on the circuit alone. The sizes in must be those of an
+// instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
+	if in.Segment != nil { // some axes are of all tokens, and others of the segment's
+		of, err := t.At(in)
+		if err != nil {
+			return in // whoever makes the circuit is told
+		}
+		g = of
+	}
 	f := factors(in.Sizes)
 	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))}
 	for i := range g.Steps {
@@ -39,9 +50,13 @@ func (t *Template) Choose(in Instance) Instance {
 	}
 	first := d.canonical()
 	least, leaves := d.costOf(first)
+	large := leaves > mostLeaves
+	if large && in.Segment != nil {
+		in.ChunkEntries = d.smaller(first, leaves)
+		return in
+	}
 	type try struct{ size, cost int }
 	tries := []try{{first, least}}
-	large := leaves > mostLeaves
 	for size := first; size < maxChunk || large; {
 		if large {
 			size -= first >> belowShift
@@ -66,6 +81,24 @@ func (t *Template) Choose(in Instance) Instance {
 		}
 	}
 	return in
+}
+
+// smaller returns the greatest size of a chunk, or 0 for the canonical one, with which the tree of
+// the largest chunk is as small as any smaller size makes it. A segment attends to many tokens and
+// has few, so that what one step looks up bounds it, and memory is what segments are for.
+func (g *Graph) smaller(size, leaves int) int {
+	best := 0
+	for size > minChunk && leaves > mostLeaves {
+		size /= 2
+		_, n := g.costOf(size)
+		if g.deal(size, nil) > segmentChunks {
+			break
+		}
+		if Log2Ceil(n) < Log2Ceil(leaves) {
+			best, leaves = size, n
+		}
+	}
+	return best
 }
 
 // costOf returns the cost of a proof with chunks of the given size, without the part that is

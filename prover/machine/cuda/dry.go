@@ -45,7 +45,7 @@ func (m *Machine) newDry(g *model.Graph, mode device.Mode) *dry {
 		}
 	}
 	d.on = d.context()
-	inputs := make([][]int32, len(g.Inputs))
+	inputs := make([][]int32, len(g.Inputs)+len(g.Unmade()))
 	for i := range inputs {
 		inputs[i] = make([]int32, 1)
 	}

@@ -155,6 +155,10 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	for i := range modes {
 		modes[i].Tables = beside / 2 // the rest is for what they are made of
 	}
+	if tight := modes[len(modes)-1]; beside > 0 { // and for what stays, such as the trees of many segments of a text
+		tight.Tables = beside / 4
+		modes = append(modes, tight)
+	}
 	for ; runs > 0; runs-- {
 		for _, how := range modes {
 			n := m.needIn(p, how)

@@ -170,8 +170,14 @@ func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err er
 	return nil
 }
 
-// apartRows is about how many rows the tree of tensors apart has: then a column and its path are equally long in a proof.
-const apartRows = 16
+// apartRows is about the most rows that the tree of tensors apart has: a column and its path are
+// equally long in a proof then. Of many entries it has manyRows: every later segment holds its
+// digests, of which there are a quarter then, for columns that are some 100 bytes longer.
+const (
+	apartRows = 16
+	manyRows  = 64
+	many      = 1 << 20
+)
 
 // chooseApart completes the row lengths of trees that a header names: those that are negative. It adds the trees to those beside the witness's. Rows are no longer than those of fixed tensors, so that they do not lengthen the
 // table's.
@@ -185,7 +191,11 @@ func (s *stacks) chooseApart(choice *Choice, beside []soundness.Tree) ([]soundne
 	rows := slices.Clone(choice.ApartRowVars)
 	for i, t := range s.apart {
 		if rows[i] < 0 {
-			rows[i] = max(1, bits.Len64((t.Size-1)/apartRows))
+			most := uint64(apartRows)
+			if t.Size >= many {
+				most = manyRows
+			}
+			rows[i] = max(1, bits.Len64((t.Size-1)/most))
 			if most := max(choice.BaseRowVars, choice.FixedRowVars); most > 0 {
 				rows[i] = min(rows[i], most)
 			}

@@ -30,7 +30,7 @@ var (
 
 // Run implements forward.Machine. An error is the context's, or a device.Error.
 func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	if len(g.Unmade()) > 0 { // witness tensors that no step makes
+	if len(g.Hidden) > 0 { // whose run begins with what is not stated
 		return nil, nil
 	}
 	homes := make([]*device.Context, g.Chunks)

@@ -23,6 +23,7 @@ type circuit struct {
 	g      *model.Graph
 	w      model.Weights
 	inputs [][]int32
+	given  [][]int32        // imported tensors
 	pool   []model.TensorID // that a step may read
 	tables []model.TableID
 }
@@ -50,7 +51,10 @@ func (c *circuit) values(n, bits int) []int32 {
 	return v
 }
 
-// leaf adds an input or a fixed tensor.
+// all are the inputs with what is imported behind them.
+func (c *circuit) all() [][]int32 { return slices.Concat(c.inputs, c.given) }
+
+// leaf adds an input, an imported tensor or a fixed one.
 func (c *circuit) leaf(shape []int, fixed bool) model.TensorID {
 	bits := c.oneOf(3, 8, 8, 12, 16, 20, 31)
 	v := c.values(model.Size(shape), bits)
@@ -58,6 +62,13 @@ func (c *circuit) leaf(shape []int, fixed bool) model.TensorID {
 	if fixed {
 		t.Kind = model.Fixed
 		return c.add(t, ints.Of(v))
+	}
+	if len(c.g.Tensors)%3 == 0 {
+		t.Kind = model.Witness
+		c.given = append(c.given, v)
+		id := c.add(t, nil)
+		c.g.Apart = append(c.g.Apart, model.Apart{Tensors: []model.TensorID{id}, Imported: true})
+		return id
 	}
 	c.inputs = append(c.inputs, v)
 	id := c.add(t, nil)
@@ -322,7 +333,7 @@ func newCircuit(seed uint64) *circuit {
 func TestForward(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	defer func(a, b int) { MostByTerms, FewTerms = a, b }(MostByTerms, FewTerms)
-	taken, failed, copied, kept, again := 0, 0, 0, 0, 0
+	taken, failed, copied, kept, again, imported := 0, 0, 0, 0, 0, 0
 	for seed := range uint64(80) {
 		MostByTerms, FewTerms = 1<<20, 16
 		if seed%2 == 0 {
@@ -344,8 +355,8 @@ func TestForward(t *testing.T) {
 		b.SetMode(device.Mode{Keys: seed%4%3 != 0, Values: seed%7 <= 2})
 		c := newCircuit(seed)
 		f := &Forward{Contexts: []*device.Context{a, b, a}, Host: int(seed % 40)}
-		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.inputs)
-		got, err := forward.RunOn(context.Background(), f, c.g, c.w, c.inputs)
+		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.all())
+		got, err := forward.RunOn(context.Background(), f, c.g, c.w, c.all())
 		if wantErr != nil || err != nil {
 			if wantErr == nil || err == nil || err.Error() != wantErr.Error() {
 				t.Fatalf("seed %d: errors %v and %v", seed, err, wantErr)
@@ -354,6 +365,7 @@ func TestForward(t *testing.T) {
 		} else {
 			if run, ok := got.Kept().(*Run); ok {
 				taken++
+				imported += min(1, len(c.given))
 				for i, m := range []*device.Context{a, b} {
 					// Nothing but small tensors has come to the host.
 					if p := run.part(m); p != nil && seed%3 < 2 && m.Traffic().Downloaded != int64(p.small) {
@@ -377,8 +389,8 @@ func TestForward(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs on devices, %d errors, %d bytes copied between devices, keys of %d steps kept, of %d made again", taken, failed, copied, kept, again)
-	if taken < 30 || failed < 10 || copied == 0 || kept == 0 || again == 0 {
-		t.Errorf("%d runs on devices, %d errors: the circuits are not what they were meant to be", taken, failed)
+	if taken < 30 || failed < 10 || copied == 0 || kept == 0 || again == 0 || imported < 10 {
+		t.Errorf("%d runs on devices, %d of them with imported tensors, %d errors: the circuits are not what they were meant to be", taken, imported, failed)
 	}
 }
 
@@ -499,7 +511,7 @@ func leaves32Bits(c *circuit, w *forward.Witness) bool {
 			continue
 		}
 		acc := make([]int64, model.Size(t.Shape))
-		g := c.g.WithIds(c.inputs)
+		g := c.g.WithIds(c.all())
 		for _, l := range g.Tensors[i].Def {
 			src := w.Weights[l.Src]
 			if src == nil {

@@ -76,7 +76,7 @@ type work struct {
 	again bool        // what is made has been made before
 }
 
-// put is a tensor that a run begins with: an input if values is nil.
+// put is a tensor that a run begins with: an input, or what is imported behind the inputs, if values is nil.
 type put struct {
 	slot
 	input  int
@@ -97,6 +97,7 @@ var MostByTerms, FewTerms = 1 << 20, 16
 type compiler struct {
 	*program
 	machines []*device.Context // of the parts
+	unmade   []model.TensorID  // that are given behind the inputs
 	schedule *schedule         // of what comes before the step in hand, nil if nothing does
 	reads    []read            // of that step
 	sums     int               // the most accumulators of a step
@@ -106,7 +107,7 @@ type compiler struct {
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
-	c := &compiler{program: &program{g: g, weights: weights, Contexts: homes, host: host}}
+	c := &compiler{program: &program{g: g, weights: weights, Contexts: homes, host: host}, unmade: g.Unmade()}
 	defer func() {
 		if err != nil {
 			c.free()
@@ -503,6 +504,10 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
 	case model.Input:
 		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
+	case model.Witness:
+		if i := slices.Index(c.unmade, id); i >= 0 {
+			return c.put(p, id, put{slot: slot{n: n}, input: len(c.g.Inputs) + i})
+		}
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
 		reads := c.reads // of the step that reads it
