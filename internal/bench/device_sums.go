@@ -128,7 +128,7 @@ func logupKernels(b *deviceBench) {
 			return r.TwoRounds(b.dev, round, extensions(round, 2), kernels.Kept(sums))
 		}
 	}
-	b.kernel("first two rounds of a layer of 2^22", "entry", n, n*elementBytes*5, two(layer(), 0))
+	b.kernel("first two rounds of a layer of 2^22", "entry", n, n*elementBytes*4, two(layer(), 0))
 	b.kernel("two folds + two rounds of a layer of 2^22", "entry", n, n*elementBytes*5, two(layer(), 2))
 	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
 	check(err)
