@@ -23,12 +23,17 @@ type Evaluations struct {
 	blocks int
 }
 
-// evaluated is how many entries a block of eval_tensors takes.
-const evaluated = 4096
+// A block of eval_tensors has evalBlock threads. Each takes four columns of leastEvalRows rows or
+// more, up to mostEvalRows where there are so many that evalBlocks blocks have as many to do.
+const (
+	evalBlock                   = 128
+	leastEvalRows, mostEvalRows = 4, 64
+	evalBlocks                  = 132 * 16
+)
 
 // The words of a job of eval_tensors and of one of eq_tensors.
 const (
-	evalJob   = 7
+	evalJob   = 9
 	tensorJob = 4 + MaxAxes
 )
 
@@ -39,7 +44,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 	if len(list) == 0 {
 		return nil, errors.New("no evaluations")
 	}
-	coordinates, tables := 0, 0
+	coordinates, tables, entries := 0, 0, 0
 	splits := make([]*split, len(list))
 	known := map[string]*split{} // by shape: many tensors have the same
 	var key []byte
@@ -59,6 +64,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 		splits[i] = s
 		coordinates += len(list[i].Point)
 		tables += s.parts[0].size + s.parts[1].size
+		entries += s.parts[0].size * s.parts[1].size
 	}
 	words := (evalJob + 2*tensorJob) * len(list)
 	at, err := AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2)
@@ -77,6 +83,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 	eq := At[uint64](e.jobs, evalJob*len(list))
 	table := At[field.QM31](e.jobs, (words+1)/2)
 	point := at
+	rows := max(leastEvalRows, min(entries/(evalBlocks*evalBlock*4), mostEvalRows)) // of a thread
 	evals, tensors := make([]uint64, 0, evalJob*len(list)), make([]uint64, 0, 2*tensorJob*len(list))
 	eqBlocks := 0
 	for i := range list {
@@ -89,9 +96,12 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 			eqBlocks += (p.size + threads - 1) / threads
 			table, point = At[field.QM31](table, p.size), At[field.QM31](point, p.vars)
 		}
-		n, row := splits[i].parts[0].size*splits[i].parts[1].size, splits[i].parts[1].size
-		evals = append(evals, uint64(e.blocks), uint64(n), uint64(x.Values.At), uint64(x.Values.Width), uint64(where[0]), uint64(where[1]), uint64(row))
-		e.blocks += (n + evaluated - 1) / evaluated
+		nrows, ncolumns := splits[i].parts[0].size, splits[i].parts[1].size
+		lanes := min(1<<model.Log2Ceil((ncolumns+3)/4), evalBlock)
+		chunk := rows * evalBlock / lanes
+		evals = append(evals, uint64(e.blocks), uint64(x.Values.At), uint64(x.Values.Width), uint64(where[0]), uint64(where[1]),
+			uint64(nrows), uint64(ncolumns), uint64(lanes), uint64(chunk))
+		e.blocks += ((ncolumns-1)/(4*lanes) + 1) * ((nrows-1)/chunk + 1)
 	}
 	if err := UploadSlice(d, at, append(append(data, evals...), tensors...)); err != nil {
 		return nil, err
@@ -101,7 +111,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 
 // Run adds the values up in SumWords words each.
 func (e *Evaluations) Run(d Device, p Post) error {
-	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, p.sums(uint64(e.jobs), uint64(e.n))...)
+	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: evalBlock}, p.sums(uint64(e.jobs), uint64(e.n))...)
 }
 
 // split is a shape as rows and columns, as kernels take them.

@@ -1,40 +1,34 @@
 // Evaluations of many tensors' multilinear extensions in one launch.
-#include "ints.cuh"
+#include "products.cuh"
 #include "sum.cuh"
+#include "ints.cuh"
 
-// A dense tensor of n entries as rows, and weights of the rows and of their columns.
+// A dense tensor as rows, and weights of the rows and of their columns.
 struct eval_job {
-    u64 first, n; // the first of its blocks; entries
+    u64 first; // the first of its blocks
     const void *values;
     u64 width;
     const qm31 *rows, *columns;
-    u64 row; // entries of a row
+    u64 nrows, ncolumns;
+    u64 lanes; // threads next to each other in a row, four columns each
+    u64 chunk; // rows of a block
 };
 
-// Entries that a block of eval_tensors takes.
-#define EVALUATED 4096
-
-// Adds Σ_i rows[i / row]·columns[i % row]·values[i] of job k to the four words at sums + 4·k.
-KERNEL __launch_bounds__(256) eval_tensors(u64 *sums, u64 *box, u64 *done, const eval_job *jobs, u64 njobs)
+// Adds Σ rows[i]·columns[k]·values[i, k] of a job to its four words of sums. Threads have four columns of
+// some rows, whose products with the rows' weights they add up as integers.
+KERNEL __launch_bounds__(128) eval_tensors(u64 *sums, u64 *box, u64 *done, const eval_job *jobs, u64 njobs)
 {
     const eval_job &job = job_of(jobs, njobs, blockIdx.x);
-    const u64 begin = (blockIdx.x - job.first) * EVALUATED, end = min(begin + EVALUATED, job.n);
-    u64 row = (begin + threadIdx.x) / job.row, column = (begin + threadIdx.x) % job.row;
-    const u64 rows = blockDim.x / job.row, columns = blockDim.x % job.row; // to the thread's next entry
-    qm31 sum = qm31_zero(), part = qm31_zero(); // part: of the row in hand, without its weight
-    for (u64 i = begin + threadIdx.x; i < end;) {
-        part = qm31_add(part, qm31_mul_m31(job.columns[column], m31_from_i32(entry(job.values, job.width, i))));
-        u64 last = row;
-        i += blockDim.x;
-        row += rows;
-        column += columns;
-        if (column >= job.row) {
-            column -= job.row;
-            row++;
-        }
-        if (row != last || i >= end) {
-            sum = qm31_add(sum, qm31_mul(part, job.rows[last]));
-            part = qm31_zero();
+    const u64 block = blockIdx.x - job.first, pieces = (job.ncolumns + 4 * job.lanes - 1) / (4 * job.lanes);
+    const u64 column = 4 * (block % pieces * job.lanes + threadIdx.x % job.lanes);
+    const u64 begin = block / pieces * job.chunk, to = min(begin + job.chunk, job.nrows);
+    qm31 sum = qm31_zero();
+    if (column < job.ncolumns) {
+        i64 acc[4][4] = {};
+        add_rows(acc, job.values, job.width, job.rows, begin + threadIdx.x / job.lanes, to, blockDim.x / job.lanes, job.ncolumns, column);
+        for (u32 i = 0; i < 4 && column + i < job.ncolumns; i++) {
+            qm31 v = {m31_from_i64(acc[i][0]), m31_from_i64(acc[i][1]), m31_from_i64(acc[i][2]), m31_from_i64(acc[i][3])};
+            sum = qm31_add(sum, qm31_mul(v, job.columns[column + i]));
         }
     }
     block_sums<1>(sums + 4 * (&job - jobs), {sum});

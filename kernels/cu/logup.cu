@@ -462,30 +462,6 @@ struct column_job {
 
 #define COLUMNS 256
 
-// Adds the products of weights and four columns of some rows.
-template <class T>
-DEVICE void add_rows(i64 (&acc)[4][4], const void *values, const qm31 *weights, u64 from, u64 to, u64 columns, u64 column)
-{
-    const T *row = static_cast<const T *>(values) + from * columns;
-    bool vector = columns % 4 == 0;
-    for (u64 r = from; r < to; r++, row += columns) {
-        qm31 w = weights[r];
-        four<T> v = load_four(row, column, columns, vector);
-        for (u32 i = 0; i < 4; i++)
-            add_products(acc[i], w, v.v[i]);
-    }
-}
-
-DEVICE void add_rows(i64 (&acc)[4][4], const void *values, u64 width, const qm31 *weights, u64 from, u64 to, u64 columns, u64 column)
-{
-    if (width == 1)
-        add_rows<i8>(acc, values, weights, from, to, columns, column);
-    else if (width == 2)
-        add_rows<i16>(acc, values, weights, from, to, columns, column);
-    else
-        add_rows<i32>(acc, values, weights, from, to, columns, column);
-}
-
 // Adds the sums of all columns of the jobs to sums, four words each: COLUMNS columns and
 // `chunk` rows a block, four columns a thread.
 KERNEL __launch_bounds__(64) logup_column_sums(u64 *sums, const column_job *jobs, u64 njobs)
@@ -497,9 +473,9 @@ KERNEL __launch_bounds__(64) logup_column_sums(u64 *sums, const column_job *jobs
         return;
     const u64 from = block / pieces * job.chunk, to = min(from + job.chunk, job.rows);
     i64 acc[4][4] = {};
-    add_rows(acc, job.keys, job.keys_width, job.weights, from, to, job.columns, column);
+    add_rows(acc, job.keys, job.keys_width, job.weights, from, to, 1, job.columns, column);
     if (job.outs)
-        add_rows(acc, job.outs, job.outs_width, job.scaled, from, to, job.columns, column);
+        add_rows(acc, job.outs, job.outs_width, job.scaled, from, to, 1, job.columns, column);
     u64 *at = sums + 4 * (job.out + column);
     for (u32 i = 0; i < 4 && column + i < job.columns; i++)
         for (u32 limb = 0; limb < 4; limb++)

@@ -37,3 +37,30 @@ DEVICE four<T> load_four(const T *row, u64 k, u64 n, bool vector)
         f.v[i] = k + i < n ? row[k + i] : (T)0;
     return f;
 }
+
+// Adds the products of weights and four columns of every step-th row.
+template <class T>
+DEVICE void add_rows(i64 (&acc)[4][4], const void *values, const qm31 *weights, u64 from, u64 to, u64 step, u64 columns, u64 column)
+{
+    const T *row = static_cast<const T *>(values) + from * columns;
+    bool vector = columns % 4 == 0;
+#pragma unroll 4
+    for (u64 r = from; r < to; r += step, row += step * columns) {
+        qm31 w = weights[r];
+        four<T> v = load_four(row, column, columns, vector);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++)
+            add_products(acc[i], w, v.v[i]);
+    }
+}
+
+DEVICE void add_rows(i64 (&acc)[4][4], const void *values, u64 width, const qm31 *weights, u64 from, u64 to, u64 step, u64 columns,
+                     u64 column)
+{
+    if (width == 1)
+        add_rows<i8>(acc, values, weights, from, to, step, columns, column);
+    else if (width == 2)
+        add_rows<i16>(acc, values, weights, from, to, step, columns, column);
+    else
+        add_rows<i32>(acc, values, weights, from, to, step, columns, column);
+}
