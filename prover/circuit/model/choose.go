@@ -20,8 +20,8 @@ const (
 // which a proof costs hardly more than with any other, or the canonical size if that is as
 // cheap. Small chunks take less memory, and several are proved at once. But every chunk has
 // multiplicities for all tables that it uses, so in a circuit with many tables small chunks
-// consist mostly of these. Where the canonical size has a tree of over 2^24 leaves it is what is chosen, or for a segment of a text a
-// smaller size. The choice depends on the circuit alone. The sizes in must be those
+// consist mostly of these. Where the canonical size has a tree of over 2^24 leaves it is what is chosen, or for a segment behind
+// others a smaller size. The choice depends on the circuit alone. The sizes in must be those
 // of an instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
@@ -45,7 +45,7 @@ func (t *Template) Choose(in Instance) Instance {
 	first := d.canonical()
 	least, leaves := d.costOf(first)
 	if leaves > mostLeaves {
-		if in.Segment != nil {
+		if in.Segment != nil && len(in.Segment.Past) > 0 {
 			in.ChunkEntries = d.smaller(first, leaves)
 		}
 		return in
