@@ -26,8 +26,8 @@ const (
 // less memory, and several are proved at once. But every chunk has multiplicities for all tables
 // that it uses, so in a circuit with many tables small chunks consist mostly of these. If trees
 // are larger, it is the largest size down to half of the canonical one: smaller chunks may fill
-// their trees better, but each adds to the proof. For a segment of a text it is a size with
-// small trees then. The choice depends on the circuit alone. The sizes in must be those of an
+// their trees better, but each adds to the proof. For a segment behind others it is a size
+// with small trees then. The choice depends on the circuit alone. The sizes in must be those of an
 // instance of the template.
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
@@ -51,7 +51,7 @@ func (t *Template) Choose(in Instance) Instance {
 	first := d.canonical()
 	least, leaves := d.costOf(first)
 	large := leaves > mostLeaves
-	if large && in.Segment != nil {
+	if large && in.Segment != nil && len(in.Segment.Past) > 0 {
 		in.ChunkEntries = d.smaller(first, leaves)
 		return in
 	}

@@ -85,3 +85,31 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
+
+// A segment's chunks are made smaller as long as that makes the largest tree so, and no smaller than one step's look-ups allow.
+func TestSmallerChunks(t *testing.T) {
+	of := func(sizes ...int) *Graph {
+		g := &Graph{Tables: []Table{{Kind: TableRange, Bits: 16, Values: None}}}
+		for i, n := range sizes {
+			g.Steps = append(g.Steps, Step{Kind: StepLookup, Shape: []int{n}, Out: TensorID(i), Lo: None})
+		}
+		return g
+	}
+	alike := slices.Repeat([]int{1 << 22}, 200)
+	for name, x := range map[string]struct {
+		g                 *Graph
+		canonical, chosen int
+	}{
+		"many alike":        {of(alike...), 1 << 24, 1 << 23},
+		"a large one":       {of(append(alike, 1<<26)...), 1 << 24, 0},
+		"larger ones":       {of(slices.Repeat([]int{1 << 24}, 200)...), 1 << 26, 1 << 24},
+		"too many chunks":   {of(slices.Repeat([]int{1 << 22}, 2000)...), 1 << 27, 1 << 25},
+		"small as they are": {of(1<<20, 1<<20), minChunk, 0},
+	} {
+		size := x.g.canonical()
+		_, leaves := x.g.costOf(size)
+		if got := x.g.smaller(size, leaves); size != x.canonical || got != x.chosen {
+			t.Errorf("%s: chunks of 2^%d in place of 2^%d entries (%d leaves), not of 2^%d", name, Log2Ceil(got), Log2Ceil(size), leaves, Log2Ceil(x.chosen))
+		}
+	}
+}
