@@ -1,6 +1,9 @@
 package picture
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 var errScan = errors.New("a scan is damaged")
 
@@ -29,24 +32,28 @@ func (d *jpegDecoder) scan(c []byte) error {
 		return errScan
 	}
 	for i := range n {
-		var p *plane
-		for _, q := range d.planes {
-			if q.id == int(c[1+2*i]) {
-				p = q
-			}
+		if err := s.add(int(c[1+2*i]), c[2+2*i]>>4, c[2+2*i]&15); err != nil {
+			return err
 		}
-		first, rest := c[2+2*i]>>4, c[2+2*i]&15
-		if p == nil || first > 3 || rest > 3 || s.from == 0 && s.high == 0 && d.codes[0][first] == nil || s.to > 0 && d.codes[1][rest] == nil {
-			return errScan
-		}
-		if p.quantised == nil {
-			if p.quantised = d.quantisation[p.table]; p.quantised == nil {
-				return errScan
-			}
-		}
-		s.planes, s.first, s.rest = append(s.planes, p), append(s.first, d.codes[0][first]), append(s.rest, d.codes[1][rest])
 	}
 	return s.run()
+}
+
+// add adds a component to the scan, with the tables of its codes.
+func (s *scan) add(id int, first, rest byte) error {
+	at := slices.IndexFunc(s.jpegDecoder.planes, func(p *plane) bool { return p.id == id })
+	if at < 0 || first > 3 || rest > 3 || s.from == 0 && s.high == 0 && s.codes[0][first] == nil || s.to > 0 && s.codes[1][rest] == nil {
+		return errScan
+	}
+	p := s.jpegDecoder.planes[at]
+	if p.quantised == nil { // what holds at its first scan
+		p.quantised = s.quantisation[p.table]
+	}
+	if p.quantised == nil || slices.Contains(s.planes, p) {
+		return errScan
+	}
+	s.planes, s.first, s.rest = append(s.planes, p), append(s.first, s.codes[0][first]), append(s.rest, s.codes[1][rest])
+	return nil
 }
 
 // run reads the units of the scan: a block of one component, or blocks of all, interleaved.
