@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/picture"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -601,7 +602,7 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabular
 		samples = len(texts[0].Strings)
 	}
 	if samples == 1 {
-		return v.Map(texts)
+		return v.Map(texts, picture.Decode)
 	}
 	var all []vocabulary.Array
 	for k := range samples {
@@ -612,7 +613,7 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabular
 			}
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
-		results, err := v.Map(one)
+		results, err := v.Map(one, picture.Decode)
 		if err != nil {
 			return nil, fmt.Errorf("file %d: %w", k, err)
 		}

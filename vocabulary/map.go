@@ -27,7 +27,10 @@ const (
 )
 
 // budget is how much may still be made.
-type budget struct{ numbers, strings, bytes int }
+type budget struct {
+	numbers, strings, bytes int
+	decode                  Decoder // of pictures, nil if there is none
+}
 
 var errBudget = errors.New("more than may be made of one input: give fewer rows at once")
 
@@ -76,8 +79,9 @@ func (b *budget) ofStrings(shape []int) (Array, error) {
 }
 
 // Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The
-// arrays are those of these inputs, with their names and shapes, in any order.
-func (v *Vocabulary) Map(strings []Array) ([]Array, error) {
+// arrays are those of these inputs, with their names and shapes, in any order; decode reads files of pictures, nil if
+// there are none.
+func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	values := map[string]Array{}
 	for _, a := range strings {
 		n, err := size(a.Shape)
@@ -103,7 +107,7 @@ func (v *Vocabulary) Map(strings []Array) ([]Array, error) {
 			return nil, fmt.Errorf("input %s has shape %v, and the model takes %v", quote.Name(in.Name), a.Shape, in.Shape)
 		}
 	}
-	b := &budget{maxNumbers, maxStrings, maxBytes}
+	b := &budget{maxNumbers, maxStrings, maxBytes, decode}
 	for i := range v.Steps {
 		if err := v.Steps[i].apply(values, b); err != nil {
 			return nil, fmt.Errorf("mapping to numbers, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
