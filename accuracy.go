@@ -33,6 +33,9 @@ type Accuracy struct {
 	TieEdge bool `json:"tie_edge,omitempty"`
 	TieIn   int  `json:"tie_in,omitempty"`
 	TieOut  int  `json:"tie_out,omitempty"`
+	// NearWhole is how many values that are cast to integers, and that the output follows from, are as near to a whole number as
+	// float32 may be off: another runtime may have the next one, whatever this circuit has.
+	NearWhole int `json:"near_whole,omitempty"`
 }
 
 // edgeError is how far an entry is off that a tie at the edge of a selection explains, in units of the output's range.
@@ -47,7 +50,7 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
-	var a Accuracy
+	a := Accuracy{NearWhole: float.NearWhole}
 	span := 0.0
 	if float.Edges != nil {
 		span = math.Max(0, slices.Max(float.Values)) - math.Min(0, slices.Min(float.Values))

@@ -341,6 +341,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	choices := map[string][]func(values []float64){} // by scores, what is to be told of them
 	margins := map[string][]float64{}                // by output
 	edges := map[string][]statement.Edge{}           // likewise
+	near := map[string]int{}                         // likewise
 	for _, name := range g.Outputs {
 		named[name] = nil
 		if scores, axis, ok := g.Choice(name); ok {
@@ -348,6 +349,9 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		}
 		if s, ok := g.Selection(name); ok {
 			choices[s.Scores] = append(choices[s.Scores], func(values []float64) { edges[name] = edgesOf(g, s, name, values) })
+		}
+		for _, x := range g.Wholes(name) {
+			choices[x] = append(choices[x], func(values []float64) { near[name] += graph.NearWhole(values) })
 		}
 	}
 	err := g.VisitFloat(in, func(name string, values []float64) {
@@ -366,7 +370,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])
 		dt := g.DTypes[s.Name]
-		t.Integers, t.Margins, t.Edges = dt.Known() && !dt.IsFloat(), margins[s.Name], edges[s.Name]
+		t.Integers, t.Margins, t.Edges, t.NearWhole = dt.Known() && !dt.IsFloat(), margins[s.Name], edges[s.Name], near[s.Name]
 		out = append(out, t)
 	}
 	return out, nil

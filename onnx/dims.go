@@ -90,7 +90,7 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 			return nil, nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
 		}
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
-		if !values[i].DType.Known() && values[i].DType != stringType {
+		if !values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType {
 			return nil, nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		}
 		var err error

@@ -23,6 +23,7 @@ type fileGraph struct {
 	source       *source
 	constants    map[string]*graph.Tensor // the initializers, once they are decoded
 	fixed        map[string]*graph.Tensor // inputs that are constants
+	pictures     map[string][]int         // shapes of what is decoded from files
 	inner        *inner
 }
 

@@ -38,6 +38,7 @@ type Input struct {
 	numbered bool // the name is one that NumPy gives by position: it counts if it is an input's
 	table    *table
 	pictures []image.Image
+	files    []string // what these were read from
 	scale    Pictures
 }
 
@@ -84,7 +85,7 @@ func (in Inputs) Data() [][]float64 {
 //   - .pb: one ONNX TensorProto
 //   - .csv, .tsv: a table whose first line names the columns: one input, or an input for
 //     each column of its name
-//   - .png, .jpg, .jpeg: a picture, resized to the input's shape and scaled (WithPictures;
+//   - .png, .jpg, .jpeg, .bmp, .tif, .tiff, .webp, .pgm, .ppm: a picture, resized to the input's shape and scaled (WithPictures;
 //     to [0, 1] without it). The numbers that this gives are the input.
 //
 // The path - is standard input, whose first bytes tell which of these it has.
@@ -124,6 +125,7 @@ func nameOf(file string) (name, path string) {
 var formats = map[string]func([]byte) (Inputs, error){
 	".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
 	".csv": parseTable, ".tsv": parseTable, ".png": parsePicture, ".jpg": parsePicture, ".jpeg": parsePicture,
+	".bmp": parseOther, ".tif": parseOther, ".tiff": parseOther, ".webp": parseOther, ".pgm": parseOther, ".ppm": parseOther,
 }
 
 // stdin is the path of standard input.
@@ -147,7 +149,7 @@ func readFile(path string) (Inputs, error) {
 			return nil, err
 		}
 		f.Close()
-		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png and .jpg files", path)
+		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png, .jpg, .bmp, .tiff, .webp, .pgm and .ppm files", path)
 	}
 	data, err := regular.Read(path, maxInputFile)
 	if err != nil {

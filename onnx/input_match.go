@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"image"
 	"slices"
 	"strings"
 
@@ -44,6 +43,7 @@ func (in Inputs) merge() (Inputs, error) {
 		to.Strings = append(slices.Clip(to.Strings), v.Strings...)
 		to.Numbers = to.Numbers.Union(v.Numbers)
 		to.pictures = append(slices.Clip(to.pictures), v.pictures...)
+		to.files = append(slices.Clip(to.files), v.files...)
 	}
 	return out, nil
 }
@@ -197,6 +197,8 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 // asWanted makes what a file has as strings and as numbers what an input takes.
 func (v *Input) asWanted(w graph.Input) error {
 	switch {
+	case w.DType == fileType:
+		return v.asFile(w.Name)
 	case v.Strings == nil:
 	case w.DType == stringType:
 		v.Values, v.Numbers = nil, 0
@@ -220,11 +222,10 @@ func (in Inputs) split(open []graph.Input) (Inputs, error) {
 	}
 	if len(open) == 1 && len(in) > 1 && !slices.ContainsFunc(in, func(v Input) bool { return v.pictures == nil }) {
 		all := in[0]
-		var pictures []image.Image
+		all.pictures, all.files = nil, nil
 		for _, v := range in {
-			pictures = append(pictures, v.pictures...)
+			all.pictures, all.files = append(all.pictures, v.pictures...), append(all.files, v.files...)
 		}
-		all.pictures = pictures
 		return Inputs{all}, nil
 	}
 	return in, nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/picture"
 )
 
 // maxPixels is the most pixels of a picture. A file of a few bytes may claim any number.
@@ -116,7 +117,20 @@ func parsePicture(data []byte) (Inputs, error) {
 	if b := m.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
 		return nil, fmt.Errorf("damaged picture: %d × %d pixels are said and %d × %d there", c.Width, c.Height, b.Dx(), b.Dy())
 	}
-	return Inputs{{pictures: []image.Image{m}}}, nil
+	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}, nil
+}
+
+// parseOther reads a picture of another format.
+func parseOther(data []byte) (Inputs, error) {
+	height, width, pixels, err := picture.Decode(data, picture.RGB)
+	if err != nil {
+		return nil, err
+	}
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range height * width {
+		copy(m.Pix[4*i:4*i+4], []uint8{pixels[3*i], pixels[3*i+1], pixels[3*i+2], 255})
+	}
+	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}, nil
 }
 
 // layout says which axes of an input's shape are channels, height and width.

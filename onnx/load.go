@@ -125,6 +125,7 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	if err := f.fix(opts.Fixed); err != nil {
 		return nil, err
 	}
+	f.markFiles()
 	return lower(f, opset, opts)
 }
 

@@ -27,7 +27,11 @@ type reader struct {
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
-	inputs, err := inputValues(f.inputs, opts)
+	err := f.sizePictures(opts)
+	var inputs []graph.Input
+	if err == nil {
+		inputs, err = inputValues(f.inputs, opts)
+	}
 	f.inner.written = 0
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
 		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts(), sequences: map[string]*sequence{}}
@@ -37,7 +41,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {
-			if v.DType == stringType {
+			if v.DType == stringType || v.DType == fileType {
 				r.texts.input(v)
 				continue
 			}
@@ -316,7 +320,7 @@ var lowerings = map[string]lowering{
 
 	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings}, "RegexFullMatch": {1, 1, ofStrings},
 	"Bernoulli": {1, 1, lowerRandom}, "Multinomial": {1, 1, lowerRandom}, "RandomNormal": {0, 0, lowerRandom}, "RandomUniform": {0, 0, lowerRandom},
-	"RandomNormalLike": {1, 1, lowerRandom}, "RandomUniformLike": {1, 1, lowerRandom}, "ImageDecoder": {1, 1, lowerImageDecoder},
+	"RandomNormalLike": {1, 1, lowerRandom}, "RandomUniformLike": {1, 1, lowerRandom}, "ImageDecoder": {1, 1, lowerPicture},
 
 	"SequenceEmpty": {0, 0, lowerSequenceEmpty}, "SequenceConstruct": {1, many, lowerSequenceConstruct},
 	"SequenceInsert": {2, 3, lowerSequenceInsert}, "SequenceErase": {1, 2, lowerSequenceErase}, "SequenceAt": {2, 2, lowerSequenceAt},

@@ -121,8 +121,3 @@ func lowerSize(o *op) {
 func lowerRandom(o *op) {
 	o.failf("what it draws is random, and a proof is of one result: draw the numbers outside of the model, and give them as an input")
 }
-
-// lowerImageDecoder refuses to read the file of a picture.
-func lowerImageDecoder(o *op) {
-	o.failf("it reads the file of a picture, whose bytes decide on the shape: cut it off the model, and give the picture's numbers as the input")
-}

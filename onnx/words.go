@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/picture"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -57,7 +58,7 @@ func (t *texts) vocabulary(inputs []graph.Input, outputs []string) (*vocabulary.
 				shape[i] = 0
 			}
 		}
-		v.Inputs = append(v.Inputs, vocabulary.Input{Name: in.Name, Strings: in.DType == stringType, Shape: shape})
+		v.Inputs = append(v.Inputs, vocabulary.Input{Name: in.Name, Strings: in.DType == stringType, File: in.DType == fileType, Shape: shape})
 	}
 	if v.Results == nil {
 		v.Inputs, v.Steps = nil, nil
@@ -275,7 +276,7 @@ func init() {
 		"StringSplit": stringSplit, "RegexFullMatch": stringMatch, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
 		"Cast": stringCast, "Equal": func(o *op) { o.givesNumbers(2, vocabulary.Step{Equal: &vocabulary.Equal{}}, graph.Bool) },
 		"Identity": stringIdentity, "Reshape": stringReshape, "Flatten": stringFlatten, "Squeeze": stringSqueeze, "Unsqueeze": stringUnsqueeze, "Transpose": stringTranspose,
-		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": stringConcat,
+		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": stringConcat, "ImageDecoder": decodedPicture,
 	}
 }
 
@@ -555,8 +556,11 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	wanted := make([]graph.Input, len(v.Inputs))
 	for i, w := range v.Inputs {
 		wanted[i] = graph.Input{Name: w.Name, Shape: w.Shape, DType: graph.Float}
-		if w.Strings {
+		switch {
+		case w.Strings:
 			wanted[i].DType = stringType
+		case w.File:
+			wanted[i].DType = fileType
 		}
 	}
 	arrays, err := in.assign(wanted)
@@ -569,7 +573,7 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	var out Inputs
 	var texts []vocabulary.Array
 	for i, a := range arrays {
-		if !v.Inputs[i].Strings {
+		if !v.Inputs[i].Strings && !v.Inputs[i].File {
 			out = append(out, a)
 			continue
 		}
@@ -581,7 +585,7 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 		}
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
-	results, err := v.Map(texts)
+	results, err := mapSamples(v, texts)
 	if err != nil {
 		return nil, &InputsError{err}
 	}
@@ -591,14 +595,48 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	return out, nil
 }
 
+// mapSamples maps strings, or files, of which there may be several samples: their numbers are end to end then.
+func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabulary.Array, error) {
+	samples := 1
+	if v.Files() {
+		samples = len(texts[0].Strings)
+	}
+	if samples == 1 {
+		return v.Map(texts, picture.Decode)
+	}
+	var all []vocabulary.Array
+	for k := range samples {
+		one := slices.Clone(texts)
+		for i := range one {
+			if len(one[i].Strings) != samples {
+				return nil, fmt.Errorf("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
+			}
+			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
+		}
+		results, err := v.Map(one, picture.Decode)
+		if err != nil {
+			return nil, fmt.Errorf("file %d: %w", k, err)
+		}
+		if all == nil {
+			all = results
+			continue
+		}
+		for i, r := range results {
+			all[i].Shape, all[i].Numbers = nil, append(all[i].Numbers, r.Numbers...)
+		}
+	}
+	return all, nil
+}
+
 // ofTexts returns arrays for the inputs of a file that takes strings, where shapes alone of what a vocabulary makes of these are
 // given, as keys have them: their first axis is that of the strings.
 func (in Inputs) ofTexts(declared []graph.Input) Inputs {
 	is := func(v Input) bool {
-		return v.Name != "" && v.Values == nil && v.Strings == nil && v.table == nil && v.pictures == nil &&
+		return v.Name != "" && v.isShape() &&
 			!slices.ContainsFunc(declared, func(w graph.Input) bool { return w.Name == v.Name })
 	}
-	if !slices.ContainsFunc(declared, func(w graph.Input) bool { return w.DType == stringType }) || !slices.ContainsFunc(in, is) {
+	mapped := func(w graph.Input) bool { return w.DType == stringType || w.DType == fileType }
+	if !slices.ContainsFunc(declared, mapped) || !slices.ContainsFunc(in, is) {
 		return in
 	}
 	out, rows := Inputs{}, 1
@@ -610,7 +648,7 @@ func (in Inputs) ofTexts(declared []graph.Input) Inputs {
 		}
 	}
 	for _, w := range declared {
-		if w.DType != stringType || out.named([]string{w.Name}) {
+		if !mapped(w) || out.named([]string{w.Name}) {
 			continue
 		}
 		shape := slices.Clone(w.Shape)

@@ -27,7 +27,10 @@ const (
 )
 
 // budget is how much may still be made.
-type budget struct{ numbers, strings, bytes int }
+type budget struct {
+	numbers, strings, bytes int
+	decode                  Decoder // of pictures, nil if there is none
+}
 
 var errBudget = errors.New("more than may be made of one input: give fewer rows at once")
 
@@ -75,9 +78,10 @@ func (b *budget) ofStrings(shape []int) (Array, error) {
 	return Array{Shape: shape, Strings: make([]string, n)}, nil
 }
 
-// Map maps the inputs of the model that are strings: it returns the results, each with its name. The
-// arrays are those of the inputs that are strings, with their names and shapes, in any order.
-func (v *Vocabulary) Map(strings []Array) ([]Array, error) {
+// Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The
+// arrays are those of these inputs, with their names and shapes, in any order; decode reads files of pictures, nil if
+// there are none.
+func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	values := map[string]Array{}
 	for _, a := range strings {
 		n, err := size(a.Shape)
@@ -91,28 +95,29 @@ func (v *Vocabulary) Map(strings []Array) ([]Array, error) {
 	}
 	for _, in := range v.Inputs {
 		a, ok := values[in.Name]
-		if in.Strings && !ok {
-			return nil, fmt.Errorf("input %s, which is of strings, is missing", quote.Name(in.Name))
+		mapped := in.Strings || in.File
+		if mapped && !ok {
+			return nil, fmt.Errorf("input %s, which is mapped to numbers, is missing", quote.Name(in.Name))
 		}
 		fits := len(a.Shape) == len(in.Shape)
 		for axis := range in.Shape {
 			fits = fits && (in.Shape[axis] == 0 || in.Shape[axis] == a.Shape[axis])
 		}
-		if in.Strings && !fits {
+		if mapped && !fits {
 			return nil, fmt.Errorf("input %s has shape %v, and the model takes %v", quote.Name(in.Name), a.Shape, in.Shape)
 		}
 	}
-	b := &budget{maxNumbers, maxStrings, maxBytes}
+	b := &budget{maxNumbers, maxStrings, maxBytes, decode}
 	for i := range v.Steps {
 		if err := v.Steps[i].apply(values, b); err != nil {
-			return nil, fmt.Errorf("mapping strings, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
+			return nil, fmt.Errorf("mapping to numbers, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
 		}
 	}
 	out := make([]Array, len(v.Results))
 	for i, name := range v.Results {
 		out[i] = values[name]
 		if out[i].isStrings() || out[i].Shape == nil && out[i].Numbers == nil {
-			return nil, fmt.Errorf("mapping strings: %s is no number", quote.Name(name))
+			return nil, fmt.Errorf("mapping to numbers: %s is no number", quote.Name(name))
 		}
 		out[i].Name = name
 	}

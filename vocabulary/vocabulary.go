@@ -35,6 +35,7 @@ type Vocabulary struct {
 type Input struct {
 	Name    string `json:"name"`
 	Strings bool   `json:"strings,omitempty"` // or numbers, which are what the proof is about
+	File    bool   `json:"file,omitempty"`    // or the bytes of a file, as one string; its shape is []
 	Shape   []int  `json:"shape"`             // 0 for an axis of any length
 }
 
@@ -63,6 +64,7 @@ type Step struct {
 	Split     *Split     `json:"split,omitempty"`
 	Match     *Match     `json:"match,omitempty"`
 	Equal     *Equal     `json:"equal,omitempty"`
+	Decode    *Decode    `json:"decode,omitempty"`
 
 	Reshape   *Reshape   `json:"reshape,omitempty"`
 	Flatten   *Flatten   `json:"flatten,omitempty"`
@@ -103,6 +105,7 @@ func (s *Step) operation() (operation, error) {
 	add(s.Split != nil, s.Split)
 	add(s.Match != nil, s.Match)
 	add(s.Equal != nil, s.Equal)
+	add(s.Decode != nil, s.Decode)
 	add(s.Reshape != nil, s.Reshape)
 	add(s.Flatten != nil, s.Flatten)
 	add(s.Squeeze != nil, s.Squeeze)
@@ -196,7 +199,7 @@ func (v *Vocabulary) check() error {
 	}
 	known := map[string]bool{}
 	for _, in := range v.Inputs {
-		if known[in.Name] || len(in.Shape) > maxRank || slices.ContainsFunc(in.Shape, func(n int) bool { return n < 0 || n > maxNumbers }) {
+		if known[in.Name] || in.File && (in.Strings || len(in.Shape) > 0) || len(in.Shape) > maxRank || slices.ContainsFunc(in.Shape, func(n int) bool { return n < 0 || n > maxNumbers }) {
 			return fmt.Errorf("input %s", quote.Name(in.Name))
 		}
 		known[in.Name] = true
@@ -260,5 +263,10 @@ func (o *Output) Names(values []float64) []string {
 	return names
 }
 
-// Takes says whether strings are among the model's inputs.
+// Files says whether files are among the model's inputs, and no strings are.
+func (v *Vocabulary) Files() bool {
+	return v.Takes() && !slices.ContainsFunc(v.Inputs, func(in Input) bool { return in.Strings })
+}
+
+// Takes says whether strings or files are among the model's inputs.
 func (v *Vocabulary) Takes() bool { return v != nil && len(v.Results) > 0 }

@@ -43,7 +43,7 @@ func TestMap(t *testing.T) {
 	out, err := v.Map([]Array{
 		{Name: "text", Shape: []int{2, 1}, Strings: []string{"A Red car, red CAR!", "a b c"}},
 		{Name: "colour", Shape: []int{2}, Strings: []string{"blue", "red"}},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestMap(t *testing.T) {
 		{{Name: "text", Shape: []int{1, 2}, Strings: []string{"a", "b"}}, {Name: "colour", Shape: []int{1}, Strings: []string{""}}}, // two columns
 		{{Name: "text", Shape: []int{2, 1}, Strings: []string{"a"}}, {Name: "colour", Shape: []int{1}, Strings: []string{""}}},      // fewer strings than the shape says
 	} {
-		if out, err := v.Map(wrong); err == nil {
+		if out, err := v.Map(wrong, nil); err == nil {
 			t.Errorf("%v gives %v", wrong, out)
 		}
 	}
@@ -96,7 +96,7 @@ func TestHostile(t *testing.T) {
 		if _, err := v.Encode(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.Map([]Array{{Name: "x", Shape: []int{1}, Strings: []string{"ab"}}}); !errors.Is(err, errBudget) {
+		if _, err := v.Map([]Array{{Name: "x", Shape: []int{1}, Strings: []string{"ab"}}}, nil); !errors.Is(err, errBudget) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
@@ -142,7 +142,7 @@ func FuzzVocabulary(f *testing.F) {
 		}
 		out, err := v.Map([]Array{
 			{Name: "text", Shape: []int{2, 1}, Strings: []string{text, colour}}, {Name: "colour", Shape: []int{2}, Strings: []string{colour, text}},
-		})
+		}, nil)
 		if err != nil {
 			return
 		}
@@ -153,3 +153,46 @@ func FuzzVocabulary(f *testing.F) {
 		}
 	})
 }
+
+// TestDecode: a picture is what the decoder that is given makes of a file; one of another size, several files, no decoder, and
+// shapes that are no picture's are refused.
+func TestDecode(t *testing.T) {
+	with := func(o Decode) *Vocabulary {
+		return &Vocabulary{Inputs: []Input{{Name: "file", File: true, Shape: []int{}}}, Steps: []Step{{In: []string{"file"}, Out: []string{"pixels"}, Decode: &o}}, Results: []string{"pixels"}}
+	}
+	grey := func(file []byte, order string) (height, width int, pixels []byte, err error) {
+		return 1, len(file), file, nil
+	}
+	file := func(contents ...string) []Array { return []Array{{Name: "file", Shape: []int{}, Strings: contents}} }
+	v := with(Decode{"Grayscale", []int{1, 2, 1}})
+	data, err := v.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = ParseFile(data); err != nil || !v.Takes() || !v.Files() {
+		t.Fatalf("%s: %v", data, err)
+	}
+	out, err := v.Map(file("\x00\xff"), grey)
+	if err != nil || !slices.Equal(out[0].Numbers, []float64{0, 255}) || !slices.Equal(out[0].Shape, []int{1, 2, 1}) {
+		t.Errorf("%v, %v", out, err)
+	}
+	for name, err := range map[string]error{
+		"another size": second(v.Map(file("abc"), grey)), "two files": second(v.Map(file("ab", "cd"), grey)), "no decoder": second(v.Map(file("ab"), nil)), "none": second(v.Map(nil, grey)),
+	} {
+		if err == nil {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+	strings := with(Decode{"Grayscale", []int{1, 2, 1}})
+	strings.Inputs[0].Strings = true
+	for name, v := range map[string]*Vocabulary{
+		"an order": with(Decode{"CMYK", []int{1, 1, 4}}), "channels": with(Decode{"RGB", []int{1, 1, 1}}), "no pixels": with(Decode{"RGB", []int{0, 1, 3}}),
+		"too many": with(Decode{"RGB", []int{1 << 40, 1 << 40, 3}}), "strings and a file": strings,
+	} {
+		if _, err := v.Encode(); err == nil {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+}
+
+func second(_ []Array, err error) error { return err }

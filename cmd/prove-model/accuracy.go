@@ -83,9 +83,20 @@ func (f *fidelity) print(w io.Writer) {
 // warning is what nobody should miss, or "".
 func (p *judged) warning() string {
 	if p.WithinBar {
-		return ""
+		return p.nearWhole()
 	}
 	return fmt.Sprintf("WARNING: THE OUTPUT IS FAR FROM THE FLOAT MODEL'S: %s. THE PROOF HOLDS, FOR A POOR COPY OF THE MODEL.\n         %s", p.why(), p.Advice)
+}
+
+// nearWhole warns of casts that another runtime may round to the other side, which no comparison with one float model shows.
+func (p *judged) nearWhole() string {
+	for _, o := range p.Outputs {
+		if o.Accuracy.NearWhole > 0 {
+			return fmt.Sprintf("WARNING: %s FOLLOWS FROM %d VALUES THAT ARE CAST TO INTEGERS AND NEARER TO A WHOLE NUMBER THAN FLOAT32 IS EXACT.\n"+
+				"         Another runtime may have the next integer there: round before the cast, or compare with --check onnxruntime.", ui.Printable(o.Name), o.Accuracy.NearWhole)
+		}
+	}
+	return ""
 }
 
 // why is what of a run is beyond its bar.

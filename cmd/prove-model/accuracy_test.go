@@ -124,6 +124,11 @@ func TestFidelity(t *testing.T) {
 			t.Errorf("%s: %v, %s", name, tc.p.WithinBar, tc.p.warning())
 		}
 	}
+	near := labels
+	near.NearWhole = 2
+	if p := judge(config.Default(), labels, near, likeness{}); !p.WithinBar || !strings.Contains(p.warning(), "y FOLLOWS FROM 2 VALUES THAT ARE CAST") {
+		t.Errorf("casts near a whole number: %v, %q", p.WithinBar, p.warning())
+	}
 	tie := judge(config.Default(), tensor(7000, 1, 5), choices, likeness{}).Outputs[0]
 	if got, want := labelsOf(tie.Accuracy, tie.Values, tie.Float), "1 of 3 labels, 1 of them ties: entry 1 is 1, and 6 in the float model, "+
 		"whose two greatest scores there are 0.4 % of their range apart"; got != want {

@@ -272,6 +272,9 @@ func (p *proved) print(w io.Writer) {
 		if tie := edgeOf(o.Accuracy, o.Values, o.Float); tie != "" {
 			fmt.Fprintf(w, "tie         %s\n", tie)
 		}
+		if o.Accuracy.NearWhole > 0 {
+			fmt.Fprintf(w, "near whole  %d values that it casts to integers\n", o.Accuracy.NearWhole)
+		}
 		if o.Unequal > 0 && o.Labels == 0 {
 			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))
 		}

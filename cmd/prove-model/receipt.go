@@ -163,19 +163,19 @@ func (a *answered) inputs() (provemodel.Arrays, error) {
 	if err := json.Unmarshal(a.request, &body); err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
-	var out provemodel.Arrays
-	for i := range body.Inputs {
-		values, err := body.Inputs[i].Read()
-		if err != nil {
-			return nil, fmt.Errorf("request: %w", err)
-		}
-		if receipt.Digest(values) != a.receipt.Inputs[body.Inputs[i].Name] {
+	if len(body.Inputs) == 0 {
+		return nil, nil
+	}
+	arrays, digests, err := request.ReadAll(body.Inputs)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	for name, digest := range digests {
+		if digest != a.receipt.Inputs[name] {
 			return nil, notWhat("the receipt is about other inputs than the request has")
 		}
-		one := provemodel.Arrays{{Name: body.Inputs[i].Name, Shape: body.Inputs[i].Shape, Values: values}}
-		out = append(out, one...)
 	}
-	return out, nil
+	return arrays, nil
 }
 
 // textOf returns which text of a proof of several the receipt is about, counted from 1: the one that it says or, since an answer's receipt

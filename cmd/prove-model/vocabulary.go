@@ -87,6 +87,7 @@ type wordsSaid struct {
 	Compared bool `json:"compared"`
 
 	takes bool
+	of    string // what becomes numbers
 }
 
 // stringsOf says what was checked of strings; nil for a model of numbers.
@@ -94,7 +95,11 @@ func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	if s.Vocabulary == nil {
 		return nil
 	}
-	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes()}
+	of := "strings"
+	if s.Words.Files() {
+		of = "pictures"
+	}
+	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes(), of}
 }
 
 func (s *wordsSaid) print(w io.Writer) {
@@ -103,9 +108,9 @@ func (s *wordsSaid) print(w io.Writer) {
 	case !s.Given:
 		fmt.Fprintf(w, "strings     not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)\n", s.Digest)
 	case s.Compared:
-		fmt.Fprintf(w, "strings     those given become these numbers by the key's vocabulary, digest %s: that is checked here, outside of the proof\n", s.Digest)
+		fmt.Fprintf(w, "%-11s those given become these numbers by the key's vocabulary, digest %s: that is checked here, outside of the proof\n", s.of, s.Digest)
 	case s.takes:
-		fmt.Fprintf(w, "strings     none are given (--input): numbers follow from strings by the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
+		fmt.Fprintf(w, "%-11s none are given (--input): numbers follow from %s by the key's vocabulary, digest %s, outside of the proof\n", s.of, s.of, s.Digest)
 	default:
 		fmt.Fprintf(w, "strings     names of classes are those of the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
 	}

@@ -37,7 +37,7 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 		return nil, err
 	}
 	for i := range out {
-		out[i].Integers, out[i].Margins, out[i].Edges = own[i].Integers, own[i].Margins, own[i].Edges
+		out[i].Integers, out[i].Margins, out[i].Edges, out[i].NearWhole = own[i].Integers, own[i].Margins, own[i].Edges, own[i].NearWhole
 	}
 	return out, nil
 }

@@ -20,6 +20,46 @@ type tensorInfo struct {
 	Shape    []int  `json:"shape"`
 }
 
+// inputsOf are the inputs that requests have: where the model maps strings or files, those, and numbers otherwise. An axis of -1
+// has any length.
+func inputsOf(m *models.Model) []tensorInfo {
+	v := m.Vocabulary()
+	if !v.Takes() {
+		return tensorsOf(m.Inputs())
+	}
+	out := make([]tensorInfo, len(v.Inputs))
+	for i, in := range v.Inputs {
+		out[i] = tensorInfo{in.Name, "FP64", slices.Concat([]int{}, in.Shape)}
+		switch {
+		case in.Strings:
+			out[i].Datatype = request.Strings
+		case in.File:
+			out[i].Datatype, out[i].Shape = "UINT8", []int{0}
+		}
+		for axis, n := range out[i].Shape {
+			if n == 0 {
+				out[i].Shape[axis] = -1
+			}
+		}
+	}
+	return out
+}
+
+// vocabulary sends the file of what a model says of strings. Its digest is in the key, so that it need not be trusted.
+func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.named(r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	file := m.VocabularyFile()
+	if file == nil {
+		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_vocabulary", Message: "the model says nothing of strings"}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(file)
+	return nil
+}
+
 func tensorsOf(list []provemodel.Spec) []tensorInfo {
 	out := make([]tensorInfo, len(list))
 	for i, t := range list {
@@ -48,7 +88,7 @@ func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": tensorsOf(m.Inputs()), "outputs": tensorsOf(m.Outputs()),
+		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": inputsOf(m), "outputs": tensorsOf(m.Outputs()),
 		"model_commitment": m.Commitment,
 	})
 	return nil
@@ -63,6 +103,17 @@ func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"name": m.Name, "ready": true})
+	return nil
+}
+
+// namesOf are the strings that an output stands for, nil if there are none.
+func namesOf(t provemodel.Tensor) map[string][]string {
+	switch {
+	case t.Strings != nil:
+		return map[string][]string{"strings": t.Strings}
+	case t.Columns != nil:
+		return map[string][]string{"columns": t.Columns}
+	}
 	return nil
 }
 
@@ -89,16 +140,12 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	if err := parameters(body, map[string]any{"id": &id, "inputs": &inputs, "outputs": &outputs, "parameters": &params}); err != nil {
 		return err
 	}
-	rec := &receipt.Receipt{Answer: newID("infer"), Created: now(), Request: bodyDigest(body), Inputs: map[string]string{}, Outputs: map[string]string{}}
-	arrays := make(provemodel.Arrays, len(inputs))
-	for i := range inputs {
-		values, err := inputs[i].Read()
-		if err != nil {
-			return bad("inputs", "invalid_value", err)
-		}
-		arrays[i].Name, arrays[i].Shape, arrays[i].Values = inputs[i].Name, inputs[i].Shape, values
-		rec.Inputs[inputs[i].Name] = receipt.Digest(values)
+	rec := &receipt.Receipt{Answer: newID("infer"), Created: now(), Request: bodyDigest(body), Outputs: map[string]string{}}
+	arrays, digests, err := request.ReadAll(inputs)
+	if err != nil {
+		return bad("inputs", "invalid_value", err)
 	}
+	rec.Inputs = digests
 	in, err := m.Input(arrays)
 	if err != nil {
 		return bad("inputs", "invalid_value", err)
@@ -115,6 +162,8 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	type output struct {
 		tensorInfo
 		Data []float64 `json:"data"`
+		// Parameters has "strings", the names that the numbers stand for, or "columns", those of the entries along the last axis.
+		Parameters map[string][]string `json:"parameters,omitempty"`
 	}
 	var list []output
 	for _, t := range all {
@@ -124,7 +173,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 			return o.Name == t.Name
 		})
 		if len(outputs) == 0 || asked {
-			list = append(list, output{tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}, t.Values})
+			list = append(list, output{tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}, t.Values, namesOf(t)})
 			rec.Outputs[t.Name] = receipt.Digest(t.Values)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // bundled are the models of the tests, which are committed to once.
@@ -33,6 +34,9 @@ var bundled = sync.OnceValues(func() ([]*models.Model, error) {
 	for name, set := range map[string]func(c *config.Config){
 		"sentence": func(c *config.Config) { c.Model = sentenceFolder },
 		"story":    func(c *config.Config) { c.Model = "../../testdata/story" },
+		"columns": func(c *config.Config) {
+			c.Model, c.Calibration = "../../onnx/testdata/strings/columns.onnx", []string{"../../onnx/testdata/strings/columns.json"}
+		},
 		"digits": func(c *config.Config) {
 			c.Model, c.Calibration = "../../testdata/digits/digits.onnx", []string{"../../testdata/digits/calibration.json"}
 		},
@@ -191,9 +195,10 @@ type answerBody struct {
 		Finish  *string `json:"finish_reason"`
 	}
 	Outputs []struct {
-		Name  string
-		Shape []int
-		Data  []float64
+		Name       string
+		Shape      []int
+		Data       []float64
+		Parameters map[string][]string
 	}
 	Usage   *usage
 	Proof   *proofRef
@@ -388,6 +393,39 @@ func TestInfer(t *testing.T) {
 	for path, want := range map[string]string{"/v2": `"prove-model"`, "/v2/models/digits": `"image"`, "/v2/models/digits/ready": "true", "/v2/health/ready": "true", "/v2/health/live": "true", "/v1/models": signed.Commitment, "/v1/models/digits": signed.Commitment} {
 		if status, _, body := r.do("GET", path, ""); status != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s: status %d: %s", path, status, body)
+		}
+	}
+}
+
+// Strings are inputs of the type BYTES, which become numbers by the vocabulary, whose file is sent, and outputs have their names beside
+// their numbers.
+func TestInferStrings(t *testing.T) {
+	r := start(t, true, Options{Prove: 1})
+	request := `{"inputs":[{"name":"colour","shape":[1,1],"datatype":"BYTES","data":[["%s"]]},
+		{"name":"size","shape":[1,1],"datatype":"BYTES","data":["S"]},{"name":"price","shape":[1,1],"datatype":"FP32","data":[2]}]}`
+	a := r.ask("/v2/models/columns/infer", fmt.Sprintf(request, "red"))
+	s, signed := r.verified(a)
+	if len(a.Outputs) != 2 || fmt.Sprint(a.Outputs[0].Data) != fmt.Sprint([]float64(s.Outputs[0].Values)) || fmt.Sprint(a.Outputs[0].Parameters["strings"]) != "[buy]" {
+		t.Errorf("the answer is %+v, and %v is proved", a.Outputs, s.Outputs)
+	}
+	if signed.Inputs["colour"] != receipt.StringsDigest([]string{"red"}) || signed.Inputs["price"] != receipt.Digest([]float64{2}) {
+		t.Error("the receipt has other digests than the arrays")
+	}
+	status, _, words := r.do("GET", "/v1/models/columns/vocabulary", "")
+	if status != http.StatusOK || s.Vocabulary == nil || vocabulary.Digest(words) != *s.Vocabulary {
+		t.Errorf("the vocabulary: status %d, %s", status, words)
+	}
+	if _, _, body := r.do("GET", "/v2/models/columns", ""); !strings.Contains(string(body), `{"name":"colour","datatype":"BYTES","shape":[-1,1]}`) {
+		t.Errorf("the inputs: %s", body)
+	}
+	if status, _, _ := r.do("GET", "/v1/models/digits/vocabulary", ""); status != http.StatusNotFound {
+		t.Errorf("the vocabulary of a model of numbers: status %d", status)
+	}
+	for _, wrong := range []string{
+		strings.Replace(request, `[["%s"]]`, `[1]`, 1), strings.Replace(request, `["S"]`, `["S","M"]`, 1), strings.Replace(request, `"BYTES","data":["S"]`, `"FP32","data":[1]`, 1),
+	} {
+		if status, _, body := r.do("POST", "/v2/models/columns/infer", strings.Replace(wrong, "%s", "blue", 1)); status != http.StatusBadRequest {
+			t.Errorf("%s: status %d: %s", wrong, status, body)
 		}
 	}
 }

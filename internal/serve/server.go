@@ -164,6 +164,7 @@ func (s *Server) Handler() http.Handler {
 	guarded("GET /v1/models", s.listModels)
 	guarded("GET /v1/models/{model}", s.showModel)
 	guarded("GET /v1/models/{model}/tokenizer", s.tokenizer)
+	guarded("GET /v1/models/{model}/vocabulary", s.vocabulary)
 	guarded("POST /v1/chat/completions", s.chat)
 	guarded("POST /v1/completions", s.complete)
 	guarded("POST /v1/embeddings", s.embed)

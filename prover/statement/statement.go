@@ -34,6 +34,9 @@ type Tensor struct {
 	// Edges are, by entry that follows from the first few of some scores, such as nearest neighbours, which two are at the edge of
 	// these, and how far they are apart: of what a float model gave.
 	Edges []Edge `json:"-"`
+	// NearWhole is how many values that are cast to integers, and that the tensor follows from, are as near to a whole number as
+	// float32 may be off, so that another runtime may have the next one: of what a float model gave.
+	NearWhole int `json:"-"`
 }
 
 // edgeMargin is how close the scores at the edge of a selection are that tie, in units of their range.

@@ -66,16 +66,26 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		return l.lookedUp(v.name+", "+what, v.fn.name+", "+what, at, from, c)
 	}
 	a, b := of("start", c.start), of("slope", c.slope)
-	e := l.View(a, nil, high.Shape).Plus(l.Product(high.Shape, b, all, p.Low, all, 1))
+	rise := l.Product(high.Shape, b, all, p.Low, all, 1)
 	if bent {
-		e = e.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
+		rise = rise.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
+	}
+	rise.Shape, rise.Frac = high.Shape, c.slope.frac
+	e := l.View(a, nil, high.Shape)
+	if c.slope.frac == frac {
+		e = e.Plus(rise)
+	} else {
+		id := l.RoundTo(v.name+", rise", rise, min(frac, out+2))
+		r := l.View(id, nil, high.Shape)
+		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
 	e.Shape, e.Frac = high.Shape, frac
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
 }
 
 // lineColumns are the columns of a function between lines: where they start, their slope for a step
-// of the low limb, and how much they bend, if they do.
+// of the low limb, and how much they bend, if they do. What a line rises by is on the scale of the slope,
+// which is finer than that of the start where one accumulator does not hold both well.
 type lineColumns struct {
 	start, slope, bend *column
 	largest            float64 // magnitude at the cuts, before it was clamped
@@ -115,13 +125,23 @@ func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent
 	p := piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent)
 	// As many bits below the result's as the slope's rounding needs, if there is room.
 	frac := out + k + 2
-	for reach := p.reach(); float64(reach*fixed.Pow2(frac)) >= model.Bound/2-fixed.Pow2(k); {
-		frac--
+	rise := frac
+	fit := func(reach float64, frac int) int {
+		for float64(reach*fixed.Pow2(frac)) >= model.Bound/2-fixed.Pow2(k) {
+			frac--
+		}
+		return frac
 	}
-	starts, slopes, bends := p.rounded(frac, k)
-	c := &lineColumns{start: newColumn(starts, frac, p.saturated), slope: newColumn(slopes, frac, nil), largest: p.largest}
+	largest, steepest := p.reach()
+	if frac = fit(largest+steepest, frac); frac < out+k-3 && bent { // a slope is rounded to half of 2^−frac, and off by 2^k times as much
+		rise = fit(steepest, rise)
+	} else {
+		rise = frac
+	}
+	starts, slopes, bends := p.rounded(frac, rise, k)
+	c := &lineColumns{start: newColumn(starts, frac, p.saturated), slope: newColumn(slopes, rise, nil), largest: p.largest}
 	if bent {
-		c.bend = newColumn(bends, frac-k, nil)
+		c.bend = newColumn(bends, rise-k, nil)
 	}
 	return c
 }
@@ -179,9 +199,9 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	return c
 }
 
-// reach is the greatest magnitude of what is summed for an entry.
-func (c *curvePieces) reach() float64 {
-	largest, steepest, bend := 0.0, 0.0, 0.0
+// reach is the greatest magnitude of a start, and of what is added to one.
+func (c *curvePieces) reach() (largest, rise float64) {
+	steepest, bend := 0.0, 0.0
 	for i, y := range c.start {
 		largest = max(largest, math.Abs(y))
 		if i > 0 {
@@ -191,16 +211,16 @@ func (c *curvePieces) reach() float64 {
 	for _, y := range c.bend {
 		bend = max(bend, math.Abs(y))
 	}
-	return largest + steepest + bend
+	return largest, steepest + bend
 }
 
 // rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the
-// slope in as many of them a step, and the bend in units of 2^k of them. Where there is a
+// slope in units of 2^−rise a step, and the bend in units of 2^k of them. Where there is a
 // bend, what rounding has made of slope and bend is taken from the start in the mean.
-func (c *curvePieces) rounded(frac, k int) (starts, slopes, bends []int32) {
+func (c *curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) {
 	n := len(c.start) - 1
 	starts, slopes, bends = make([]int32, n), make([]int32, n), make([]int32, len(c.bend))
-	unit, step, half, twice := fixed.Pow2(frac), fixed.Pow2(frac-k), fixed.Pow2(k-1), fixed.Pow2(k+1)
+	unit, step, half, twice := fixed.Pow2(frac), fixed.Pow2(rise-k), fixed.Pow2(k-1+frac-rise), fixed.Pow2(k+1+frac-rise)
 	for i := range starts {
 		y, slope := float64(c.start[i]*unit), float64((c.start[i+1]-c.start[i])*step)
 		slopes[i] = int32(math.Round(slope))

@@ -6,6 +6,8 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Input matches arrays by their names with the model's inputs. If the size of the batch is open, they may be a batch of any size.
@@ -44,5 +46,10 @@ func (m *Model) Run(ctx context.Context, in provemodel.Input) ([]provemodel.Tens
 	if err != nil {
 		return nil, err
 	}
+	statement.Name(r.Outputs, m.words)
 	return r.Outputs, nil
 }
+
+// Vocabulary is what the model says of strings, nil if it says nothing of them, and VocabularyFile its file.
+func (m *Model) Vocabulary() *vocabulary.Vocabulary { return m.words }
+func (m *Model) VocabularyFile() []byte             { return m.committed.VocabularyFile() }

@@ -24,6 +24,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/vocabulary"
 )
 
 // Model is a model with its key. Its methods may be called by several goroutines at once.
@@ -45,6 +46,7 @@ type Model struct {
 	job       *job.Job
 	opts      *job.Options
 	committed *provemodel.Committed
+	words     *vocabulary.Vocabulary
 }
 
 // Defaults of a language model's key where settings say nothing.
@@ -81,7 +83,10 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 	if out := j.Model.Outputs(); len(out) == 1 && out[0].Name == families.Sentence {
 		m.Embeds, m.MaxPrompt = true, c.Tokens
 	}
-	if err := m.commit(ctx); err != nil {
+	if err = m.commit(ctx); err == nil && m.VocabularyFile() != nil {
+		m.words, err = vocabulary.ParseFile(m.VocabularyFile())
+	}
+	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}

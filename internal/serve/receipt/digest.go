@@ -20,6 +20,17 @@ func Digest(values []float64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// StringsDigest is the SHA-256 of strings, each as its length, as the eight bytes of an integer, the least significant first, and
+// its bytes, in hexadecimal.
+func StringsDigest(list []string) string {
+	h := sha256.New()
+	for _, s := range list {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s))))
+		h.Write([]byte(s))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // TextDigest is the SHA-256 of a text in UTF-8, in hexadecimal.
 func TextDigest(text string) string {
 	d := sha256.Sum256([]byte(text))

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
 // Array is an array of a request.
@@ -27,35 +30,88 @@ var types = map[string]struct {
 	"INT64": {true, -(1 << 53), 1 << 53}, "UINT64": {true, 0, 1 << 53},
 }
 
+// ReadAll reads the arrays of a request, with the digest of each by its name, as receipts have them.
+func ReadAll(list []Array) (arrays provemodel.Arrays, digests map[string]string, err error) {
+	arrays, digests = make(provemodel.Arrays, len(list)), map[string]string{}
+	for i := range list {
+		in, a := &list[i], &arrays[i]
+		a.Name, a.Shape = in.Name, in.Shape
+		if in.Datatype == Strings {
+			a.Strings, err = in.strings()
+			digests[in.Name] = receipt.StringsDigest(a.Strings)
+		} else {
+			a.Values, err = in.Read()
+			digests[in.Name] = receipt.Digest(a.Values)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return arrays, digests, nil
+}
+
+// Strings is the datatype of strings in UTF-8.
+const Strings = "BYTES"
+
+// strings reads the strings of an array, nested or not.
+func (in *Array) strings() ([]string, error) {
+	var out []string
+	err := in.each(func(token json.Token) error {
+		s, ok := token.(string)
+		if !ok {
+			return fmt.Errorf("input %s: its data is no list of strings", Short(in.Name))
+		}
+		out = append(out, s)
+		return nil
+	})
+	return out, err
+}
+
 // Read reads the numbers of an array, nested or not.
 func (in *Array) Read() ([]float64, error) {
 	t, ok := types[in.Datatype]
 	if !ok {
 		return nil, fmt.Errorf("input %s has the datatype %s, which is not supported", Short(in.Name), Short(in.Datatype))
 	}
-	if len(in.Parameters) > 0 {
-		return nil, fmt.Errorf("input %s has parameters, which are not supported: its data is in the request, as JSON", Short(in.Name))
-	}
-	d := json.NewDecoder(bytes.NewReader(in.Data))
 	var out []float64
-	for d.More() || d.InputOffset() < int64(len(in.Data)) {
-		token, err := d.Token()
-		if token == json.Delim('[') || token == json.Delim(']') {
-			continue
-		}
+	err := in.each(func(token json.Token) error {
 		v, ok := number(token)
-		if err != nil || !ok {
-			return nil, fmt.Errorf("input %s: its data is no list of numbers", Short(in.Name))
+		if !ok {
+			return fmt.Errorf("input %s: its data is no list of numbers", Short(in.Name))
 		}
 		if v < t.min || v > t.max || t.whole && v != math.Trunc(v) {
-			return nil, fmt.Errorf("input %s has %v, which is no %s", Short(in.Name), v, in.Datatype)
+			return fmt.Errorf("input %s has %v, which is no %s", Short(in.Name), v, in.Datatype)
 		}
 		if in.Datatype == "FP32" {
 			v = float64(float32(v))
 		}
 		out = append(out, v)
+		return nil
+	})
+	return out, err
+}
+
+// each calls f with the elements of an array's data, and fails if they are not as many as its shape says.
+func (in *Array) each(f func(json.Token) error) error {
+	if len(in.Parameters) > 0 {
+		return fmt.Errorf("input %s has parameters, which are not supported: its data is in the request, as JSON", Short(in.Name))
 	}
-	rest := len(out)
+	d := json.NewDecoder(bytes.NewReader(in.Data))
+	count := 0
+	for d.More() || d.InputOffset() < int64(len(in.Data)) {
+		token, err := d.Token()
+		if token == json.Delim('[') || token == json.Delim(']') {
+			continue
+		}
+		if err != nil {
+			token = nil // which is no element
+		}
+		if err := f(token); err != nil {
+			return err
+		}
+		count++
+	}
+	rest := count
 	for _, size := range in.Shape { // a product of sizes may be beyond all numbers
 		if size < 1 || rest%size != 0 {
 			rest = 0
@@ -64,9 +120,9 @@ func (in *Array) Read() ([]float64, error) {
 		rest /= size
 	}
 	if rest != 1 {
-		return nil, fmt.Errorf("input %s has %d numbers, and its shape is %v", Short(in.Name), len(out), in.Shape)
+		return fmt.Errorf("input %s has %d elements, and its shape is %v", Short(in.Name), count, in.Shape)
 	}
-	return out, nil
+	return nil
 }
 
 // number is the number that a token of JSON stands for: truth values are 0 and 1.
