@@ -183,7 +183,7 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 	}
 	q, _, _, err := c.rounded(texts)
 	if err == nil {
-		err = roomForTexts(q.Graph, len(texts), c.statesTokens(o))
+		err = c.roomForTexts(o, q.Graph, len(texts))
 	}
 	if err != nil {
 		return nil, err

@@ -217,7 +217,7 @@ type proving struct {
 func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving, error) {
 	q, ints, clamped, err := c.circuit.rounded(in)
 	if err == nil {
-		err = roomForTexts(q.Graph, len(in), c.circuit.statesTokens(o))
+		err = c.circuit.roomForTexts(o, q.Graph, len(in))
 	}
 	if err != nil {
 		return nil, err
@@ -742,10 +742,10 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 	return q, ints, clamped, err
 }
 
-// roomForTexts returns an error if outputs of n texts have more entries than a proof states or, where it states the likeliest tokens in
-// place of logits, than it says the greatest of.
-func roomForTexts(g *model.Graph, n int, tokens bool) error {
-	if g.Texts == 0 {
+// roomForTexts returns an error if outputs of n texts have more entries than a proof states or, where it states which are the greatest,
+// than it says that of.
+func (c *Circuit) roomForTexts(o *ProveOptions, g *model.Graph, n int) error {
+	if n == 1 {
 		return nil
 	}
 	for _, id := range g.Outputs {
@@ -755,7 +755,7 @@ func roomForTexts(g *model.Graph, n int, tokens bool) error {
 		}
 		last := len(t.Shape) - 1
 		most, what := plan.MaxPublic/t.Shape[last], "states"
-		if tokens {
+		if _, ok := o.Reveal[t.Name]; ok || c.statesTokens(o) {
 			most, what = model.MaxRevealed>>model.Log2Ceil(t.Shape[last]), "says the greatest of"
 		}
 		if rows := model.Size(t.Shape[:last]); rows > most {
