@@ -29,6 +29,7 @@ type Texts struct {
 	Alone      []TextsRun      `json:"alone"`
 	Together   TextsRun        `json:"together"`
 	Share      float64         `json:"share"` // of as many proofs of one text as there are texts
+	ShareCPU   float64         `json:"cpu_share"`
 	PeakMemory int64           `json:"peak_memory_bytes"`
 	Devices    []devices.Stats `json:"devices"`
 }
@@ -88,14 +89,14 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 		return nil, err
 	}
 	m := &Texts{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
-	mean := 0.0
+	mean, cpu := 0.0, 0.0
 	for i := range written {
 		r, err := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
-			m.Alone, mean = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1)
+			m.Alone, mean, cpu = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1), cpu+r.ProveCPU/float64(len(written)-1)
 		}
 	}
 	all := make([]provemodel.Input, o.Texts)
@@ -106,7 +107,7 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	if err != nil {
 		return nil, err
 	}
-	m.Together, m.Share = *r, r.Prove/(mean*float64(o.Texts))
+	m.Together, m.Share, m.ShareCPU = *r, r.Prove/(mean*float64(o.Texts)), r.ProveCPU/(cpu*float64(o.Texts))
 	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
 	return m, nil
 }
@@ -155,6 +156,7 @@ func TextsTable(w io.Writer, m *Texts) error {
 	if err := ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\none proof of %d texts takes %.3f of as many proofs of one; peak %s\n", m.Texts, m.Share, ui.Bytes(m.PeakMemory))
+	_, err := fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
+		m.Texts, m.Share, m.ShareCPU, ui.Bytes(m.PeakMemory))
 	return err
 }
