@@ -223,7 +223,7 @@ func TestMeasureSegments(t *testing.T) {
 func TestMeasureTexts(t *testing.T) {
 	cfg := config.Default()
 	cfg.CacheDir = t.TempDir()
-	m, err := MeasureTexts(t.Context(), &cfg, TextsOptions{Shape: small[1], Layers: 1, Prompt: 4, Tokens: 2, Texts: 3, Alone: 2}, ui.NewPhases(nil, true))
+	m, err := MeasureTexts(t.Context(), &cfg, TextsOptions{Shape: small[1], Layers: 1, Prompt: 1, Tokens: 1, Texts: 3, Alone: 2}, ui.NewPhases(nil, true))
 	if err != nil {
 		t.Fatal(err)
 	}

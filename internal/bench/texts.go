@@ -65,14 +65,15 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	}
 	defer dev.Close()
 	opts := job.OptionsOf(&local, ph, dev)
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens})
+	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
+	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens})
 	if err != nil {
 		return nil, err
 	}
 	defer float.Close()
 	out := float.Outputs()[0].Shape
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	c, err := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, o.Prompt+o.Tokens)), opts)
+	c, err := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
 	if err != nil {
 		return nil, err
 	}
