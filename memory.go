@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/quantise"
@@ -151,6 +152,21 @@ func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions)
 	return c.EstimateTexts([]Input{in}, commit, prove)
 }
 
+// planBefore is the plan of a proof before there is a key.
+func (c *Circuit) planBefore(o *ProveOptions, g *model.Graph, cfg soundness.Config) (*plan.Plan, error) {
+	if !c.statesTokens(o) {
+		return plan.New(g, cfg)
+	}
+	tokens, err := c.quantised.Circuit.At(asTokens(g.Instance))
+	if errors.Is(err, model.ErrReveal) {
+		return plan.New(g, cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(tokens, cfg)
+}
+
 // EstimateTexts is Estimate for one proof of several texts (ProveTexts).
 func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
 	to := orDefault(commit)
@@ -166,6 +182,9 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 		return nil, err
 	}
 	q, _, _, err := c.rounded(texts)
+	if err == nil {
+		err = c.roomForTexts(o, q.Graph, len(texts))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +198,7 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 		if err != nil {
 			return nil, err
 		}
-	} else if p, err = plan.New(q.Graph, sec.Config()); err != nil {
+	} else if p, err = c.planBefore(o, q.Graph, sec.Config()); err != nil {
 		return nil, err
 	}
 	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil

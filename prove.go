@@ -216,6 +216,9 @@ type proving struct {
 // of checks that a run on an input, or on several texts, can be proved, within the process's limit of memory, and n like it.
 func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving, error) {
 	q, ints, clamped, err := c.circuit.rounded(in)
+	if err == nil {
+		err = c.circuit.roomForTexts(o, q.Graph, len(in))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -361,14 +364,24 @@ func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, erro
 	if o.hides() && c.hiding == nil { // masked, also where an output is hidden of which something is revealed, and nothing else
 		return c.key.HidingPlan(in, plan.CheapestTails)
 	}
-	if l := c.circuit.language; l != nil && l.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits {
-		tokens := in
-		tokens.Reveals = []model.Reveal{{Output: 0}}
-		if p, err := c.key.Plan(tokens); err == nil || !errors.Is(err, model.ErrReveal) {
+	if c.circuit.statesTokens(o) {
+		if p, err := c.key.Plan(asTokens(in)); err == nil || !errors.Is(err, model.ErrReveal) {
 			return p, err
 		}
 	}
 	return c.key.Plan(in)
+}
+
+// statesTokens says whether proofs with these options state the likeliest tokens in place of logits, where logits have a range that
+// allows it.
+func (c *Circuit) statesTokens(o *ProveOptions) bool {
+	return c.language != nil && c.language.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits
+}
+
+// asTokens is an instance of which a proof states the likeliest tokens.
+func asTokens(in model.Instance) model.Instance {
+	in.Reveals = []model.Reveal{{Output: 0}}
+	return in
 }
 
 // hide puts what the options hide into an instance.
@@ -725,24 +738,29 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 		}
 		clamped += n
 	}
-	if q, err = c.sizedFor(in[0], len(in)); err == nil {
-		err = roomForTexts(q.Graph, len(in))
-	}
+	q, err = c.sizedFor(in[0], len(in))
 	return q, ints, clamped, err
 }
 
-// roomForTexts returns an error if outputs of n texts have more entries than a proof states, or says the greatest of.
-func roomForTexts(g *model.Graph, n int) error {
+// roomForTexts returns an error if outputs of n texts have more entries than a proof states or, where it states which are the greatest,
+// than it says that of.
+func (c *Circuit) roomForTexts(o *ProveOptions, g *model.Graph, n int) error {
+	if n == 1 {
+		return nil
+	}
 	for _, id := range g.Outputs {
 		t := &g.Tensors[id]
 		if len(t.Shape) == 0 {
 			continue
 		}
 		last := len(t.Shape) - 1
-		most := plan.MaxPublic >> model.Log2Ceil(t.Shape[last])
+		most, what := plan.MaxPublic/t.Shape[last], "states"
+		if _, ok := o.Reveal[t.Name]; ok || c.statesTokens(o) {
+			most, what = model.MaxRevealed>>model.Log2Ceil(t.Shape[last]), "says the greatest of"
+		}
 		if rows := model.Size(t.Shape[:last]); rows > most {
-			return fmt.Errorf("%d texts with %d rows each of output %q, of %d entries: one proof takes at most %d rows, that is %d such texts",
-				n, rows/n, t.Name, t.Shape[last], most, most*n/rows)
+			return fmt.Errorf("%d texts with %d rows each of output %q, of %d entries: one proof %s at most %d rows, that is %d such texts",
+				n, rows/n, t.Name, t.Shape[last], what, most, most*n/rows)
 		}
 	}
 	return nil

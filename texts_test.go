@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -190,12 +191,26 @@ func TestRoomForTexts(t *testing.T) {
 	of := func(rows int) *model.Graph {
 		return &model.Graph{Tensors: []model.Tensor{{Name: "logits", Shape: []int{rows, 49152}}}, Outputs: []model.TensorID{0}}
 	}
-	if err := roomForTexts(of(256), 32); err != nil {
-		t.Error(err)
-	}
-	want := `64 texts with 8 rows each of output "logits", of 49152 entries: one proof takes at most 256 rows, that is 32 such texts`
-	if err := roomForTexts(of(512), 64); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	writes := &Circuit{language: &proof.Text{Generates: true}}
+	logits, argmax := &ProveOptions{Logits: true}, &ProveOptions{Reveal: map[string]int{"logits": 0}}
+	for _, x := range []struct {
+		c       *Circuit
+		o       *ProveOptions
+		rows, n int
+		want    string
+	}{
+		{writes, logits, 341, 11, ""},
+		{writes, logits, 512, 64, `64 texts with 8 rows each of output "logits", of 49152 entries: one proof states at most 341 rows, that is 42 such texts`},
+		{new(Circuit), new(ProveOptions), 342, 2, `2 texts with 171 rows each of output "logits", of 49152 entries: one proof states at most 341 rows, that is 1 such texts`},
+		{writes, new(ProveOptions), 4096, 512, ""},
+		{new(Circuit), argmax, 4096, 512, ""},
+		{writes, new(ProveOptions), 8192, 1024,
+			`1024 texts with 8 rows each of output "logits", of 49152 entries: one proof says the greatest of at most 4096 rows, that is 512 such texts`},
+		{writes, logits, 512, 1, ""}, // of one text what a proof may say of logits is asked elsewhere
+	} {
+		if err := x.c.roomForTexts(x.o, of(x.rows), x.n); err == nil && x.want != "" || err != nil && err.Error() != x.want {
+			t.Errorf("%d texts: %v, want %s", x.n, err, x.want)
+		}
 	}
 }
 

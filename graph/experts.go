@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -8,9 +9,9 @@ import (
 // Layers of experts: each row of a text, such as a token, uses a few matrices of many, those of the experts with the
 // greatest scores. Which they are is told by slots: row t has Count of them, and slot c is an expert.
 
-// Slots makes slots of places: its operand has the place of every expert in the order of scores, integers of shape
-// [rows, experts], and the result, of shape [rows, Count, experts], is 1 where the place is the slot, and 0 elsewhere.
-// Every slot is one expert, and every row's are different, if the places are.
+// Slots says which experts every row uses: its operand has their scores, of shape [rows, experts], and the result, of shape
+// [rows, Count, experts], is 1 where an expert has the c-th greatest score of the row, and 0 elsewhere. Of equal scores the
+// first comes first. So every slot is one expert, and every row's are different.
 type Slots struct{ Count int }
 
 // Kind implements [Op].
@@ -21,8 +22,8 @@ func (s Slots) infer(in []operandType) (operandType, error) {
 		return operandType{}, err
 	}
 	x := in[0]
-	if len(x.shape) != 2 || x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
-		return operandType{}, fmt.Errorf("%d slots of places of shape %v and type %v", s.Count, x.shape, x.dtype)
+	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
+		return operandType{}, fmt.Errorf("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
 	}
 	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}, nil
 }
@@ -30,9 +31,16 @@ func (s Slots) infer(in []operandType) (operandType, error) {
 func (s Slots) eval(in []operand, shape []int) (operand, error) {
 	out := operand{shape: shape, f: make([]float64, Size(shape))}
 	experts := shape[2]
-	for i, place := range in[0].float64s() {
-		if c := int(place); c >= 0 && c < s.Count && float64(c) == place {
-			out.f[(i/experts*s.Count+c)*experts+i%experts] = 1
+	scores := in[0].float64s()
+	for row := range shape[0] {
+		own := scores[row*experts:][:experts]
+		order := make([]int, experts)
+		for e := range order {
+			order[e] = e
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
+		for c, e := range order[:s.Count] {
+			out.f[(row*s.Count+c)*experts+e] = 1
 		}
 	}
 	return out, nil
@@ -168,11 +176,10 @@ func (b *Builder) Slots(x Value, k int) Value {
 	if len(in) != 2 || k < 1 || k > in[1] {
 		return b.Failf("%d of shape %v", k, in)
 	}
-	place := b.place(x, false)
-	if !b.valid(place) {
-		return place
+	if most := 1 << 10; in[1] > most {
+		return b.Failf("an order of %d elements; %d at most are supported", in[1], most)
 	}
-	return b.emit(Slots{k}, b.Reshape(place, in))
+	return b.emit(Slots{k}, x)
 }
 
 // InSlots returns what the experts in slots have of x, of shape [rows, experts].

@@ -11,6 +11,6 @@ func newBench() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchLLM(), newBenchSegments(), newBenchWrite(), newBenchScale(), newBenchAccuracy())
+	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchLLM(), newBenchSegments(), newBenchTexts(), newBenchWrite(), newBenchScale(), newBenchAccuracy())
 	return cmd
 }

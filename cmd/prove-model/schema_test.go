@@ -54,6 +54,7 @@ var results = map[string]struct {
 	"bench-scale":       {"prove-model bench scale --json", []bench.ScaleRow{}},
 	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
 	"bench-segments":    {"prove-model bench segments --json", bench.Segments{}},
+	"bench-texts":       {"prove-model bench texts --json", bench.Texts{}},
 	"bench-write":       {"prove-model bench write --json", bench.Writing{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
 	"bench-kernels-gpu": {"prove-model bench kernels --gpu --json", []bench.DeviceKernel{}},

@@ -218,3 +218,20 @@ func TestMeasureSegments(t *testing.T) {
 		t.Errorf("%v: %s", err, &b)
 	}
 }
+
+// Texts are proved alone and in one proof: the first alone is not counted, and one proof of three is less than three.
+func TestMeasureTexts(t *testing.T) {
+	cfg := config.Default()
+	cfg.CacheDir = t.TempDir()
+	m, err := MeasureTexts(t.Context(), &cfg, TextsOptions{Shape: small[1], Layers: 1, Prompt: 1, Tokens: 1, Texts: 3, Alone: 2}, ui.NewPhases(nil, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Alone) != 1 || m.Different != 2 || m.Share <= 0 || m.Together.ProofBytes >= 3*m.Alone[0].ProofBytes || m.Together.Verify <= 0 {
+		t.Errorf("%+v", m)
+	}
+	var b bytes.Buffer
+	if err := TextsTable(&b, m); err != nil || !strings.Contains(b.String(), "one proof of 3 texts") {
+		t.Errorf("%v: %s", err, &b)
+	}
+}

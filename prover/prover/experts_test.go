@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
@@ -29,6 +30,12 @@ const (
 // experts is a layer of gated experts, of which each of three rows uses two of five, as a Softmax or their scores weigh them.
 func experts(t *testing.T, softmax bool) *forger {
 	t.Helper()
+	return expertsTied(t, softmax, false)
+}
+
+// expertsTied is experts whose scores are equal in pairs, if so asked.
+func expertsTied(t *testing.T, softmax, tied bool) *forger {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(23, 22))
 	b := graph.NewBuilder("experts")
 	constant := func(name string, shape ...int) graph.Value {
@@ -39,7 +46,13 @@ func experts(t *testing.T, softmax bool) *forger {
 		return b.Constant(name, &graph.Tensor{Shape: shape, DType: graph.Float, F32: v})
 	}
 	x := b.Input("x", graph.Float, []int{rowsOfExperts, expertInputs})
-	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, constant("router", allExperts, expertInputs))
+	router := constant("router", allExperts, expertInputs)
+	if w := b.Tensor(router).F32; tied {
+		copy(w[expertInputs:2*expertInputs], w[4*expertInputs:]) // experts 1 and 4
+		copy(w[2*expertInputs:3*expertInputs], w[3*expertInputs:4*expertInputs])
+		copy(w[:expertInputs], w[4*expertInputs:]) // and 0
+	}
+	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, router)
 	slots := b.Slots(scores, usedExperts)
 	gate := b.Apply(graph.Relu, b.Experts(x, constant("gate", allExperts, expertInner, expertInputs), slots))
 	y := b.Experts(b.Mul(gate, b.Experts(x, constant("up", allExperts, expertInner, expertInputs), slots)), constant("down", allExperts, expertInputs, expertInner), slots)
@@ -118,6 +131,80 @@ func TestDishonestExperts(t *testing.T) {
 		f.proving(t, c.name+", with the slots that are right", &lie, func(b backend.Backend) backend.Backend {
 			return otherProducts{b, cpu.New(f.m.Graph, honestGraph{w, f.m.Graph})}
 		})
+	}
+}
+
+// byName returns the nth step whose result has such a name, and that tensor.
+func (f *forger) byName(t *testing.T, name string, nth int) (step int, id model.TensorID) {
+	t.Helper()
+	g := f.m.Graph
+	for i := range g.Steps {
+		if out := g.Steps[i].Out; out != model.None && strings.HasSuffix(g.Tensors[out].Name, name) {
+			if nth--; nth < 0 {
+				return i, out
+			}
+		}
+	}
+	t.Fatalf("no step makes %q", name)
+	return 0, 0
+}
+
+// Of equal scores the first is chosen, and slots are in the order of scores. A prover who has it otherwise, and all that follows, is
+// refused: the greatest score is another one, a tie is not one or goes to the later, what is chosen stays among the rest.
+func TestDishonestRouting(t *testing.T) {
+	f := expertsTied(t, true, true)
+	if err := f.prove(t, f.honest); err != nil {
+		t.Fatalf("the honest control is rejected: %v", err)
+	}
+	greatest, top := f.byName(t, "maximum", 0)
+	equals, is := f.byName(t, "is the maximum", 0)
+	picks, chosen := f.byName(t, "chosen", 0)
+	slots, step := f.slots(t)
+	z, first := f.honest.Values[is][:allExperts], f.honest.Values[chosen][:allExperts]
+	a := slices.Index(first, 1)
+	b := slices.Index(z[a+1:], 1)
+	if a < 0 || b < 0 || slices.Index(z, 1) != a {
+		t.Fatalf("row 0 has no tie: %v, %v", z, first)
+	}
+	b += a + 1
+	other := 0 // an expert with a smaller score
+	for z[other] != 0 {
+		other++
+	}
+	of := f.m.Graph.Steps[greatest].Den // of which the greatest is found
+	scores := f.honest.Tensor(of)[:allExperts]
+	set := func(pairs ...int64) map[int]int64 {
+		m := map[int]int64{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[int(pairs[i])] = pairs[i+1]
+		}
+		return m
+	}
+	swap := set(int64(a), 0, int64(b), 1)
+	for _, c := range []struct {
+		name string
+		list []forgery
+	}{
+		{"a tie for the later expert", []forgery{
+			{"", picks, map[model.TensorID]map[int]int64{chosen: swap}},
+			{"", step, map[model.TensorID]map[int]int64{slots: swap}},
+		}},
+		{"a tie that is said to be none", []forgery{{"", equals, map[model.TensorID]map[int]int64{is: set(int64(a), 0)}}}},
+		{"an expert with a smaller score that is said to equal the greatest", []forgery{{"", equals, map[model.TensorID]map[int]int64{is: set(int64(other), 1)}}}},
+		{"a smaller score as the greatest", []forgery{
+			{"", greatest, map[model.TensorID]map[int]int64{top: set(0, int64(scores[other]))}},
+			{"", equals, map[model.TensorID]map[int]int64{is: set(int64(a), 0, int64(b), 0, int64(other), 1)}},
+		}},
+		{"a greatest score that no expert has", []forgery{{"", greatest, map[model.TensorID]map[int]int64{top: set(0, int64(scores[a])+1)}}}},
+		{"the chosen one among the rest", []forgery{{"", picks, map[model.TensorID]map[int]int64{chosen: set(int64(a), 0)}}}},
+		{"two that are left out of the rest", []forgery{{"", picks, map[model.TensorID]map[int]int64{chosen: set(int64(b), 1)}}}},
+	} {
+		w := f.forge(c.list...)
+		if slices.Equal(w.Values[slots], f.honest.Values[slots]) && slices.Equal(w.Values[is], f.honest.Values[is]) &&
+			slices.Equal(w.Values[chosen], f.honest.Values[chosen]) && slices.Equal(w.Values[top], f.honest.Values[top]) {
+			t.Fatalf("%s: nothing is altered", c.name)
+		}
+		f.rejected(t, c.name, w)
 	}
 }
 

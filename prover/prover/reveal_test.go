@@ -26,6 +26,7 @@ type revealing struct {
 
 	hiding *Hiding // of its proofs; nil: plain
 	hidden []int   // inputs
+	texts  int     // of which one proof is; 0: it is of one run
 }
 
 func newRevealing(t *testing.T, suite hash.Suite) *revealing {
@@ -48,6 +49,11 @@ func (r *revealing) states(top int, at ...int32) error {
 	t := r.t
 	t.Helper()
 	in := r.b.g.Instance
+	in.Texts = r.texts
+	one, err := r.key.Circuit.At(in)
+	if err != nil {
+		t.Fatal(err)
+	}
 	in.Reveals, in.HiddenInputs = []model.Reveal{{Output: 0, Top: top}}, r.hidden
 	opts := Options{Hiding: r.hiding}
 	p, err := planOf(r.key, in, &opts)
@@ -55,7 +61,7 @@ func (r *revealing) states(top int, at ...int32) error {
 		t.Fatal(err)
 	}
 	g := p.Graph
-	base, err := forward.Run(context.Background(), &r.b.g, r.b.w, r.in)
+	base, err := forward.Run(context.Background(), one, r.b.w, r.in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +165,34 @@ func dishonestReveals(t *testing.T, suite hash.Suite, hiding *Hiding, hidden ...
 	}
 }
 
+// Of several texts in one proof each has the indexes of its own greatest entries, and no others: not those of another text, nor the later of
+// equal ones.
+func TestDishonestRevealsOfTexts(t *testing.T) {
+	r := newRevealing(t, hash.Blake3)
+	r.texts = 3
+	r.in = [][]int32{{3, 7, -5, 7, 1, 0, -3, 0, -9, 0 /**/, 1, 2, 3, 4, 5, 5, 4, 3, 2, 1 /**/, 9, 8, 9, 9, 9, 1, 1, 6, 6, 1}}
+	right := []int32{1, 0, 4, 0, 0, 2}
+	if err := r.states(0, right...); err != nil {
+		t.Fatal(err)
+	}
+	for row := range right {
+		for other := range int32(6) {
+			at := slices.Clone(right)
+			if at[row] = other; other == right[row] {
+				continue
+			}
+			if err := r.states(0, at...); !errors.Is(err, verifier.ErrInvalid) && !errors.Is(err, proof.ErrMalformed) && !errors.Is(err, proof.ErrPublic) {
+				t.Errorf("%v: %v", at, err)
+			}
+		}
+	}
+	for _, at := range [][]int32{{4, 0, 1, 0, 0, 2}, {0, 2, 4, 0, 1, 0}, {1, 0, 1, 0, 1, 0}} { // texts exchanged, or one in the place of all
+		if err := r.states(0, at...); !errors.Is(err, verifier.ErrInvalid) {
+			t.Errorf("%v: %v", at, err)
+		}
+	}
+}
+
 // TestRevealRefuses: where differences of entries could wrap, or there are no entries to compare, nothing is revealed.
 func TestRevealRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -173,7 +207,8 @@ func TestRevealRefuses(t *testing.T) {
 		"no axis":                   {nil, 0, 1, model.Reveal{}, "no axis"},
 		"more than there are":       {[]int{5}, 0, 1, model.Reveal{Top: 6}, "the 6 greatest of 5"},
 		"another output":            {[]int{5}, 0, 1, model.Reveal{Output: 1}, "output 1 of 1"},
-		"too many rows":             {[]int{1 << 20, 17}, 0, 1, model.Reveal{}, "are more than"},
+		"too many rows":             {[]int{1<<23 + 1, 17}, 0, 1, model.Reveal{}, "are more than"},
+		"the most rows":             {[]int{1 << 23, 17}, 0, 1, model.Reveal{}, ""},
 	} {
 		b := &builder{}
 		x := b.input(c.shape...)

@@ -105,22 +105,31 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	t := b.Circuit.Tensors[m.ID]
 	last := len(t.Shape) - 1
 	rows := t.Shape[:last:last]
-	top := b.Witness("maximum", rows, t.Frac, t.Min, t.Max)
-	step := model.Step{Kind: model.StepMax, Name: b.StepName, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: m.ID}
-	is := b.Witness("is the maximum", t.Shape, 0, 0, 1)
+	top, _ := b.top(m.ID, m.Width, t.Max-t.Min, t.Min, t.Max)
+	out := append(slices.Clone(rows), 1)
+	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
+	return b.Virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
+}
+
+// top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows
+// have width entries at most, which are no further than spread below the greatest.
+func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, is model.TensorID) {
+	t := b.Circuit.Tensors[id]
+	last := len(t.Shape) - 1
+	rows := t.Shape[:last:last]
+	top = b.Witness("maximum", rows, t.Frac, lo, hi)
+	step := model.Step{Kind: model.StepMax, Name: b.StepName, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: id}
+	is = b.Witness("is the maximum", t.Shape, 0, 0, 1)
 	c := b.Circuit.Maximum(&step, is)
 	b.Circuit.Steps = append(b.Circuit.Steps, step)
 
-	bits := model.Log2Ceil(int(t.Max-t.Min) + 1)
+	bits := model.Log2Ceil(int(spread) + 1)
 	if bits > model.MaxTableBits {
 		Refuse("values of %d bits are too wide to compare", bits)
 	}
 	bits = max(bits, 1)
 	name := fmt.Sprintf("is 0, %d", bits)
-	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: t.Min - t.Max, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
-	b.InRange(&Int{Shape: rows, Acc: c.Found, Max: int64(m.Width - 1)}, max(model.Log2Ceil(m.Width), 1))
-
-	out := append(slices.Clone(rows), 1)
-	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
-	return b.Virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
+	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: -spread, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
+	b.InRange(&Int{Shape: rows, Acc: c.Found, Max: int64(width - 1)}, max(model.Log2Ceil(width), 1))
+	return top, is
 }

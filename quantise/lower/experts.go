@@ -3,7 +3,6 @@ package lower
 import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 func init() {
@@ -13,17 +12,9 @@ func init() {
 	register(lowerMixSlots, always[graph.MixSlots](Traits{}))
 }
 
-// lowerSlots lowers slots: 1 where a place is the slot's number, which is exact.
+// lowerSlots lowers slots, which are exact for the scores as they are rounded.
 func lowerSlots(l *lowering, n *graph.Node, op graph.Slots, v *value) {
-	id := l.tensor(l.values[n.Inputs[0]])
-	places := &model.View{Groups: []model.Group{fixed.Axis(0, 0), {Out: []int{1}, Strides: []int{0}}, fixed.Axis(2, 1)}}
-	numbers := make([]float64, op.Count)
-	for c := range numbers {
-		numbers[c] = float64(c)
-	}
-	slots := l.Constant("slots", []int{op.Count}, numbers, 0)
-	mine := &model.View{Groups: []model.Group{{Out: []int{0}, Strides: []int{0}}, fixed.Axis(1, 0), {Out: []int{2}, Strides: []int{0}}}}
-	v.id = l.OneHot(v.name, l.View(id, places, v.shape).Plus(l.View(slots, mine, v.shape).Times(-1)))
+	v.id = l.Slots(v.name, l.tensor(l.values[n.Inputs[0]]), op.Count)
 }
 
 // lowerInSlots lowers a sum of which one term is not 0: so it is in the range of what is picked, and exact.

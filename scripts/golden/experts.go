@@ -26,3 +26,24 @@ func experts() (*graph.Graph, [][]float64, error) {
 	}
 	return g, [][]float64{in}, err
 }
+
+// routing is which three of six experts each of four rows uses, and their scores, of which some are equal.
+func routing() (*graph.Graph, [][]float64, error) {
+	const rows, all, used, width = 4, 6, 3, 5
+	b := graph.NewBuilder("routing")
+	w := &graph.Tensor{Shape: []int{all, width}, DType: graph.Float}
+	for i := range all * width {
+		w.F32 = append(w.F32, float32((i%(all/2*width)*37)%101-50)/40) // the second half as the first
+	}
+	x := b.Input("x", graph.Float, []int{rows, width})
+	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, b.Constant("router", w))
+	slots := b.Slots(scores, used)
+	b.Output("slots", slots)
+	b.Output("scores", b.InSlots(scores, slots))
+	g, err := b.Graph()
+	in := make([]float64, rows*width)
+	for i := range in {
+		in[i] = float64((i*41)%67-33) / 16
+	}
+	return g, [][]float64{in}, err
+}

@@ -96,7 +96,8 @@ func sources(models string) []source {
 		{name: "segment", made: segment},
 		{name: "stretched", made: highBits},
 		{name: "adapter", made: adapter},
-		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}},
+		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}}, // what testdata has of it compares experts in pairs, and stays
+		{name: "routing", build: routing, options: quantise.Options{Mode: "w8a8"}},
 	}
 }
 

@@ -23,6 +23,7 @@ MOST_SATURATED = 64  # intervals of rows
 MOST_STRIDE = 1 << 24  # of bases too
 LARGEST_NUMBER = 1 << 34
 MOST_WIRED = 1 << 24  # of a group
+MOST_LISTED = 1 << 28  # entries that public indexes choose among
 LARGEST = (1 << 30) - 1  # of integers, in absolute value
 
 
@@ -205,7 +206,8 @@ class _Checker:
                   RESHAPE: (*affine, group.index, group.ids), PUBLIC: (*affine, group.index)}[group.map]
         require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
-            require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
+            pairs, entries = wiring.size()
+            require(pairs <= MOST_WIRED and entries <= (MOST_LISTED if group.map == PUBLIC else MOST_WIRED), f"{what}: too large")
 
     def _public(self, group, wiring, what):
         ids = self._source(group.ids, what)

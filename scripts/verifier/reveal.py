@@ -10,7 +10,7 @@ from .schema import (AFFINE, EMPTY, FINITE, FORMULA, INPUT, LOOKUP, PIECEWISE, P
                      Group, Linear, Step, Table, Tensor, View)
 
 MOST_TOP = 1 << 10
-MOST_WIRED = 1 << 24
+MOST_FLAT = 1 << 28
 LOW_BITS = 15
 MOST_TABLE_BITS = 20
 MOST_DEPTH = 16
@@ -84,7 +84,7 @@ def _one(graph, reveal, ranges):
     *lead, axis = t.shape
     require(reveal.top <= axis, "what is revealed: more indexes than entries")
     r = Revealed(reveal.output, axis, max(reveal.top, 1))
-    require(size(lead) * r.row <= MOST_WIRED, "what is revealed: too many rows")
+    require(size(lead) * r.row <= MOST_FLAT, "what is revealed: too many rows")
     reached = ranges.of(source, 0)
     least, most = reached or (t.min, t.max)
     r.of, r.range, r.proved = t, (least, most), reached is not None

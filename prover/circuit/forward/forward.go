@@ -74,7 +74,7 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 
 // all executes all steps. Without an arena the results share one block of memory.
 func (e *executor) all(ctx context.Context) error {
-	if e.arena == nil && e.live == nil {
+	if e.arena == nil && e.live == nil && e.into == nil {
 		e.room = make([]int32, entries(e.graph))
 	}
 	for i := range e.graph.Steps {
@@ -222,6 +222,8 @@ type executor struct {
 	acc     []int64                    // room for a step's accumulator
 	live    *liveness                  // of a run of which only a part is kept; else nil
 	skip    func(step int) bool        // says which steps are not executed; nil: none
+	// into, if not nil, says where values of a tensor go or, if step is not −1, the keys of a step; nil: to memory of their own.
+	into func(id model.TensorID, step int) []int32
 }
 
 func newExecutor(w *Witness) *executor {
@@ -303,7 +305,7 @@ func (e *executor) step(i int) error {
 	case model.StepLookup:
 		return e.lookup(i, acc)
 	case model.StepExact:
-		out := e.make(len(acc))
+		out := e.valuesOf(s.Out, len(acc))
 		narrowed(out, acc)
 		e.Values[s.Out] = out
 		return nil
@@ -322,10 +324,23 @@ func (e *executor) make(n int) []int32 {
 	return v
 }
 
+// valuesOf returns room for n values of a tensor.
+func (e *executor) valuesOf(id model.TensorID, n int) []int32 { return e.roomFor(id, -1, n) }
+
+// roomFor returns room for n values of a tensor, or keys of a step.
+func (e *executor) roomFor(id model.TensorID, step, n int) []int32 {
+	if e.into != nil {
+		if v := e.into(id, step); v != nil {
+			return v[:n:n]
+		}
+	}
+	return e.make(n)
+}
+
 // divide computes quotient and remainder of a StepDivide.
 func (e *executor) divide(s *model.Step, acc []int64) error {
 	den := ints.All(e.operand(s.Den))
-	out, rem := e.make(len(acc)), e.make(len(acc))
+	out, rem := e.valuesOf(s.Out, len(acc)), e.valuesOf(s.Lo, len(acc))
 	for j, x := range acc {
 		d := int64(den[j])
 		if d <= 0 {
@@ -348,7 +363,7 @@ func divided(x, d int64) (quotient, remainder int32) {
 
 // maximum computes the greatest entries of a StepMax.
 func (e *executor) maximum(s *model.Step) {
-	out := e.make(model.Size(s.Shape))
+	out := e.valuesOf(s.Out, model.Size(s.Shape))
 	greatest(out, ints.All(e.operand(s.Den)))
 	e.Values[s.Out] = out
 }
@@ -402,14 +417,14 @@ func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)
 	if e.live == nil {
-		keys = e.make(n)
+		keys = e.roomFor(model.None, i, n)
 		e.Keys[i] = keys
 	}
 	result := func(id model.TensorID) []int32 {
 		if id == model.None || e.live != nil && e.live.last[id] <= i {
 			return nil
 		}
-		e.Values[id] = e.make(n)
+		e.Values[id] = e.valuesOf(id, n)
 		return e.Values[id]
 	}
 	return keys, result(s.Out), result(s.Lo)

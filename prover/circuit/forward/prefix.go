@@ -7,7 +7,6 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/matmul"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
 // NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the instance
@@ -26,15 +25,47 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	}
 	// Multiplicities are not counted here: Witness counts them for the whole run.
 	begun, err := begin(first, weights, known, nil)
-	if err == nil {
-		e := newExecutor(begun)
-		e.skip = func(i int) bool { return r.isLate(i, late) }
-		err = e.all(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
 	room := make([]int32, entries(g))
+	own := func(shape []int) []int32 {
+		n := model.Size(shape)
+		v := room[:n:n]
+		room = room[n:]
+		return v
+	}
+	r.held = make([]bool, len(g.Steps))
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero || r.steps[i].input == nothing { // the latter are the same for all rows that there may be
+			continue
+		}
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				r.Values[id] = own(g.Tensors[id].Shape)
+			}
+		}
+		if id, ok := heldKeys(g, i); ok && r.Values[id] != nil {
+			r.Keys[i], r.held[i] = r.Values[id], true
+		} else if s.Kind == model.StepLookup {
+			r.Keys[i] = own(s.Shape)
+		}
+	}
+	e := newExecutor(begun)
+	e.skip = func(i int) bool { return r.isLate(i, late) || r.held[i] }
+	e.into = func(id model.TensorID, step int) []int32 {
+		switch {
+		case step >= 0 && begins(first.Steps[step].Shape, g.Steps[step].Shape):
+			return r.Keys[step]
+		case step < 0 && begins(first.Tensors[id].Shape, g.Tensors[id].Shape):
+			return r.Values[id]
+		}
+		return nil
+	}
+	if err := e.all(ctx); err != nil {
+		return nil, err
+	}
 	r.begun = make([][]bool, len(inputs))
 	for i, id := range g.Inputs {
 		if axes[i] >= 0 {
@@ -49,32 +80,28 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 		}
 	}
 	var list []growing
-	grow := func(v []int32, from, to []int) []int32 {
-		n := model.Size(to)
-		out := room[:n:n]
-		room = room[n:]
-		if v != nil {
+	grow := func(out, v []int32, from, to []int) {
+		if v != nil && !begins(from, to) {
 			list = append(list, growing{out, v, from, to})
 		}
-		return out
 	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind == model.StepZero {
 			continue
 		}
-		if r.steps[i].input == nothing { // it is the same for all rows that there may be
+		if r.steps[i].input == nothing {
 			if err := r.step(i); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if s.Kind == model.StepLookup {
-			r.Keys[i] = grow(begun.Keys[i], first.Steps[i].Shape, s.Shape)
+		if s.Kind == model.StepLookup && !r.held[i] {
+			grow(r.Keys[i], begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
-				r.Values[id] = grow(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
+				grow(r.Values[id], begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 			}
 		}
 	}
@@ -111,8 +138,8 @@ func beginRows(g *model.Graph, weights model.Weights, inputs [][]int32, axes []i
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: newExecutor(w),
-		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{},
-		rowsOf: make([]*rowStep, len(w.graph.Steps)), virtuals: map[lineOf]*rowLine{}, matrices: map[model.TensorID]*matmul.Matrix{},
+		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: make([]keptRow, len(w.graph.Tensors)),
+		rowsOf: make([]*rowStep, len(w.graph.Steps)), virtuals: make([]*rowLine, len(w.graph.Tensors)), matrices: map[model.TensorID]*matmul.Matrix{},
 		wholes: map[model.TensorID]*wholeRows{}, set: make([][]int, len(own)),
 	}
 }
@@ -123,7 +150,7 @@ func entries(g *model.Graph) int {
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		size := model.Size(s.Shape)
-		if s.Kind == model.StepLookup {
+		if _, held := heldKeys(g, i); s.Kind == model.StepLookup && !held {
 			n += size
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
@@ -140,6 +167,17 @@ func entries(g *model.Graph) int {
 type growing struct {
 	out, v   []int32
 	from, to []int
+}
+
+// begins reports whether the entries of a shape are the first ones of a larger shape: the two differ in the first axis alone, of those
+// that have more than one entry.
+func begins(small, large []int) bool {
+	for a, d := range large {
+		if d != 1 {
+			return slices.Equal(small[a+1:], large[a+1:])
+		}
+	}
+	return true
 }
 
 // Grown returns the entries of a tensor at their indexes in one of a larger shape, and zeros elsewhere.

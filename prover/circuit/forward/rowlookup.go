@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -11,6 +12,9 @@ import (
 // lookUpAll looks the upper bits of an accumulator up in a table. It fills out with the values, lo with the lower bits and keys
 // with the upper ones, unless they are nil.
 func lookUpAll(t *model.Table, column []int32, shift int, acc []int64, out, lo, keys []int32) error {
+	if len(acc) < 2*grain && lookUpPart(t, column, shift, acc, out, lo, keys) { // no closure, for rows of one entry
+		return nil
+	}
 	var outside atomic.Bool
 	parallel.For(len(acc), grain, func(from, to int) {
 		part := func(v []int32) []int32 {
@@ -37,6 +41,21 @@ func lookUpAll(t *model.Table, column []int32, shift int, acc []int64, out, lo, 
 	return nil
 }
 
+// heldKeys returns the tensor whose entries are the keys of a look-up of remainders, which its table holds all of: nothing is to be
+// computed for such a step.
+func heldKeys(g *model.Graph, i int) (id model.TensorID, ok bool) {
+	s := &g.Steps[i]
+	if s.Kind != model.StepLookup || s.Shift != 0 || s.Out != model.None || s.Acc.Const != 0 || len(s.Acc.Linear) != 1 || len(s.Acc.Products) != 0 {
+		return 0, false
+	}
+	l, table := &s.Acc.Linear[0], &g.Tables[s.Table]
+	if l.Coef != 1 || l.View != nil || table.Min != 0 {
+		return 0, false
+	}
+	remainders := func(s *model.Step) bool { return s.Lo == l.Src && s.Kind == model.StepLookup && s.Shift <= table.Bits }
+	return l.Src, slices.ContainsFunc(g.Steps[max(i-4, 0):i], func(s model.Step) bool { return remainders(&s) })
+}
+
 // lookUpPart is lookUpAll for the entries that one goroutine takes. It returns false if an accumulator or a key is out of range.
 func lookUpPart(t *model.Table, column []int32, shift int, acc []int64, out, lo, keys []int32) bool {
 	s, least, rows := uint(shift)&63, t.Min, uint64(1)<<t.Bits
@@ -45,13 +64,19 @@ func lookUpPart(t *model.Table, column []int32, shift int, acc []int64, out, lo,
 			return false
 		}
 	}
-	if keys != nil {
+	switch mask := int64(1)<<s - 1; {
+	case keys != nil && lo != nil:
+		keys, lo = keys[:len(acc)], lo[:len(acc)]
+		for j, x := range acc {
+			keys[j], lo[j] = int32(x>>s), int32(x&mask)
+		}
+	case keys != nil:
+		keys = keys[:len(acc)]
 		for j, x := range acc {
 			keys[j] = int32(x >> s)
 		}
-	}
-	if lo != nil {
-		mask := int64(1)<<s - 1
+	case lo != nil:
+		lo = lo[:len(acc)]
 		for j, x := range acc {
 			lo[j] = int32(x & mask)
 		}
@@ -59,27 +84,34 @@ func lookUpPart(t *model.Table, column []int32, shift int, acc []int64, out, lo,
 	switch {
 	case out == nil:
 	case t.Kind == model.TableFunc:
+		out = out[:len(acc)]
 		for j, x := range acc {
 			out[j] = column[x>>s-least]
 		}
 	case t.Kind == model.TablePiecewise:
-		// Most keys are in the piece that the one before is in.
-		piece, from := model.Piece{}, int64(0)
-		for j, x := range acc {
-			key := x >> s >> t.Drop
-			if row := key - least; row < from || row >= piece.End {
-				from = 0
-				for _, p := range t.Pieces {
-					if piece = p; row < p.End {
-						break
-					}
-					from = p.End
-				}
-			}
-			out[j] = int32(piece.Slope*key + piece.Offset)
-		}
+		lookUpPieces(t, s, acc, out[:len(acc)])
 	default:
 		clear(out)
 	}
 	return true
+}
+
+// lookUpPieces looks keys up in a piecewise-linear table. Most are in the piece that the one before is in.
+func lookUpPieces(t *model.Table, shift uint, acc []int64, out []int32) {
+	drop, least := uint(t.Drop)&63, t.Min
+	var piece model.Piece
+	from := int64(0)
+	for j, x := range acc {
+		key := x >> shift >> drop
+		if row := key - least; row < from || row >= piece.End {
+			from = 0
+			for _, p := range t.Pieces {
+				if piece = p; row < p.End {
+					break
+				}
+				from = p.End
+			}
+		}
+		out[j] = int32(piece.Slope*key + piece.Offset)
+	}
 }

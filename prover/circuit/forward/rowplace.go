@@ -1,43 +1,40 @@
 package forward
 
-import "github.com/prove-model/prove-model/prover/circuit/model"
+// rowLies says how rows along an axis lie in a tensor: parts of as many entries as are behind the axis, as many as there are before it,
+// some entries apart.
+type rowLies struct{ parts, size, apart int }
 
-// place is where a row of a tensor's values goes; the zero value is nowhere.
-type place struct {
-	values   []int32
-	shape    []int
-	axis, at int
+func liesOf(shape []int, axis int) rowLies {
+	before, after := around(shape, axis)
+	return rowLies{before, after, shape[axis] * after}
 }
 
-// place returns where a row of a tensor goes.
-func (r *Rows) place(id model.TensorID, shape []int, axis, at int) place {
-	if id == model.None {
-		return place{}
-	}
-	return place{r.Values[id], shape, axis, at}
-}
-
-// row returns memory for the row: its own where it lies together, else room, which is made longer if need be; nil for nowhere.
-func (p *place) row(room *[]int32) []int32 {
-	if p.values == nil {
+// row returns memory for a row of values: its own where it lies together, else room, which is made longer if need be; nil for no values.
+func (l *rowLies) row(values []int32, at int, room *[]int32) []int32 {
+	n := l.parts * l.size
+	switch {
+	case values == nil:
 		return nil
+	case l.parts == 1:
+		return values[at*n:][:n]
+	case cap(*room) < n:
+		*room = make([]int32, n)
 	}
-	before, after := around(p.shape, p.axis)
-	if before == 1 {
-		return p.values[p.at*after:][:after]
-	}
-	if cap(*room) < before*after {
-		*room = make([]int32, before*after)
-	}
-	return (*room)[:before*after]
+	return (*room)[:n]
 }
 
-// done puts the row in its place after it has been filled.
-func (p *place) done(row []int32) {
-	if p.values == nil {
+// put puts a row that has been filled in its place among the values.
+func (l *rowLies) put(values []int32, at int, row []int32) {
+	if values == nil || l.parts == 1 {
 		return
 	}
-	if before, _ := around(p.shape, p.axis); before > 1 {
-		put(p.values, p.shape, p.axis, p.at, row)
+	if l.size == 1 {
+		for b := range l.parts {
+			values[b*l.apart+at] = row[b]
+		}
+		return
+	}
+	for b := range l.parts {
+		copy(values[b*l.apart+at*l.size:][:l.size], row[b*l.size:])
 	}
 }

@@ -21,6 +21,7 @@ type rowTerm struct {
 	from   int          // the source axis
 	group  *model.Group // that says which index; nil: the row's own
 	stride int          // of the axis in an affine group
+	lone   bool         // the row that is read has one entry, and so has this one
 }
 
 // terms returns the summands of what has a shape and rows along an axis.
@@ -61,7 +62,9 @@ func (t *rowTerm) remember(c cut) {
 			}
 		}
 	}
-	t.wiring = c.view.Wiring(cutShape(t.in, c.axis), cutShape(t.out, t.axis))
+	in, out := cutShape(t.in, c.axis), cutShape(t.out, t.axis)
+	t.wiring = c.view.Wiring(in, out)
+	t.lone = t.wiring.Whole() && model.Size(in) == 1 && model.Size(out) == 1
 }
 
 // row returns the row of the source that this row reads, and how it is wired; nil if that is not one row.
@@ -82,7 +85,11 @@ func (t *rowTerm) row(at int) (w *model.Wiring, index int) {
 // add adds a row of a summand.
 func (r *Rows) add(acc []int64, t *rowTerm, at int) {
 	if w, index := t.row(at); w != nil {
-		w.Accumulate(acc, t.Coef, r.read(t.Src, t.from, index))
+		if t.lone {
+			acc[0] += t.Coef * r.scalar(t.Src, t.from, index)
+		} else {
+			w.Accumulate(acc, t.Coef, r.read(t.Src, t.from, index))
+		}
 		return
 	}
 	c, ok := cutAt(t.View, t.in, t.out, t.axis, at)
@@ -104,7 +111,8 @@ type rowProduct struct {
 	// chosen is not nil if an operand is itself a product; then a is what chooses, b what is multiplied, and by the third.
 	chosen *chosen
 	by     rowFactor
-	laid   map[[2]bool]*laidProduct // by which operands are read in place through a view
+	lone   bool            // both operands' rows have one entry
+	laid   [4]*laidProduct // by which operands are read in place through a view
 }
 
 // laidProduct is a product whose operands lie in memory in a known way. If one operand is a fixed matrix and each of its rows is
@@ -140,9 +148,16 @@ func (r *Rows) products(list []model.Product, axis int) []rowProduct {
 			out[i] = rowProduct{Product: p, chosen: c, a: r.factorOf(c.by, c.labelsBy, axis), b: r.factorOf(c.x, c.labelsX, axis), by: r.factorOf(c.w, c.labelsW, axis)}
 			continue
 		}
-		out[i] = rowProduct{Product: p, a: r.factorOf(p.A, p.LabelsA, axis), b: r.factorOf(p.B, p.LabelsB, axis), laid: map[[2]bool]*laidProduct{}}
+		f := rowProduct{Product: p, a: r.factorOf(p.A, p.LabelsA, axis), b: r.factorOf(p.B, p.LabelsB, axis)}
+		f.lone = r.isLone(&f.a) && r.isLone(&f.b)
+		out[i] = f
 	}
 	return out
+}
+
+// isLone reports whether an operand is a row of one entry.
+func (r *Rows) isLone(f *rowFactor) bool {
+	return f.axis >= 0 && model.Size(cutShape(r.g.Tensors[f.id].Shape, f.axis)) == 1
 }
 
 // operand returns the values of an operand, and how they lie if they are read in place through a view. A row has no shape.
@@ -174,12 +189,22 @@ func (p *rowProduct) add(r *Rows, acc []int64, shape []int, at int) {
 		p.chosen.addRow(r, p, acc, shape, at)
 		return
 	}
+	if p.lone && len(acc) == 1 {
+		acc[0] += p.Coef * r.scalar(p.a.id, p.a.axis, at) * r.scalar(p.b.id, p.b.axis, at)
+		return
+	}
 	a, b := p.a.operand(r, at), p.b.operand(r, at)
-	key := [2]bool{a.axes != nil, b.axes != nil}
-	l := p.laid[key]
+	way := 0
+	if a.axes != nil {
+		way = 1
+	}
+	if b.axes != nil {
+		way += 2
+	}
+	l := p.laid[way]
 	if l == nil {
 		l = r.lay(p, shape, a, b)
-		p.laid[key] = l
+		p.laid[way] = l
 	}
 	x, y := list32(a.v), list32(b.v)
 	switch {

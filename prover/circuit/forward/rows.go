@@ -21,16 +21,19 @@ type Rows struct {
 	*executor
 	inputs [][]int32
 	*layout
-	at       []int               // by input: the row that changes
-	kept     map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
-	rowsOf   []*rowStep          // by step, made when it is first computed
-	virtuals map[lineOf]*rowLine // of virtual tensors, likewise
+	at       []int      // by input: the row that changes
+	run      int        // how often rows have been computed
+	kept     []keptRow  // by virtual tensor: the row that was computed last
+	rowsOf   []*rowStep // by step, made when it is first computed
+	virtuals []*rowLine // by virtual tensor, likewise
+	held     []bool     // by step: there is nothing to compute (heldKeys)
 	matrices map[model.TensorID]*matmul.Matrix
 	// wholes has virtual tensors of which products read all rows, such as the keys of an
 	// attention. set lists, for each input, the rows that have been set since the beginning.
 	wholes map[model.TensorID]*wholeRows
 	set    [][]int
 	room   [3][]int32 // for a row's results
+	spare  [][]int64  // room for sums that virtual tensors are
 	// begun says for each input which rows have been set or were known. If it is not nil,
 	// nothing has been computed from other rows, and keys of look-ups are kept.
 	begun [][]bool
@@ -39,26 +42,26 @@ type Rows struct {
 // rowStep is what computing a row of a step takes.
 type rowStep struct {
 	shape    []int // of a row
+	size     int
+	lies     rowLies // of results
 	linear   []rowTerm
 	products []rowProduct
 }
 
-// lineOf is an axis of a tensor; rowLine is what computing a row of it takes: one summand that only moves entries, or several.
-type lineOf struct {
-	id   model.TensorID
-	axis int
-}
-
+// rowLine is what computing a row of a virtual tensor along an axis takes: one summand that only moves entries, or several. next is for
+// another axis.
 type rowLine struct {
+	axis  int
 	size  int // of a row
 	moved bool
 	terms []rowTerm
+	next  *rowLine
 }
 
-// rowOf is a row of a tensor.
-type rowOf struct {
-	id       model.TensorID
-	axis, at int
+// keptRow is a row of a tensor that a run has computed.
+type keptRow struct {
+	run, axis, at int
+	v             ints.Ints
 }
 
 // NewRows runs a circuit on inputs. Rows that are not known yet may have any values in range.
@@ -129,9 +132,9 @@ func (r *Rows) put(input, at int, values []int32) error {
 // compute computes the new row of each step for which wanted is true.
 func (r *Rows) compute(ctx context.Context, wanted func(step int) bool) error {
 	clear(r.cache)
-	clear(r.kept)
+	r.run++
 	for i, axis := range r.rows {
-		if axis == none || !wanted(i) {
+		if axis == none || r.held != nil && r.held[i] || !wanted(i) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -165,10 +168,11 @@ func (r *Rows) Output(i int) []int32 {
 func (r *Rows) row(i, axis, at int) error {
 	s, p := &r.g.Steps[i], r.rowsOf[i]
 	if p == nil {
-		p = &rowStep{cutShape(s.Shape, axis), r.terms(s.Acc.Linear, s.Shape, axis), r.products(s.Acc.Products, axis)}
+		shape := cutShape(s.Shape, axis)
+		p = &rowStep{shape, model.Size(shape), liesOf(s.Shape, axis), r.terms(s.Acc.Linear, s.Shape, axis), r.products(s.Acc.Products, axis)}
 		r.rowsOf[i] = p
 	}
-	acc := r.accumulator(model.Size(p.shape))
+	acc := r.accumulator(p.size)
 	for j := range acc {
 		acc[j] = s.Acc.Const
 	}
@@ -178,13 +182,18 @@ func (r *Rows) row(i, axis, at int) error {
 	for j := range p.products {
 		p.products[j].add(r, acc, p.shape, at)
 	}
-	places := [3]place{r.place(s.Out, s.Shape, axis, at), r.place(s.Lo, s.Shape, axis, at)}
-	if r.begun != nil && s.Kind == model.StepLookup {
-		places[2] = place{r.Keys[i], s.Shape, axis, at}
+	var places, rows [3][]int32 // of results; of remainders or lower bits; of keys
+	if s.Out != model.None {
+		places[0] = r.Values[s.Out]
 	}
-	var rows [3][]int32 // results; remainders or lower bits; keys
+	if s.Lo != model.None {
+		places[1] = r.Values[s.Lo]
+	}
+	if r.begun != nil && s.Kind == model.StepLookup {
+		places[2] = r.Keys[i]
+	}
 	for k := range places {
-		rows[k] = places[k].row(&r.room[k])
+		rows[k] = p.lies.row(places[k], at, &r.room[k])
 	}
 	out, lo := rows[0], rows[1]
 	if s.Kind != model.StepLookup {
@@ -213,7 +222,7 @@ func (r *Rows) row(i, axis, at int) error {
 		}
 	}
 	for k := range places {
-		places[k].done(rows[k])
+		p.lies.put(places[k], at, rows[k])
 	}
 	return nil
 }
@@ -261,29 +270,54 @@ func (r *Rows) read(id model.TensorID, axis, at int) ints.Ints {
 	if v := r.cache[id]; v != nil {
 		return ints.Int32s(take(ints.All(v), t.Shape, axis, at))
 	}
-	key := rowOf{id, axis, at}
-	v := r.kept[key]
-	if v == nil {
-		v = r.virtual(id, axis, at)
-		r.kept[key] = v
+	if k := &r.kept[id]; k.run == r.run && k.axis == axis && k.at == at && k.v != nil {
+		return k.v
 	}
+	v := r.virtual(id, axis, at)
+	r.kept[id] = keptRow{r.run, axis, at, v}
 	return v
+}
+
+// scalar returns the only entry of a row that has no more.
+func (r *Rows) scalar(id model.TensorID, axis, at int) int64 {
+	if v := r.Values[id]; v != nil {
+		return int64(v[at])
+	}
+	switch v := r.read(id, axis, at).(type) {
+	case ints.Int8s:
+		return int64(v[0])
+	case ints.Int16s:
+		return int64(v[0])
+	default:
+		return int64(v.(ints.Int32s)[0])
+	}
 }
 
 // virtual computes a row of a virtual tensor.
 func (r *Rows) virtual(id model.TensorID, axis, at int) ints.Ints {
-	p := r.virtuals[lineOf{id, axis}]
+	p := r.virtuals[id]
+	for p != nil && p.axis != axis {
+		p = p.next
+	}
 	if p == nil {
 		t := &r.g.Tensors[id]
-		p = &rowLine{model.Size(cutShape(t.Shape, axis)), moved(t) != nil, r.terms(t.Def, t.Shape, axis)}
-		r.virtuals[lineOf{id, axis}] = p
+		p = &rowLine{axis, model.Size(cutShape(t.Shape, axis)), moved(t) != nil, r.terms(t.Def, t.Shape, axis), r.virtuals[id]}
+		r.virtuals[id] = p
 	}
 	if p.moved {
 		if w, index := p.terms[0].row(at); w != nil {
 			return w.Gather(r.read(p.terms[0].Src, p.terms[0].from, index))
 		}
 	}
-	acc := make([]int64, p.size)
+	var acc []int64
+	if n := len(r.spare); n > 0 {
+		acc, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	if cap(acc) < p.size {
+		acc = make([]int64, p.size)
+	}
+	acc = acc[:p.size]
+	clear(acc)
 	for i := range p.terms {
 		r.add(acc, &p.terms[i], at)
 	}
@@ -291,6 +325,7 @@ func (r *Rows) virtual(id model.TensorID, axis, at int) ints.Ints {
 	for i, x := range acc {
 		dst[i] = int32(x)
 	}
+	r.spare = append(r.spare, acc)
 	return dst
 }
 

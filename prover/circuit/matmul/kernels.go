@@ -76,6 +76,14 @@ func intDot[T ints.Integer](a []int32, b []T) int64 {
 	return sum + intDotGeneric(a[n:], b[n:])
 }
 
+// dotWith is intDot for entries of one type, chosen once for many sums.
+func dotWith[T ints.Integer]() func(a []int32, b []T) int64 {
+	if f, ok := any(dot32).(func(a []int32, b []T) int64); ok {
+		return f
+	}
+	return intDot[T]
+}
+
 // intDotGeneric keeps four partial sums, so that additions need not wait for each other.
 func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 	var s0, s1, s2, s3 int64

@@ -113,6 +113,25 @@ func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {
 	return n, sum
 }
 
+// dot32 is intDot of numbers of 32 bits.
+func dot32(a, b []int32) int64 {
+	n, sum := len(a)&^15, int64(0)
+	b = b[:len(a)]
+	switch {
+	case level == simd.None:
+		n = 0
+	case n == 0:
+	case level == simd.AVX512:
+		sum = intDotAVX512(&a[0], &b[0], uint64(n))
+	default:
+		sum = intDotAVX2(&a[0], &b[0], uint64(n))
+	}
+	if n < len(a) {
+		sum += intDotGeneric(a[n:], b[n:])
+	}
+	return sum
+}
+
 // pairDotFast takes entries of a of magnitude 2^15 − 1 at most, which is most.
 func pairDotFast[T int8 | int16](a []int16, b []T, most int64) (int, int64) {
 	n := len(a) &^ 31

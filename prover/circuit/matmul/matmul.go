@@ -127,6 +127,7 @@ const (
 func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	k, n := len(rows.K), len(columns.Free)
 	work := max(1, k*len(rows.Free))
+	dot := dotWith[B]()
 	wide, _ := any(rows.Data).([]int32) // rows that are read where they are
 	if k == 0 || !consecutive(rows.K) {
 		wide = nil
@@ -145,12 +146,12 @@ func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A]
 				} else {
 					gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
 				}
+				if k == 0 {
+					continue
+				}
+				from, to := columns.Batch[b]+columns.K[0], out[b]+rows.Out[i]
 				for j := t % n; j < end-b*n; j++ {
-					var column []B
-					if k > 0 {
-						column = columns.Data[columns.Batch[b]+columns.Free[j]+columns.K[0]:][:k]
-					}
-					dst[out[b]+rows.Out[i]+columns.Out[j]] += coef * intDot(x, column)
+					dst[to+columns.Out[j]] += coef * dot(x, columns.Data[from+columns.Free[j]:][:k])
 				}
 			}
 			t = end

@@ -61,6 +61,9 @@ func (v *View) Wiring(in, out []int) *Wiring {
 	return w
 }
 
+// Whole reports whether the result is the source, entry by entry.
+func (w *Wiring) Whole() bool { return w.one || w.lists == nil }
+
 // Accumulate adds coef times the view of src to acc. src is dense of shape
 // in, acc dense of shape out. The view must be valid for the two shapes.
 func (v *View) Accumulate(acc []int64, coef int64, src ints.Ints, in, out []int) {

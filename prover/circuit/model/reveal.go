@@ -13,9 +13,9 @@ import (
 const (
 	// MaxTop is the largest number of greatest entries that a proof states of a row.
 	MaxTop = 1 << 10
-	// maxFlat bounds the entries that the index of a greatest one is looked for among, as of
-	// any group of a view that is not trivial.
-	maxFlat = maxWiring
+	// MaxRevealed is the most entries of an output, rows filled up to powers of two, of which a
+	// proof states the greatest.
+	MaxRevealed = maxListed
 )
 
 // ErrReveal is wrapped by the error about a circuit in which it cannot be shown which entries of an output are the
@@ -117,8 +117,8 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 		return fmt.Errorf("the %d greatest of %d entries, and at most %d", r.Top, d, MaxTop)
 	}
 	row := 1 << Log2Ceil(d)
-	if rows := Size(lead); rows > maxFlat/row {
-		return fmt.Errorf("%d rows of %d entries are more than %d, filled up to a power of two", rows, d, maxFlat)
+	if rows := Size(lead); rows > MaxRevealed/row {
+		return fmt.Errorf("%d rows of %d entries are more than %d, filled up to a power of two", rows, d, MaxRevealed)
 	}
 	least, most, proved := known.of(g, z, 0)
 	w := most - least

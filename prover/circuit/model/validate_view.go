@@ -7,9 +7,14 @@ import (
 	"slices"
 )
 
-// maxWiring bounds the wired pairs of one group that does more than rename
-// variables: the verifier walks them.
-const maxWiring = 1 << 24
+const (
+	// maxWiring bounds the wired pairs of one group that does more than rename
+	// variables: the verifier walks them.
+	maxWiring = 1 << 24
+	// maxListed bounds the entries that public indexes choose among. The verifier walks the
+	// indexes alone, the prover's table has an element of K for each.
+	maxListed = 1 << 28
+)
 
 func (v *View) validate(tensors []Tensor, out, in []int) error {
 	if v.Fill <= -Bound || v.Fill >= Bound {
@@ -65,7 +70,11 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 			return errors.New("view: wiring too large")
 		}
 	}
-	if sizeOf(in, g.In) > maxWiring {
+	most := maxWiring
+	if g.Map == MapPublic {
+		most = maxListed
+	}
+	if sizeOf(in, g.In) > most {
 		return errors.New("view: wiring too large")
 	}
 	switch g.Map {

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 pub const MOST_REVEALS: usize = 64;
 /// The most indexes of a row.
 pub const MOST_TOP: u32 = 1 << 10;
-const MOST_FLAT: u64 = 1 << 24;
+const MOST_FLAT: u64 = 1 << 28;
 const LOW_BITS: u32 = 15; // looked up by themselves, of a wide number
 const MOST_KEY_BITS: u32 = 30;
 const MOST_DEPTH: usize = 16;

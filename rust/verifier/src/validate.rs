@@ -22,6 +22,7 @@ const MOST_PIECES: usize = 64;
 const MOST_SATURATED: usize = 64;
 const MOST_SHIFT: u32 = 29;
 const MOST_WIRED: u64 = 1 << 24;
+const MOST_LISTED: u64 = 1 << 28; // entries that public indexes choose among
 
 fn wide(v: i64) -> bool {
     v <= -BOUND || v >= BOUND
@@ -224,7 +225,8 @@ fn check_group(g: &Graph, group: &Group, out: &[u64], source: &[u64], filled: bo
         return Ok(());
     }
     let mut work = size_of(out, &group.out); // of valid shapes: nothing overflows
-    require!(work.max(size_of(source, &group.source)) <= MOST_WIRED, "wiring too large");
+    let most = if group.map == Map::Public { MOST_LISTED } else { MOST_WIRED };
+    require!(work <= MOST_WIRED && size_of(source, &group.source) <= most, "wiring too large");
     let far = |v: i64| v.unsigned_abs() > MOST_WIRED;
     match group.map {
         Map::Affine => {

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+// Texts is the measurement of one proof of many texts that a language model with random weights has written, and of proofs of single
+// ones. Seconds.
+type Texts struct {
+	Shape  string `json:"shape"`
+	Layers int    `json:"layers"`
+	Mode   string `json:"mode"`
+	Prompt int    `json:"prompt_tokens"`
+	Tokens int    `json:"tokens"`
+	Texts  int    `json:"texts"`
+	// Different is how many of the texts differ: those that are proved alone. The others are these again.
+	Different  int             `json:"different_texts"`
+	Alone      []TextsRun      `json:"alone"`
+	Together   TextsRun        `json:"together"`
+	Share      float64         `json:"share"` // of as many proofs of one text as there are texts
+	ShareCPU   float64         `json:"cpu_share"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+	Devices    []devices.Stats `json:"devices"`
+}
+
+// TextsRun is a proof of one text, or of all.
+type TextsRun struct {
+	Prove      float64 `json:"prove_seconds"`
+	ProveCPU   float64 `json:"prove_cpu_seconds"`
+	Verify     float64 `json:"verify_seconds"`
+	ProofBytes int     `json:"proof_bytes"`
+}
+
+// TextsOptions say what is measured.
+type TextsOptions struct {
+	Shape          *Shape
+	Layers         int // 0: as many as the shape has
+	Prompt, Tokens int // of each text
+	Texts          int // of one proof
+	Alone          int // how many of them are proved alone; of the first one nothing is reported, as it includes what is set up once
+}
+
+// MeasureTexts draws the model as MeasureLLM, has it write texts, and proves and verifies some of them alone, and all in one proof.
+func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (*Texts, error) {
+	local := *cfg
+	local.NoCache, local.NoSelfCheck = true, true
+	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	opts := job.OptionsOf(&local, ph, dev)
+	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
+	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens})
+	if err != nil {
+		return nil, err
+	}
+	defer float.Close()
+	out := float.Outputs()[0].Shape
+	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
+	c, err := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
+	if err != nil {
+		return nil, err
+	}
+	ph.Begin("write texts")
+	written := make([]provemodel.Input, min(o.Alone, o.Texts))
+	for i := range written {
+		prompt := randomTokens(rng, out[len(out)-1], o.Prompt)
+		_, written[i], err = c.Circuit().Generate(ctx, prompt, &provemodel.GenerateOptions{MaxTokens: o.Tokens, Device: dev, Observer: opts.Prove.Observer})
+		if err != nil {
+			break
+		}
+	}
+	if ph.End(err); err != nil {
+		return nil, err
+	}
+	m := &Texts{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
+	mean, cpu := 0.0, 0.0
+	for i := range written {
+		r, err := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			m.Alone, mean, cpu = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1), cpu+r.ProveCPU/float64(len(written)-1)
+		}
+	}
+	all := make([]provemodel.Input, o.Texts)
+	for i := range all {
+		all[i] = written[i%len(written)]
+	}
+	r, err := proveTexts(ctx, c, all, &opts.Prove, ph)
+	if err != nil {
+		return nil, err
+	}
+	m.Together, m.Share, m.ShareCPU = *r, r.Prove/(mean*float64(o.Texts)), r.ProveCPU/(cpu*float64(o.Texts))
+	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	return m, nil
+}
+
+// proveTexts proves one text or several in one proof, and verifies it.
+func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel.Input, opts *provemodel.ProveOptions, ph *ui.Phases) (*TextsRun, error) {
+	before := len(ph.All())
+	var p *provemodel.Proof
+	var err error
+	if len(texts) == 1 {
+		p, err = provemodel.Prove(ctx, c, texts[0], opts)
+	} else {
+		p, err = provemodel.ProveTexts(ctx, c, texts, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &TextsRun{ProofBytes: len(p.File)}
+	for _, phase := range ph.All()[before:] {
+		r.Prove, r.ProveCPU = r.Prove+phase.Seconds, r.ProveCPU+phase.CPU
+	}
+	key, err := provemodel.ReadKey(bytes.NewReader(c.KeyFile()))
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	s, err := provemodel.Verify(key, bytes.NewReader(p.File), &provemodel.VerifyOptions{MinBits: 1})
+	if err != nil || max(s.Several, 1) != len(texts) {
+		return nil, fmt.Errorf("a proof of %d texts does not verify: %v", len(texts), err) // not wrapped: nothing has said so yet
+	}
+	r.Verify = time.Since(began).Seconds()
+	return r, nil
+}
+
+// TextsTable writes a row for each proof, and what of single proofs one of all takes.
+func TextsTable(w io.Writer, m *Texts) error {
+	fmt.Fprintf(w, "%s, %d layers; mode %s, %d tokens after %d of prompt; %d of the texts differ\n", m.Shape, m.Layers, m.Mode, m.Tokens, m.Prompt, m.Different)
+	var rows [][]string
+	row := func(texts int, r *TextsRun) {
+		rows = append(rows, []string{fmt.Sprint(texts), fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3), fmt.Sprintf("%.1f", 1e3*r.Verify)})
+	}
+	for i := range m.Alone {
+		row(1, &m.Alone[i])
+	}
+	row(m.Texts, &m.Together)
+	if err := ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
+		m.Texts, m.Share, m.ShareCPU, ui.Bytes(m.PeakMemory))
+	return err
+}

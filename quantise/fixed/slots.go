@@ -1,0 +1,81 @@
+package fixed
+
+import "github.com/prove-model/prove-model/prover/circuit/model"
+
+// slotTable is the largest table, in bits, in which the greatest of scores is found.
+const slotTable = WideTable + 1
+
+// Slots is 1 where an expert has the c-th greatest score of a row, and 0 elsewhere: of shape [rows, count, experts], from
+// scores of shape [rows, experts]. Of equal scores the first comes first.
+//
+// Slot by slot the greatest score of those that are left is found (StepMax): z is 1 where a score equals it, and the slot is
+// the first of these. From the next scores more than their spread is taken at this entry, so that it is below all others. A row takes
+// 3 look-ups for each slot and expert, and not some for each pair of experts.
+func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorID {
+	t := b.Circuit.Tensors[id]
+	spread := t.Max - t.Min
+	if model.Log2Ceil(int(2*spread)+2) > slotTable {
+		return b.slotsOfPairs(name, id, count)
+	}
+	n := t.Shape[1]
+	before := b.Formula("before", []int{n, n}, 0, &model.Formula{Kind: model.AtMost, Offset: -1}, 0, 1)
+	left := b.View(id, nil, t.Shape)
+	var all []model.Linear // z of all slots
+	for c := range count {
+		of := id
+		if c > 0 {
+			of = b.VirtualOf(name+", left", left)
+		}
+		_, z := b.top(of, n, 2*spread+1, t.Min, t.Max)
+		all = append(all, model.Linear{Coef: 1, Src: z, View: &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, Base: -c, Strides: []int{1}}, Axis(2, 1)}}})
+		if c == count-1 {
+			break
+		}
+		first := b.Witness(name+", chosen", t.Shape, 0, 0, 1)
+		b.LookupDirect(b.notFirst(z, before), b.ZeroTable(directBits), first)
+		left = left.Plus(b.View(first, nil, t.Shape).Times(-spread - 1))
+		left.Min, left.Max = t.Min-spread-1, t.Max // of different entries each
+	}
+	shape := []int{t.Shape[0], count, n}
+	z := b.VirtualOf(name+", greatest", &Int{Shape: shape, Acc: model.Acc{Linear: all}, Max: 1})
+	return b.OneHot(name, b.notFirst(z, before))
+}
+
+// notFirst is 0 at the first entry of a row that is 1, of zeros and ones along the last axis, and positive at all others. before is 1
+// for the indexes of an entry and of one behind it.
+func (b *Builder) notFirst(z, before model.TensorID) *Int {
+	shape := b.Circuit.Tensors[z].Shape
+	last, n := len(shape)-1, int64(shape[len(shape)-1])
+	labels := AllLabels(shape)
+	labels[last]++
+	e := b.Product(shape, z, labels, before, []int{last + 1, last}, int(n))
+	e = e.Plus(b.View(z, nil, shape).Times(-n)).PlusConst(n)
+	e.Min, e.Max = 0, 2*n
+	return e
+}
+
+// slotsOfPairs is Slots for scores that no table has the differences of: each is compared with each, an expert's place is the number of
+// those before it, and a slot is the expert of that place.
+func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.TensorID {
+	t := b.Circuit.Tensors[id]
+	rows, n := t.Shape[0], t.Shape[1]
+	pairs := []int{rows, n, n}
+	none := func(out int) model.Group { return model.Group{Out: []int{out}, Strides: []int{0}} }
+	// Row by row, the score at j less that at i, and 1 less unless j is before i: not negative if j comes before i.
+	own := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), none(2)}}
+	other := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
+	tie := b.Formula("not before", []int{n, n}, t.Frac, &model.Formula{Kind: model.AtMost}, 0, 1)
+	ties := &model.View{Groups: []model.Group{none(0), Axis(1, 0), Axis(2, 1)}}
+	e := b.View(id, other, pairs).Plus(b.View(id, own, pairs).Times(-1)).Plus(b.View(tie, ties, pairs).Times(-1))
+	wins := b.NotNegative(name+", before", e)
+	sum := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), {In: []int{2}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}}
+	place := b.Virtual(name+", place", t.Shape, []model.Linear{{Coef: 1, Src: wins, View: sum}}, 0)
+	numbers := make([]float64, count)
+	for c := range numbers {
+		numbers[c] = float64(c)
+	}
+	shape := []int{rows, count, n}
+	places := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
+	slots := &model.View{Groups: []model.Group{none(0), Axis(1, 0), none(2)}}
+	return b.OneHot(name, b.View(place, places, shape).Plus(b.View(b.Constant("slots", []int{count}, numbers, 0), slots, shape).Times(-1)))
+}
