@@ -363,7 +363,7 @@ func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, erro
 	}
 	if l := c.circuit.language; l != nil && l.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits {
 		tokens := in
-		tokens.Reveals = []model.Reveal{{Output: 0}}
+		tokens.Reveals = []model.Reveal{{Output: 0, Top: l.Likeliest()}}
 		if p, err := c.key.Plan(tokens); err == nil || !errors.Is(err, model.ErrReveal) {
 			return p, err
 		}
@@ -461,7 +461,10 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.o.bar().check(run); err != nil {
 		return err
 	}
-	return r.restate(ctx)
+	if err := r.restate(ctx); err != nil {
+		return err
+	}
+	return r.circuit.checkLikeliest(r.plan.Graph, r.wit)
 }
 
 // close releases the run's values if prove has not taken them over.

@@ -28,6 +28,9 @@ type Model struct {
 	// Pairs says that the inputs are several texts, of one length, and an image: the graph is for as many texts as for positions in
 	// other models.
 	Pairs bool
+	// Speech is of a model of speech, an encoder–decoder that also listens to audio (Listening); nil for others. Graph has its features
+	// as an input.
+	Speech *Speech
 
 	build func(tokens, picked int) (*graph.Graph, error)
 }
@@ -37,7 +40,7 @@ type Model struct {
 // they are at so many tokens of the decoder, at least one.
 // Graphs share their weights. The returned graph has a Rebind for other numbers of tokens.
 func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
-	if m.Start != nil && (positions < 1 || positions > m.Context) {
+	if m.Start != nil && m.Speech == nil && (positions < 1 || positions > m.Context) {
 		return nil, fmt.Errorf("%d tokens of the decoder: the model takes 1 to %d", positions, m.Context)
 	}
 	if positions < 0 || positions > 0 && !m.Next && !m.Pairs {
