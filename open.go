@@ -51,7 +51,8 @@ type OpenOptions struct {
 	// its token. "" is what the files say.
 	Language string
 
-	fixedWritten bool // as keys were made for texts with a fixed number of written tokens, MaxTokens
+	start        []int // as a key says that a model of speech begins; nil: as its files and Language say
+	fixedWritten bool  // as keys were made for texts with a fixed number of written tokens, MaxTokens
 }
 
 // Open reads a model: an ONNX file, with external data from files of the same
@@ -189,7 +190,11 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		at = n
 	}
 	if m.Speech != nil && o.MaxTokens > 0 {
-		if err := m.Transcribe(o.Language); err != nil {
+		transcribe := func() error { return m.Transcribe(o.Language) }
+		if o.start != nil {
+			transcribe = func() error { return m.TranscribeAs(o.start) }
+		}
+		if err := transcribe(); err != nil {
 			return nil, 0, err
 		}
 		if tokens = len(m.Start) - 1 + o.MaxTokens; tokens > most {

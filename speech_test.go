@@ -147,7 +147,7 @@ func TestTranscribeOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := run.Outputs[0].Values[3*48:4*48]
+	row := run.Outputs[0].Values[3*48 : 4*48]
 	least := slices.Index(row, slices.Min(row))
 	rare := with(func(t *proof.Text) {
 		t.Suppressed = nil

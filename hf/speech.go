@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/audio"
 	"github.com/prove-model/prove-model/hf/families"
 )
 
@@ -47,7 +48,9 @@ func (m *Model) listens(dir string) error {
 			return fmt.Errorf("preprocessor_config.json: feature_extractor_type is %s, where WhisperFeatureExtractor is understood", graph.Quote(front.Kind))
 		case front.Padding != 0 || front.Dither != 0 || front.Norm:
 			return errors.New("preprocessor_config.json: padding_value, dither and do_normalize are understood where they are 0 and false")
-		case front.Rate < 1 || front.Rate > 1<<17 || front.Seconds < 1 || front.Seconds > 1<<7 || front.Window > 1<<12:
+		case front.Rate != audio.Rate:
+			return fmt.Errorf("preprocessor_config.json: sampling_rate is %d, where %d is understood", front.Rate, audio.Rate)
+		case front.Seconds < 1 || front.Seconds > 1<<7 || front.Window > 1<<12:
 			return fmt.Errorf("preprocessor_config.json: %d seconds of %d samples, in frames of %d", front.Seconds, front.Rate, front.Window)
 		}
 		*m.Speech = speechWith(m.Speech, front.Rate, front.Seconds, front.Hop, front.Window)
@@ -135,6 +138,26 @@ func (m *Model) Transcribe(language string) error {
 		return err
 	}
 	m.Speech.First, err = m.tokens("begin_suppress_tokens", t.First)
+	return err
+}
+
+// TranscribeAs is Transcribe for the language with which the decoder begins with such tokens.
+func (m *Model) TranscribeAs(start []int) error {
+	languages := []string{""}
+	if m.transcribes != nil {
+		for name := range m.transcribes.Languages {
+			languages = append(languages, strings.Trim(name, "<|>"))
+		}
+	}
+	var err error
+	for _, language := range languages {
+		if err = m.Transcribe(language); err == nil && slices.Equal(m.Start, start) {
+			return nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("the decoder begins with %d, as it does in no language that the model transcribes", start)
+	}
 	return err
 }
 

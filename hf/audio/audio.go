@@ -11,11 +11,14 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
+// Rate is the samples a second that models listen to.
+const Rate = 16000
+
 // Limits of files.
 const (
 	maxFile     = 1 << 28
 	maxChannels = 64
-	maxRate     = 1 << 20
+	maxRate     = 384000
 )
 
 // Sound is a recording of one channel.

@@ -59,7 +59,11 @@ func Open(cfg *config.Config) (*Job, error) {
 	}
 	prompts, err := prompted(cfg)
 	prompt := longest(prompts)
-	if err == nil {
+	if sound, failed := listened(cfg); sound != nil || failed != nil {
+		prompt, err = sound, errors.Join(err, failed)
+	}
+	heard, failed := sounds(cfg)
+	if err = errors.Join(err, failed); err == nil {
 		err = checkLogits(cfg, prompt)
 	}
 	if err != nil {
@@ -67,7 +71,7 @@ func Open(cfg *config.Config) (*Job, error) {
 	}
 	var input provemodel.Arrays
 	switch {
-	case prompt != nil:
+	case prompt != nil && prompt.sound == nil:
 		input = prompt.arrays(cfg)
 	case len(cfg.Input) > 0:
 		if input, err = Read(cfg, cfg.Input); err != nil {
@@ -79,7 +83,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	var samples provemodel.Arrays
-	if len(cfg.Calibration) > 0 {
+	if len(cfg.Calibration) > 0 && heard == nil {
 		if samples, err = Read(cfg, cfg.Calibration); err != nil {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
@@ -89,7 +93,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		writes = 1 // for a key, which is for any number of tokens
 	}
 	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter,
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter, Language: cfg.Language,
 	})
 	if err != nil {
 		return nil, fixHint(err)
@@ -106,7 +110,15 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Check != "" {
 		j.check = &check{cfg.Model, fixed}
 	}
-	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples)); err != nil {
+	if prompt != nil && prompt.sound != nil || heard != nil {
+		err = j.listen(cfg, heard)
+		if err == nil && cfg.Ranges != "" {
+			err = j.setRanges(cfg)
+		}
+	} else {
+		err = errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples))
+	}
+	if err != nil {
 		m.Close()
 		return nil, err
 	}
