@@ -98,6 +98,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"qwen2_moe": qwen2MoE, "granite": granite, "cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo3": olmo3,
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
+	"gemma3n": gemma3nWhole, "gemma3n_text": gemma3n,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
 	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
@@ -112,9 +113,7 @@ var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, e
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"gemma3n":      "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
-	"gemma3n_text": "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
-	"rwkv5":        "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",
+	"rwkv5": "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",
 	"rwkv7":  "versions of RWKV from 5 on, which come as programs of their own,",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 }

@@ -26,6 +26,8 @@ deberta = dict(relative_attention=True, position_buckets=4, max_relative_positio
     position_biased_input=False, type_vocab_size=0, pos_att_type=["p2c", "c2p"])
 deepseek = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=4, n_routed_experts=9, num_experts_per_tok=2,
     moe_intermediate_size=8, first_k_dense_replace=1, n_group=3, topk_group=2, n_shared_experts=1)
+gemma3n = dict(vocab_size_per_layer_input=48, hidden_size_per_layer_input=6, laurel_rank=3, altup_num_inputs=3, altup_active_idx=0, num_kv_shared_layers=2,
+    layer_types=["sliding_attention", "full_attention"] * 3, activation_sparsity_pattern=[0.9, 0.0, 0.5, 0.0, 0.0, 0.8])
 swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
@@ -104,6 +106,7 @@ models = {
     "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**base, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6,
         attn_logit_softcapping=2.0, final_logit_softcapping=3.0)), bf16),
     "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**{**base, "num_hidden_layers": 7}, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6)), bf16),
+    "gemma3n": (lambda: tf.Gemma3nForCausalLM(tf.Gemma3nTextConfig(**{**base, "num_hidden_layers": 6}, **kv, **gemma3n, head_dim=8, sliding_window=5)), bf16),
     "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2, sliding_window=5)), bf16),
     "phi3-longrope": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2,
         original_max_position_embeddings=16, rope_parameters=long)), bf16),
@@ -221,6 +224,8 @@ wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_la
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
 wide_deberta = deberta | dict(position_buckets=16)
 wide_deepseek = deepseek | dict(q_lora_rank=24, kv_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, moe_intermediate_size=48)
+wide_gemma3n = gemma3n | dict(vocab_size_per_layer_input=256, hidden_size_per_layer_input=24, laurel_rank=8, altup_num_inputs=4, layer_types=["sliding_attention", "full_attention"] * 2,
+    activation_sparsity_pattern=[0.95, 0.0, 0.0, 0.8])
 wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
@@ -236,6 +241,7 @@ outliers = {
     "mixtral": (lambda: tf.MixtralForCausalLM(tf.MixtralConfig(**wide, **kv, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)), bf16),
     "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
     "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
+    "gemma3n": (lambda: tf.Gemma3nForCausalLM(tf.Gemma3nTextConfig(**{**wide, "num_hidden_layers": 4}, **kv, **wide_gemma3n, head_dim=16, sliding_window=16)), bf16),
     "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**wide, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2)), bf16),
     "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**wide, **kv)), bf16),
     "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**wide)), f16),
