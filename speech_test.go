@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/web/verdict"
 )
 
 const listener = "hf/testdata/whisper-speech"
@@ -72,6 +73,15 @@ func TestTranscribe(t *testing.T) {
 			}
 			if !slices.Equal(s.Inputs[1].Values, floatsOf(samples)) {
 				t.Fatalf("%d tokens, logits %t: it states another audio", n, logits)
+			}
+			page, err := verdict.Of(committed.KeyFile(), p.File, &verdict.Options{}, func(int, int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, choice := range page.Text.Tokens {
+				if choice.ID != w.Tokens[i] || logits && *choice.Logit != s.Outputs[0].Values[(3+i)*48+choice.ID] {
+					t.Errorf("%d tokens, logits %t: the page shows %+v", n, logits, choice)
+				}
 			}
 		}
 	}
