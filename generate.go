@@ -114,22 +114,11 @@ type GenerateOptions struct {
 func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*verifier.Written, Input, error) {
 	o := orDefault(opts)
 	by := o.Sampling
-	if c.language == nil || !c.language.Generates {
-		return nil, nil, errNotGenerating
-	}
-	if by != nil {
-		if err := by.Validate(); err != nil {
-			return nil, nil, err
-		}
-		if c.language.Suppresses() {
-			return nil, nil, errors.New("the model has tokens that it does not write (suppress_tokens): it writes the likeliest of the others, and draws none")
-		}
+	if err := c.mayWrite(by); err != nil {
+		return nil, nil, err
 	}
 	g := c.quantised.Graph
 	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
-	if c.answers() && !c.freely() {
-		return nil, nil, fmt.Errorf("an encoder–decoder writes with a key for texts of any length: %w", c.report.OneBatch)
-	}
 	limit, most, err := c.limits(len(prompt), o.MaxTokens)
 	if err != nil {
 		return nil, nil, err
@@ -151,17 +140,11 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		return nil, nil, err
 	}
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
-	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}, model.Size(out.Shape)
-	if c.listens { // the prompt is no text
-		w.Prompt = nil
-	}
+	w, logits := c.written(prompt, by), model.Size(out.Shape)
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
-	before := len(prompt) // tokens of the text that is written on
-	if c.answers() {
-		before = len(c.language.Start)
-	}
+	before := len(w.Before()) // tokens of the text that is written on
 	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
 		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
@@ -179,10 +162,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
 			row = row[len(w.Tokens)*width:][:width]
 		}
-		token := by.Choose(row, out.Frac, before+len(w.Tokens))
-		if c.language.Suppresses() {
-			token = verifier.Permitted(c.language, row, len(w.Tokens) == 0)
-		}
+		token := c.next(by, row, out.Frac, before+len(w.Tokens), len(w.Tokens) == 0)
 		w.Tokens = append(w.Tokens, token)
 		if o.Logits != nil {
 			o.Logits(out.Reals(row))
@@ -214,6 +194,38 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		text.keep(&o.Prefix.text, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
 	}
 	return w, in, err
+}
+
+// mayWrite says why the circuit does not write by a rule, nil for the likeliest tokens; nil if it does.
+func (c *Circuit) mayWrite(by *Sampling) error {
+	switch {
+	case c.language == nil || !c.language.Generates:
+		return errNotGenerating
+	case c.answers() && !c.freely():
+		return fmt.Errorf("an encoder–decoder writes with a key for texts of any length: %w", c.report.OneBatch)
+	case by == nil:
+		return nil
+	case c.language.Suppresses():
+		return errors.New("the model has tokens that it does not write (suppress_tokens): it writes the likeliest of the others, and draws none")
+	}
+	return by.Validate()
+}
+
+// written is what has been written after a prompt so far: nothing.
+func (c *Circuit) written(prompt []int, by *Sampling) *verifier.Written {
+	w := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}
+	if c.listens { // the prompt is no text
+		w.Prompt = nil
+	}
+	return w
+}
+
+// next is the token that follows from a row of logits, at a place of the text, the first one of those that are written or a later one.
+func (c *Circuit) next(by *Sampling, row []int32, frac, place int, first bool) int {
+	if c.language.Suppresses() {
+		return verifier.Permitted(c.language, row, first)
+	}
+	return by.Choose(row, frac, place)
 }
 
 // keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and

@@ -190,17 +190,7 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		at = n
 	}
 	if m.Speech != nil && o.MaxTokens > 0 {
-		transcribe := func() error { return m.Transcribe(o.Language) }
-		if o.start != nil {
-			transcribe = func() error { return m.TranscribeAs(o.start) }
-		}
-		if err := transcribe(); err != nil {
-			return nil, 0, err
-		}
-		if tokens = len(m.Start) - 1 + o.MaxTokens; tokens > most {
-			return nil, 0, fmt.Errorf("the decoder begins with %d tokens, and writes up to %d: the key is for up to %d in all (--tokens), and the model takes %d", len(m.Start), o.MaxTokens, most, m.Context)
-		}
-		g, err = m.Listening(tokens)
+		g, err = o.listening(m, most)
 		return g, most, err
 	}
 	if o.Language != "" {
@@ -235,6 +225,25 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		g, err = m.Graph(tokens, at)
 	}
 	return g, most, err
+}
+
+// listening builds the graph of a model of speech that writes, for up to most tokens.
+func (o *OpenOptions) listening(m *hf.Model, most int) (*graph.Graph, error) {
+	var err error
+	if o.start != nil {
+		err = m.TranscribeAs(o.start)
+	} else {
+		err = m.Transcribe(o.Language)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tokens := len(m.Start) - 1 + o.MaxTokens
+	if tokens > most {
+		return nil, fmt.Errorf("the decoder begins with %d tokens, and writes up to %d: the key is for up to %d in all (--tokens), and the model takes %d",
+			len(m.Start), o.MaxTokens, most, m.Context)
+	}
+	return m.Listening(tokens)
 }
 
 // tokenIDs is the first input of a model of texts, where the input's names say which that is.

@@ -39,6 +39,9 @@ func listened(cfg *config.Config) (*Prompt, error) {
 	return &Prompt{Tokenizer: t, sound: sound}, nil
 }
 
+// listens says that the prompt, if it is not nil, is audio.
+func (p *Prompt) listens() bool { return p != nil && p.sound != nil }
+
 // Hear returns a sound as the samples that a model of speech takes, with inputs of these names and shapes: filled up with silence. It is
 // an error if it takes none, or if the sound is longer than it can listen to.
 func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
@@ -60,7 +63,7 @@ func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
 // listen makes the audio the job's prompt, and what the model is calibrated on: all of --calibration that is audio, or else this one,
 // each with the beginning of the bundled text as what was heard.
 func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
-	if j.prompt != nil && j.prompt.sound != nil {
+	if j.prompt.listens() {
 		if j.prompt.IDs, err = Hear(j.prompt.sound, j.Model.Inputs()); err != nil {
 			return fmt.Errorf("--audio %s: %w", cfg.Audio, err)
 		}
@@ -83,6 +86,9 @@ func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
 		if j.Samples = append(j.Samples, in); j.Input == nil {
 			j.Input = in
 		}
+	}
+	if cfg.Ranges != "" {
+		return j.setRanges(cfg)
 	}
 	return nil
 }

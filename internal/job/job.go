@@ -14,6 +14,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/audio"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -57,21 +58,13 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Each && len(cfg.Input) == 0 {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
-	prompts, err := prompted(cfg)
-	prompt := longest(prompts)
-	if sound, failed := listened(cfg); sound != nil || failed != nil {
-		prompt, err = sound, errors.Join(err, failed)
-	}
-	heard, failed := sounds(cfg)
-	if err = errors.Join(err, failed); err == nil {
-		err = checkLogits(cfg, prompt)
-	}
+	prompt, prompts, heard, err := asked(cfg)
 	if err != nil {
 		return nil, err
 	}
 	var input provemodel.Arrays
 	switch {
-	case prompt != nil && prompt.sound == nil:
+	case prompt != nil && !prompt.listens():
 		input = prompt.arrays(cfg)
 	case len(cfg.Input) > 0:
 		if input, err = Read(cfg, cfg.Input); err != nil {
@@ -110,11 +103,8 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Check != "" {
 		j.check = &check{cfg.Model, fixed}
 	}
-	if prompt != nil && prompt.sound != nil || heard != nil {
+	if prompt.listens() || heard != nil {
 		err = j.listen(cfg, heard)
-		if err == nil && cfg.Ranges != "" {
-			err = j.setRanges(cfg)
-		}
 	} else {
 		err = errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples))
 	}
@@ -123,6 +113,25 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that
+// it is calibrated on.
+func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audio.Sound, err error) {
+	if prompts, err = prompted(cfg); err != nil {
+		return nil, nil, nil, err
+	}
+	sound, err := listened(cfg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if prompt = longest(prompts); sound != nil {
+		prompt = sound
+	}
+	if heard, err = sounds(cfg); err != nil {
+		return nil, nil, nil, err
+	}
+	return prompt, prompts, heard, checkLogits(cfg, prompt)
 }
 
 // BaseKey reads the key of the model that an adapter is to, without the adapter; nil if none is given.
