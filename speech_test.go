@@ -229,3 +229,30 @@ func storeTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A key whose tokens that are not written are out of order, too many, or of a model that is no encoder–decoder, is refused.
+func TestSuppressedHostile(t *testing.T) {
+	file, err := os.ReadFile("testdata/transcript/key.vk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]int, 1025)
+	for i := range many {
+		many[i] = i
+	}
+	for name, change := range map[string]func(*proof.Text){
+		"order": func(t *proof.Text) { t.Suppressed = []int{5, 2} }, "twice": func(t *proof.Text) { t.First = []int{5, 5} },
+		"many": func(t *proof.Text) { t.Suppressed = many }, "large": func(t *proof.Text) { t.First = []int{1 << 30} },
+		"no beginning": func(t *proof.Text) { t.Start = nil },
+	} {
+		key, err := ReadKey(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := *key.Text()
+		change(&text)
+		if err := key.SetText(&text); err == nil {
+			t.Errorf("%s: the key is read", name)
+		}
+	}
+}
