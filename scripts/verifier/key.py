@@ -84,7 +84,8 @@ def _check_text(text, graph):
     for digest in text.tokenizer, text.template, text.vocabulary:
         require(len(digest) in (0, 32) and (not digest or any(digest)), "text: a digest")
     if text.vocabulary:
-        require(not (text.tokenizer or text.template or text.ends or text.writes or text.starts or text.suppressed or text.suppressed_first), "text: a vocabulary, and something of tokens")
+        tokens = text.tokenizer or text.template or text.ends or text.writes or text.starts or text.suppressed or text.suppressed_first
+        require(not tokens, "text: a vocabulary, and something of tokens")
         return
     for tokens, what in (text.ends, "end one"), (text.suppressed, "are not written"), (text.suppressed_first, "are not written first"):
         require(len(tokens) <= MOST_ENDS and all(a < b for a, b in zip(tokens, tokens[1:])) and max(tokens, default=0) < 1 << 30,
