@@ -35,7 +35,9 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotGenerating
 	}
-	if start := m.language.Start; start != nil {
+	if start := m.language.Start; start != nil && m.listens.Samples > 0 {
+		return transcriptInput(prompt, start, tokens, max(1, len(tokens)), m.open.most)
+	} else if start != nil {
 		return answerInput(prompt, start, tokens, max(1, len(tokens)), m.open.most)
 	}
 	n := m.positions()
@@ -70,6 +72,9 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 
 // textInput is the function of that name for the circuit's kind of model.
 func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
+	if c.listens {
+		return transcriptInput(prompt, c.language.Start, tokens, positions, most)
+	}
 	if c.answers() {
 		return answerInput(prompt, c.language.Start, tokens, positions, most)
 	}
@@ -109,19 +114,11 @@ type GenerateOptions struct {
 func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*verifier.Written, Input, error) {
 	o := orDefault(opts)
 	by := o.Sampling
-	if by != nil {
-		if err := by.Validate(); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.language == nil || !c.language.Generates {
-		return nil, nil, errNotGenerating
+	if err := c.mayWrite(by); err != nil {
+		return nil, nil, err
 	}
 	g := c.quantised.Graph
 	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
-	if c.answers() && !c.freely() {
-		return nil, nil, fmt.Errorf("an encoder–decoder writes with a key for texts of any length: %w", c.report.OneBatch)
-	}
 	limit, most, err := c.limits(len(prompt), o.MaxTokens)
 	if err != nil {
 		return nil, nil, err
@@ -143,14 +140,11 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		return nil, nil, err
 	}
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
-	w, logits := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}, model.Size(out.Shape)
+	w, logits := c.written(prompt, by), model.Size(out.Shape)
 	watch := newWatch(o.Observer)
 	defer watch.stop()
 	var text writer
-	before := len(prompt) // tokens of the text that is written on
-	if c.answers() {
-		before = len(c.language.Start)
-	}
+	before := len(w.Before()) // tokens of the text that is written on
 	known := o.Prefix.beginning(c, prompt)
 	err = await(ctx, func() (err error) {
 		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
@@ -168,7 +162,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
 			row = row[len(w.Tokens)*width:][:width]
 		}
-		token := by.Choose(row, out.Frac, before+len(w.Tokens))
+		token := c.next(by, row, out.Frac, before+len(w.Tokens), len(w.Tokens) == 0)
 		w.Tokens = append(w.Tokens, token)
 		if o.Logits != nil {
 			o.Logits(out.Reals(row))
@@ -200,6 +194,38 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		text.keep(&o.Prefix.text, slices.Concat(prompt, w.Tokens[:len(w.Tokens)-1]))
 	}
 	return w, in, err
+}
+
+// mayWrite says why the circuit does not write by a rule, nil for the likeliest tokens; nil if it does.
+func (c *Circuit) mayWrite(by *Sampling) error {
+	switch {
+	case c.language == nil || !c.language.Generates:
+		return errNotGenerating
+	case c.answers() && !c.freely():
+		return fmt.Errorf("an encoder–decoder writes with a key for texts of any length: %w", c.report.OneBatch)
+	case by == nil:
+		return nil
+	case c.language.Suppresses():
+		return errors.New("the model has tokens that it does not write (suppress_tokens): it writes the likeliest of the others, and draws none")
+	}
+	return by.Validate()
+}
+
+// written is what has been written after a prompt so far: nothing.
+func (c *Circuit) written(prompt []int, by *Sampling) *verifier.Written {
+	w := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}
+	if c.listens { // the prompt is no text
+		w.Prompt = nil
+	}
+	return w
+}
+
+// next is the token that follows from a row of logits, at a place of the text, the first one of those that are written or a later one.
+func (c *Circuit) next(by *Sampling, row []int32, frac, place int, first bool) int {
+	if c.language.Suppresses() {
+		return verifier.Permitted(c.language, row, first)
+	}
+	return by.Choose(row, frac, place)
 }
 
 // keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
@@ -244,11 +270,11 @@ func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	}
 	if c.freely() {
 		free := c.quantised.Circuit.Free
-		room := free[0].Bound - prompt
+		room, written := free[0].Bound-prompt, free[len(free)-1].Bound
 		if c.answers() {
-			room = free[1].Bound + 1 - len(c.language.Start)
+			room = written + 1 - len(c.language.Start)
 		}
-		if most, why = min(free[1].Bound, room), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
+		if most, why = min(written, room), fmt.Sprintf("for which the key has room after a prompt of %d tokens", prompt); most < 1 {
 			return 0, 0, fmt.Errorf("a prompt of %d tokens: the key is for texts of up to %d (--tokens), prompt and answer together", prompt, free[0].Bound)
 		}
 		if asked == 0 {
@@ -381,6 +407,18 @@ func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampl
 	_, err := verifier.WrittenIn(c.language, by, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})
 	if err != nil {
 		return fmt.Errorf("the input is not what the model writes, or %w: %v", ErrNotCausal, err)
+	}
+	return nil
+}
+
+// checkLikeliest checks that a token which the model may write is among the likeliest that a proof of the circuit states, at each position.
+func (c *Circuit) checkLikeliest(g *model.Graph, wit *forward.Witness) error {
+	if !c.language.Suppresses() || len(g.Reveals) == 0 || g.Texts > 0 {
+		return nil
+	}
+	_, err := verifier.WrittenIn(c.language, nil, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})
+	if err != nil {
+		return fmt.Errorf("%w: a proof that states the logits says which is the likeliest of the others (Logits, --logits generated)", err)
 	}
 	return nil
 }
@@ -603,6 +641,15 @@ func answerInput(prompt, start, tokens []int, writes, most int) (Input, error) {
 	return in, nil
 }
 
+// transcriptInput is answerInput for a model that listens to samples: the decoder's tokens, and these.
+func transcriptInput(samples, start, tokens []int, writes, most int) (Input, error) {
+	in, err := answerInput(samples, start, tokens, writes, most)
+	if err != nil {
+		return nil, fmt.Errorf("audio of %d samples and %d tokens for the decoder: the model was opened for 1 to %d", len(samples), len(start)-1+writes, most)
+	}
+	return Input{in[1], in[0]}, nil
+}
+
 // answerSample is what a model is calibrated on that reads a text and writes it again, up to so many tokens of it.
 func answerSample(text, start []int, most int) (Input, error) {
 	n := max(1, min(len(text), most-len(start)+1))
@@ -616,8 +663,8 @@ type answering struct {
 	start int // tokens of the decoder before the first that is written
 }
 
-// answerAxes are those of the rows that change while a decoder writes, by input.
-var answerAxes = []int{-1, 0}
+// answerAxes are those of the rows that change while a decoder writes, by input, and transcriptAxes those of one that listens.
+var answerAxes, transcriptAxes = []int{-1, 0}, []int{1, -1}
 
 // answer begins to write in a circuit with the inputs of a whole answer.
 func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (writer, error) {
@@ -625,7 +672,11 @@ func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, answerAxes, -1)
+	axes := answerAxes
+	if c.listens {
+		axes = transcriptAxes
+	}
+	rows, err := forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, axes, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -634,6 +685,9 @@ func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32,
 }
 
 func (w *answering) put(ctx context.Context, at, token int) error {
+	if w.c.listens {
+		return w.rows.Set(ctx, []int{at, 0}, [][]int32{{int32(token)}, nil})
+	}
 	return w.rows.Set(ctx, []int{0, at}, [][]int32{nil, {int32(token)}})
 }
 

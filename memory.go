@@ -157,7 +157,7 @@ func (c *Circuit) planBefore(o *ProveOptions, g *model.Graph, cfg soundness.Conf
 	if !c.statesTokens(o) {
 		return plan.New(g, cfg)
 	}
-	tokens, err := c.quantised.Circuit.At(asTokens(g.Instance))
+	tokens, err := c.quantised.Circuit.At(c.asTokens(g.Instance))
 	if errors.Is(err, model.ErrReveal) {
 		return plan.New(g, cfg)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -29,6 +30,7 @@ type Model struct {
 	closed bool
 
 	base     *Model                     // what the model is an adapter to; nil for others
+	listens  families.Speech            // what audio a model of speech that writes listens to, no samples of others
 	language *proof.Text                // what its tokens mean; nil for models of other things
 	words    func() []byte              // the file of its vocabulary, made once; nil if it says nothing of strings
 	refuse   func(text []float64) error // texts of which the published model computes something else; nil: none
@@ -239,6 +241,14 @@ func (m *Model) positions() int {
 		return 0
 	}
 	return model.Size(m.graph.Inputs[1].Shape)
+}
+
+// writes is how many tokens the model was opened to write, if it writes.
+func (m *Model) writes() int {
+	if m.listens.Samples > 0 {
+		return model.Size(m.graph.Inputs[0].Shape) + 1 - len(m.language.Start)
+	}
+	return m.positions()
 }
 
 // sizedFor returns the float graph for the input's batch, or its length.

@@ -47,8 +47,12 @@ type OpenOptions struct {
 	// they count among those of Tokens. It gives logits where they are chosen, and its key says
 	// that proofs are of such texts: the same key for any number of them.
 	MaxTokens int
+	// Language is the one that is spoken in the audio of a model of speech, as its files name it, such as "en": the decoder begins with
+	// its token. "" is what the files say.
+	Language string
 
-	fixedWritten bool // as keys were made for texts with a fixed number of written tokens, MaxTokens
+	start        []int // as a key says that a model of speech begins; nil: as its files and Language say
+	fixedWritten bool  // as keys were made for texts with a fixed number of written tokens, MaxTokens
 }
 
 // Open reads a model: an ONNX file, with external data from files of the same
@@ -78,6 +82,8 @@ func (o *OpenOptions) validate(published bool) error {
 		return errors.New("outputs are chosen of ONNX files only: those of a language model are its logits")
 	case !published && o.Adapter != "":
 		return errors.New("an ONNX file takes no adapter: give the model as a folder in the Hugging Face layout (--adapter)")
+	case !published && o.Language != "":
+		return errors.New("a language is for models of speech in the Hugging Face layout (--language)")
 	case published && len(o.BindInput) > 0:
 		return errors.New("inputs of ONNX files only can be made part of the model (--fix)")
 	case !published && (o.LogitsAt != 0 || o.MaxTokens != 0):
@@ -151,7 +157,12 @@ func openAdapted(path string, o *OpenOptions) (*Model, error) {
 			m.Close()
 			return nil, err
 		}
-		text.Generates, text.Start = o.MaxTokens > 0, m.Start
+		if text.Generates = o.MaxTokens > 0; m.Speech == nil || text.Generates {
+			text.Start = m.Start
+		}
+		if m.Speech != nil && text.Generates {
+			text.Suppressed, text.First, out.listens = m.Speech.Suppressed, m.Speech.First, *m.Speech
+		}
 		// A key of a text says which logits it is about: where they are of some positions, these are the last.
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
@@ -178,7 +189,14 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		}
 		at = n
 	}
-	if m.Start != nil {
+	if m.Speech != nil && o.MaxTokens > 0 {
+		g, err = o.listening(m, most)
+		return g, most, err
+	}
+	if o.Language != "" {
+		return nil, 0, errors.New("a language is for models of speech that write (--language, --max-tokens)")
+	}
+	if m.Start != nil && m.Speech == nil {
 		if o.MaxTokens == 0 {
 			return nil, 0, errors.New("the model is an encoder–decoder, which writes: say how many tokens at most with --max-tokens")
 		}
@@ -207,6 +225,25 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		g, err = m.Graph(tokens, at)
 	}
 	return g, most, err
+}
+
+// listening builds the graph of a model of speech that writes, for up to most tokens.
+func (o *OpenOptions) listening(m *hf.Model, most int) (*graph.Graph, error) {
+	var err error
+	if o.start != nil {
+		err = m.TranscribeAs(o.start)
+	} else {
+		err = m.Transcribe(o.Language)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tokens := len(m.Start) - 1 + o.MaxTokens
+	if tokens > most {
+		return nil, fmt.Errorf("the decoder begins with %d tokens, and writes up to %d: the key is for up to %d in all (--tokens), and the model takes %d",
+			len(m.Start), o.MaxTokens, most, m.Context)
+	}
+	return m.Listening(tokens)
 }
 
 // tokenIDs is the first input of a model of texts, where the input's names say which that is.

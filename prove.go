@@ -365,7 +365,7 @@ func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, erro
 		return c.key.HidingPlan(in, plan.CheapestTails)
 	}
 	if c.circuit.statesTokens(o) {
-		if p, err := c.key.Plan(asTokens(in)); err == nil || !errors.Is(err, model.ErrReveal) {
+		if p, err := c.key.Plan(c.circuit.asTokens(in)); err == nil || !errors.Is(err, model.ErrReveal) {
 			return p, err
 		}
 	}
@@ -378,9 +378,9 @@ func (c *Circuit) statesTokens(o *ProveOptions) bool {
 	return c.language != nil && c.language.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits
 }
 
-// asTokens is an instance of which a proof states the likeliest tokens.
-func asTokens(in model.Instance) model.Instance {
-	in.Reveals = []model.Reveal{{Output: 0}}
+// asTokens is an instance of which a proof states the likeliest tokens, of a model that writes.
+func (c *Circuit) asTokens(in model.Instance) model.Instance {
+	in.Reveals = []model.Reveal{{Output: 0, Top: c.language.Likeliest()}}
 	return in
 }
 
@@ -474,7 +474,10 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.o.bar().check(run); err != nil {
 		return err
 	}
-	return r.restate(ctx)
+	if err := r.restate(ctx); err != nil {
+		return err
+	}
+	return r.circuit.checkLikeliest(r.plan.Graph, r.wit)
 }
 
 // close releases the run's values if prove has not taken them over.

@@ -37,6 +37,7 @@ type Circuit struct {
 	mapped    int64         // bytes of the model's files, or of its floats in memory
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
+	listens   bool          // to audio, in place of reading a prompt
 	writes    int           // as many tokens as the model was opened to write
 	base      *Circuit      // what the circuit is an adapter to, nil for others
 	baseKey   *Key          // of the base, if it was given
@@ -534,7 +535,7 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{
-		outputs: m.Outputs(), quantised: q, language: m.language, words: m.words(), refuse: m.refuse, text: m.open.isText(), writes: m.positions(),
+		outputs: m.Outputs(), quantised: q, language: m.language, words: m.words(), refuse: m.refuse, text: m.open.isText(), writes: m.writes(), listens: m.listens.Samples > 0,
 		hides: settings.Hide, inSizes: &inSizes{},
 	}
 	for _, f := range m.graph.Files {
@@ -593,7 +594,10 @@ func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
 func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 
 // freely says whether the number of tokens that the model writes is free too.
-func (c *Circuit) freely() bool { return len(c.quantised.Circuit.Free) > 1 }
+func (c *Circuit) freely() bool {
+	n := len(c.quantised.Circuit.Free)
+	return n > 1 || n > 0 && c.listens
+}
 
 // Free lists the free dimensions: sizes, such as that of the batch or the length of a
 // text, that each input has of its own, up to a bound.

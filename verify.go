@@ -384,6 +384,10 @@ func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Adapter: o.Adapter, Tokens: longest(key)}
 	if key.Text() != nil && key.Text().Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
+		if text := key.Text(); text.Start != nil && text.Decoder(g) == 0 { // a model of speech, whose key is for any number of tokens
+			opts.MaxTokens, opts.Input, opts.start = 1, nil, text.Start
+			return Open(path, opts)
+		}
 		opts.MaxTokens, opts.Input, opts.fixedWritten = n, nil, g.Tensors[g.Inputs[1]].Scales == nil
 		if longest(key) == 0 {
 			opts.Tokens = model.Size(in[0].Shape)

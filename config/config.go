@@ -41,6 +41,10 @@ type Config struct {
 	Base string `mapstructure:"base" file:"read" group:"prove" usage:"key {file} of the model without the adapter: weights are quantised as it says, so that keys have its root (default: with the same samples)"`
 	// text that is the input of a language model
 	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
+	// what a model of speech listens to
+	Audio string `mapstructure:"audio" file:"read" group:"prove" usage:"WAV {file} that a model of speech listens to: it writes what it hears, with --max-tokens"`
+	// that is spoken in the audio, as the model's files name it
+	Language string `mapstructure:"language" group:"prove" usage:"{language} that is spoken in the audio, such as en (default: what the model's files say)"`
 	// JSON lines of prompts, which one proof is of
 	Prompts string `mapstructure:"prompts" file:"read" group:"prove" usage:"{file} of prompts that one proof is of, each by itself: on each line JSON with \"prompt\", a text, or \"input_ids\", its tokens"`
 	// folder of a text that is proved in segments

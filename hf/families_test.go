@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/prove-model/prove-model/hf/audio"
 )
 
 // The folders of testdata have tiny models of every family with what the reference
@@ -52,12 +54,17 @@ type expectation struct {
 	Answer   []float64 `json:"decoder_input_ids"`
 	Pixels   []float64 `json:"pixel_values"`
 	Features []float64 `json:"input_features"` // of a sound, beside Answer
+	Audio    string    `json:"audio"`          // a file of the folder, beside Answer
 	Texts    int       `json:"texts"`          // of one length, in IDs; 0 for one
+
+	samples []float64 // of Audio
 }
 
 // inputs are those of a model, in order.
 func (e *expectation) inputs() [][]float64 {
 	switch {
+	case e.Audio != "":
+		return [][]float64{e.Answer, e.samples}
 	case e.Features != nil:
 		return [][]float64{e.Answer, e.Features}
 	case e.Pixels != nil && e.IDs != nil:
@@ -94,6 +101,16 @@ func compare(t *testing.T, dir, path, adapter string) {
 		tokens, written = len(want.Answer), 0
 	}
 	g, err := m.Graph(tokens, written)
+	if want.Audio != "" {
+		sound, failed := audio.Read(filepath.Join(dir, want.Audio))
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		for _, x := range sound.At(m.Speech.Rate) {
+			want.samples = append(want.samples, float64(x))
+		}
+		g, err = m.Listening(len(want.Answer))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,8 @@ type Model struct {
 	*families.Model
 	Kind    string // its model_type
 	Weights weights.Set
+	// transcribes has, of a model of speech, what its files say of how it writes.
+	transcribes *transcribes
 	// files are the files besides those of the weights, such as config.json, and adapter those of an adapter.
 	files, adapter []*mapped.File
 }
@@ -179,6 +181,9 @@ func (m *Model) read(dir string) error {
 	if err != nil {
 		return fmt.Errorf("config.json: %w", err)
 	}
+	if m.Speech != nil {
+		return m.listens(dir)
+	}
 	if m.Start != nil {
 		m.Start, err = startOf(dir, m.Start, m.Vocabulary)
 	}
@@ -311,6 +316,15 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 // Writing is Graph with logits at some positions, whose number is open too. It owns the model's files.
 func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
 	g, err := m.Model.Writing(tokens, written)
+	if err == nil {
+		g.Files = m.Files()
+	}
+	return g, err
+}
+
+// Listening is families.Model.Listening. The graph owns the model's files.
+func (m *Model) Listening(tokens int) (*graph.Graph, error) {
+	g, err := m.Model.Listening(tokens)
 	if err == nil {
 		g.Files = m.Files()
 	}

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -38,6 +39,44 @@ func altered(t *testing.T, model string, change func(config map[string]any)) str
 	return dir
 }
 
+// The published form of Gemma 3n has a part for texts, which gives the logits that it gives alone. Tokens of images and sounds are refused.
+func TestPartForTexts(t *testing.T) {
+	dir := altered(t, "gemma3n", func(c map[string]any) {
+		text := map[string]any{}
+		for name, v := range c {
+			text[name] = v
+			delete(c, name)
+		}
+		text["vocab_size_per_layer_input"] = 48
+		c["model_type"], c["text_config"], c["vision_config"], c["audio_config"] = "gemma3n", text, map[string]any{"a": 1}, map[string]any{"b": 2}
+		c["image_token_id"], c["tie_word_embeddings"] = 47, true
+	})
+	path := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := binary.LittleEndian.Uint64(data)
+	header := bytes.ReplaceAll(data[8:8+n], []byte(`"model.`), []byte(`"model.language_model.`))
+	if err := os.WriteFile(path, slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, data[8+n:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, dir, dir, "")
+
+	few := altered(t, "gemma3n", func(c map[string]any) { c["vocab_size"] = 50 })
+	m, err := Open(few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Refuse([]float64{1, 47}); err != nil {
+		t.Error(err)
+	}
+	if err := m.Refuse([]float64{1, 48}); err == nil || !strings.Contains(err.Error(), "images and sounds") {
+		t.Error(err)
+	}
+}
+
 // What would change the arithmetic and is not understood is refused by name.
 func TestRefused(t *testing.T) {
 	set := func(name string, v any) func(map[string]any) { return func(c map[string]any) { c[name] = v } }
@@ -51,7 +90,11 @@ func TestRefused(t *testing.T) {
 		"rope field":     {"llama", set("rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e4, "twist": 1}), `"rope_parameters.twist"`},
 		"activation":     {"llama", set("hidden_act", "xielu"), `"xielu"`},
 		"family":         {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bart,`},
-		"not yet":        {"llama", set("model_type", "gemma3n"), "(Gemma 3n) are not supported yet"},
+		"not yet":        {"llama", set("model_type", "gemma3"), "models of text and images are not supported yet"},
+		"versions":       {"llama", set("model_type", "rwkv7"), "versions of RWKV from 5 on"},
+		"whole model":    {"gemma3n", set("model_type", "gemma3n"), `"text_config" is missing`},
+		"shared keys":    {"gemma3n", set("num_kv_shared_layers", 5), "shares the keys of an earlier one of its kind"},
+		"sparsity":       {"gemma3n", set("activation_sparsity_pattern", []float64{0.5, 0, 0, 0, 0, 1}), "where parts of 1 are expected"},
 		"blocks":         {"gpt-oss-mxfp4", set("quantization_config", map[string]any{"quant_method": "awq"}), `"awq"`},
 		"no family":      {"llama", func(c map[string]any) { delete(c, "model_type") }, `model_type "" is not supported`},
 		"quantised":      {"llama", set("quantization_config", map[string]any{}), "quantization_config"},

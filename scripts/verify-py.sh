@@ -63,6 +63,11 @@ said=$(scripts/verify.py --proof testdata/answer/run.proof --vk testdata/answer/
 for text in "10 8 25 3 40" "31 34 31" "cut at 3 tokens"; do
 	[[ $said == *"$text"* ]] || { echo "verify-py: answer: not $text" >&2; exit 1; }
 done
+# What a model of speech heard and wrote.
+said=$(scripts/verify.py --proof testdata/transcript/run.proof --vk testdata/transcript/key.vk)
+for text in "cut at 3 tokens" "audio [16000]"; do
+	[[ $said == *"$text"* ]] || { echo "verify-py: transcript: not $text: $said" >&2; exit 1; }
+done
 # A chain of segments, and what is none.
 chain=testdata/chain
 said=$(scripts/verify.py --vk $chain/key.vk --chain $chain/{1,2,3}.proof)

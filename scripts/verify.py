@@ -160,7 +160,8 @@ def report(verifier, size, seconds):
         print(f"prompt      {len(prompt)} tokens: {ids(prompt)}")
         print(f"tokens      {ids(tokens)}")
         how = f"{len(tokens)} tokens, ended by the model" if ended else f"cut at {len(tokens)} tokens"
-        print(f"written     {how}: each token has the greatest logit")
+        others = " of those that it may write" if verifier.vk.text.suppressed or verifier.vk.text.suppressed_first else ""
+        print(f"written     {how}: each token has the greatest logit{others}")
     for line in [] if verifier.tail_log else saturated(verifier):
         print(f"saturated   {line}")
     inputs, outputs = statement.hidden(verifier)

@@ -122,7 +122,7 @@ func chainAlone(cfg *config.Config) error {
 		set  bool
 		flag string
 	}{
-		{cfg.Each, "each"}, {cfg.MaxError > 0, "max-error"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"}, {cfg.Prompts != "", "prompts"},
+		{cfg.Each, "each"}, {cfg.MaxError > 0, "max-error"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"}, {cfg.Prompts != "", "prompts"}, {cfg.Audio != "", "audio"},
 		{cfg.Embedding, "embedding"}, {len(cfg.Input) > 0, "input"}, {len(cfg.Reveal) > 0, "reveal"}, {cfg.Proof != "", "proof"}, {cfg.Logits == config.LogitsAll || cfg.Logits == config.LogitsLast, "logits"},
 	} {
 		if s.set {
@@ -306,7 +306,7 @@ func verifyChain(cfg *config.Config) (*verifiedChain, error) {
 		flag string
 	}{
 		{cfg.Proof != "", "proof"}, {len(cfg.Input) > 0, "input"}, {cfg.Cert != "", "cert"}, {cfg.Receipt != "", "receipt"}, {cfg.Prompt != "", "prompt"},
-		{cfg.Prompts != "", "prompts"}, {cfg.Text != "", "text"}, {cfg.TextID > 0, "text-id"},
+		{cfg.Prompts != "", "prompts"}, {cfg.Audio != "", "audio"}, {cfg.Text != "", "text"}, {cfg.TextID > 0, "text-id"},
 	} {
 		if s.set {
 			return nil, fmt.Errorf("--%s is about one proof, and --chain has several", s.flag)

@@ -47,6 +47,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "secret", "proof", "html", "force", "json")
+	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "prompt", "audio", "language", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "secret", "proof", "html", "force", "json")
 	return cmd
 }

@@ -206,7 +206,12 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 func logitsOf(j *job.Job, text *job.Text, p *provemodel.Proof, float []provemodel.Tensor) likeness {
 	switch {
 	case text != nil:
-		return likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
+		got, want := p.Outputs[0], float[0]
+		if before := len(text.Start) - 1; before > 0 { // rows behind which a decoder has no choice
+			before *= got.Shape[len(got.Shape)-1]
+			got.Values, want.Values = got.Values[before:], want.Values[before:]
+		}
+		return likenessOf(got, want, len(text.Tokens)) // rows beyond are copies of the last
 	case j.Predicts():
 		return likenessOf(p.Outputs[0], float[0], 0)
 	}

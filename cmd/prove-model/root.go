@@ -17,7 +17,7 @@ import (
 // modelFlags are the settings that a model's key depends on, and those of
 // making it.
 var modelFlags = []string{
-	"model", "adapter", "base", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
+	"model", "adapter", "base", "input", "image", "output", "prompt", "audio", "language", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 

@@ -9,6 +9,8 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -100,7 +102,8 @@ type proven struct {
 	// Sampling is the rule by which the tokens follow from the logits, if it was given.
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
 
-	hidden []int // tokens of the prompt that are not in its text
+	hidden     []int // tokens of the prompt that are not in its text
+	suppresses bool  // whether the key has tokens that are not written
 }
 
 // readText reads the tokens of a statement, and holds them against the text that the
@@ -109,7 +112,10 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	if err := checkText(cfg, s, t); err != nil || s.Text == nil {
 		return nil, err
 	}
-	p := &proven{}
+	if err := checkAudio(cfg, s); err != nil {
+		return nil, err
+	}
+	p := &proven{suppresses: s.Text.Suppresses()}
 	var before []int
 	if s.Generated != nil {
 		p.PromptTokens, p.Tokens, p.Verdict, p.Sampling = s.Generated.Prompt, s.Generated.Tokens, verdict(s.Generated.Ended), s.Generated.Sampling
@@ -150,7 +156,7 @@ func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	drawn := job.Sampling(cfg) != nil
 	wanted := cfg.Prompt != "" || cfg.Text != ""
 	switch {
-	case s.Text == nil && (wanted || t != nil || drawn):
+	case s.Text == nil && (wanted || cfg.Audio != "" || t != nil || drawn):
 		return fmt.Errorf("%w: its key is not a language model's", provemodel.ErrInvalid)
 	case s.Text == nil:
 		return nil
@@ -164,26 +170,54 @@ func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	return nil
 }
 
+// checkAudio fails if the settings ask for another audio than the statement has.
+func checkAudio(cfg *config.Config, s *provemodel.Statement) error {
+	if cfg.Audio == "" {
+		return nil
+	}
+	sound, err := audio.Read(cfg.Audio)
+	if err != nil {
+		return fmt.Errorf("--audio: %w", err)
+	}
+	at := slices.IndexFunc(s.Inputs, func(t provemodel.Tensor) bool { return t.Name == families.Audio })
+	if at < 0 {
+		return fmt.Errorf("%w: it does not state what the model listened to", provemodel.ErrInvalid)
+	}
+	want, err := job.Hear(sound, []provemodel.Spec{{Name: families.Audio, Shape: s.Inputs[at].Shape}})
+	if err != nil {
+		return fmt.Errorf("%w: it is about another audio: of the given one, %w", provemodel.ErrInvalid, err)
+	}
+	if !slices.EqualFunc(s.Inputs[at].Values, want, func(x float64, y int) bool { return x == float64(y) }) {
+		return fmt.Errorf("%w: it is about another audio", provemodel.ErrInvalid)
+	}
+	return nil
+}
+
 func (p *proven) print(w io.Writer) {
 	if p == nil {
 		return
 	}
-	if p.Prompt != "" {
+	switch {
+	case len(p.PromptTokens) == 0 && p.Verdict != "": // what it listened to is printed as an input
+	case p.Prompt != "":
 		fmt.Fprintf(w, "prompt      %s\n", ui.Printable(p.Prompt))
 		if n := len(p.hidden); n > 0 {
 			fmt.Fprintf(w, "not shown   %d of its %d tokens, special ones or unknown: %s\n", n, len(p.PromptTokens), ids(p.hidden))
 		}
-	} else {
+	default:
 		fmt.Fprintf(w, "prompt      %d tokens: %s\n", len(p.PromptTokens), ids(p.PromptTokens))
 	}
 	if p.Verdict == "" {
 		return
 	}
 	fmt.Fprintf(w, "tokens      %s\n", ids(p.Tokens))
-	if p.Prompt != "" {
+	if p.Text != "" || p.Prompt != "" {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(p.Text))
 	}
 	how := "each token has the greatest logit"
+	if p.suppresses {
+		how += " of those that the model may write"
+	}
 	if p.Sampling != nil {
 		how = "each token is what " + flags(p.Sampling) + " draws from the proved logits"
 	}

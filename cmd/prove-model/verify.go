@@ -92,10 +92,11 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "input-commitment", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "input-commitment", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "audio", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("base").Usage = "key `file` of the model that the key must be an adapter to, or the root of that model's weights, which is printed"
 	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
+	cmd.Flags().Lookup("audio").Usage = "WAV `file` that the model must have listened to"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("chain").Usage = "`folder` of the proofs of a text's segments, with their key unless --vk names another"
 	cmd.Flags().Lookup("prompts").Usage = "`file` of the prompts that the texts of the proof must be about, as for proving"
@@ -106,7 +107,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags of what the proof must be about that are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
+	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -281,7 +282,7 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 	if opts.Vocabulary, err = readVocabulary(cfg); err != nil {
 		return nil, nil, err
 	}
-	if !cfg.JSON && answer == nil && cfg.TextID == 0 {
+	if !cfg.JSON && answer == nil && cfg.TextID == 0 && cfg.Audio == "" {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	return answer, opts, nil

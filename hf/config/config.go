@@ -164,6 +164,35 @@ func (c *Config) Int(name string, def int) int {
 	return int(f)
 }
 
+// Ints returns n whole numbers from 1 to 2^31: a list of so many, or one number that stands for all. The field must be present.
+func (c *Config) Ints(name string, n int) []int {
+	out := make([]int, n)
+	list, ok := c.get(name).([]any)
+	if !ok {
+		one := c.Int(name, 0)
+		for i := range out {
+			out[i] = one
+		}
+		return out
+	}
+	if len(list) != n {
+		c.Failf("field %s has %d entries, where %d are expected", c.path(name), len(list), n)
+	}
+	for i, f := range c.Numbers(name) {
+		if f != math.Trunc(f) || f < 1 || f > 1<<31 {
+			c.wrong(name, "whole numbers from 1 on")
+			f = 1
+		}
+		if i < n {
+			out[i] = int(f)
+		}
+	}
+	return out
+}
+
+// Put has a field be a number, for what reads it as one.
+func (c *Config) Put(name string, v int) { c.fields[name] = int64(v) }
+
 // Natural is Int for a number that may be 0.
 func (c *Config) Natural(name string, def int) int {
 	if c.Has(name) && c.Float(name, 1) == 0 || def == 0 && !c.Has(name) {

@@ -26,6 +26,8 @@ type attention struct {
 	// more, if set, returns what is added to the scores of scaled queries, of shape [groups, share, tokens, dim], and keys, of shape
 	// [groups, 1, dim, tokens].
 	more func(q, k graph.Value) graph.Value
+	// turned says that keys are as they are compared: neither transformed nor turned here.
+	turned bool
 	// sinks, if valid, are scores of no key, of shape [groups, share, 1, 1], which take a part of the weights.
 	sinks graph.Value
 	// each, if set, transforms queries and keys before their positions are encoded.
@@ -45,11 +47,15 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	q = n.Reshape(q, []int{t, a.heads, a.dim})
 	k = n.Reshape(k, []int{other, a.groups, a.dim})
 	if a.each != nil {
-		q, k = a.each(q, "q"), a.each(k, "k")
+		if q = a.each(q, "q"); !a.turned {
+			k = a.each(k, "k")
+		}
 		n.At("", a.name)
 	}
 	if a.rope != nil {
-		q, k = n.turn(a.rope, q, a.scale), n.turn(a.rope, k, 1)
+		if q = n.turn(a.rope, q, a.scale); !a.turned {
+			k = n.turn(a.rope, k, 1)
+		}
 	} else if a.scale != 1 {
 		q = n.Mul(q, n.Number(a.scale))
 	}

@@ -83,7 +83,7 @@ func (s *selective) scan(n *net, step, value, write, read graph.Value, at string
 			v[i] = -float32(elementary.Exp(float64(v[i])))
 		}
 	})
-	decay := n.Apply(graph.Exp, n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate))
+	decay := n.Apply(graph.Exp, n.Clip(n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate), -16, 0)) // what has decayed by more is nothing
 	added := n.Mul(n.Reshape(value, []int{t, s.inner, 1}), n.Reshape(write, []int{t, 1, s.state}))
 	if !n.Valid(decay) || !n.Valid(added) {
 		return added

@@ -28,6 +28,9 @@ type Model struct {
 	// Pairs says that the inputs are several texts, of one length, and an image: the graph is for as many texts as for positions in
 	// other models.
 	Pairs bool
+	// Speech is of a model of speech, an encoder–decoder that also listens to audio (Listening); nil for others. Graph has its features
+	// as an input.
+	Speech *Speech
 
 	build func(tokens, picked int) (*graph.Graph, error)
 }
@@ -37,7 +40,7 @@ type Model struct {
 // they are at so many tokens of the decoder, at least one.
 // Graphs share their weights. The returned graph has a Rebind for other numbers of tokens.
 func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
-	if m.Start != nil && (positions < 1 || positions > m.Context) {
+	if m.Start != nil && m.Speech == nil && (positions < 1 || positions > m.Context) {
 		return nil, fmt.Errorf("%d tokens of the decoder: the model takes 1 to %d", positions, m.Context)
 	}
 	if positions < 0 || positions > 0 && !m.Next && !m.Pairs {
@@ -95,6 +98,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 	"qwen2_moe": qwen2MoE, "granite": granite, "cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo3": olmo3,
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
 	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
+	"gemma3n": gemma3nWhole, "gemma3n_text": gemma3n,
 	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
 	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
 	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
@@ -109,9 +113,7 @@ var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, e
 
 // notYet has the kinds of models that are known but not supported.
 var notYet = map[string]string{
-	"gemma3n":      "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
-	"gemma3n_text": "models whose layers keep several texts of states and read tokens once more (Gemma 3n)",
-	"rwkv5":        "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",
+	"rwkv5": "versions of RWKV from 5 on, which come as programs of their own,", "rwkv6": "versions of RWKV from 5 on, which come as programs of their own,",
 	"rwkv7":  "versions of RWKV from 5 on, which come as programs of their own,",
 	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
 }

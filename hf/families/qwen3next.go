@@ -123,7 +123,7 @@ func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
 			v[i] = -float32(elementary.Exp(float64(v[i])))
 		}
 	})
-	step = n.Mul(n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{r.values}))), rate)
+	step = n.Clip(n.Mul(n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{r.values}))), rate), -16, 0)
 	halves := halvesOf(n.tokens)
 	t, levels, nodes := n.tokens, halves[len(halves)-1].level+1, len(halves)
 	if !n.Room(t, t, levels) {

@@ -12,7 +12,7 @@ import (
 const Features = "input_features"
 
 // whisper is Whisper: an encoder of a log-mel spectrogram of 30 seconds, and a decoder of text. What the decoder has written is an
-// input, at all of which it gives logits.
+// input, at all of which it gives logits. The spectrogram is an input, or, of a model that writes, made from the samples.
 func whisper(c *config.Config, set weights.Set) (*Model, error) {
 	part := func(name, context string, def int) *bartLayers {
 		b := &bartLayers{
@@ -36,31 +36,48 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids", "use_weighted_layer_sum",
 		"classifier_proj_size", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob",
 		"mask_feature_length", "mask_feature_min_masks", "median_filter_width", "max_length")
+	start := startOf(c)
 	if err := c.Done(); err != nil {
 		return nil, err
 	}
 	src := newSource(set, "encoder.conv1.weight", "model.", "")
-	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true}
-	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n, d := newNet("", src, tokens), *d
-		ids := n.Reshape(n.Input(Answer, graph.Int64, []int{1, tokens}), []int{tokens})
+	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true, Speech: &Speech{}, Start: start}
+	// decode has the decoder go on after what it has written, by features of shape [1, bins, frames].
+	decode := func(n *net, ids, features graph.Value, tokens int) (*graph.Graph, error) {
+		d := *d
 		n.tokens = e.context
-		d.reads = e.run(n, n.sound(bins, 2*e.context, e.width))
+		d.reads = e.run(n, n.sound(features, e.width))
 		n.tokens = tokens
-		x := n.embed(ids, "decoder.embed_tokens", vocabulary, d.width)
+		x := n.embed(n.Reshape(ids, []int{tokens}), "decoder.embed_tokens", vocabulary, d.width)
 		if scale != 1 {
 			x = n.Mul(x, n.Number(scale))
 		}
 		n.output(Logits, n.logits(d.run(n, x), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
 		return n.finish()
 	}
+	out.build = func(tokens, _ int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		ids := n.Input(Answer, graph.Int64, []int{1, tokens})
+		return decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}), tokens)
+	}
+	out.Speech.build = func(tokens int) (*graph.Graph, error) {
+		if err := out.Speech.validate(2 * e.context); err != nil {
+			return nil, err
+		}
+		n := newNet("", src, tokens)
+		ids := n.Input(Answer, graph.Int64, []int{1, tokens}, "", Tokens)
+		return decode(n, ids, n.spectrogram(out.Speech, bins), tokens)
+	}
 	return out, nil
 }
 
-// sound adds the input of a spectrogram, and returns what two convolutions make of it, the second of which halves the frames, of shape
+// sound returns what two convolutions make of a spectrogram of shape [1, bins, frames], the second of which halves the frames, of shape
 // [frames, width].
-func (n *net) sound(bins, frames, width int) graph.Value {
-	x, in := n.Input(Features, graph.Float, []int{1, bins, frames}), bins
+func (n *net) sound(x graph.Value, width int) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	in, frames := n.Shape(x)[1], n.Shape(x)[2]
 	for i, name := range []string{"encoder.conv1", "encoder.conv2"} {
 		n.At("", name)
 		window := graph.Window{Kernel: []int{3}, Strides: []int{i + 1}, Dilations: []int{1}, Begin: []int{1}, End: []int{1}}

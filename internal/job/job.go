@@ -14,6 +14,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/audio"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -57,17 +58,13 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Each && len(cfg.Input) == 0 {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
-	prompts, err := prompted(cfg)
-	prompt := longest(prompts)
-	if err == nil {
-		err = checkLogits(cfg, prompt)
-	}
+	prompt, prompts, heard, err := asked(cfg)
 	if err != nil {
 		return nil, err
 	}
 	var input provemodel.Arrays
 	switch {
-	case prompt != nil:
+	case prompt != nil && !prompt.listens():
 		input = prompt.arrays(cfg)
 	case len(cfg.Input) > 0:
 		if input, err = Read(cfg, cfg.Input); err != nil {
@@ -79,7 +76,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	var samples provemodel.Arrays
-	if len(cfg.Calibration) > 0 {
+	if len(cfg.Calibration) > 0 && heard == nil {
 		if samples, err = Read(cfg, cfg.Calibration); err != nil {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
@@ -89,7 +86,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		writes = 1 // for a key, which is for any number of tokens
 	}
 	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter,
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter, Language: cfg.Language,
 	})
 	if err != nil {
 		return nil, fixHint(err)
@@ -106,11 +103,35 @@ func Open(cfg *config.Config) (*Job, error) {
 	if cfg.Check != "" {
 		j.check = &check{cfg.Model, fixed}
 	}
-	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples)); err != nil {
+	if prompt.listens() || heard != nil {
+		err = j.listen(cfg, heard)
+	} else {
+		err = errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples))
+	}
+	if err != nil {
 		m.Close()
 		return nil, err
 	}
 	return j, nil
+}
+
+// asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that
+// it is calibrated on.
+func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audio.Sound, err error) {
+	if prompts, err = prompted(cfg); err != nil {
+		return nil, nil, nil, err
+	}
+	sound, err := listened(cfg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if prompt = longest(prompts); sound != nil {
+		prompt = sound
+	}
+	if heard, err = sounds(cfg); err != nil {
+		return nil, nil, nil, err
+	}
+	return prompt, prompts, heard, checkLogits(cfg, prompt)
 }
 
 // BaseKey reads the key of the model that an adapter is to, without the adapter; nil if none is given.

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/audio"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
@@ -24,6 +25,8 @@ import (
 type Prompt struct {
 	IDs       []int
 	Tokenizer *tokenizer.Tokenizer // nil if there is none
+
+	sound *audio.Sound // what the model listens to, of which IDs are the samples then; nil if it reads tokens
 }
 
 // prompted returns the tokens that the settings give, of several texts with --prompts, and nil if they give none.
@@ -37,7 +40,7 @@ func prompted(cfg *config.Config) ([]*Prompt, error) {
 	switch {
 	case cfg.Chat && cfg.Prompt == "" && cfg.Prompts == "":
 		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
-	case given == 0:
+	case given == 0 || cfg.Audio != "":
 		return nil, nil
 	case given > 1:
 		return nil, errors.New("--prompt, --prompts and --tokens-file exclude each other")
@@ -49,7 +52,7 @@ func prompted(cfg *config.Config) ([]*Prompt, error) {
 	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
 	if cfg.TokensFile != "" {
 		ids, err := readTokens(cfg.TokensFile)
-		return []*Prompt{{ids, t}}, err // a tokenizer is not needed
+		return []*Prompt{{IDs: ids, Tokenizer: t}}, err // a tokenizer is not needed
 	}
 	if cfg.Prompts != "" {
 		if err != nil {
@@ -61,7 +64,7 @@ func prompted(cfg *config.Config) ([]*Prompt, error) {
 		return nil, fmt.Errorf("--prompt: %w", err)
 	}
 	ids, err := encode(cfg, t, TokenizerOf(cfg.Model), nil)
-	return []*Prompt{{ids, t}}, err
+	return []*Prompt{{IDs: ids, Tokenizer: t}}, err
 }
 
 func promptFlag(cfg *config.Config) string {

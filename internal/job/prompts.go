@@ -34,7 +34,7 @@ func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Te
 		if err != nil {
 			return nil, fmt.Errorf("--prompts %s: line %d: %w", cfg.Prompts, i+1, err)
 		}
-		list = append(list, &Prompt{ids, t})
+		list = append(list, &Prompt{IDs: ids, Tokenizer: t})
 	}
 	if len(list) < 2 {
 		return nil, WithHint(fmt.Errorf("--prompts %s: %d prompts, where several belong", cfg.Prompts, len(list)), "give one with --prompt")

@@ -29,6 +29,9 @@ type Text struct {
 	// Start has, of an encoder–decoder, the tokens that every text of the decoder begins with; nil for other models. It generates:
 	// the second input is then the decoder's tokens in place of positions, and logits are at all of these.
 	Start []int
+	// Suppressed are tokens that a decoder never writes, and First those that it does not begin with, both increasing: what it writes are
+	// the likeliest of the others.
+	Suppressed, First []int
 	// Vocabulary is the digest of what maps the strings that a model takes to its inputs, and the numbers of its outputs to names
 	// (package vocabulary), zeros if there is none. A text that has one says nothing else: the model is none of language.
 	Vocabulary [sha256.Size]byte
@@ -43,12 +46,44 @@ func (t *Text) HasTokenizer() bool { return t.Tokenizer != [sha256.Size]byte{} }
 // HasTemplate says whether the model came with a template of conversations.
 func (t *Text) HasTemplate() bool { return t.Template != [sha256.Size]byte{} }
 
+// Suppresses says whether there are tokens that the model does not write.
+func (t *Text) Suppresses() bool { return t != nil && len(t.Suppressed)+len(t.First) > 0 }
+
+// May says whether the model may write a token, as the first one of its text or as a later one.
+func (t *Text) May(token int, first bool) bool {
+	_, never := slices.BinarySearch(t.Suppressed, token)
+	_, later := slices.BinarySearch(t.First, token)
+	return !never && !(first && later)
+}
+
+// Likeliest is of how many of the likeliest tokens a proof states which they are, at each position, in place of logits: among these is one
+// that the model may write, unless it would seldom write any; 0 is the first alone.
+func (t *Text) Likeliest() int {
+	if n := len(t.Suppressed) + len(t.First); n > 0 {
+		return min(n+1, mostLikeliest)
+	}
+	return 0
+}
+
+// mostLikeliest bounds Likeliest.
+const mostLikeliest = 8
+
+// Decoder returns which of a circuit's two inputs the decoder's tokens are, of an encoder–decoder: the second, or the first if that is no
+// tokens, as of a model that listens to audio.
+func (t *Text) Decoder(g *model.Graph) int {
+	if g.IsIds(g.Inputs[1]) {
+		return 1
+	}
+	return 0
+}
+
 // Equal says whether two texts are the same; either may be nil.
 func (t *Text) Equal(o *Text) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates && slices.Equal(t.Start, o.Start) && t.Vocabulary == o.Vocabulary
+	return t.Tokenizer == o.Tokenizer && t.Template == o.Template && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates && slices.Equal(t.Start, o.Start) &&
+		slices.Equal(t.Suppressed, o.Suppressed) && slices.Equal(t.First, o.First) && t.Vocabulary == o.Vocabulary
 }
 
 // CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
@@ -139,20 +174,23 @@ func (t *Text) validate(g *model.Graph) error {
 	if len(t.Ends) > maxEnds {
 		return fmt.Errorf("%d tokens that end a text, at most %d", len(t.Ends), maxEnds)
 	}
-	for i, id := range t.Ends {
-		if id < 0 || id >= model.Bound || i > 0 && id <= t.Ends[i-1] {
-			return errors.New("tokens that end a text are not increasing")
-		}
+	if !increasing(t.Ends) {
+		return errors.New("tokens that end a text are not increasing")
+	}
+	if len(t.Suppressed) > maxEnds || len(t.First) > maxEnds || !increasing(t.Suppressed) || !increasing(t.First) {
+		return fmt.Errorf("tokens that are not written are not increasing, or more than %d", maxEnds)
 	}
 	if len(t.Start) > maxStart || slices.ContainsFunc(t.Start, func(id int) bool { return id < 0 || id >= model.Bound }) {
 		return fmt.Errorf("%d tokens that a decoder's text begins with, or one that is none", len(t.Start))
 	}
 	switch {
+	case t.Start == nil && t.Suppresses():
+		return errors.New("it has tokens that are not written, and none that a decoder's text begins with")
 	case t.Start != nil && !t.Generates:
 		return errors.New("it has tokens that a decoder's text begins with, and does not generate")
 	case len(g.Inputs) == 0 || !g.IsIds(g.Inputs[0]):
 		return errors.New("its first input is not tokens")
-	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || !g.IsIds(g.Inputs[1]) || g.Tensors[g.Outputs[0]].Kind == model.Empty):
+	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || t.Start == nil && !g.IsIds(g.Inputs[1]) || g.Tensors[g.Outputs[0]].Kind == model.Empty):
 		return errors.New("it generates, but its inputs and outputs are not tokens, positions and logits")
 	}
 	return nil
@@ -168,7 +206,19 @@ var textMessage = wire.New("Text", nil,
 	wire.Reserved[Text](7, "positions"),
 	wire.Reserved[Text](8, "logits"),
 	wire.Nums(9, "starts", count, func(t *Text) *[]int { return &t.Start }),
+	wire.Nums(10, "suppressed", count, func(t *Text) *[]int { return &t.Suppressed }),
+	wire.Nums(11, "suppressed_first", count, func(t *Text) *[]int { return &t.First }),
 )
+
+// increasing says whether tokens are, and of a circuit.
+func increasing(ids []int) bool {
+	for i, id := range ids {
+		if id < 0 || id >= model.Bound || i > 0 && id <= ids[i-1] {
+			return false
+		}
+	}
+	return true
+}
 
 // optionalSHA256 is a digest that is absent where it is zeros.
 func optionalSHA256[T any](number int, name string, at func(*T) *[sha256.Size]byte) wire.Field[T] {

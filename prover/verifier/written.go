@@ -50,6 +50,9 @@ func WrittenIn(t *proof.Text, by *Sampling, g *model.Graph, inputs, outputs [][]
 	all := make([]*Written, max(g.Texts, 1))
 	for i := range all {
 		ids, positions, out := model.OfText(inputs[0], i, len(all)), model.OfText(inputs[1], i, len(all)), model.OfText(outputs[0], i, len(all))
+		if t.Start != nil && t.Decoder(g) == 0 { // it listens
+			ids, positions = nil, ids
+		}
 		var err error
 		if len(g.Reveals) > 0 {
 			all[i], err = WrittenAs(t, ids, positions, out)
@@ -87,8 +90,33 @@ func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac
 	if n == 0 || len(logits)%n != 0 {
 		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(logits), n)
 	}
+	if t.Suppresses() && by != nil {
+		return nil, errSuppressed
+	}
 	width := len(logits) / n
-	return written(t, by, ids, positions, func(from int, chosen []int) { choose(by, logits[:len(chosen)*width], frac, from, chosen) })
+	return written(t, by, ids, positions, func(from int, chosen []int) {
+		if !t.Suppresses() {
+			choose(by, logits[:len(chosen)*width], frac, from, chosen)
+			return
+		}
+		for i := range chosen {
+			chosen[i] = Permitted(t, logits[i*width:(i+1)*width], i == len(t.Start)-1)
+		}
+	})
+}
+
+var errSuppressed = fmt.Errorf("%w: its key has tokens that are not written, of which no rule for drawing says how", ErrInvalid)
+
+// Permitted is the first index of the greatest of the logits of tokens that a text may have, as its first token or as a later one; −1 if
+// there are none.
+func Permitted(t *proof.Text, logits []int32, first bool) int {
+	at := -1
+	for i, x := range logits {
+		if (at < 0 || x > logits[at]) && t.May(i, first) {
+			at = i
+		}
+	}
+	return at
 }
 
 // choose sets the tokens that a rule chooses from as many rows of logits, the first of them at a place of the text.
@@ -116,7 +144,19 @@ func WrittenAs(t *proof.Text, ids, positions, stated []int32) (*Written, error) 
 		return nil, fmt.Errorf("%w: %d tokens at %d positions", ErrInvalid, len(stated), n)
 	}
 	width := len(stated) / n
-	return written(t, nil, ids, positions, func(_ int, chosen []int) { greatest(stated[:len(chosen)*width], chosen) })
+	return written(t, nil, ids, positions, func(_ int, chosen []int) {
+		if !t.Suppresses() {
+			greatest(stated[:len(chosen)*width], chosen)
+			return
+		}
+		for i := range chosen {
+			row := stated[i*width : (i+1)*width]
+			at := slices.IndexFunc(row, func(id int32) bool { return t.May(int(id), i == len(t.Start)-1) })
+			if chosen[i] = -1; at >= 0 {
+				chosen[i] = int(row[at])
+			}
+		}
+	})
 }
 
 // written checks generated tokens, which choose sets to those that follow from the model's logits.
@@ -181,6 +221,9 @@ func answered(t *proof.Text, by *Sampling, ids, decoder []int32, choose func(fro
 	choose(1, chosen) // the token behind each
 	w := &Written{Prompt: tokens(ids), Tokens: tokens(decoder[k:]), Start: slices.Clone(t.Start), Sampling: by}
 	w.Tokens = append(w.Tokens, chosen[len(chosen)-1])
+	if i := slices.Index(chosen[k-1:], -1); i >= 0 {
+		return nil, fmt.Errorf("%w: of the likeliest tokens that it states for token %d of the text the model may write none", ErrInvalid, i)
+	}
 	return w, w.check(t, chosen[k-1:])
 }
 

@@ -44,3 +44,12 @@ def test_tokens_that_are_drawn(model: Path, tmp_path: Path) -> None:
     assert not prove_model.verify(proof, proof.key, sampling=prove_model.Sampling(8, 1.5, 20))
     proof.save(tmp_path / "x.proof", tmp_path / "x.vk", tmp_path / "x.json")
     assert prove_model.Proof.load(tmp_path / "x.proof", tmp_path / "x.vk", tmp_path / "x.json").text == proof.text
+
+
+def test_a_model_of_speech() -> None:
+    folder = ROOT / "hf" / "testdata" / "whisper-speech"
+    audio = folder / "audio.wav"
+    proof = prove_model.prove(folder, audio=audio, language="en", max_tokens=3, tokens=12, mode="w8a8", no_cache=True)
+    assert len(proof.tokens) == 3
+    verdict = prove_model.verify(proof, proof.key, audio=audio)
+    assert verdict and verdict.tokens == proof.tokens

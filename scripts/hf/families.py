@@ -9,6 +9,7 @@ follow it, each with the greatest logit.
 """
 import argparse
 import json
+import wave
 from pathlib import Path
 
 import gguf
@@ -25,6 +26,8 @@ deberta = dict(relative_attention=True, position_buckets=4, max_relative_positio
     position_biased_input=False, type_vocab_size=0, pos_att_type=["p2c", "c2p"])
 deepseek = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=4, n_routed_experts=9, num_experts_per_tok=2,
     moe_intermediate_size=8, first_k_dense_replace=1, n_group=3, topk_group=2, n_shared_experts=1)
+gemma3n = dict(vocab_size_per_layer_input=48, hidden_size_per_layer_input=6, laurel_rank=3, altup_num_inputs=3, altup_active_idx=0, num_kv_shared_layers=2,
+    layer_types=["sliding_attention", "full_attention"] * 3, activation_sparsity_pattern=[0.9, 0.0, 0.5, 0.0, 0.0, 0.8])
 swin = dict(embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=24, patch_size=4)
 t5 = dict(vocab_size=48, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10,
     decoder_start_token_id=0, initializer_factor=0.2)
@@ -45,6 +48,27 @@ def sound(c):
     d = seq2seq(c, pad_token_id=0, num_mel_bins=8, max_source_positions=c["hidden_size"] // 2, max_target_positions=c["max_position_embeddings"])
     del d["max_position_embeddings"]
     return d | dict(bos_token_id=0, eos_token_id=1)
+
+
+def speech(m, d, gen):
+    """Has a Whisper write: which tokens it begins with and never writes, and how it makes features of audio. Returns a second of audio: a voice of harmonics that
+    rises, some noise, and silence; as samples of 16 bits and as features."""
+    c, t = m.config, np.arange(16000) / 16000
+    writes = dict(decoder_start_token_id=c.decoder_start_token_id, is_multilingual=True, lang_to_id={"<|en|>": 5, "<|de|>": 6}, task_to_id={"transcribe": 8, "translate": 7},
+        no_timestamps_token_id=9, suppress_tokens=[2, 5, 6, 7, 8, 9, 30], begin_suppress_tokens=[1, 11], return_timestamps=False, max_length=c.max_target_positions)
+    for k, v in writes.items():
+        setattr(m.generation_config, k, v)
+    m.generation_config.save_pretrained(d)
+    front = tf.WhisperFeatureExtractor(feature_size=c.num_mel_bins, chunk_length=1)
+    front.save_pretrained(d)
+    phase = 2 * np.pi * (110 * t + 60 * t**2)
+    x = sum(np.sin(k * phase) / k**1.5 for k in range(1, 25)) * (0.6 + 0.4 * np.sin(2 * np.pi * 5 * t)) + 0.02 * torch.randn(len(t), generator=gen).numpy()
+    x[13000:] = 0
+    samples = np.round(9000 * x).astype(np.int16)
+    with wave.open(str(d / "audio.wav"), "wb") as w:
+        w.setparams((1, 2, 16000, len(samples), "NONE", ""))
+        w.writeframes(samples.tobytes())
+    return samples, front(samples / np.float32(32768), sampling_rate=16000, return_tensors="pt").input_features
 
 
 def clip_text(c):
@@ -82,6 +106,7 @@ models = {
     "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**base, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6,
         attn_logit_softcapping=2.0, final_logit_softcapping=3.0)), bf16),
     "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**{**base, "num_hidden_layers": 7}, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6)), bf16),
+    "gemma3n": (lambda: tf.Gemma3nForCausalLM(tf.Gemma3nTextConfig(**{**base, "num_hidden_layers": 6}, **kv, **gemma3n, head_dim=8, sliding_window=5)), bf16),
     "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2, sliding_window=5)), bf16),
     "phi3-longrope": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2,
         original_max_position_embeddings=16, rope_parameters=long)), bf16),
@@ -181,6 +206,7 @@ models = {
     "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**base)), f32),
     "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**vit)), f32),
     "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(base))), f32),
+    "whisper-speech": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(base) | dict(max_source_positions=50))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(base))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(base, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(base, decoder_vocab_size=48, scale_embedding=True, activation_function="swish"))), f32),
@@ -198,6 +224,8 @@ wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_la
 wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
 wide_deberta = deberta | dict(position_buckets=16)
 wide_deepseek = deepseek | dict(q_lora_rank=24, kv_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, moe_intermediate_size=48)
+wide_gemma3n = gemma3n | dict(vocab_size_per_layer_input=256, hidden_size_per_layer_input=24, laurel_rank=8, altup_num_inputs=4, layer_types=["sliding_attention", "full_attention"] * 2,
+    activation_sparsity_pattern=[0.95, 0.0, 0.0, 0.8])
 wide_swin = dict(embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=32, patch_size=4)
 wide_t5 = dict(vocab_size=256, d_model=64, d_kv=16, d_ff=176, num_layers=2, num_heads=4, decoder_start_token_id=0, initializer_factor=0.3)
 wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
@@ -213,6 +241,7 @@ outliers = {
     "mixtral": (lambda: tf.MixtralForCausalLM(tf.MixtralConfig(**wide, **kv, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)), bf16),
     "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
     "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
+    "gemma3n": (lambda: tf.Gemma3nForCausalLM(tf.Gemma3nTextConfig(**{**wide, "num_hidden_layers": 4}, **kv, **wide_gemma3n, head_dim=16, sliding_window=16)), bf16),
     "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**wide, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2)), bf16),
     "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**wide, **kv)), bf16),
     "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**wide)), f16),
@@ -301,6 +330,7 @@ outliers = {
     "siglip-text": (lambda: tf.SiglipTextModel(tf.SiglipTextConfig(**wide)), f32),
     "siglip-vision": (lambda: tf.SiglipVisionModel(tf.SiglipVisionConfig(**wide_vit)), f32),
     "whisper": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(wide))), f32),
+    "whisper-speech": (lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(**sound(wide) | dict(max_source_positions=50, num_mel_bins=20))), f32),
     "bart": (lambda: tf.BartForConditionalGeneration(tf.BartConfig(**seq2seq(wide))), bf16),
     "mbart": (lambda: tf.MBartForConditionalGeneration(tf.MBartConfig(**seq2seq(wide, scale_embedding=True, activation_function="relu"))), f32),
     "marian": (lambda: tf.MarianMTModel(tf.MarianConfig(**seq2seq(wide, decoder_vocab_size=256, scale_embedding=True, activation_function="swish"))), f32),
@@ -403,10 +433,17 @@ def make(name, out, large):
         x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
         args = dict(pixel_values=x)
-    if name == "whisper":
+    samples = None
+    if name.startswith("whisper"):
         x = torch.randn((1, m.config.num_mel_bins, 2 * m.config.max_source_positions), generator=gen)
         answer = torch.cat([torch.tensor([[m.config.decoder_start_token_id]]), torch.randint(0, m.config.vocab_size, (1, 8), generator=gen)], 1)
-        case["input_features"], case["decoder_input_ids"] = [float(v) for v in x.flatten()], answer[0].tolist()
+        if name == "whisper-speech":
+            samples, x = speech(m, d, gen)
+            answer[0, :4] = torch.tensor([m.config.decoder_start_token_id, 5, 8, 9])
+            case["audio"] = "audio.wav"
+        else:
+            case["input_features"] = [float(v) for v in x.flatten()]
+        case["decoder_input_ids"] = answer[0].tolist()
         args = dict(input_features=x, decoder_input_ids=answer)
     elif name in ("clip", "siglip"):
         texts = torch.randint(0, 256 if large else 48, (3, 10), generator=gen)
@@ -439,6 +476,12 @@ def make(name, out, large):
         y = torch.nn.functional.normalize(y.mean(0), dim=-1)
     np.save(d / "expected.npy", y.numpy().astype(np.float32))
     (d / "expected.json").write_text(json.dumps(case) + "\n")
+    if samples is not None:
+        whole = m.generate(args["input_features"], language="en", max_new_tokens=8, do_sample=False)[0].tolist()  # perhaps several times, and without ends
+        g = tf.GenerationMixin.generate(m, args["input_features"], decoder_input_ids=answer[:, :4], max_new_tokens=8, do_sample=False, eos_token_id=None)[0, 4:].tolist()
+        assert whole[:4] == g[:4]
+        (d / "greedy.json").write_text(json.dumps({"audio": "audio.wav", "language": "en", "tokens": g}) + "\n")
+        return
     (d / "generation_config.json").unlink(missing_ok=True)
     if large and hasattr(m, "generate") and name != "whisper":
         prompt = ids[:, :8]

@@ -84,16 +84,19 @@ def _check_text(text, graph):
     for digest in text.tokenizer, text.template, text.vocabulary:
         require(len(digest) in (0, 32) and (not digest or any(digest)), "text: a digest")
     if text.vocabulary:
-        require(not (text.tokenizer or text.template or text.ends or text.writes or text.starts), "text: a vocabulary, and something of tokens")
+        tokens = text.tokenizer or text.template or text.ends or text.writes or text.starts or text.suppressed or text.suppressed_first
+        require(not tokens, "text: a vocabulary, and something of tokens")
         return
-    require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
-            "text: the tokens that end one")
+    for tokens, what in (text.ends, "end one"), (text.suppressed, "are not written"), (text.suppressed_first, "are not written first"):
+        require(len(tokens) <= MOST_ENDS and all(a < b for a, b in zip(tokens, tokens[1:])) and max(tokens, default=0) < 1 << 30,
+                f"text: the tokens that {what}")
+    require(text.starts or not (text.suppressed or text.suppressed_first), "text: tokens that are not written, and none that a decoder's begins with")
     require(len(text.starts) <= MOST_STARTS and max(text.starts, default=0) < 1 << 30 and (text.writes or not text.starts),
             "text: the tokens that a decoder's begins with")
     indexes = circuit.wired(graph)
     require(graph.inputs and graph.inputs[0] in indexes, "text: its first input is not tokens")
     if text.writes:
-        require(len(graph.inputs) == 2 and len(graph.outputs) == 1 and graph.inputs[1] in indexes, "text: its inputs and outputs")
+        require(len(graph.inputs) == 2 and len(graph.outputs) == 1 and (text.starts or graph.inputs[1] in indexes), "text: its inputs and outputs")
 
 
 def _check_source(source):

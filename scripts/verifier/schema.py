@@ -181,6 +181,8 @@ class Text:
     template: bytes = pb.binary(4)
     vocabulary: bytes = pb.binary(5)
     starts: list = pb.packed_uint32(9)
+    suppressed: list = pb.packed_uint32(10)
+    suppressed_first: list = pb.packed_uint32(11)
 
     later = {6: "input", 7: "positions", 8: "logits"}
 

@@ -101,7 +101,10 @@ class Verifier:
             return []
         if self.proof.header.segment is not None:
             return [self._written_segment(*self.inputs, self.outputs[0])]
-        return [self._written(*inputs, outputs[0]) for inputs, outputs in self._texts()]
+        graph, listens = self.vk.graph, False
+        if self.vk.text.starts:  # a decoder that listens has its tokens first
+            listens = graph.inputs[1] not in wired(graph)
+        return [self._written([], inputs[0], outputs[0]) if listens else self._written(*inputs, outputs[0]) for inputs, outputs in self._texts()]
 
     def _written_segment(self, ids, positions, logits):
         """written, of a segment: logits are at its last positions, so that every token behind the first of these is the model's, and the
@@ -124,7 +127,18 @@ class Verifier:
         width, rest = divmod(len(logits), len(positions))
         require(rest == 0 and width > 0, "logits at a part of a position")
         rows = [logits[i * width:(i + 1) * width] for i in range(len(positions))]
+        if self.vk.text.suppressed or self.vk.text.suppressed_first:
+            return [self._permitted(row, i == len(self.vk.text.starts) - 1) for i, row in enumerate(rows)]
         return [row[0] if self.proof.revealed else row.index(max(row)) for row in rows]
+
+    def _permitted(self, row, first):
+        """The likeliest token that may be written, as the first of a text or a later one: by logits, or the first of a list of the
+        likeliest; None if there is none."""
+        text = self.vk.text
+        never = set(text.suppressed + text.suppressed_first if first else text.suppressed)
+        if self.proof.revealed:
+            return next((token for token in row if token not in never), None)
+        return max((token for token in range(len(row)) if token not in never), key=lambda token: (row[token], -token), default=None)
 
     def _written(self, ids, positions, logits):
         text = self.vk.text
@@ -149,6 +163,7 @@ class Verifier:
         starts = len(text.starts)
         require(decoder[:starts] == text.starts, "the decoder's text begins with other tokens than the key's")
         tokens = chosen[starts - 1:]
+        require(None not in tokens, "of the likeliest tokens that it states for one of the text the model may write none")
         require(decoder[starts:] == tokens[:-1], "a token of the text is not the model's")
         require(not any(token in text.ends for token in tokens[:-1]), "the text goes on after its end")
         return ids, tokens, tokens[-1] in text.ends

@@ -141,6 +141,7 @@ const because = {
 };
 
 function inPlainWords({ valid, kind, text }, drawn) {
+  if (valid && text?.written && text.promptTokens.length === 0) return "The model wrote exactly this of exactly the recording that the proof states.";
   if (valid && text?.written) return "The model wrote exactly this answer to exactly this prompt.";
   if (valid) return text ? "The model read exactly this text and gave exactly these scores." : "The model gives exactly this output for exactly this input.";
   if (kind !== "drawn") return because[kind];

@@ -26,8 +26,12 @@ function whoChose(sampling) {
 function textView(text, sampling, askTokenizer) {
   const box = element("section");
   const read = text.prompt !== null;
-  box.append(element("h3", text.written ? "Prompt" : "Text"));
-  box.append(read ? quoted(text.prompt, "prompt") : tokenList(text.promptTokens));
+  if (text.written && text.promptTokens.length === 0) {
+    box.append(element("h3", "Audio"), element("p", "The proof states the samples of the recording that the model listened to. The command's verify --audio compares them with a file."));
+  } else {
+    box.append(element("h3", text.written ? "Prompt" : "Text"));
+    box.append(read ? quoted(text.prompt, "prompt") : tokenList(text.promptTokens));
+  }
   if (read && text.hidden > 0) {
     box.append(element("p", `${text.hidden} of its ${text.promptTokens.length} tokens are not shown: marks that are no text, such as the beginning of a turn.`, { class: "note" }));
   }

@@ -161,8 +161,12 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 		}
 		return out
 	}
-	width := len(logits) / len(r.Inputs[1]) // a row for each position
-	first := max(0, len(r.Written.Start)-1) // of those behind which a token was chosen
+	rows, first := len(r.Inputs[1]), 0          // a row for each position; the first of those behind which a token was chosen
+	if start := r.Written.Start; start != nil { // or for each token of a decoder
+		first = len(start) - 1
+		rows = first + len(r.Written.Tokens)
+	}
+	width := len(logits) / rows
 	for i, id := range r.Written.Tokens {
 		row := logits[(first+i)*width:][:width]
 		other := -1

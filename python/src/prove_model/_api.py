@@ -56,7 +56,7 @@ def prove(
     image="imagenet" and the like say how its pixels become numbers, which are what is proved. If the model leaves the
     size of its batch open, any leading axis will do. calibration are samples that set the ranges of all values: arrays
     with samples along the first axis. A language model, a folder with its tokenizer, takes prompt="…" in place of
-    inputs, and writes with max_tokens=16; a sentence encoder gives its vector with embedding=True.
+    inputs, and writes with max_tokens=16; a model of speech takes audio="x.wav" and language="en"; a sentence encoder gives its vector with embedding=True.
 
     With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
@@ -128,6 +128,7 @@ def verify(
     prompt: str | None = None,
     text: str | None = None,
     chat: bool = False,
+    audio: str | os.PathLike[str] | None = None,
     image: str | None = None,
     sampling: Sampling | None = None,
 ) -> Verdict:
@@ -136,7 +137,8 @@ def verify(
     The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
     about these, strings being mapped by the key's vocabulary (Key.vocabulary, or the file beside the key); with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
     tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
-    the proof must be about these; chat says that the prompt was the beginning of a conversation. image says how the
+    the proof must be about these; chat says that the prompt was the beginning of a conversation, and audio is the file that a model of
+    speech must have listened to. image says how the
     pixels of pictures among the inputs become numbers, as it did for prove. Tokens must be the likeliest, or with sampling
     those that this draws. A proof that does not hold gives a verdict
     that is false and says why. Raises ProveModelError if a file cannot be read, or an option is not understood.
@@ -148,7 +150,7 @@ def verify(
             arguments += [f"--input={file}" for file in write(inputs, folder / "input.npz")]
         if certificate is not None:
             arguments += ["--cert", file_of(certificate, folder / "x.cert")]
-        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat}
+        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat, "audio": audio}
         asked["image"] = image
         if sampling is not None:
             asked |= {"seed": sampling.seed, "temperature": sampling.temperature, "top_k": sampling.top_k or None}

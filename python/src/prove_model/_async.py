@@ -68,13 +68,14 @@ async def verify_async(
     prompt: str | None = None,
     text: str | None = None,
     chat: bool = False,
+    audio: str | os.PathLike[str] | None = None,
     image: str | None = None,
     sampling: Sampling | None = None,
 ) -> Verdict:
     """verify, without blocking the event loop."""
     return await elsewhere(lambda: _api.verify(
         proof, key, inputs=inputs, commitment=commitment, min_bits=min_bits, certificate=certificate, tokenizer=tokenizer,
-        prompt=prompt, text=text, chat=chat, image=image, sampling=sampling))
+        prompt=prompt, text=text, chat=chat, audio=audio, image=image, sampling=sampling))
 
 
 async def check_key_async(

@@ -25,9 +25,11 @@ class ModelOptions(TypedDict, total=False):
 class RunOptions(ModelOptions, total=False):
     """What it is run on, and how its values become integers."""
 
+    audio: Path
     chat: bool
     dim: Mapping[str, int]
     image: str
+    language: str
     logits: Literal["all", "last", "generated"]
     max_tokens: int
     prompt: str

@@ -51,7 +51,7 @@ pub struct Commitment {
 }
 
 /// What tokens of a language model mean; or, with a vocabulary and nothing else, what maps the strings that another model takes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Text {
     /// The SHA-256 of the tokenizer's file, if the model came with one.
     pub tokenizer: Option<[u8; 32]>,
@@ -64,8 +64,24 @@ pub struct Text {
     /// Of an encoder–decoder, the tokens that a text of the decoder begins with; the second input is then the decoder's tokens,
     /// and the logits are at all of these.
     pub starts: Vec<u32>,
+    /// Tokens that a decoder never writes, increasing.
+    pub suppressed: Vec<u32>,
+    /// Tokens that a decoder does not write first, increasing.
+    pub suppressed_first: Vec<u32>,
     /// The digest of what maps strings to inputs, and outputs to names. This verifier has no strings, and checks nothing of them.
     pub vocabulary: Option<[u8; 32]>,
+}
+
+impl Text {
+    /// Whether there are tokens that a decoder does not write.
+    pub fn suppresses(&self) -> bool {
+        !(self.suppressed.is_empty() && self.suppressed_first.is_empty())
+    }
+
+    /// Whether a token may be written, as the first one of a text or as a later one.
+    pub fn may(&self, token: u32, first: bool) -> bool {
+        self.suppressed.binary_search(&token).is_err() && !(first && self.suppressed_first.binary_search(&token).is_ok())
+    }
 }
 
 impl<'a> Key<'a> {
@@ -142,18 +158,28 @@ impl<'a> Key<'a> {
         if text.vocabulary.is_some() {
             let tokens =
                 text.tokenizer.is_some() || text.template.is_some() || !text.ends.is_empty() || text.writes || !text.starts.is_empty();
+            let tokens = tokens || text.suppresses();
             require!(!tokens, "it has a vocabulary, and says something of tokens");
             return Ok(());
         }
         require!(text.ends.len() <= MOST_ENDS, "{} tokens that end a text, at most {MOST_ENDS}", text.ends.len());
-        let below = text.ends.last().is_none_or(|&id| (id as i64) < validate::BOUND);
-        require!(below && text.ends.is_sorted_by(|a, b| a < b), "tokens that end a text are not increasing");
+        let increasing = |ids: &[u32]| ids.last().is_none_or(|&id| (id as i64) < validate::BOUND) && ids.is_sorted_by(|a, b| a < b);
+        require!(increasing(&text.ends), "tokens that end a text are not increasing");
+        for list in [&text.suppressed, &text.suppressed_first] {
+            let written = list.len() <= MOST_ENDS && increasing(list);
+            require!(written, "tokens that are not written are not increasing, or more than {MOST_ENDS}");
+        }
+        require!(
+            !text.starts.is_empty() || !text.suppresses(),
+            "it has tokens that are not written, and none that a decoder's text begins with"
+        );
         let starts = text.starts.len() <= MOST_STARTS && text.starts.iter().all(|&id| (id as i64) < validate::BOUND);
         require!(starts, "{} tokens that a decoder's text begins with, or one that is none", text.starts.len());
         require!(text.writes || text.starts.is_empty(), "it has tokens that a decoder's text begins with, and does not generate");
         let g = &self.graph;
         require!(g.inputs.first().is_some_and(|&id| g.is_ids(id)), "its first input is not tokens");
-        let written = g.inputs.len() == 2 && g.outputs.len() == 1 && g.is_ids(g.inputs[1]) && g.kind(g.outputs[0]) != graph::Kind::Empty;
+        let positions = g.inputs.len() == 2 && (!text.starts.is_empty() || g.is_ids(g.inputs[1]));
+        let written = positions && g.outputs.len() == 1 && g.kind(g.outputs[0]) != graph::Kind::Empty;
         require!(!text.writes || written, "it generates, but its inputs and outputs are not tokens, positions and logits");
         Ok(())
     }
@@ -254,7 +280,7 @@ fn read_security(d: &mut Decoder, body: &[u8]) -> Result<Security> {
     Ok(s)
 }
 
-static TEXT: [Field; 9] = [
+static TEXT: [Field; 11] = [
     bytes("tokenizer"),
     bytes("ends"),
     number("writes"),
@@ -264,10 +290,12 @@ static TEXT: [Field; 9] = [
     reserved("positions"),
     reserved("logits"),
     bytes("starts"),
+    bytes("suppressed"),
+    bytes("suppressed_first"),
 ];
 
 fn read_text(d: &mut Decoder, body: &[u8]) -> Result<Text> {
-    let mut t = Text { tokenizer: None, template: None, ends: Vec::new(), writes: false, starts: Vec::new(), vocabulary: None };
+    let mut t = Text::default();
     let mut fields = d.open(body, &TEXT)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -276,6 +304,8 @@ fn read_text(d: &mut Decoder, body: &[u8]) -> Result<Text> {
             3 => t.writes = value.number(wire::enumeration(2))? == 1,
             5 => t.vocabulary = Some(value.here(some_sha256(value.bytes()))?),
             9 => t.starts = value.numbers(wire::count)?,
+            10 => t.suppressed = value.numbers(wire::count)?,
+            11 => t.suppressed_first = value.numbers(wire::count)?,
             _ => t.template = Some(value.here(some_sha256(value.bytes()))?),
         }
     }

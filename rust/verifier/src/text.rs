@@ -30,6 +30,24 @@ fn greatest(logits: &[i32]) -> usize {
 }
 
 impl Model<'_> {
+    /// The likeliest token of row i of n that may be written, as the first one of a text or as a later one; −1 if there is none.
+    fn permitted(&self, text: &Text, i: usize, n: usize, first: bool) -> (i64, &'static str) {
+        let may = |id: i64| text.may(id as u32, first);
+        let token = match self {
+            Model::Logits(logits, ..) => {
+                let width = logits.len() / n;
+                let row = &logits[i * width..(i + 1) * width];
+                let better = |at: i64, id: i64| at < 0 || row[id as usize] > row[at as usize];
+                (0..width as i64).filter(|&id| may(id)).fold(-1, |at, id| if better(at, id) { id } else { at })
+            }
+            Model::Greatest(indexes) => {
+                let width = indexes.len() / n;
+                indexes[i * width..(i + 1) * width].iter().map(|&id| id as i64).find(|&id| may(id)).unwrap_or(-1)
+            }
+        };
+        (token, "the model's")
+    }
+
     /// The token that follows from row i of n, at a place of the text, and how it does.
     fn choose(&self, i: usize, n: usize, place: usize) -> (i64, &'static str) {
         let row = |entries: &'_ [i32]| i * (entries.len() / n)..(i + 1) * (entries.len() / n);
@@ -109,9 +127,16 @@ fn answered(text: &Text, ids: &[i32], decoder: &[i32], model: &Model) -> Result<
     let (n, starts) = (decoder.len(), text.starts.len());
     let begins = n >= starts && all(&decoder[..starts]) == text.starts;
     require!(begins, "the decoder's text does not begin with the key's {starts} tokens");
-    let choose = |row: usize| model.choose(row, n, row + 1);
+    let drawn = matches!(model, Model::Logits(_, Some(_), _));
+    require!(!(drawn && text.suppresses()), "its key has tokens that are not written, of which no rule for drawing says how");
+    let choose = |row: usize| match text.suppresses() {
+        true => model.permitted(text, row, n, row + 1 == starts),
+        false => model.choose(row, n, row + 1),
+    };
     let mut tokens = decoder[starts..].to_vec();
-    tokens.push(choose(n - 1).0 as i32);
+    let last = choose(n - 1).0;
+    require!(last >= 0, "of the likeliest tokens that it states for the last of the text the model may write none");
+    tokens.push(last as i32);
     let ended = follow(text, &tokens, |i| choose(starts - 1 + i))?;
     Ok(Written { prompt: all(ids), tokens: all(&tokens), ended })
 }
@@ -127,7 +152,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: Vec::new(), vocabulary: None };
+        let text = Text { ends: vec![3], writes: true, ..Text::default() };
         let logits = [0, 0, 5, 5, 1, 2, 3, 4];
         let check = |ids: &[i32], positions: &[i32], logits: &[i32]| written(&text, ids, positions, Model::Logits(logits, None, 0));
         let found = check(&[9, 8, 2, 3, 3], &[1, 2], &logits).unwrap();
@@ -153,7 +178,7 @@ mod tests {
 
     #[test]
     fn answers() {
-        let text = Text { tokenizer: None, template: None, ends: vec![3], writes: true, starts: vec![0, 9], vocabulary: None };
+        let text = Text { ends: vec![3], writes: true, starts: vec![0, 9], ..Text::default() };
         let logits = [9, 0, 0, 0, 0, 0, 5, 5, 1, 2, 3, 4];
         let check = |decoder: &[i32], logits: &[i32]| written(&text, &[7, 8], decoder, Model::Logits(logits, None, 0));
         let found = check(&[0, 9, 2], &logits).unwrap();
@@ -167,5 +192,21 @@ mod tests {
         assert!(written(&text, &[7], &[0, 9, 2], Model::Greatest(&[5, 1, 3])).is_err());
         let rule: Rule = &|_, _, place| place;
         assert_eq!(written(&text, &[7], &[0, 9, 2], Model::Logits(&[0; 9], Some(rule), 0)).unwrap().tokens, [2, 3]);
+    }
+
+    /// Of tokens that are never written, or not first, the likeliest of the others follow.
+    #[test]
+    fn suppressed() {
+        let text = Text { writes: true, starts: vec![0], suppressed: vec![2], suppressed_first: vec![3], ..Text::default() };
+        let logits = [4, 5, 9, 8, 4, 5, 9, 8];
+        let check = |decoder: &[i32], model| written(&text, &[], decoder, model).map(|w| w.tokens);
+        assert_eq!(check(&[0, 1], Model::Logits(&logits, None, 0)).unwrap(), [1, 3]);
+        assert_eq!(check(&[0, 1], Model::Greatest(&[2, 3, 1, 2, 3, 1])).unwrap(), [1, 3]);
+        for other in [2, 3] {
+            assert!(check(&[0, other], Model::Logits(&logits, None, 0)).is_err());
+        }
+        assert!(check(&[0], Model::Greatest(&[2, 3])).is_err()); // none of these
+        let rule: Rule = &|_, _, _| 1;
+        assert!(check(&[0], Model::Logits(&logits[..4], Some(rule), 0)).is_err());
     }
 }

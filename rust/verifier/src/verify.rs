@@ -517,8 +517,12 @@ impl<'a> Verification<'_, 'a> {
         let Some(text) = self.key.text().filter(|t| t.writes) else { return Ok(Vec::new()) };
         let g = &self.key.graph;
         let count = g.texts.as_ref().map_or(1, |t| t.count);
+        let listens = !text.starts.is_empty() && !g.is_ids(g.inputs[1]); // to audio: the decoder's tokens are the first input
         let one = |i| {
-            let (ids, positions, out) = (part(&inputs[0], i, count), part(&inputs[1], i, count), part(&outputs[0], i, count));
+            let (mut ids, mut positions, out) = (part(&inputs[0], i, count), part(&inputs[1], i, count), part(&outputs[0], i, count));
+            if listens {
+                (ids, positions) = (&[], ids);
+            }
             let written = text::written(text, ids, positions, self.model(policy, out)?);
             if count > 1 { written.map_err(|e| e.within(format_args!("text {}", i + 1))) } else { written }
         };

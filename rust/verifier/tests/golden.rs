@@ -67,6 +67,15 @@ fn an_answer_is_stated() {
     assert_eq!((&written.prompt[..], &written.tokens[..], written.ended), (&[10, 8, 25, 3, 40][..], &[31, 34, 31][..], false));
 }
 
+/// What a model of speech heard and wrote, without the tokens that its key suppresses.
+#[test]
+fn a_transcript_is_stated() {
+    let (key, proof) = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/transcript"));
+    let verdict = verify(&key, &proof, &Policy::default()).unwrap();
+    let written = verdict.written.unwrap();
+    assert_eq!((&written.prompt[..], written.tokens.len(), verdict.inputs[1].integers.len()), (&[][..], 3, 16000));
+}
+
 /// What is stated of the digits: where the greatest of ten numbers are. It is what the numbers say, and part of the digest.
 #[test]
 fn greatest_entries_are_stated() {

@@ -1,0 +1,135 @@
+package families
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// Audio is the input with what a model of speech listens to: samples of 16 bits, of one channel.
+const Audio = "audio"
+
+// Speech says what a model of speech listens to, and which tokens it does not write.
+type Speech struct {
+	Rate    int // samples a second
+	Samples int // of each audio: a shorter one ends with silence
+	Hop     int // samples from one frame of the spectrogram to the next
+	Window  int // samples of a frame, an even number
+	// Suppressed are the tokens that are never written, and First those that are not the first one, both increasing.
+	Suppressed, First []int
+
+	build func(tokens int) (*graph.Graph, error)
+}
+
+// validate reports what no spectrogram of so many frames can be made with.
+func (s *Speech) validate(frames int) error {
+	switch {
+	case s.Samples == 0:
+		return errors.New("there is no preprocessor_config.json, which says how audio becomes a spectrogram")
+	case s.Rate < 2 || s.Hop < 1 || s.Window < 2 || s.Window%2 > 0 || s.Window > s.Samples:
+		return fmt.Errorf("preprocessor_config.json: frames of %d samples, one every %d, of %d samples at %d a second", s.Window, s.Hop, s.Samples, s.Rate)
+	case s.Samples/s.Hop != frames:
+		return fmt.Errorf("preprocessor_config.json: %d samples are %d frames, one every %d, and the encoder takes %d", s.Samples, s.Samples/s.Hop, s.Hop, frames)
+	}
+	return nil
+}
+
+// Listening builds the graph of a model of speech that writes: its inputs are so many tokens of the decoder, whose number its Rebind
+// takes as Tokens, and the samples; it has logits at all of the tokens.
+func (m *Model) Listening(tokens int) (*graph.Graph, error) {
+	if m.Speech == nil {
+		return nil, errors.New("the model does not listen")
+	}
+	if tokens < 1 || tokens > m.Context {
+		return nil, fmt.Errorf("%d tokens of the decoder: the model takes 1 to %d", tokens, m.Context)
+	}
+	g, err := m.Speech.build(tokens)
+	if err != nil {
+		return nil, err
+	}
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) { return m.Listening(sizeOf(sizes, Tokens, tokens)) }
+	return g, nil
+}
+
+// leastPower is below which the power in a band counts as this.
+const leastPower = 1e-10
+
+// spectrogram adds the input of samples, and returns its log-mel features, of shape [1, bands, frames]: frames around every Hop-th
+// sample, with the audio mirrored at its ends; Hann's window; the Fourier transform as a product with cosines and sines; the power in
+// bands of equal width on Slaney's mel scale; its decimal logarithm, at most 8 below the largest, plus 4, over 4.
+func (n *net) spectrogram(s *Speech, bands int) graph.Value {
+	n.At("", Audio)
+	samples := n.Cast(n.Input(Audio, graph.Int16, []int{s.Samples}, ""), graph.Float)
+	frames, bins, half := s.Samples/s.Hop, s.Window/2+1, s.Window/2
+	mirrored := make([]int64, (frames-1)*s.Hop+s.Window)
+	for i := range mirrored {
+		at := max(i-half, half-i)
+		mirrored[i] = int64(min(at, 2*(s.Samples-1)-at))
+	}
+	x := n.Take(samples, 0, n.Integers([]int{len(mirrored)}, mirrored))
+	window := graph.Window{Kernel: []int{s.Window}, Strides: []int{s.Hop}, Dilations: []int{1}, Begin: []int{0}, End: []int{0}}
+	x = n.Conv(graph.Conv{Window: window, Group: 1}, n.Reshape(x, []int{1, 1, len(mirrored)}),
+		n.table("fourier", []int{2 * bins, 1, s.Window}, fourier(s.Window), true))
+	x = n.Transpose(n.Reshape(x, []int{2, bins, frames}), []int{2, 1, 0})
+	power := n.Reduce(graph.Sum, n.Mul(x, x), []int{2}, false)
+	mel := n.MatMul(power, n.table("mel", []int{bins, bands}, melBands(bins, bands, s.Rate), true))
+	y := n.Mul(n.Apply(graph.Log, n.Clip(mel, leastPower, math.Inf(1))), n.Number(1/(4*math.Ln10)))
+	y = n.Add(n.Max(y, n.Sub(n.ReduceMax(y, []int{0, 1}, true), n.Number(2))), n.Number(1))
+	return n.Reshape(n.Transpose(y, []int{1, 0}), []int{1, bands, frames})
+}
+
+// fourier is the discrete Fourier transform of a frame of samples of 16 bits, as parts of 1, under Hann's window: rows of cosines, then
+// of sines, for every frequency from 0 on.
+func fourier(window int) []float32 {
+	bins := window/2 + 1
+	v := make([]float32, 2*bins*window)
+	for i := range window {
+		angle := func(k int) float64 { return 2 * math.Pi * float64(k*i%window) / float64(window) }
+		hann := (0.5 - float64(0.5*elementary.Cos(angle(1)))) / (1 << 15)
+		for k := range bins {
+			v[k*window+i] = float32(hann * elementary.Cos(angle(k)))
+			v[(bins+k)*window+i] = float32(-hann * elementary.Sin(angle(k)))
+		}
+	}
+	return v
+}
+
+// Slaney's mel scale is linear below a frequency, and logarithmic above it.
+const (
+	linearTo   = 1000.0 // hertz
+	linearMels = 15.0   // below that
+	melsPerLog = 27.0   // in which frequencies grow by logRatio
+	logRatio   = 6.4
+)
+
+// melBands are the weights of frequencies in bands, [bins, bands]: triangles from the middle of one neighbour to that of the other,
+// each of the same area.
+func melBands(bins, bands, rate int) []float32 {
+	top := float64(8000) // hertz, whatever the rate
+	toMel := func(hz float64) float64 {
+		if hz < linearTo {
+			return linearMels * hz / linearTo
+		}
+		return linearMels + float64(melsPerLog/elementary.Log(logRatio)*elementary.Log(hz/linearTo))
+	}
+	edges := make([]float64, bands+2)
+	for i := range edges {
+		mel := toMel(top) * float64(i) / float64(bands+1)
+		if edges[i] = linearTo * mel / linearMels; mel >= linearMels {
+			edges[i] = linearTo * elementary.Exp(elementary.Log(logRatio)/melsPerLog*(mel-linearMels))
+		}
+	}
+	v := make([]float32, bins*bands)
+	for bin := range bins {
+		hz := float64(rate/2) * float64(bin) / float64(bins-1)
+		for band := range bands {
+			low, middle, high := edges[band], edges[band+1], edges[band+2]
+			rise, fall := (hz-low)/(middle-low), (high-hz)/(high-middle)
+			v[bin*bands+band] = float32(math.Max(0, math.Min(rise, fall)) * 2 / (high - low))
+		}
+	}
+	return v
+}

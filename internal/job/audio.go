@@ -1,0 +1,132 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/hf/corpus"
+	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// listened returns the audio that the settings give as a prompt, whose samples come with the model; nil if they give none.
+func listened(cfg *config.Config) (*Prompt, error) {
+	switch {
+	case cfg.Audio == "":
+		return nil, nil
+	case cfg.Prompt != "" || cfg.Prompts != "" || cfg.TokensFile != "" || cfg.Chat || len(cfg.Input) > 0:
+		return nil, errors.New("--audio is what the model listens to, in place of --prompt, --prompts, --chat, --tokens-file and --input")
+	case !hf.Is(cfg.Model):
+		return nil, errors.New("--audio is for models of speech, folders in the Hugging Face layout")
+	case cfg.MaxTokens == 0:
+		return nil, WithHint(errors.New("--audio without --max-tokens: a model of speech writes what it hears"), "say how many tokens at most with --max-tokens")
+	}
+	sound, err := audio.Read(cfg.Audio)
+	if err != nil {
+		return nil, fmt.Errorf("--audio: %w", err)
+	}
+	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
+	if err != nil {
+		t = nil // tokens are printed as numbers
+	}
+	return &Prompt{Tokenizer: t, sound: sound}, nil
+}
+
+// listens says that the prompt, if it is not nil, is audio.
+func (p *Prompt) listens() bool { return p != nil && p.sound != nil }
+
+// Hear returns a sound as the samples that a model of speech takes, with inputs of these names and shapes: filled up with silence. It is
+// an error if it takes none, or if the sound is longer than it can listen to.
+func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
+	at := slices.IndexFunc(inputs, func(s provemodel.Spec) bool { return s.Name == families.Audio })
+	if at < 0 {
+		return nil, errors.New("the model does not listen to audio")
+	}
+	most := inputs[at].Shape[0]
+	if len(sound.Samples) == 0 {
+		return nil, errors.New("the audio is empty")
+	}
+	if sound.Seconds()*audio.Rate > float64(most) {
+		return nil, WithHint(fmt.Errorf("the audio is of %.1f s, and the model listens to %d s at once", sound.Seconds(), most/audio.Rate), "cut it into parts")
+	}
+	samples := sound.At(audio.Rate)
+	return append(samples, make([]int, max(0, most-len(samples)))...)[:most], nil
+}
+
+// listen makes the audio the job's prompt, and what the model is calibrated on: all of --calibration that is audio, or else this one,
+// each with the beginning of the bundled text as what was heard.
+func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
+	if j.prompt.listens() {
+		if j.prompt.IDs, err = Hear(j.prompt.sound, j.Model.Inputs()); err != nil {
+			return fmt.Errorf("--audio %s: %w", cfg.Audio, err)
+		}
+		j.InputFrom = fmt.Sprintf("the audio %s, %.1f s", cfg.Audio, j.prompt.sound.Seconds())
+		j.SamplesFrom = j.InputFrom
+		if j.Calibrated = len(sounds) > 0; !j.Calibrated {
+			sounds = []*audio.Sound{j.prompt.sound}
+		}
+	}
+	text := j.heard(cfg)
+	for i, sound := range sounds {
+		samples, err := Hear(sound, j.Model.Inputs())
+		if err != nil {
+			return fmt.Errorf("calibration: sound %d: %w", i+1, err)
+		}
+		in, err := j.Model.TextInput(samples, text)
+		if err != nil {
+			return err
+		}
+		if j.Samples = append(j.Samples, in); j.Input == nil {
+			j.Input = in
+		}
+	}
+	if cfg.Ranges != "" {
+		return j.setRanges(cfg)
+	}
+	return nil
+}
+
+// mostHeard is how many tokens a model of speech is calibrated on behind those that it begins with.
+const mostHeard = 32
+
+// heard is the beginning of the bundled text, or, without a tokenizer, tokens of all parts of the vocabulary.
+func (j *Job) heard(cfg *config.Config) []int {
+	g := j.Model.Graph()
+	n, bound := max(1, min(mostHeard, j.Model.MostTokens()-len(j.Model.Start())+1)), g.Rows(g.Inputs[0].Name)
+	if t, err := tokenizer.Open(TokenizerOf(cfg.Model)); err == nil {
+		if texts, err := corpus.Tokens(t, nil, 1, n, bound); err == nil && len(texts) > 0 {
+			return texts[0][:min(n, len(texts[0]))]
+		}
+	}
+	text := make([]int, n)
+	for i := range text {
+		text[i] = i * bound / n
+	}
+	return text
+}
+
+// sounds reads those files of --calibration that are audio; all are, or none.
+func sounds(cfg *config.Config) ([]*audio.Sound, error) {
+	var list []*audio.Sound
+	for _, path := range cfg.Calibration {
+		if !strings.EqualFold(filepath.Ext(path), ".wav") {
+			if len(list) > 0 {
+				return nil, fmt.Errorf("calibration: %s is no WAV file, and others are", path)
+			}
+			return nil, nil
+		}
+		sound, err := audio.Read(path)
+		if err != nil {
+			return nil, fmt.Errorf("calibration: %w", err)
+		}
+		list = append(list, sound)
+	}
+	return list, nil
+}
