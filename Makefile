@@ -17,7 +17,7 @@ build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insis
 # servers that are killed while others compute: four packages at a time. What measures
 # memory sets GOGC for itself.
 test: ## all tests; make lint vets
-	GOGC=400 $(GO) test -p 4 -vet=off ./...
+	GOGC=1000 $(GO) test -p 4 -vet=off ./...
 	scripts/test-cuda.sh
 
 demo: build ## prove one digit, verify it, compare the quantised model with the float one

@@ -2,9 +2,9 @@ package kernels
 
 import "fmt"
 
-// Chosen is a product with few matrices of many, Σ_e By(r, e)·X(r/Each, c)·W(e, j, c): dense By of Rows × Experts
-// integers, most of which are 0, X of Rows/Each rows of K, and W of Experts matrices of N × K. Of these only what By
-// chooses is read.
+// Chosen is the sum over e and c of By(r, e)·X(r/Each, c)·W(e, j, c), for each row r and column j. By has Rows × Experts
+// integers, most of them 0; X has Rows/Each rows of K integers; W has Experts matrices of N × K. A kernel reads only
+// the matrices W(e) and the rows of X for which By(r, e) is not 0.
 type Chosen struct {
 	By, X, W            Integers
 	Rows, Experts, N, K int
@@ -38,8 +38,8 @@ func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) error {
 		acc, c.W.At, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.N, c.K, c.Each, coef)
 }
 
-// ChosenRestrict sets a table over e and c, each padded to a power of two, to Σ_r weights(r)·By(r, e)·X(r/Each, c): what
-// binding the rows to Rows weights in K leaves of By times X. W is not read.
+// ChosenRestrict sets out[e, c] to Σ_r weights(r)·By(r, e)·X(r/Each, c), for Rows weights in K: By times X with the rows
+// bound. Both axes of the table are padded with zeros to a power of two. W is not read.
 func ChosenRestrict(d Device, out, weights Ptr, c Chosen) error {
 	if c.N = 1; out == 0 || weights == 0 {
 		return fmt.Errorf("a restriction without memory")

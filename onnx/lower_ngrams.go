@@ -33,31 +33,7 @@ func lowerNgrams(o *op) {
 	}
 	rows := graph.Size(in) / length
 	x = o.Reshape(x, []int{rows, length, 1})
-	var parts []graph.Value
-	var columns []int64
-	first := 0
-	for i := range starts {
-		size, end := i+1, int64(len(pool))
-		if i+1 < len(starts) {
-			end = starts[i+1]
-		}
-		if starts[i] < 0 || end < starts[i] || end > int64(len(pool)) || (end-starts[i])%int64(size) != 0 {
-			o.failf("ngram_counts = %v for a pool of %d", starts, len(pool))
-		}
-		grams := pool[starts[i]:end]
-		count := len(grams) / size
-		if first+count > len(n.columns) {
-			o.failf("%d columns for more n-grams", len(n.columns))
-		}
-		if size >= n.least && size <= n.most && count > 0 {
-			parts = append(parts, n.counts(x, grams, size))
-			columns = append(columns, n.columns[first:first+count]...)
-		}
-		first += count
-	}
-	if first != len(n.columns) || first == 0 {
-		o.failf("%d columns for %d n-grams", len(n.columns), first)
-	}
+	parts, columns := n.bySize(x, pool, starts)
 	if most := slices.Max(n.columns); most >= graph.MaxElements {
 		o.failf("ngram_indexes has column %d", most)
 	}
@@ -77,6 +53,35 @@ func lowerNgrams(o *op) {
 		y = o.Gather(o.Concat(1, parts...), 1, from)
 	}
 	o.result(0, o.Reshape(n.weighed(y, mode, weights, width), append(slices.Clone(in[:len(in)-1]), width)))
+}
+
+// bySize returns the counts of the n-grams of each size that is counted, and the columns that these have in the result. starts are the
+// places in the pool at which the n-grams of each size begin.
+func (n ngrams) bySize(x graph.Value, pool, starts []int64) (parts []graph.Value, columns []int64) {
+	first := 0
+	for i := range starts {
+		size, end := i+1, int64(len(pool))
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		if starts[i] < 0 || end < starts[i] || end > int64(len(pool)) || (end-starts[i])%int64(size) != 0 {
+			n.failf("ngram_counts = %v for a pool of %d", starts, len(pool))
+		}
+		grams := pool[starts[i]:end]
+		count := len(grams) / size
+		if first+count > len(n.columns) {
+			n.failf("%d columns for more n-grams", len(n.columns))
+		}
+		if size >= n.least && size <= n.most && count > 0 {
+			parts = append(parts, n.counts(x, grams, size))
+			columns = append(columns, n.columns[first:first+count]...)
+		}
+		first += count
+	}
+	if first != len(n.columns) || first == 0 {
+		n.failf("%d columns for %d n-grams", len(n.columns), first)
+	}
+	return parts, columns
 }
 
 // counts returns how often each n-gram of a size occurs, of shape [rows, n-grams]. x has shape [rows, tokens, 1].

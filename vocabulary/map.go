@@ -153,8 +153,8 @@ func (s *Step) apply(values map[string]Array, b *budget) error {
 // Unknown is the length of an axis that depends on strings.
 const Unknown = -1
 
-// Dim is the length of an axis. If it has a symbol, that of an axis of the inputs with any length, it
-// has the length of this.
+// Dim is the length of an axis: N, or Unknown. A symbol names an axis of the inputs that may have any length; every
+// axis with the symbol is as long as that one.
 type Dim struct {
 	N      int
 	Symbol string

@@ -61,8 +61,8 @@ func product(dims []Dim) int {
 	return n
 }
 
-// named gives the axes of a new shape the symbols of the old one's: an axis keeps its symbol if it has its length, and as
-// many entries lie behind it as before.
+// named carries the symbols of a shape over to the shape of the same entries after a Reshape. A symbol goes to the first
+// axis that is as long as its old one and has as many entries for each of its indexes.
 func named(in, out []Dim) []Dim {
 	for a, d := range in {
 		if d.Symbol == "" {

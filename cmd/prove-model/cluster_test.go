@@ -22,7 +22,7 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-var clusterJobs = flag.Int("cluster-jobs", 16, "jobs of TestWorkersKilled; make full has 30")
+var clusterJobs = flag.Int("cluster-jobs", 10, "jobs of TestWorkersKilled; make full has 30")
 
 // natsServer runs NATS with JetStream, as a cluster has it, on a port of the loopback; 0 is any.
 func natsServer(t *testing.T, folder string, port int) *server.Server {

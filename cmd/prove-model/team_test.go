@@ -58,7 +58,7 @@ func TestTeam(t *testing.T) {
 		t.Skip("a job whose worker was killed is given to another after half a minute")
 	}
 	t.Parallel()
-	const pictures = 1024 // four parts
+	const pictures = 512 // two parts
 	dir := t.TempDir()
 	js := natsServer(t, filepath.Join(dir, "nats"), 0)
 	model := append([]string{

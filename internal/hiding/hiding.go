@@ -1,5 +1,5 @@
-// Package hiding is what keys that hide weights take besides: their rows and tails, their secrets, and proofs while their budget
-// lasts (docs/hiding.md).
+// Package hiding makes keys that hide weights and commitments to inputs, keeps the secrets of both in files, and counts the proofs that
+// a secret still allows (docs/hiding.md).
 package hiding
 
 import (
@@ -20,7 +20,7 @@ import (
 // Weights is what of a key can be hidden.
 const Weights = "weights"
 
-// usualProofs is for how many proofs a key is made.
+// usualProofs is how many proofs a key allows if the user does not say.
 const usualProofs = 50
 
 // Key is what proofs of a key that hides weights take. A nil Key is that of a key which hides nothing.
@@ -29,7 +29,7 @@ type Key struct {
 	ledger *ledger.Ledger
 }
 
-// Draft is a key that hides weights before it is made.
+// Draft is a key that hides weights and is not made yet: its layout is known, and its secret not written to disk.
 type Draft struct {
 	Plan   *plan.Plan
 	secret ledger.Secret
@@ -37,7 +37,8 @@ type Draft struct {
 	file   string
 }
 
-// NewDraft begins a key for a circuit: that of the secret in a file, or a new one, for so many proofs, 0 for the usual number.
+// NewDraft begins a key for a circuit. If the file has a secret the key is that secret's; else it gets a new one, which allows so many
+// proofs (0: usualProofs).
 func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (*Draft, error) {
 	d := &Draft{file: file}
 	err := Possible(file)

@@ -57,8 +57,8 @@ func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int,
 	return nil, err
 }
 
-// CommitInputOf is CommitInput for the input of this name, "" for the only one, of a key's model, which rounds and clamps an array to it: clamped
-// is how many entries.
+// CommitInputOf is CommitInput for an array of real numbers. It is an input of a key's model, that of this name ("" if there is only one), and
+// is rounded and clamped as the model does; clamped is how many entries were out of range.
 func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inputs, proofs int, file string) (c *Input, clamped int, err error) {
 	g, err := key.Circuit.At(key.Circuit.Unit())
 	if err != nil {

@@ -440,7 +440,7 @@ func (f *forger) proving(t *testing.T, what string, w *forward.Witness, on func(
 }
 
 // fewChanges are those without the flag: then only every other model of one operator has them.
-const fewChanges = 6
+const fewChanges = 4
 
 var forcedChanges = flag.Int("forced", fewChanges, "changes that tests of what is forced try in each model of one or a few operators; make forced tries 150")
 

@@ -21,9 +21,6 @@ type Chain struct {
 	From [sha256.Size]byte
 }
 
-// Last is the digest of the last statement, which a later segment names, and by which somebody may pin the chain.
-func (c *Chain) Last() [sha256.Size]byte { return c.Segments[len(c.Segments)-1].Segment.Statement }
-
 // ErrChain is wrapped, beside ErrInvalid, by the error about a segment that is not the one that comes next.
 var ErrChain = errors.New("the segments are not a chain")
 

@@ -80,14 +80,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	xbits := model.Log2Ceil(int(l.Magnitude(id)))
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		// With plenty of bits for the two, activations have what they want; of
-		// few, half each, since the rounding errors of both weigh the same.
-		total := xbits + bits
-		if total >= fixed.WantedBits+goodWeightBits {
-			l.maxBits = min(l.maxBits, total-goodWeightBits)
-		} else {
-			l.maxBits = min(l.maxBits, max((total+2)/2, fixed.LeastBits))
-		}
+		l.shareBits(xbits + bits)
 	}
 	coarser := func() {
 		e := l.View(id, nil, x.shape)
@@ -134,6 +127,16 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		e = e.Plus(l.View(bid, w.biasView, w.out))
 	}
 	v.acc = e
+}
+
+// shareBits limits what activations take of the bits that a product has for them and for weights: with plenty for the two they have what
+// they want; of few, half each, since the rounding errors of both weigh the same.
+func (l *lowering) shareBits(total int) {
+	if total >= fixed.WantedBits+goodWeightBits {
+		l.maxBits = min(l.maxBits, total-goodWeightBits)
+	} else {
+		l.maxBits = min(l.maxBits, max((total+2)/2, fixed.LeastBits))
+	}
 }
 
 // boundsOf returns what is known of the entries of an operand.

@@ -11,10 +11,10 @@ var errProduct = errors.New("it is an operand of a step's product with a tensor 
 
 // IsProduct reports whether a tensor is a virtual one that is defined by a product.
 //
-// Such a tensor is Z[…] = A[…]·B[…], entry by entry, each operand repeating along the axes that it lacks. Z is
-// summed over nowhere but in a step's product with a third tensor, as what experts are chosen by, times what they
-// read, is with their weights (docs/protocol.md, "Products of three"). Where A is 0 nothing of the other two is
-// read, so that a run takes time for the entries of A that are not.
+// Such a tensor is Z[…] = A[…]·B[…], entry by entry; an operand repeats along the axes that it lacks. The only use of Z
+// is as an operand of a step's product with a third tensor (docs/protocol.md, "Products of three"). In a layer of
+// experts A says which experts a token chooses, B is what they read, and the third tensor has their weights. A run
+// skips the entries at which A is 0: its time grows with the experts that are chosen, not with all.
 func (g *Graph) IsProduct(id TensorID) bool { return g.Tensors[id].Product != nil }
 
 // validateProductTensor checks the product that defines a tensor: of two that come before it and are no products,

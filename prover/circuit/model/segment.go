@@ -42,8 +42,8 @@ func (s *Segment) Tokens() int {
 // the tree.
 type Apart struct {
 	Tensors []TensorID // in the order in which the tree's stack has them
-	// Imported says that they are what they are, whatever the proof is of, and no step makes them: an earlier proof has shown
-	// what is under the root, or it is an input that was committed to (Committed).
+	// Imported says that no step computes the tensors, and that the root is known before this proof: an earlier segment's proof
+	// has shown what is under it, or it commits to an input (Committed).
 	Imported bool
 }
 
@@ -65,11 +65,11 @@ func (g *Graph) OwnTree() int {
 	return slices.IndexFunc(g.Apart, func(a Apart) bool { return !a.Imported })
 }
 
-// segment makes a circuit at some sizes, without layout, that of a segment: the rows of the segment's own tokens of the
-// circuit of the whole text. An axis of the scale of the length is one of *rows*, of the segment's tokens, or of *all*
-// tokens, those before it included: the first such axis of a tensor or step is of rows, a second one of all. Where all rows of
-// a tensor are read that has rows, they are put together from those that are imported and those of the segment. The witness tensors of which this is so,
-// the keys and values of an attention, have a tree of their own.
+// segment turns the circuit of a whole text, before its layout, into that of one segment. The new circuit computes the rows of
+// the segment's own tokens only. An axis that grows with the text has one of two roles: *rows*, with an index for each of the
+// segment's tokens, or *all*, with one for each token up to the segment's last. The first such axis of a tensor or step has rows,
+// a second one all. A step may read all rows of a tensor that has only the segment's: then the imported rows are put before
+// these. Witness tensors that are read so, the keys and values of an attention, are committed in a tree of their own.
 func (g *Graph) segment(of *Template, in *Instance) error {
 	if in.Segment == nil {
 		return nil
@@ -380,7 +380,8 @@ func (s *segments) affine(g *Group, out axes, to, from int, want []role) error {
 	return nil
 }
 
-// ahead is the number of indexes of the axes in a list before one of tokens; −1 if an axis beside it scales.
+// ahead returns the product of the lengths of the axes that stand in a list before the token axis, at; −1 if the length of
+// another axis depends on the text.
 func (x axes) ahead(list []int, at int) int {
 	n, before := 1, true
 	for _, a := range list {
@@ -417,7 +418,7 @@ func (s *segments) public(g *Group, out axes, to, from int) error {
 	return nil
 }
 
-// source returns the tensor that has the axes that are wanted of one.
+// source returns the tensor itself if its axes have the roles that are wanted, and that with all rows if these are.
 func (s *segments) source(id TensorID, have axes, want []role) (TensorID, error) {
 	switch {
 	case slices.Equal(have.roles, want):
@@ -452,7 +453,7 @@ func (s *segments) wholeOf(id TensorID, x axes) (made TensorID, err error) {
 	return made, nil
 }
 
-// joined makes t the rows that are imported, and behind them the segment's own, of a witness tensor.
+// joined defines t as all rows of a witness tensor: those imported from each earlier segment, and then the segment's own.
 func (s *segments) joined(t *Tensor, id TensorID, x axes) error {
 	if (len(s.imports[0])+1)*len(s.imports) > maxImports {
 		return fmt.Errorf("over %d tensors of other segments", maxImports)

@@ -147,24 +147,34 @@ func productTensors(t *testing.T, open Open) {
 	}
 }
 
-// restricted is a restriction by definition: every entry is an evaluation.
+// restricted is a restriction by definition: a sum over the places of the axes that are bound, each with its eq weight.
 func restricted(shape []int, values []int32, r backend.Restriction) []field.QM31 {
+	weights := make([][]field.QM31, len(shape)) // of an axis that is bound, by place
+	for a, point := range r.Bound {
+		for i := range shape[a] {
+			if point != nil {
+				weights[a] = append(weights[a], poly.EqIndex(point, uint64(i)))
+			}
+		}
+	}
 	vars := 0
-	for _, a := range r.Keep {
+	steps := make([]int, len(shape)) // of an axis that is kept, in the table
+	for _, a := range slices.Backward(r.Keep) {
+		steps[a] = 1 << vars
 		vars += model.Log2Ceil(shape[a])
 	}
 	table := make([]field.QM31, 1<<vars)
-	for x := range table {
-		parts := slices.Clone(r.Bound)
-		rest := vars
-		for _, a := range r.Keep {
-			parts[a] = []field.QM31{}
-			for range model.Log2Ceil(shape[a]) {
-				rest--
-				parts[a] = append(parts[a], field.FromM31(field.M31(x>>rest&1)))
+	for i, v := range values {
+		at, term := 0, field.FromM31(field.FromInt32(v))
+		for a, rest := len(shape)-1, i; a >= 0; a-- {
+			place := rest % shape[a]
+			rest /= shape[a]
+			at += steps[a] * place
+			if weights[a] != nil {
+				term = term.Mul(weights[a][place])
 			}
 		}
-		table[x] = poly.EvalTensor(shape, values, poly.JoinAxes(parts))
+		table[at] = table[at].Add(term)
 	}
 	return table
 }

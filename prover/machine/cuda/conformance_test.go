@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,9 @@ func TestConformance(t *testing.T) {
 			var only []string
 			if !*full {
 				only = conformance.Few()
+			}
+			if !*full && limit > 0 { // the kinds of opening that are left have tables in pieces all the same
+				only = slices.DeleteFunc(only, func(part string) bool { return strings.HasPrefix(part, "other ") })
 			}
 			if strings.HasSuffix(name, "in pieces") {
 				machine.SetMode(device.Mode{Rows: true})

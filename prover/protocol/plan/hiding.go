@@ -47,18 +47,26 @@ func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fix
 	return newPlan(g, c, choice)
 }
 
-// hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
-func (p *Plan) hide(choice Choice) error {
-	for _, j := range []int{choice.TailLog, choice.FixedTailLog} {
-		if j == CheapestTails && choice.Levels == nil && choice.FixedTailLog == 0 {
+// checkTails refuses lengths of tails that no hiding proof has.
+func (c *Choice) checkTails() error {
+	for _, j := range []int{c.TailLog, c.FixedTailLog} {
+		if j == CheapestTails && c.Levels == nil && c.FixedTailLog == 0 {
 			continue
 		}
-		if (j < soundness.MinTailLog || j > soundness.MaxTailLog) && (j != 0 || j == choice.TailLog) {
+		if (j < soundness.MinTailLog || j > soundness.MaxTailLog) && (j != 0 || j == c.TailLog) {
 			return fmt.Errorf("tails of a 2^%d-th of a row", j)
 		}
 	}
-	if choice.FixedTailLog != 0 && choice.TailLog > choice.FixedTailLog {
-		return fmt.Errorf("a proof with tails of a 2^%d-th under a key with longer ones, of a 2^%d-th", choice.TailLog, choice.FixedTailLog)
+	if c.FixedTailLog != 0 && c.TailLog > c.FixedTailLog {
+		return fmt.Errorf("a proof with tails of a 2^%d-th under a key with longer ones, of a 2^%d-th", c.TailLog, c.FixedTailLog)
+	}
+	return nil
+}
+
+// hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
+func (p *Plan) hide(choice Choice) error {
+	if err := choice.checkTails(); err != nil {
+		return err
 	}
 	if err := CheckSizes(p.Graph); err != nil {
 		return err

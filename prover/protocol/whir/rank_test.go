@@ -388,7 +388,7 @@ func TestHidingRanks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := good
 			c.change(&x)
-			if !*full && (x.proofs > 1 || x.narrow || x.noRest) {
+			if !*full && (x.proofs > 1 || x.narrow || x.noRest || x.behind > 0 && !x.noRoundPads) {
 				t.Skip("several proofs take some seconds, and these are no means of hiding: make full")
 			}
 			if !*full && x.behind == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// DotTable is the table of the products of rows with parts' eq tables that rowSums needs, and
-// with it that of the weights of rows. Column c of both is that of a pair of a group of parts
-// and a place, or of a joined row.
+// DotTable has two tables that rowSums needs, both with a row for each long row: the products of
+// committed rows with the eq tables of parts, and the weights of these rows. A column belongs to a
+// group of parts at one place in the long row, or to a joined row.
 type DotTable struct {
 	*Rows
 	a          *device.Scope // of the tables
@@ -231,7 +231,8 @@ func (t *DotTable) lightDots(groups []int) {
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// products are those of groups with rows on the tensor cores: for each class of the groups, those together that have the same places.
+// products lists the work of the tensor cores: products of groups with rows, by class. Groups of a class that have the same places share
+// one product.
 type products struct {
 	classes        []class
 	members        map[class][]int // groups
