@@ -16,6 +16,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/audio"
 	"github.com/prove-model/prove-model/onnx"
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
@@ -94,6 +95,7 @@ func publishedModels(t *testing.T) (list []hiding) {
 			Answer []float64 `json:"decoder_input_ids"`
 			Pixels []float64 `json:"pixel_values"`
 			Sound  []float64 `json:"input_features"`
+			Audio  string    `json:"audio"`
 			Texts  int       `json:"texts"`
 		}
 		data, err := os.ReadFile(path)
@@ -115,12 +117,25 @@ func publishedModels(t *testing.T) (list []hiding) {
 		if in.Sound != nil {
 			tokens, written = len(in.Answer), 0
 		}
-		g, err := m.Graph(tokens, written)
+		var samples []float64
+		var g *graph.Graph
+		if in.Audio != "" {
+			sound, err := audio.Read(filepath.Join(filepath.Dir(path), in.Audio))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range sound.At(m.Speech.Rate) {
+				samples = append(samples, float64(x))
+			}
+			g, err = m.Listening(len(in.Answer))
+		} else {
+			g, err = m.Graph(tokens, written)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		var x [][]float64
-		for _, values := range [][]float64{in.IDs, in.Answer, in.Pixels, in.Sound} {
+		for _, values := range [][]float64{in.IDs, in.Answer, in.Pixels, in.Sound, samples} {
 			if values != nil {
 				x = append(x, values)
 			}

@@ -38,6 +38,7 @@ func TestFullOutput(t *testing.T) {
 		"bench llm":             {{"--help"}}, // takes long
 		"bench write":           {{"--help"}}, // likewise
 		"bench segments":        {{"--help"}}, // likewise
+		"bench texts":           {{"--help"}}, // likewise
 		"bench kernels":         {{"--help"}}, // likewise
 		"devices":               {{}, {"--json"}},
 		"serve":                 {{"--help"}}, // runs until it is stopped
