@@ -120,9 +120,9 @@ func publishedModels(t *testing.T) (list []hiding) {
 		var samples []float64
 		var g *graph.Graph
 		if in.Audio != "" {
-			sound, err := audio.Read(filepath.Join(filepath.Dir(path), in.Audio))
-			if err != nil {
-				t.Fatal(err)
+			sound, failed := audio.Read(filepath.Join(filepath.Dir(path), in.Audio))
+			if failed != nil {
+				t.Fatal(failed)
 			}
 			for _, x := range sound.At(m.Speech.Rate) {
 				samples = append(samples, float64(x))
