@@ -136,12 +136,14 @@ func TestAnswersInChains(t *testing.T) {
 		t.Errorf("a fork has another beginning; said: %s", said)
 	}
 	for name, alter := range map[string]func(a *answer){
-		"another answer":           func(a *answer) { a.Tokens = []int{a.Tokens[0], a.Tokens[1] ^ 1} },
-		"more written than it was": func(a *answer) { a.PromptTokens, a.Tokens = a.PromptTokens[:5], append(a.PromptTokens[5:6:6], a.Tokens...) },
-		"another conversation":     func(a *answer) { a.PromptTokens = slices.Concat([]int{2}, a.PromptTokens[1:]) },
-		"the segment of a fork":    func(a *answer) { a.files = [][]byte{a.files[0], list[2].files[1]} },
-		"behind another chain":     func(a *answer) { a.files = [][]byte{list[3].files[0], a.files[1]} },
-		"without the first":        func(a *answer) { a.files = a.files[1:] },
+		"another answer": func(a *answer) { a.Tokens = []int{a.Tokens[0], a.Tokens[1] ^ 1} },
+		"more written than it was": func(a *answer) {
+			a.PromptTokens, a.Tokens = a.PromptTokens[:5], append(a.PromptTokens[5:6:6], a.Tokens...)
+		},
+		"another conversation":  func(a *answer) { a.PromptTokens = slices.Concat([]int{2}, a.PromptTokens[1:]) },
+		"the segment of a fork": func(a *answer) { a.files = [][]byte{a.files[0], list[2].files[1]} },
+		"behind another chain":  func(a *answer) { a.files = [][]byte{list[3].files[0], a.files[1]} },
+		"without the first":     func(a *answer) { a.files = a.files[1:] },
 	} {
 		a := *list[1]
 		alter(&a)
