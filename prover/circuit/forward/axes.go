@@ -232,10 +232,8 @@ func single(c change) int {
 func (l *layout) choose(i int) int {
 	s, c := &l.g.Steps[i], l.steps[i]
 	live, wanted := false, uint16(0)
-	for _, id := range []model.TensorID{s.Out, s.Lo} {
-		if id != model.None {
-			live, wanted = live || l.live[id], wanted|l.demand[id]
-		}
+	for _, id := range s.Results() {
+		live, wanted = live || l.live[id], wanted|l.demand[id]
 	}
 	if !live || s.Kind == model.StepZero {
 		return none

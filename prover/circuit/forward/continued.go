@@ -90,10 +90,8 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 				return fmt.Errorf("step %d (%s): %w", i, s.Name, err)
 			}
 		} else {
-			for _, id := range []model.TensorID{s.Out, s.Lo} {
-				if id != model.None {
-					w.Values[id] = shrunk(r.Values[id], r.g.Tensors[id].Shape, g.Tensors[id].Shape)
-				}
+			for _, id := range s.Results() {
+				w.Values[id] = shrunk(r.Values[id], r.g.Tensors[id].Shape, g.Tensors[id].Shape)
 			}
 			if s.Kind == model.StepLookup {
 				w.Keys[i] = shrunk(r.Keys[i], r.g.Steps[i].Shape, s.Shape)

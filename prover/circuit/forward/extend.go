@@ -92,10 +92,8 @@ func (w *Witness) extend(ctx context.Context, of *Witness) error {
 			}
 			continue
 		}
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				w.Values[id] = of.Values[id]
-			}
+		for _, id := range s.Results() {
+			w.Values[id] = of.Values[id]
 		}
 		if s.Kind == model.StepLookup {
 			w.Keys[i] = of.Keys[i]

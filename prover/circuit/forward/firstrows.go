@@ -58,11 +58,9 @@ func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inp
 			}
 			continue
 		}
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				size := model.Size(g.Tensors[id].Shape)
-				r.Values[id], room = room[:size:size], room[size:]
-			}
+		for _, id := range s.Results() {
+			size := model.Size(g.Tensors[id].Shape)
+			r.Values[id], room = room[:size:size], room[size:]
 		}
 	}
 	for _, t := range k.tensors {

@@ -28,30 +28,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if err != nil {
 		return nil, err
 	}
-	room := make([]int32, entries(g))
-	own := func(shape []int) []int32 {
-		n := model.Size(shape)
-		v := room[:n:n]
-		room = room[n:]
-		return v
-	}
-	r.held = make([]bool, len(g.Steps))
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		if s.Kind == model.StepZero || r.steps[i].input == nothing { // the latter are the same for all rows that there may be
-			continue
-		}
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				r.Values[id] = own(g.Tensors[id].Shape)
-			}
-		}
-		if id, ok := heldKeys(g, i); ok && r.Values[id] != nil {
-			r.Keys[i], r.held[i] = r.Values[id], true
-		} else if s.Kind == model.StepLookup {
-			r.Keys[i] = own(s.Shape)
-		}
-	}
+	r.allocate()
 	e := newExecutor(begun)
 	e.skip = func(i int) bool { return r.isLate(i, late) || r.held[i] }
 	e.into = func(id model.TensorID, step int) []int32 {
@@ -66,19 +43,69 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if err := e.all(ctx); err != nil {
 		return nil, err
 	}
-	r.begun = make([][]bool, len(inputs))
-	for i, id := range g.Inputs {
-		if axes[i] >= 0 {
-			to, from := g.Tensors[id].Shape, first.Tensors[id].Shape
-			r.begun[i] = make([]bool, to[axes[i]])
-			for at := range from[axes[i]] {
-				if i == late {
-					break
-				}
-				r.begun[i][at] = slices.Equal(take(known[i], from, axes[i], at), take(r.inputs[i], to, axes[i], at))
-			}
+	r.markBegun(first, known, late)
+	if err := r.growFrom(begun); err != nil {
+		return nil, err
+	}
+	clear(r.cache)
+	if late >= 0 {
+		shape := g.Tensors[g.Inputs[late]].Shape
+		return r, r.SetOne(ctx, late, 0, slices.Clone(take(r.inputs[late], shape, axes[late], 0)))
+	}
+	return r, nil
+}
+
+// allocate makes room for what steps compute of every row, in one piece.
+func (r *Rows) allocate() {
+	g := r.graph
+	room := make([]int32, entries(g))
+	own := func(shape []int) []int32 {
+		n := model.Size(shape)
+		v := room[:n:n]
+		room = room[n:]
+		return v
+	}
+	r.held = make([]bool, len(g.Steps))
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero || r.steps[i].input == nothing { // the latter are the same for all rows that there may be
+			continue
+		}
+		for _, id := range s.Results() {
+			r.Values[id] = own(g.Tensors[id].Shape)
+		}
+		if id, ok := heldKeys(g, i); ok && r.Values[id] != nil {
+			r.Keys[i], r.held[i] = r.Values[id], true
+		} else if s.Kind == model.StepLookup {
+			r.Keys[i] = own(s.Shape)
 		}
 	}
+}
+
+// markBegun marks the rows of inputs that are those of the run of the first rows.
+func (r *Rows) markBegun(first *model.Graph, known [][]int32, late int) {
+	g := r.graph
+	r.begun = make([][]bool, len(r.inputs))
+	for i, id := range g.Inputs {
+		axis := r.layout.axes[i]
+		if axis < 0 {
+			continue
+		}
+		to, from := g.Tensors[id].Shape, first.Tensors[id].Shape
+		r.begun[i] = make([]bool, to[axis])
+		for at := range from[axis] {
+			if i == late {
+				break
+			}
+			r.begun[i][at] = slices.Equal(take(known[i], from, axis, at), take(r.inputs[i], to, axis, at))
+		}
+	}
+}
+
+// growFrom copies what a run of the first rows has computed elsewhere to its places, and computes what is
+// the same for all rows.
+func (r *Rows) growFrom(begun *Witness) error {
+	g, first := r.graph, begun.graph
 	var list []growing
 	grow := func(out, v []int32, from, to []int) {
 		if v != nil && !begins(from, to) {
@@ -92,17 +119,15 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 		}
 		if r.steps[i].input == nothing {
 			if err := r.step(i); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
 		if s.Kind == model.StepLookup && !r.held[i] {
 			grow(r.Keys[i], begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				grow(r.Values[id], begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
-			}
+		for _, id := range s.Results() {
+			grow(r.Values[id], begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 		}
 	}
 	parallel.For(len(list), 1, func(lo, hi int) {
@@ -110,12 +135,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			list[lo+i].fill()
 		}
 	})
-	clear(r.cache)
-	if late >= 0 {
-		shape := g.Tensors[g.Inputs[late]].Shape
-		return r, r.SetOne(ctx, late, 0, slices.Clone(take(r.inputs[late], shape, axes[late], 0)))
-	}
-	return r, nil
+	return nil
 }
 
 // isLate reports whether a step depends on rows of an input, if there is such an input.
@@ -153,11 +173,7 @@ func entries(g *model.Graph) int {
 		if _, held := heldKeys(g, i); s.Kind == model.StepLookup && !held {
 			n += size
 		}
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				n += size
-			}
-		}
+		n += size * len(s.Results())
 	}
 	return n
 }

@@ -71,10 +71,8 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (*RowCircu
 	}
 	for i := range g.Steps {
 		if s := &g.Steps[i]; s.Kind != model.StepZero {
-			for _, id := range []model.TensorID{s.Out, s.Lo} {
-				if id != model.None {
-					b.steps[id] = i
-				}
+			for _, id := range s.Results() {
+				b.steps[id] = i
 			}
 		}
 	}
@@ -174,10 +172,8 @@ func (b *rowBuilder) step(i int) error {
 			}
 		}
 		s.Shape = cutShape(s.Shape, axis)
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None {
-				b.out.Tensors[id].Shape = s.Shape
-			}
+		for _, id := range s.Results() {
+			b.out.Tensors[id].Shape = s.Shape
 		}
 	}
 	b.out.Steps = append(b.out.Steps, s)

@@ -38,7 +38,7 @@ func (g *Graph) Finish(chunkEntries int) error {
 	}
 	g.Chunks = g.deal(size, func(s *Step, chunk int) {
 		s.Chunk = chunk
-		for _, id := range s.results() {
+		for _, id := range s.Results() {
 			if g.has(id) {
 				g.Tensors[id].Chunk = chunk
 			}
@@ -57,12 +57,18 @@ func (g *Graph) canonical() int {
 	return size
 }
 
-// results are the tensors that a step fills, None included.
-func (s *Step) results() []TensorID {
+// Results are the tensors that a step computes: its output and its remainder, of those that it has.
+func (s *Step) Results() []TensorID {
 	if s.Kind == StepZero {
 		return nil
 	}
-	return []TensorID{s.Lo, s.Out}
+	list := make([]TensorID, 0, 2)
+	for _, id := range []TensorID{s.Out, s.Lo} {
+		if id != None {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 // deal assigns the steps to chunks of at most size witness entries each, and
@@ -72,7 +78,7 @@ func (g *Graph) deal(size int, put func(s *Step, chunk int)) int {
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		n := 0
-		for _, id := range s.results() {
+		for _, id := range s.Results() {
 			if id != None {
 				n += boundedSize(s.Shape)
 			}
