@@ -36,6 +36,9 @@ type Accuracy struct {
 	// NearWhole is how many values that are cast to integers, and that the output follows from, are as near to a whole number as
 	// float32 may be off: another runtime may have the next one, whatever this circuit has.
 	NearWhole int `json:"near_whole,omitempty"`
+	// Beyond is how many values that the output follows from are too large for a float32, or too small and divided by, or taken the
+	// logarithm of: a runtime in float32 has an infinity there, whatever this circuit has.
+	Beyond int `json:"beyond_float32,omitempty"`
 }
 
 // edgeError is how far an entry is off that a tie at the edge of a selection explains, in units of the output's range.
@@ -50,7 +53,7 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
-	a := Accuracy{NearWhole: float.NearWhole}
+	a := Accuracy{NearWhole: float.NearWhole, Beyond: float.Beyond}
 	span := 0.0
 	if float.Edges != nil {
 		span = math.Max(0, slices.Max(float.Values)) - math.Min(0, slices.Min(float.Values))

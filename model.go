@@ -348,10 +348,10 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		return nil, err
 	}
 	named := map[string][]float64{}
-	choices := map[string][]func(values []float64){} // by scores, what is to be told of them
-	margins := map[string][]float64{}                // by output
-	edges := map[string][]statement.Edge{}           // likewise
-	near := map[string]int{}                         // likewise
+	choices := map[string][]func(values []float64){}   // by scores, what is to be told of them
+	margins := map[string][]float64{}                  // by output
+	edges := map[string][]statement.Edge{}             // likewise
+	near, beyond := map[string]int{}, map[string]int{} // likewise
 	for _, name := range g.Outputs {
 		named[name] = nil
 		if scores, axis, ok := g.Choice(name); ok {
@@ -362,6 +362,9 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		}
 		for _, x := range g.Wholes(name) {
 			choices[x] = append(choices[x], func(values []float64) { near[name] += graph.NearWhole(values) })
+		}
+		for _, x := range g.Beyond(name) {
+			choices[x.Value] = append(choices[x.Value], func(values []float64) { beyond[name] += x.Count(values) })
 		}
 	}
 	err := g.VisitFloat(in, func(name string, values []float64) {
@@ -381,6 +384,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		t := tensor(s.Name, s.Shape, named[s.Name])
 		dt := g.DTypes[s.Name]
 		t.Integers, t.Margins, t.Edges, t.NearWhole = dt.Known() && !dt.IsFloat(), margins[s.Name], edges[s.Name], near[s.Name]
+		t.Beyond = beyond[s.Name]
 		out = append(out, t)
 	}
 	return out, nil

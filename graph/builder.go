@@ -428,9 +428,9 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 	if Size(t.shape) == 0 { // whose other dimensions may be of any size
 		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
-	operands, public := make([]operand, len(in)), true
+	operands, public, exact := make([]operand, len(in)), true, false
 	for i, v := range in {
-		operands[i], public = constOperand(v.value), public && v.value.Public
+		operands[i], public, exact = constOperand(v.value), public && v.value.Public, exact || v.value.Exact != nil
 	}
 	out, err := op.eval(operands, t.shape)
 	if err != nil {
@@ -439,6 +439,9 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 	made := b.computed(op.Kind(), out, t.dtype)
 	if made.v != nil && made.v.tensor != nil {
 		made.v.tensor.Public = public
+		if exact && t.dtype.IsFloat() && out.f != nil {
+			made.v.tensor.Exact = out.f
+		}
 	}
 	return made
 }

@@ -21,15 +21,17 @@ func (b *Builder) recognise() error {
 		}
 		if x, _ := function(n.out, Log); x != nil {
 			if soft := operation(x, Softmax{}); soft != nil && len(soft.in) == 1 {
-				n.op, n.in = LogSoftmax{}, soft.in
+				n.op, n.in = LogSoftmax{OfSoftmax: true}, soft.in
 			}
 		}
 		if x := logSoftmaxOf(n); x != nil {
 			n.op, n.in = LogSoftmax{}, []*value{x}
 		}
 		if x, _ := function(n.out, Exp); x != nil {
-			if soft := operation(x, LogSoftmax{}); soft != nil {
-				n.op, n.in = Softmax{}, soft.in
+			for _, op := range []LogSoftmax{{}, {OfSoftmax: true}} {
+				if soft := operation(x, op); soft != nil {
+					n.op, n.in = Softmax{}, soft.in
+				}
 			}
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {

@@ -101,8 +101,9 @@ func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 	return operand{shape: shape, f: out}, nil
 }
 
-// LogSoftmax is the logarithm of Softmax.
-type LogSoftmax struct{}
+// LogSoftmax is the logarithm of Softmax. OfSoftmax says that the model has it as that, with a Softmax that float32 has as 0 far below
+// the greatest entry.
+type LogSoftmax struct{ OfSoftmax bool }
 
 // Kind implements [Op].
 func (LogSoftmax) Kind() string { return "LogSoftmax" }

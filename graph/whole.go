@@ -10,11 +10,22 @@ const wholeMargin = 0x1p-22
 // read, and Floor and Ceil that are outputs. Inputs, and their entries in other places, are not among them: every
 // runtime has these exactly.
 func (g *Graph) Wholes(output string) []string {
+	var found []string
+	g.follows(output, func(by map[string]*Node, n *Node) {
+		s, _ := n.Op.(Scalar)
+		if (s.Func == Trunc || n.Output == output && (s.Func == Floor || s.Func == Ceil)) && computed(by, n.Inputs[0]) {
+			found = append(found, n.Inputs[0])
+		}
+	})
+	return found
+}
+
+// follows shows visit the nodes that an output follows from, and all nodes by what they compute.
+func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node)) {
 	by := map[string]*Node{}
 	for _, n := range g.Nodes {
 		by[n.Output] = n
 	}
-	var found []string
 	seen := map[string]bool{}
 	waiting := []string{output}
 	for len(waiting) > 0 {
@@ -25,13 +36,9 @@ func (g *Graph) Wholes(output string) []string {
 			continue
 		}
 		seen[name] = true
-		s, _ := n.Op.(Scalar)
-		if (s.Func == Trunc || name == output && (s.Func == Floor || s.Func == Ceil)) && computed(by, n.Inputs[0]) {
-			found = append(found, n.Inputs[0])
-		}
+		visit(by, n)
 		waiting = append(waiting, n.Inputs...)
 	}
-	return found
 }
 
 // computed says whether a value's entries are neither an input's, in other places maybe, nor constant.

@@ -30,3 +30,34 @@ func TestWholes(t *testing.T) {
 		t.Errorf("%d of %v, %v", n, near, far)
 	}
 }
+
+// TestBeyond: numbers that float32 has as an infinity, or as 0 where it matters, are told.
+func TestBeyond(t *testing.T) {
+	b := NewBuilder("beyond")
+	x := b.Input("x", Float, []int{1, 3})
+	soft := b.Softmax(x, 1)
+	b.Output("exp", b.Mul(b.Apply(Exp, x), soft))
+	b.Output("log", b.Apply(Log, soft))
+	b.Output("logsoftmax", b.LogSoftmax(x, 1))
+	b.Output("quotient", b.Div(x, b.Mul(soft, soft)))
+	b.Output("softmax", soft)
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]int{"exp": {0, 1}, "log": {0, 2}, "logsoftmax": {}, "quotient": {0, 2}, "softmax": {}} {
+		for i, in := range [][]float64{{1, 2, 3}, {90, -40, -20}} {
+			values, err := g.RunFloat([][]float64{in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for _, v := range g.Beyond(name) {
+				got += v.Count(values[v.Value])
+			}
+			if got != want[i] {
+				t.Errorf("%s of %v: %d, not %d", name, in, got, want[i])
+			}
+		}
+	}
+}

@@ -83,17 +83,22 @@ func (f *fidelity) print(w io.Writer) {
 // warning is what nobody should miss, or "".
 func (p *judged) warning() string {
 	if p.WithinBar {
-		return p.nearWhole()
+		return p.otherRuntimes()
 	}
 	return fmt.Sprintf("WARNING: THE OUTPUT IS FAR FROM THE FLOAT MODEL'S: %s. THE PROOF HOLDS, FOR A POOR COPY OF THE MODEL.\n         %s", p.why(), p.Advice)
 }
 
-// nearWhole warns of casts that another runtime may round to the other side, which no comparison with one float model shows.
-func (p *judged) nearWhole() string {
+// otherRuntimes warns of casts that another runtime may round to the other side, and of numbers that float32 does not hold, which no
+// comparison with one float model shows.
+func (p *judged) otherRuntimes() string {
 	for _, o := range p.Outputs {
 		if o.Accuracy.NearWhole > 0 {
 			return fmt.Sprintf("WARNING: %s FOLLOWS FROM %d VALUES THAT ARE CAST TO INTEGERS AND NEARER TO A WHOLE NUMBER THAN FLOAT32 IS EXACT.\n"+
 				"         Another runtime may have the next integer there: round before the cast, or compare with --check onnxruntime.", ui.Printable(o.Name), o.Accuracy.NearWhole)
+		}
+		if o.Accuracy.Beyond > 0 {
+			return fmt.Sprintf("WARNING: %s FOLLOWS FROM %d VALUES THAT FLOAT32 HAS AS AN INFINITY, OR AS A 0 TO DIVIDE BY.\n"+
+				"         A runtime in float32 may have another output there: clip them in the model, or compare with --check onnxruntime.", ui.Printable(o.Name), o.Accuracy.Beyond)
 		}
 	}
 	return ""

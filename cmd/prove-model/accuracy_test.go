@@ -129,6 +129,11 @@ func TestFidelity(t *testing.T) {
 	if p := judge(config.Default(), labels, near, likeness{}); !p.WithinBar || !strings.Contains(p.warning(), "y FOLLOWS FROM 2 VALUES THAT ARE CAST") {
 		t.Errorf("casts near a whole number: %v, %q", p.WithinBar, p.warning())
 	}
+	beyond := labels
+	beyond.Beyond = 3
+	if p := judge(config.Default(), labels, beyond, likeness{}); !p.WithinBar || !strings.Contains(p.warning(), "y FOLLOWS FROM 3 VALUES THAT FLOAT32 HAS") {
+		t.Errorf("numbers beyond float32: %v, %q", p.WithinBar, p.warning())
+	}
 	tie := judge(config.Default(), tensor(7000, 1, 5), choices, likeness{}).Outputs[0]
 	if got, want := labelsOf(tie.Accuracy, tie.Values, tie.Float), "1 of 3 labels, 1 of them ties: entry 1 is 1, and 6 in the float model, "+
 		"whose two greatest scores there are 0.4 % of their range apart"; got != want {

@@ -280,6 +280,9 @@ func (p *proved) print(w io.Writer) {
 		if o.Accuracy.NearWhole > 0 {
 			fmt.Fprintf(w, "near whole  %d values that it casts to integers\n", o.Accuracy.NearWhole)
 		}
+		if o.Accuracy.Beyond > 0 {
+			fmt.Fprintf(w, "beyond      %d values that float32 has as an infinity, or as a 0 to divide by\n", o.Accuracy.Beyond)
+		}
 		if o.Unequal > 0 && o.Labels == 0 {
 			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))
 		}

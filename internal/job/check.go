@@ -38,6 +38,7 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	}
 	for i := range out {
 		out[i].Integers, out[i].Margins, out[i].Edges, out[i].NearWhole = own[i].Integers, own[i].Margins, own[i].Edges, own[i].NearWhole
+		out[i].Beyond = own[i].Beyond
 	}
 	return out, nil
 }

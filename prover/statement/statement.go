@@ -37,6 +37,9 @@ type Tensor struct {
 	// NearWhole is how many values that are cast to integers, and that the tensor follows from, are as near to a whole number as
 	// float32 may be off, so that another runtime may have the next one: of what a float model gave.
 	NearWhole int `json:"-"`
+	// Beyond is how many values that the tensor follows from are an infinity in float32, or a 0 whose inverse or logarithm is wanted:
+	// of what a float model gave.
+	Beyond int `json:"-"`
 }
 
 // edgeMargin is how close the scores at the edge of a selection are that tie, in units of their range.

@@ -132,7 +132,7 @@ func try(dir string, t test, drawn bool, end time.Time, rng *rand.Rand) (r resul
 func warned(got, float []provemodel.Tensor) bool {
 	for i, f := range float {
 		a, err := provemodel.Compare(got[i], f)
-		if err != nil || a.RangeError > saidBar || a.Unequal > 0 || a.NearWhole > 0 {
+		if err != nil || a.RangeError > saidBar || a.Unequal > 0 || a.NearWhole > 0 || a.Beyond > 0 {
 			return true
 		}
 	}
