@@ -44,7 +44,7 @@ func tooLarge(values []float64) int {
 
 // tooSmall counts the values that are not 0 and round to 0 in float32.
 func tooSmall(values []float64) int {
-	return countIf(values, func(x float64) bool { return x != 0 && math.Abs(x) < math.SmallestNonzeroFloat32/2 })
+	return countIf(values, func(x float64) bool { return x != 0 && math.Abs(x) <= 0x1p-150 })
 }
 
 // tooUnlikely counts the logarithms of numbers that round to 0 in float32.
