@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -163,9 +164,10 @@ func TestAnswerOther(t *testing.T) {
 	}
 }
 
-// A stored answer, which the other two verifiers are held to as well: hf/testdata/mt5 in mode w8a8 on these tokens, of up to 9.
-func TestAnswerStored(t *testing.T) {
-	file, err := os.ReadFile("testdata/answer/key.vk")
+// stored returns the key and the proof of a folder of testdata.
+func stored(t *testing.T, folder string) (*Key, []byte) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", folder, "key.vk"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,10 +175,16 @@ func TestAnswerStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := os.ReadFile("testdata/answer/run.proof")
+	p, err := os.ReadFile(filepath.Join("testdata", folder, "run.proof"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return key, p
+}
+
+// A stored answer, which the other two verifiers are held to as well: hf/testdata/mt5 in mode w8a8 on these tokens, of up to 9.
+func TestAnswerStored(t *testing.T) {
+	key, p := stored(t, "answer")
 	s, err := Verify(key, bytes.NewReader(p), nil)
 	if err != nil || !slices.Equal(s.Generated.Prompt, []int{10, 8, 25, 3, 40}) || !slices.Equal(s.Generated.Tokens, []int{31, 34, 31}) {
 		t.Fatalf("%+v, %v", s, err)

@@ -187,18 +187,7 @@ func TestTranscriptStored(t *testing.T) {
 	if os.Getenv("PROVE_MODEL_STORE") != "" {
 		storeTranscript(t)
 	}
-	file, err := os.ReadFile("testdata/transcript/key.vk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := ReadKey(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := os.ReadFile("testdata/transcript/run.proof")
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, p := stored(t, "transcript")
 	s, err := Verify(key, bytes.NewReader(p), nil)
 	if err != nil || len(s.Generated.Tokens) != 3 || !key.Text().Suppresses() {
 		t.Fatalf("%+v, %v", s, err)

@@ -11,7 +11,7 @@ type Fragile struct {
 // Beyond returns such values that an output follows from: results of Exp that float32 has as an infinity, and numbers that it has
 // as 0, where something is divided by them or their logarithm is taken.
 func (g *Graph) Beyond(output string) (list []Fragile) {
-	g.follows(output, func(_ map[string]*Node, n *Node) {
+	g.follows(output, func(_ map[string]*Node, n *Node) bool {
 		s, _ := n.Op.(Scalar)
 		switch {
 		case s.Func == Exp:
@@ -23,6 +23,7 @@ func (g *Graph) Beyond(output string) (list []Fragile) {
 		case n.Op == Op(LogSoftmax{OfSoftmax: true}):
 			list = append(list, Fragile{n.Output, tooUnlikely})
 		}
+		return true
 	})
 	return list
 }

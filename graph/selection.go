@@ -16,29 +16,14 @@ type Selection struct {
 // Selection returns on which selection an output depends, if on one alone, and the output has as many rows, along its first axis,
 // as there are rows of scores. It returns false for other outputs.
 func (g *Graph) Selection(output string) (Selection, bool) {
-	by := map[string]*Node{}
-	for _, n := range g.Nodes {
-		by[n.Output] = n
-	}
 	var found []Selection
-	seen := map[string]bool{}
-	waiting := []string{output}
-	for len(waiting) > 0 {
-		name := waiting[len(waiting)-1]
-		waiting = waiting[:len(waiting)-1]
-		n := by[name]
-		if seen[name] || n == nil {
-			continue
+	g.follows(output, func(by map[string]*Node, n *Node) bool {
+		s, ok := g.selects(by, n)
+		if ok && !slices.Contains(found, s) {
+			found = append(found, s)
 		}
-		seen[name] = true
-		if s, ok := g.selects(by, n); ok {
-			if !slices.Contains(found, s) {
-				found = append(found, s)
-			}
-			continue
-		}
-		waiting = append(waiting, n.Inputs...)
-	}
+		return !ok
+	})
 	if len(found) != 1 {
 		return Selection{}, false
 	}

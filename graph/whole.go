@@ -11,17 +11,19 @@ const wholeMargin = 0x1p-22
 // runtime has these exactly.
 func (g *Graph) Wholes(output string) []string {
 	var found []string
-	g.follows(output, func(by map[string]*Node, n *Node) {
+	g.follows(output, func(by map[string]*Node, n *Node) bool {
 		s, _ := n.Op.(Scalar)
 		if (s.Func == Trunc || n.Output == output && (s.Func == Floor || s.Func == Ceil)) && computed(by, n.Inputs[0]) {
 			found = append(found, n.Inputs[0])
 		}
+		return true
 	})
 	return found
 }
 
-// follows shows visit the nodes that an output follows from, and all nodes by what they compute.
-func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node)) {
+// follows shows visit the nodes that an output follows from, and all nodes by what they compute. It goes on to what a node reads if
+// visit says so.
+func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node) bool) {
 	by := map[string]*Node{}
 	for _, n := range g.Nodes {
 		by[n.Output] = n
@@ -36,8 +38,9 @@ func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node))
 			continue
 		}
 		seen[name] = true
-		visit(by, n)
-		waiting = append(waiting, n.Inputs...)
+		if visit(by, n) {
+			waiting = append(waiting, n.Inputs...)
+		}
 	}
 }
 

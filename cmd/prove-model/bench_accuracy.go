@@ -76,10 +76,7 @@ func benchText(cmd *cobra.Command, cfg *config.Config, text string, limit int) e
 	if err != nil {
 		return err
 	}
-	if cfg.JSON {
-		return ui.JSON(cmd.OutOrStdout(), f)
-	}
-	return bench.TextTable(cmd.OutOrStdout(), f)
+	return printed(cmd, cfg, f, bench.TextTable)
 }
 
 func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) error {

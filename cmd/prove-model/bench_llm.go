@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -59,10 +58,7 @@ and verify the logits after a text of random tokens. Phases are printed.
 			if err != nil {
 				return err
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), m)
-			}
-			return bench.LLMTable(cmd.OutOrStdout(), m)
+			return printed(cmd, cfg, m, bench.LLMTable)
 		},
 	}
 	config.AddFlags(cmd.Flags(), "hide", "proofs", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

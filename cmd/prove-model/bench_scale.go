@@ -8,7 +8,6 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -63,10 +62,7 @@ row. scripts/scale.py draws what --json prints.`,
 			if err != nil {
 				return err
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), rows)
-			}
-			return bench.ScaleTable(cmd.OutOrStdout(), rows)
+			return printed(cmd, cfg, rows, bench.ScaleTable)
 		},
 	}
 	config.AddFlags(cmd.Flags(), "mode", "headroom", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")

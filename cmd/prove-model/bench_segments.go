@@ -9,7 +9,6 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -53,10 +52,7 @@ far, of the process and of a GPU.
 			if err != nil {
 				return err
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), m)
-			}
-			return bench.SegmentsTable(cmd.OutOrStdout(), m)
+			return printed(cmd, cfg, m, bench.SegmentsTable)
 		},
 	}
 	config.AddFlags(cmd.Flags(), "segment-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/spf13/cobra"
 )
@@ -46,10 +45,7 @@ up once.
 			if err != nil {
 				return err
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), m)
-			}
-			return bench.TextsTable(cmd.OutOrStdout(), m)
+			return printed(cmd, cfg, m, bench.TextsTable)
 		},
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -42,10 +41,7 @@ prompt takes; the other tokens are averaged.
 			if err != nil {
 				return err
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), w)
-			}
-			return bench.WritingTable(cmd.OutOrStdout(), w)
+			return printed(cmd, cfg, w, bench.WritingTable)
 		},
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "chunk-budget-gb", "gpu", "gpu-threshold", "devices", "threads", "seed", "cache-dir", "quiet", "json")

@@ -53,6 +53,26 @@ struct grid {
     }
 };
 
+// Adds the products of two tables on the grid of a quad.
+DEVICE void add_grid(qm31_sum (&s)[8], const qm31 (&u)[4], const qm31 (&v)[4])
+{
+    grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
+    s[0].add(f.v00, qm31_prepare(g.v00));
+    s[1].add(f.v01, qm31_prepare(g.v01));
+    s[2].add(f.v10, qm31_prepare(g.v10));
+    s[3].add(f.d0, qm31_prepare(g.d0));
+    s[4].add(f.d1, qm31_prepare(g.d1));
+    s[5].add(f.e0, qm31_prepare(g.e0));
+    s[6].add(f.e1, qm31_prepare(g.e1));
+    s[7].add(f.de, qm31_prepare(g.de));
+}
+
+// Adds a block's sums of the products on a grid.
+DEVICE void add_sums(u64 *sum, const qm31_sum (&s)[8])
+{
+    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
+}
+
 // The element of a lane, of those of the same `width`. All lanes of a warp call it.
 DEVICE qm31 from_lane(qm31 v, u32 lane, u32 width)
 {

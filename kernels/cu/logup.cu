@@ -219,26 +219,6 @@ KERNEL __launch_bounds__(256) logup_rounds_in_lanes(u64 *sums, u64 *box, u64 *do
     result_buffer{box, done}.send(sums, 32);
 }
 
-// Adds the products of two tables on the grid of a quad.
-DEVICE void add_grid(qm31_sum (&s)[8], const qm31 (&u)[4], const qm31 (&v)[4])
-{
-    grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
-    s[0].add(f.v00, qm31_prepare(g.v00));
-    s[1].add(f.v01, qm31_prepare(g.v01));
-    s[2].add(f.v10, qm31_prepare(g.v10));
-    s[3].add(f.d0, qm31_prepare(g.d0));
-    s[4].add(f.d1, qm31_prepare(g.d1));
-    s[5].add(f.e0, qm31_prepare(g.e0));
-    s[6].add(f.e1, qm31_prepare(g.e1));
-    s[7].add(f.de, qm31_prepare(g.de));
-}
-
-// Adds a block's sums of the products on a grid.
-DEVICE void add_sums(u64 *sum, const qm31_sum (&s)[8])
-{
-    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
-}
-
 // The same rounds with a thread for each quad.
 template <u32 folds>
 DEVICE void wide_rounds(u64 *sum, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 stored, qm31 lambda, bool lacks, u64 quads, const weights &w,

@@ -76,17 +76,9 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
                 b[x + j * quads] = v[j];
             }
         }
-        grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
-        s[0].add(f.v00, qm31_prepare(g.v00));
-        s[1].add(f.v01, qm31_prepare(g.v01));
-        s[2].add(f.v10, qm31_prepare(g.v10));
-        s[3].add(f.d0, qm31_prepare(g.d0));
-        s[4].add(f.d1, qm31_prepare(g.d1));
-        s[5].add(f.e0, qm31_prepare(g.e0));
-        s[6].add(f.e1, qm31_prepare(g.e1));
-        s[7].add(f.de, qm31_prepare(g.de));
+        add_grid(s, u, v);
     }
-    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
+    add_sums(sum, s);
 }
 
 // The same of instances that have eq coordinates left, with the weights of the variables after the
