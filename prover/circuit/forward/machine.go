@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -38,81 +39,61 @@ type KeyRange struct {
 
 // kept has the values of a witness that are in a machine's memory, and those that have been
 // copied to the host. If the machine has lost a value, the circuit is run again on the
-// host.
+// host. Many goroutines ask for many small tensors: those that are here are found without a lock.
 type kept struct {
 	on     Kept
-	again  func() *Witness
-	mu     sync.Mutex
-	values map[model.TensorID][]int32
-	keys   map[int][]int32
-	own    *Witness // run on the host; nil unless the machine failed
-	failed error    // of the machine, the first
+	own    func() *Witness // runs the circuit on the host, at the first call
+	values copies[model.TensorID]
+	keys   copies[int]
+	failed atomic.Pointer[error] // of the machine, the first
 }
 
 func newKept(on Kept, again func() *Witness) *kept {
-	return &kept{on: on, again: again, values: map[model.TensorID][]int32{}, keys: map[int][]int32{}}
+	return &kept{on: on, own: sync.OnceValue(again)}
 }
 
-// host returns the witness of a run on the host, and runs the circuit if it has not been
-// run there. err is the machine's failure, or nil. The caller holds the lock.
+// copies are lists that a machine has been asked for, each of them once.
+type copies[K comparable] struct{ m sync.Map }
+
+func (c *copies[K]) get(key K, from func(K) ([]int32, error)) ([]int32, error) {
+	v, ok := c.m.Load(key)
+	if !ok {
+		v, _ = c.m.LoadOrStore(key, sync.OnceValues(func() ([]int32, error) { return from(key) }))
+	}
+	return v.(func() ([]int32, error))()
+}
+
+// host returns the witness of a run on the host, which stands for the machine's after it failed.
 func (k *kept) host(err error) *Witness {
-	if k.failed == nil {
-		k.failed = err
-	}
-	if k.own == nil {
-		k.own = k.again()
-	}
-	return k.own
+	k.failed.CompareAndSwap(nil, &err)
+	return k.own()
 }
 
 // tensor returns the values of a tensor, or nil if the caller has to compute them from
 // other tensors.
 func (k *kept) tensor(id model.TensorID) []int32 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if v, ok := k.values[id]; ok {
-		return v
+	v, err := k.values.get(id, k.on.Tensor)
+	if err != nil {
+		return k.host(err).Values[id]
 	}
-	var err error
-	if k.own == nil {
-		var v []int32
-		if v, err = k.on.Tensor(id); err == nil {
-			k.values[id] = v
-			return v
-		}
-	}
-	return k.host(err).Values[id]
+	return v
 }
 
 func (k *kept) stepKeys(step int) []int32 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if v, ok := k.keys[step]; ok {
-		return v
+	v, err := k.keys.get(step, k.on.Keys)
+	if err != nil {
+		return k.host(err).Keys[step]
 	}
-	var err error
-	if k.own == nil {
-		var v []int32
-		if v, err = k.on.Keys(step); err == nil {
-			k.keys[step] = v
-			return v
-		}
-	}
-	return k.host(err).Keys[step]
+	return v
 }
 
 // count returns the machine's answers to questions about keys; false if the machine fails.
 func (k *kept) count(questions []KeyRange) ([]int, bool) {
 	n, err := k.on.Count(questions)
-	if err == nil {
-		return n, true
+	if err != nil {
+		k.failed.CompareAndSwap(nil, &err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.failed == nil {
-		k.failed = err
-	}
-	return nil, false
+	return n, err == nil
 }
 
 // Err returns the error with which a machine failed to return a value that it kept, or nil.
@@ -121,9 +102,10 @@ func (w *Witness) Err() error {
 	if w.kept == nil {
 		return nil
 	}
-	w.kept.mu.Lock()
-	defer w.kept.mu.Unlock()
-	return w.kept.failed
+	if err := w.kept.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Kept returns the values that a machine keeps of the run, or nil.

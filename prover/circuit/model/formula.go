@@ -33,15 +33,16 @@ type Formula struct {
 // instance: fixed ones, and those by formula.
 func (k Kind) Constant() bool { return k == Fixed || k == ByFormula }
 
-// at returns entry (i, j) of a matrix.
-func (f *Formula) at(i, j int64) bool {
-	switch j += f.Offset; f.Kind {
+// ones returns the entries of row i, of so many, that are 1: those from lo to below hi.
+func (f *Formula) ones(i int64, columns int) (lo, hi int) {
+	within := func(j int64) int { return int(min(max(j, 0), int64(columns))) }
+	switch i -= f.Offset; f.Kind {
 	case AtMost:
-		return i <= j
+		return within(i), columns
 	case AtLeast:
-		return i >= j
+		return 0, within(i + 1)
 	default:
-		return i == j
+		return within(i), within(i + 1)
 	}
 }
 
@@ -54,30 +55,42 @@ func (f *Formula) Values(shape []int) ints.Ints {
 		}
 		return v
 	}
-	v := make(ints.Int8s, shape[0]*shape[1])
+	v, ones := make(ints.Int8s, shape[0]*shape[1]), make(ints.Int8s, shape[1])
+	for j := range ones {
+		ones[j] = 1
+	}
 	for i := range shape[0] {
-		row := v[i*shape[1] : (i+1)*shape[1]]
-		for j := range row {
-			if f.at(int64(i), int64(j)) {
-				row[j] = 1
-			}
-		}
+		lo, hi := f.ones(int64(i), shape[1])
+		copy(v[i*shape[1]:][lo:hi], ones)
 	}
 	return v
 }
 
 // WithFormulas returns the weights with the values of the tensors by formula, which
-// depend on the sizes of the instance.
+// depend on the sizes of the instance. Tensors that are alike, such as the masks of all layers,
+// have one list.
 func (g *Graph) WithFormulas(w Weights) Weights {
+	type key struct {
+		f     Formula
+		shape [2]int
+	}
+	lists := map[key]ints.Ints{}
 	var all Weights
 	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == ByFormula {
-			if all == nil {
-				all = make(Weights, len(g.Tensors))
-				copy(all, w)
-			}
-			all[i] = t.Formula.Values(t.Shape)
+		t := &g.Tensors[i]
+		if t.Kind != ByFormula {
+			continue
 		}
+		if all == nil {
+			all = make(Weights, len(g.Tensors))
+			copy(all, w)
+		}
+		k := key{f: *t.Formula}
+		copy(k.shape[:], t.Shape)
+		if lists[k] == nil {
+			lists[k] = t.Formula.Values(t.Shape)
+		}
+		all[i] = lists[k]
 	}
 	if all == nil {
 		return w

@@ -247,6 +247,27 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
+// TestFormulaEntries: entries are what their inequality says, also where a whole row is 0 or 1.
+func TestFormulaEntries(t *testing.T) {
+	for _, shape := range [][]int{{1, 1}, {3, 5}, {5, 3}, {0, 4}} {
+		for offset := int64(-7); offset <= 7; offset++ {
+			holds := map[FormulaKind]func(i, j int64) bool{
+				AtMost:  func(i, j int64) bool { return i <= j+offset },
+				AtLeast: func(i, j int64) bool { return i >= j+offset },
+				Equal:   func(i, j int64) bool { return i == j+offset },
+			}
+			for kind, is := range holds {
+				f := Formula{Kind: kind, Offset: offset}
+				for at, v := range ints.All(f.Values(shape)) {
+					if i, j := int64(at/shape[1]), int64(at%shape[1]); (v == 1) != is(i, j) || v&^1 != 0 {
+						t.Errorf("%+v of %v: entry (%d, %d) is %d", f, shape, i, j, v)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestFormulaScales: a mask is that of the size put in.
 func TestFormulaScales(t *testing.T) {
 	in := input(1)
