@@ -7,7 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
+	"runtime"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -196,7 +196,7 @@ func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Inpu
 	}
 	file := p.File
 	p = nil
-	debug.FreeOSMemory()
+	runtime.GC() // the values of the run; the next proof takes the memory again
 	r.Verify = best(0, func() {
 		var key *provemodel.Key
 		if key, err = provemodel.ReadKey(bytes.NewReader(c.KeyFile())); err == nil {
