@@ -86,8 +86,7 @@ func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 	if v == nil {
 		return cut{nil, a, at}, true
 	}
-	w := *v
-	w.Groups = append([]model.Group(nil), v.Groups...)
+	w := v.Clone()
 	for i := range w.Groups {
 		g := &w.Groups[i]
 		for j, o := range g.Out {
@@ -95,7 +94,7 @@ func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 				continue
 			}
 			c, ok = cutGroup(g, j, in, out, at)
-			c.view = &w
+			c.view = w
 			return c, ok
 		}
 	}

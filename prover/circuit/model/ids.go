@@ -123,12 +123,11 @@ func withIds(terms []Linear, values [][]int32) []Linear {
 		if !terms[i].View.isPublic() {
 			continue
 		}
-		v := *terms[i].View
-		v.Groups = slices.Clone(v.Groups)
+		v := terms[i].View.Clone()
 		for j := range v.Groups {
 			v.Groups[j] = v.Groups[j].WithIds(func(id TensorID) []int32 { return values[id] })
 		}
-		terms[i].View = &v
+		terms[i].View = v
 	}
 	return terms
 }

@@ -121,8 +121,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 		if terms[i].View == nil {
 			continue
 		}
-		v := *terms[i].View
-		v.Groups = slices.Clone(v.Groups)
+		v := terms[i].View.Clone()
 		for j := range v.Groups {
 			l.group(&v.Groups[j], func(g *Graph) *Group {
 				if t := of(g); i < len(t) && t[i].View != nil && j < len(t[i].View.Groups) {
@@ -131,7 +130,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 				return &Group{}
 			})
 		}
-		terms[i].View = &v
+		terms[i].View = v
 	}
 	return terms
 }
