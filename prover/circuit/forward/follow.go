@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -8,16 +10,10 @@ import (
 // the same index, or −1 if there is none, as for an axis that the view repeats,
 // shifts, sums or picks from.
 func follow(v *model.View, in, out []int) []int {
-	to := make([]int, len(out))
-	for a := range to {
-		to[a] = -1
-		if v == nil {
-			to[a] = a
-		}
-	}
 	if v == nil {
-		return to
+		return model.Axes(len(out))
 	}
+	to := slices.Repeat([]int{-1}, len(out))
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		switch g.Map {
