@@ -68,37 +68,29 @@ func (k *kept) host(err error) *Witness {
 // tensor returns the values of a tensor, or nil if the caller has to compute them from
 // other tensors.
 func (k *kept) tensor(id model.TensorID) []int32 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if v, ok := k.values[id]; ok {
-		return v
-	}
-	var err error
-	if k.own == nil {
-		var v []int32
-		if v, err = k.on.Tensor(id); err == nil {
-			k.values[id] = v
-			return v
-		}
-	}
-	return k.host(err).Values[id]
+	return fetch(k, k.values, id, k.on.Tensor, func(w *Witness) []int32 { return w.Values[id] })
 }
 
 func (k *kept) stepKeys(step int) []int32 {
+	return fetch(k, k.keys, step, k.on.Keys, func(w *Witness) []int32 { return w.Keys[step] })
+}
+
+// fetch returns what is known, or what the machine has, or what a run on the host gives.
+func fetch[K comparable](k *kept, known map[K][]int32, of K, machine func(K) ([]int32, error), host func(*Witness) []int32) []int32 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if v, ok := k.keys[step]; ok {
+	if v, ok := known[of]; ok {
 		return v
 	}
 	var err error
 	if k.own == nil {
 		var v []int32
-		if v, err = k.on.Keys(step); err == nil {
-			k.keys[step] = v
+		if v, err = machine(of); err == nil {
+			known[of] = v
 			return v
 		}
 	}
-	return k.host(err).Keys[step]
+	return host(k.host(err))
 }
 
 // count returns the machine's answers to questions about keys; false if the machine fails.
