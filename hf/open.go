@@ -93,7 +93,7 @@ const (
 // adapt reads an adapter to the model, whose files are then the model's too.
 func (m *Model) adapt(dir string) error {
 	defer func(own int) { m.files, m.adapter = m.files[:own:own], m.files[own:] }(len(m.files))
-	data, err := m.small(filepath.Join(dir, adapterConfig))
+	c, err := m.config(dir, adapterConfig)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,6 @@ func (m *Model) adapt(dir string) error {
 		return of(path, err)
 	}
 	m.files = append(m.files, set.Files()...)
-	c, err := config.Parse(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", adapterConfig, err)
-	}
 	a, err := families.ReadAdapter(c, set)
 	if err != nil {
 		return fmt.Errorf("%s: %w", adapterConfig, err)
@@ -159,13 +155,9 @@ func exists(path string) bool {
 
 // read reads the configuration, and the modules of a sentence encoder.
 func (m *Model) read(dir string) error {
-	data, err := m.small(filepath.Join(dir, "config.json"))
+	c, err := m.config(dir, "config.json")
 	if err != nil {
 		return err
-	}
-	c, err := config.Parse(data)
-	if err != nil {
-		return fmt.Errorf("config.json: %w", err)
 	}
 	if c.Has("quantization_config") && c.Text("model_type", "") != "gpt_oss" { // which reads its own
 		return errors.New(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
@@ -206,6 +198,16 @@ func (m *Model) small(path string) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
+// config reads a configuration in a folder of the model.
+func (m *Model) config(dir, name string) (*config.Config, error) {
+	data, err := m.small(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Parse(data)
+	return c, of(name, err)
+}
+
 // modules reads the pooling and normalisation of a sentence encoder.
 func (m *Model) modules(dir, path string) (*families.Modules, error) {
 	data, err := m.small(path)
@@ -224,7 +226,7 @@ func (m *Model) modules(dir, path string) (*families.Modules, error) {
 		switch kind := module.Type[strings.LastIndex(module.Type, ".")+1:]; {
 		case i == 0 && kind == "Transformer" && module.Path == "":
 		case i == 1 && kind == "Pooling" && filepath.IsLocal(module.Path):
-			if err := m.pooling(filepath.Join(dir, module.Path, "config.json"), out); err != nil {
+			if err := m.pooling(filepath.Join(dir, module.Path), out); err != nil {
 				return nil, err
 			}
 		case i > 1 && kind == "Normalize":
@@ -240,14 +242,10 @@ func (m *Model) modules(dir, path string) (*families.Modules, error) {
 }
 
 // pooling reads how tokens become one vector.
-func (m *Model) pooling(path string, out *families.Modules) error {
-	data, err := m.small(path)
+func (m *Model) pooling(dir string, out *families.Modules) error {
+	c, err := m.config(dir, "config.json")
 	if err != nil {
 		return err
-	}
-	c, err := config.Parse(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	out.Mean, out.CLS = c.Bool("pooling_mode_mean_tokens", false), c.Bool("pooling_mode_cls_token", false)
 	if mode := c.Text("pooling_mode", ""); mode != "" {
@@ -262,10 +260,7 @@ func (m *Model) pooling(path string, out *families.Modules) error {
 	if out.Mean == out.CLS {
 		c.Failf("tokens are pooled neither by their mean nor by the first alone")
 	}
-	if err := c.Done(); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return of(dir, c.Done())
 }
 
 // openGGUF opens a GGUF file.
@@ -283,9 +278,7 @@ func openGGUF(path string) (*Model, error) {
 		m.Model, err = families.New(c, set, nil)
 	}
 	if err != nil {
-		for _, file := range f.Files() {
-			file.Close()
-		}
+		f.Close()
 		return nil, err
 	}
 	return m, nil
@@ -306,7 +299,11 @@ func (m *Model) Files() []graph.File {
 // Graph builds the graph for a number of tokens, with logits at so many positions, or at all
 // if that is 0. It owns the model's files.
 func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
-	g, err := m.Model.Graph(tokens, positions)
+	return m.owns(m.Model.Graph(tokens, positions))
+}
+
+// owns gives a graph the model's files.
+func (m *Model) owns(g *graph.Graph, err error) (*graph.Graph, error) {
 	if err == nil {
 		g.Files = m.Files()
 	}
@@ -315,20 +312,12 @@ func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 
 // Writing is Graph with logits at some positions, whose number is open too. It owns the model's files.
 func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
-	g, err := m.Model.Writing(tokens, written)
-	if err == nil {
-		g.Files = m.Files()
-	}
-	return g, err
+	return m.owns(m.Model.Writing(tokens, written))
 }
 
 // Listening is families.Model.Listening. The graph owns the model's files.
 func (m *Model) Listening(tokens int) (*graph.Graph, error) {
-	g, err := m.Model.Listening(tokens)
-	if err == nil {
-		g.Files = m.Files()
-	}
-	return g, err
+	return m.owns(m.Model.Listening(tokens))
 }
 
 // Close closes the files.

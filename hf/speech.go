@@ -8,7 +8,6 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/audio"
-	"github.com/prove-model/prove-model/hf/families"
 )
 
 // transcribes is what generation_config.json, or before it config.json, says of how a model of speech writes.
@@ -53,7 +52,7 @@ func (m *Model) listens(dir string) error {
 		case front.Seconds < 1 || front.Seconds > 1<<7 || front.Window > 1<<12:
 			return fmt.Errorf("preprocessor_config.json: %d seconds of %d samples, in frames of %d", front.Seconds, front.Rate, front.Window)
 		}
-		*m.Speech = speechWith(m.Speech, front.Rate, front.Seconds, front.Hop, front.Window)
+		m.Speech.Rate, m.Speech.Samples, m.Speech.Hop, m.Speech.Window = front.Rate, front.Rate*front.Seconds, front.Hop, front.Window
 	}
 	t := &transcribes{}
 	for _, name := range []string{"config.json", "generation_config.json"} { // the latter counts
@@ -66,12 +65,6 @@ func (m *Model) listens(dir string) error {
 		m.Start = []int{*t.Start}
 	}
 	return nil
-}
-
-func speechWith(s *families.Speech, rate, seconds, hop, window int) families.Speech {
-	out := *s
-	out.Rate, out.Samples, out.Hop, out.Window = rate, rate*seconds, hop, window
-	return out
 }
 
 // tokens sorts a list of tokens of the model's vocabulary. A −1 alone stands for none.
@@ -127,13 +120,10 @@ func (m *Model) Transcribe(language string) error {
 	if t.NoTimestamps != nil && !slices.Contains(start, *t.NoTimestamps) {
 		start = append(start, *t.NoTimestamps)
 	}
-	for _, id := range start {
-		if id < 0 || id >= m.Vocabulary {
-			return fmt.Errorf("the decoder begins with token %d, where the model's are 0 to %d", id, m.Vocabulary-1)
-		}
-	}
-	m.Start = start
 	var err error
+	if m.Start, err = startIn(m.Vocabulary, start); err != nil {
+		return err
+	}
 	if m.Speech.Suppressed, err = m.tokens("suppress_tokens", t.Suppressed); err != nil {
 		return err
 	}

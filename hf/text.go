@@ -105,6 +105,11 @@ func startOf(dir string, start []int, vocabulary int) ([]int, error) {
 	if fields.Forced != nil {
 		start = append(slices.Clone(start), *fields.Forced)
 	}
+	return startIn(vocabulary, start)
+}
+
+// startIn returns what a decoder begins with, unless some of it is no token of the vocabulary.
+func startIn(vocabulary int, start []int) ([]int, error) {
 	for _, id := range start {
 		if id < 0 || id >= vocabulary {
 			return nil, fmt.Errorf("the decoder begins with token %d, where the model's are 0 to %d", id, vocabulary-1)
@@ -118,11 +123,7 @@ func endsOfGGUF(path string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, m := range f.Files() {
-			m.Close()
-		}
-	}()
+	defer f.Close()
 	var ends []int
 	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
 		if id, ok := f.Meta["tokenizer.ggml."+name].(int64); ok && id >= 0 {

@@ -54,28 +54,42 @@ func take(from *int, n int) error {
 	return nil
 }
 
-// ofNumbers is an array of numbers of that shape.
-func (b *budget) ofNumbers(shape []int) (Array, error) {
+// takeAll takes the entries of a shape, and returns how many they are.
+func takeAll(from *int, shape []int) (int, error) {
 	n, err := size(shape)
 	if err == nil {
-		err = take(&b.numbers, n)
+		err = take(from, n)
 	}
 	if err != nil {
-		return Array{}, err
+		return 0, err
 	}
-	return Array{Shape: shape, Numbers: make([]float64, n)}, nil
+	return n, nil
+}
+
+// numbersOf has a number for each string of an array.
+func (b *budget) numbersOf(a Array, number func(s string) (float64, error)) ([]Array, error) {
+	out, err := b.ofNumbers(a.Shape)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range a.Strings {
+		if out.Numbers[i], err = number(s); err != nil {
+			return nil, err
+		}
+	}
+	return []Array{out}, nil
+}
+
+// ofNumbers is an array of numbers of that shape.
+func (b *budget) ofNumbers(shape []int) (Array, error) {
+	n, err := takeAll(&b.numbers, shape)
+	return Array{Shape: shape, Numbers: make([]float64, n)}, err
 }
 
 // ofStrings is an array of strings of that shape.
 func (b *budget) ofStrings(shape []int) (Array, error) {
-	n, err := size(shape)
-	if err == nil {
-		err = take(&b.strings, n)
-	}
-	if err != nil {
-		return Array{}, err
-	}
-	return Array{Shape: shape, Strings: make([]string, n)}, nil
+	n, err := takeAll(&b.strings, shape)
+	return Array{Shape: shape, Strings: make([]string, n)}, err
 }
 
 // Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The

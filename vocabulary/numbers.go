@@ -30,11 +30,9 @@ func (o *Count) check(in, out int) error {
 		return fmt.Errorf("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
 	}
 	grams := 0
+	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {
-		to := len(o.Pool)
-		if i+1 < len(o.Starts) {
-			to = o.Starts[i+1]
-		}
+		to := ends[i]
 		if from < 0 || to < from || to > len(o.Pool) || (to-from)%(i+1) != 0 || i == 0 && from != 0 {
 			return fmt.Errorf("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
 		}
@@ -73,11 +71,9 @@ func (o *Count) grams() *grams {
 		}
 	}
 	gram, key := 0, []byte{}
+	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {
-		to := len(o.Pool)
-		if i+1 < len(o.Starts) {
-			to = o.Starts[i+1]
-		}
+		to := ends[i]
 		for ; from < to; from += i + 1 {
 			key = key[:0]
 			for _, s := range o.Pool[from : from+i+1] {
@@ -173,17 +169,12 @@ func (o *Replace) run(in []Array, b *budget) ([]Array, error) {
 		}
 	}
 	if o.Numbers != nil {
-		out, err := b.ofNumbers(in[0].Shape)
-		if err != nil {
-			return nil, err
-		}
-		for i, s := range in[0].Strings {
-			out.Numbers[i] = o.Default
+		return b.numbersOf(in[0], func(s string) (float64, error) {
 			if k, ok := at[s]; ok {
-				out.Numbers[i] = o.Numbers[k]
+				return o.Numbers[k], nil
 			}
-		}
-		return []Array{out}, nil
+			return o.Default, nil
+		})
 	}
 	out, err := b.ofStrings(in[0].Shape)
 	if err != nil {
@@ -243,18 +234,14 @@ type Parse struct {
 func (o *Parse) check(in, out int) error            { return count(in, out, 1, 1) }
 func (o *Parse) shapes(in [][]Dim) ([][]Dim, error) { return sameShapes(in) }
 func (o *Parse) run(in []Array, b *budget) ([]Array, error) {
-	out, err := b.ofNumbers(in[0].Shape)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range in[0].Strings {
+	return b.numbersOf(in[0], func(s string) (float64, error) {
 		x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || o.Whole && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
-			return nil, fmt.Errorf("%s is not a number", quote.Name(s))
+			return 0, fmt.Errorf("%s is not a number", quote.Name(s))
 		}
-		if out.Numbers[i] = x; !o.Whole {
-			out.Numbers[i] = float64(float32(x))
+		if !o.Whole {
+			x = float64(float32(x))
 		}
-	}
-	return []Array{out}, nil
+		return x, nil
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"unicode/utf8"
 
@@ -89,30 +90,11 @@ type operation interface {
 func (s *Step) operation() (operation, error) {
 	var found operation
 	n := 0
-	add := func(is bool, o operation) {
-		if is {
+	for _, field := range reflect.ValueOf(s).Elem().Fields() {
+		if o, is := field.Interface().(operation); is && !field.IsNil() {
 			found, n = o, n+1
 		}
 	}
-	add(s.Constant != nil, s.Constant)
-	add(s.Normalise != nil, s.Normalise)
-	add(s.Tokenise != nil, s.Tokenise)
-	add(s.Count != nil, s.Count)
-	add(s.Replace != nil, s.Replace)
-	add(s.OneHot != nil, s.OneHot)
-	add(s.Parse != nil, s.Parse)
-	add(s.Join != nil, s.Join)
-	add(s.Split != nil, s.Split)
-	add(s.Match != nil, s.Match)
-	add(s.Equal != nil, s.Equal)
-	add(s.Decode != nil, s.Decode)
-	add(s.Reshape != nil, s.Reshape)
-	add(s.Flatten != nil, s.Flatten)
-	add(s.Squeeze != nil, s.Squeeze)
-	add(s.Unsqueeze != nil, s.Unsqueeze)
-	add(s.Transpose != nil, s.Transpose)
-	add(s.Gather != nil, s.Gather)
-	add(s.Concat != nil, s.Concat)
 	if n != 1 {
 		return nil, fmt.Errorf("%d operations in one step", n)
 	}

@@ -24,11 +24,7 @@ func (o *Constant) check(in, out int) error {
 }
 
 func (o *Constant) shapes([][]Dim) ([][]Dim, error) {
-	dims := make([]Dim, len(o.Shape))
-	for i, n := range o.Shape {
-		dims[i].N = n
-	}
-	return [][]Dim{dims}, nil
+	return [][]Dim{known(o.Shape)}, nil
 }
 
 func (o *Constant) run([]Array, *budget) ([]Array, error) {
@@ -342,16 +338,12 @@ func (o *Match) run(in []Array, b *budget) ([]Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.ofNumbers(in[0].Shape)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range in[0].Strings {
+	return b.numbersOf(in[0], func(s string) (float64, error) {
 		if r.MatchString(s) {
-			out.Numbers[i] = 1
+			return 1, nil
 		}
-	}
-	return []Array{out}, nil
+		return 0, nil
+	})
 }
 
 // Equal is 1 where the strings of two operands are the same.

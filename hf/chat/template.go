@@ -114,11 +114,7 @@ func open(path string) (*Template, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			for _, m := range f.Files() {
-				m.Close()
-			}
-		}()
+		defer f.Close()
 		return fromGGUF(f.Meta)
 	}
 	data, err := regular.Read(filepath.Join(path, "tokenizer_config.json"), maxFile)

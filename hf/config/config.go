@@ -204,27 +204,23 @@ func (c *Config) Natural(name string, def int) int {
 
 // Bool returns a truth value, def if it is absent.
 func (c *Config) Bool(name string, def bool) bool {
+	return value(c, name, def, "true or false")
+}
+
+// value returns a field of a type, def if it is absent.
+func value[T any](c *Config, name string, def T, want string) T {
 	switch v := c.get(name).(type) {
 	case nil:
 		return def
-	case bool:
+	case T:
 		return v
 	}
-	c.wrong(name, "true or false")
+	c.wrong(name, want)
 	return def
 }
 
 // Text returns a string, def if it is absent.
-func (c *Config) Text(name, def string) string {
-	switch v := c.get(name).(type) {
-	case nil:
-		return def
-	case string:
-		return v
-	}
-	c.wrong(name, "a string")
-	return def
-}
+func (c *Config) Text(name, def string) string { return value(c, name, def, "a string") }
 
 // IsText says whether a field is a string.
 func (c *Config) IsText(name string) bool {
@@ -237,19 +233,24 @@ func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.fields)) }
 
 // Texts returns a list of strings, nil if it is absent.
 func (c *Config) Texts(name string) []string {
+	return values(c, name, "a list of strings", func(x any) (string, bool) { s, is := x.(string); return s, is })
+}
+
+// values returns a list, nil if it is absent.
+func values[T any](c *Config, name, want string, one func(x any) (T, bool)) []T {
 	v := c.get(name)
 	if v == nil {
 		return nil
 	}
 	list, ok := v.([]any)
-	out := make([]string, 0, len(list))
-	for _, x := range list {
-		s, is := x.(string)
+	out := make([]T, len(list))
+	for i := range list {
+		var is bool
+		out[i], is = one(list[i])
 		ok = ok && is
-		out = append(out, s)
 	}
 	if !ok {
-		c.wrong(name, "a list of strings")
+		c.wrong(name, want)
 		return nil
 	}
 	return out
@@ -265,23 +266,11 @@ func (c *Config) Parts(name, sep string) []string {
 
 // Numbers returns a list of numbers, nil if it is absent.
 func (c *Config) Numbers(name string) []float64 {
-	v := c.get(name)
-	if v == nil {
-		return nil
-	}
-	list, ok := v.([]any)
-	out := make([]float64, 0, len(list))
-	for _, x := range list {
+	return values(c, name, "a list of numbers", func(x any) (float64, bool) {
 		n, is := x.(json.Number)
 		f, err := n.Float64()
-		ok = ok && is && err == nil
-		out = append(out, f)
-	}
-	if !ok {
-		c.wrong(name, "a list of numbers")
-		return nil
-	}
-	return out
+		return f, is && err == nil
+	})
 }
 
 // Sub returns an object within this one, nil if it is absent.

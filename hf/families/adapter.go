@@ -222,8 +222,7 @@ func (n *net) adapted(x, y graph.Value, layer string) graph.Value {
 	in, out := n.Shape(x)[1], n.Shape(y)[1]
 	down := n.loaded(a.src, adapterPrefix+name+loraA, []int{m.rank, in})
 	up := n.loaded(a.src, adapterPrefix+name+loraB, []int{out, m.rank}, m.scale)
-	g := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}
-	return n.Add(y, n.Gemm(g, n.Gemm(g, x, down), up))
+	return n.Add(y, n.Gemm(rowwise, n.Gemm(rowwise, x, down), up))
 }
 
 // adaptedExperts is y with what the adapter makes of x where it is one of the experts' layers, whose names of gives. Ranks

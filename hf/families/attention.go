@@ -56,8 +56,8 @@ func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 		if q = n.turn(a.rope, q, a.scale); !a.turned {
 			k = n.turn(a.rope, k, 1)
 		}
-	} else if a.scale != 1 {
-		q = n.Mul(q, n.Number(a.scale))
+	} else {
+		q = n.scaled(q, a.scale)
 	}
 	// [groups, share, tokens, dim] · [groups, 1, dim, tokens]
 	q = n.Transpose(n.Reshape(q, []int{t, a.groups, share, a.dim}), []int{1, 2, 0, 3})

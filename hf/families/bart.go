@@ -83,16 +83,12 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 		out.Refuse = (&encoder{padding: &padding}).padded()
 	}
 	out.build = func(tokens, answered int) (*graph.Graph, error) {
-		n, d := newNet("", src, tokens), *d
+		n, d := newNet(src, tokens), *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
 			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
 		}
 		embed := func(ids graph.Value) graph.Value {
-			x := n.embed(ids, embeddings, vocabulary, e.width)
-			if scale != 1 {
-				x = n.Mul(x, n.Number(scale))
-			}
-			return x
+			return n.scaled(n.embed(ids, embeddings, vocabulary, e.width), scale)
 		}
 		d.reads = e.run(n, embed(n.ids()))
 		x := d.run(n, embed(n.answer(answered)))
@@ -150,7 +146,7 @@ func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 func (b *bartLayers) positions(n *net) graph.Value {
 	name := b.name + "embed_positions"
 	if !b.sines || n.src.has(name+".weight") {
-		return n.positionsFrom(name, b.context+b.first, b.width, b.first)
+		return n.positions(name, b.context+b.first, b.width, b.first)
 	}
 	n.At("", name)
 	v, half := make([]float32, n.tokens*b.width), (b.width+1)/2

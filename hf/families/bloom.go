@@ -22,9 +22,7 @@ func bloom(c *config.Config, set weights.Set) (*Model, error) {
 	dim, slopes := width/heads, alibi(heads)
 	act := activations["gelu_new"]
 	src := newSource(set, "word_embeddings.weight", "transformer.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.layerNorm(n.embed(n.ids(), "word_embeddings", vocabulary, width), "word_embeddings_layernorm", eps)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true,
 			bias: func(head, position int) float64 { return slopes[head] * float64(position) }}
@@ -48,9 +46,8 @@ func bloom(c *config.Config, set weights.Set) (*Model, error) {
 			})
 		}
 		x = n.layerNorm(x, "ln_f", eps)
-		n.output(Logits, n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied))
-		return n.finish()
-	}}, nil
+		return n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied)
+	}), nil
 }
 
 // headwise takes queries, keys and values apart where each head has its own next to each other.

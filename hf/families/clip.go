@@ -99,7 +99,7 @@ func (t *tower) feed(n *net, x graph.Value, at string) graph.Value {
 
 // text returns the last states of a text from the embeddings of its tokens.
 func (t *tower) text(n *net, x graph.Value) graph.Value {
-	x = n.Add(x, n.positions(t.name+"embeddings.position_embedding", t.context, t.width))
+	x = n.Add(x, n.positions(t.name+"embeddings.position_embedding", t.context, t.width, 0))
 	return n.layerNorm(t.run(n, x), t.name+"final_layer_norm", t.eps)
 }
 
@@ -160,7 +160,7 @@ func clipText(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	src := newSource(set, "")
 	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		if !pooled {
 			n.output("last_hidden_state", t.text(n, t.embeddings(n, n.ids())))
 			return n.finish(idsOfPositions)
@@ -182,7 +182,7 @@ func clipVision(c *config.Config, set weights.Set) (*Model, error) {
 	const projection = "visual_projection.weight"
 	src := newSource(set, "")
 	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet("", src, 0)
+		n := newNet(src, 0)
 		if states, row := t.picture(n); set.Get(projection) != nil {
 			n.Output(ImageEmbeds, n.linear(row, "visual_projection", rowsOf(set, projection), false))
 		} else {
@@ -199,13 +199,20 @@ const (
 	LogitsPerImage = "logits_per_image"
 )
 
+// bothParts are the configurations of texts and of images.
+func bothParts(c *config.Config) (texts, images *config.Config, err error) {
+	if texts, images = c.Part("text_config"), c.Part("vision_config"); texts == nil || images == nil {
+		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
+		return nil, nil, c.Done()
+	}
+	return texts, images, nil
+}
+
 // clip is CLIP: how well each of several texts fits an image.
 func clip(c *config.Config, set weights.Set) (*Model, error) {
-	of := c.Part("text_config")
-	pictures := c.Part("vision_config")
-	if of == nil || pictures == nil {
-		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
-		return nil, c.Done()
+	of, pictures, err := bothParts(c)
+	if err != nil {
+		return nil, err
 	}
 	t, p := clipTexts(of, set), picturesOf(pictures, set, "quick_gelu", 1e-5)
 	dim := c.Int("projection_dim", 512)
@@ -216,7 +223,7 @@ func clip(c *config.Config, set weights.Set) (*Model, error) {
 	src := newSource(set, "")
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true, Refuse: t.ended}
 	out.build = func(tokens, texts int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		ids := n.several(texts)
 		x, ends := t.embeddings(n, ids), t.ends(n, ids)
 		rows := n.each(texts, func(i int) graph.Value {
@@ -262,7 +269,7 @@ func (n *net) match(texts, image graph.Value, of []int, scale, shift string) {
 	n.At("", LogitsPerImage)
 	unit := graph.Norm{Axes: []int{1}, Sum: true}
 	texts, image = n.Norm(unit, texts), n.Norm(unit, image)
-	y := n.Mul(n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, image, texts), n.Number(elementary.Exp(s)))
+	y := n.Mul(n.Gemm(rowwise, image, texts), n.Number(elementary.Exp(s)))
 	if shift != "" {
 		b, _ := one(shift)
 		y = n.Add(y, n.Number(b))

@@ -13,13 +13,12 @@ func command(c *config.Config, set weights.Set) (*decoder, *rope) {
 	d := decoderOf(c, set).layerNorms(c, "layer_norm_eps")
 	d.norm, d.norms, d.parallel = scaleNorm, [4]string{"input_layernorm"}, true
 	d.act = activationOf(c, "hidden_act", "silu")
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.logitScale = c.Float("logit_scale", 0.0625)
 	r := ropeOf(c, d.dim, d.context, 10000)
 	r.neighbours = true
-	d.rope = func(int) *rope { return r }
+	d.turn(r)
 	return d, r
 }
 

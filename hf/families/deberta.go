@@ -148,10 +148,7 @@ func (d *disentangled) distances(n *net, name string, scale float64, row func(ah
 	if d.normed {
 		x = n.layerNorm(x, "encoder.LayerNorm", d.eps)
 	}
-	x = n.linear(n.Gather(x, 0, rows), name, d.width, true)
-	if scale != 1 {
-		x = n.Mul(x, n.Number(scale))
-	}
+	x = n.scaled(n.linear(n.Gather(x, 0, rows), name, d.width, true), scale)
 	return n.Transpose(n.Reshape(x, []int{2*t - 1, d.heads, 1, d.width / d.heads}), []int{1, 2, 3, 0})
 }
 

@@ -3,6 +3,7 @@ package families
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
@@ -75,12 +76,17 @@ func decoderOf(c *config.Config, set weights.Set) *decoder {
 	return d
 }
 
+// attentionBias reads whether the linear layers of attention have biases.
+func (d *decoder) attentionBias(c *config.Config, def bool) {
+	d.qkvBias = c.Bool("attention_bias", def)
+	d.outBias = d.qkvBias
+}
+
 // siluAndRope sets the activation and the rotary encoding that most families have.
 func (d *decoder) siluAndRope(c *config.Config) *decoder {
 	d.act = activationOf(c, "hidden_act", "silu")
 	r := ropeOf(c, d.dim, d.context, 10000)
-	d.rope = func(int) *rope { return r }
-	if r.most > 0 {
+	if d.turn(r); r.most > 0 {
 		d.context = min(d.context, r.most)
 	}
 	return d
@@ -95,19 +101,11 @@ func (d *decoder) windows(c *config.Config, def func(layer int) bool) {
 	}
 	c.Ignore("sliding_window")
 	local := make([]bool, d.layers)
-	if types := c.Texts("layer_types"); types != nil {
-		if len(types) != d.layers {
-			c.Failf("field \"layer_types\" has %d entries for %d layers", len(types), d.layers)
-			return
-		}
-		for i, s := range types {
-			if s != "full_attention" && s != "sliding_attention" {
-				c.Failf("field \"layer_types\" has %s; understood: full_attention, sliding_attention", graph.Quote(s))
-			}
-			local[i] = s == "sliding_attention"
-		}
-	} else {
-		for i := range local {
+	types := layerTypes(c, d.layers, "full_attention", "sliding_attention")
+	for i := range local {
+		if types != nil {
+			local[i] = types[i] == "sliding_attention"
+		} else {
 			local[i] = def(i)
 		}
 	}
@@ -122,23 +120,33 @@ func (d *decoder) windows(c *config.Config, def func(layer int) bool) {
 	}
 }
 
+// layerTypes reads what kind each layer is of, one of those understood; nil if the configuration does not say.
+func layerTypes(c *config.Config, layers int, understood ...string) []string {
+	types := c.Texts("layer_types")
+	for _, s := range types {
+		if !slices.Contains(understood, s) {
+			c.Failf("field \"layer_types\" has %s; understood: %s", graph.Quote(s), strings.Join(understood, ", "))
+		}
+	}
+	if types != nil && len(types) != layers {
+		c.Failf("field \"layer_types\" has %d entries for %d layers", len(types), layers)
+		return nil
+	}
+	return types
+}
+
 // model returns the family's builder of the decoder.
 func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 	if err := c.Done(); err != nil {
 		return nil, err
 	}
 	src := newSource(set, "embed_tokens.weight", "model.", "language_model.model.", "")
-	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Next: true, Fixed: d.fixed, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Fixed: d.fixed}).writes(src, func(n *net) graph.Value {
 		ids := n.ids
 		if d.fixed {
 			ids = func() graph.Value { return n.several(1) }
 		}
-		x := n.embed(ids(), "embed_tokens", d.vocabulary, d.width)
-		if d.embedScale != 1 {
-			x = n.Mul(x, n.Number(d.embedScale))
-		}
+		x := n.scaled(n.embed(ids(), "embed_tokens", d.vocabulary, d.width), d.embedScale)
 		for i := range d.layers {
 			x = d.layer(n, i, x)
 		}
@@ -147,15 +155,12 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 		if d.headBias {
 			x = n.Add(x, n.absolute("lm_head.bias", []int{d.vocabulary}))
 		}
-		if d.logitScale != 1 {
-			x = n.Mul(x, n.Number(d.logitScale))
-		}
+		x = n.scaled(x, d.logitScale)
 		if d.logitCap != 0 {
 			x = n.softCap(x, d.logitCap)
 		}
-		n.output(Logits, x)
-		return n.finish(append([]string{"rotary_emb.inv_freq"}, d.unused...)...)
-	}}, nil
+		return x
+	}, append([]string{"rotary_emb.inv_freq"}, d.unused...)...), nil
 }
 
 // layer is one layer: attention and the feed-forward part, each added to its input.
@@ -166,12 +171,7 @@ func (d *decoder) layer(n *net, i int, x graph.Value) graph.Value {
 		}
 		return n.normalise(d.norm, x, layer(i, d.norms[which]), d.eps, d.plusOne)
 	}
-	add := func(x, y graph.Value) graph.Value {
-		if d.residual != 1 {
-			y = n.Mul(y, n.Number(d.residual))
-		}
-		return n.Add(x, y)
-	}
+	add := func(x, y graph.Value) graph.Value { return n.Add(x, n.scaled(y, d.residual)) }
 	if d.parallel {
 		y := norm(x, 0)
 		return add(x, n.Add(d.attention(n, i, y), d.feed(n, i, y)))
@@ -192,15 +192,15 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	}
 	own, shared := d.heads*d.dim, d.groups*d.dim
 	var q, k, v, gate graph.Value
-	if d.gated {
-		q, gate = d.halves(n, n.linear(x, at+"q_proj", 2*own, d.qkvBias))
-		k = n.linear(x, at+"k_proj", shared, d.qkvBias)
-		v = n.linear(x, at+"v_proj", shared, d.qkvBias)
-	} else if d.fused {
+	if d.fused {
 		all := n.linear(x, at+"qkv_proj", own+2*shared, d.qkvBias)
 		q, k, v = n.columns(all, 0, own), n.columns(all, own, shared), n.columns(all, own+shared, shared)
 	} else {
-		q = n.linear(x, at+"q_proj", own, d.qkvBias)
+		if d.gated {
+			q, gate = d.halves(n, n.linear(x, at+"q_proj", 2*own, d.qkvBias))
+		} else {
+			q = n.linear(x, at+"q_proj", own, d.qkvBias)
+		}
 		k = n.linear(x, at+"k_proj", shared, d.qkvBias)
 		v = n.linear(x, at+"v_proj", shared, d.qkvBias)
 	}
@@ -273,6 +273,20 @@ func (d *decoder) layerNorms(c *config.Config, field string) *decoder {
 	return d
 }
 
+// turn sets the rotary encoding of all layers.
+func (d *decoder) turn(r *rope) { d.rope = func(int) *rope { return r } }
+
+// turnWindows sets the encodings of layers with a window and of others, with the bases that they have unless the configuration says others.
+func (d *decoder) turnWindows(c *config.Config, local, global float64) {
+	windowed, whole := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", local, global)
+	d.rope = func(layer int) *rope {
+		if d.window(layer) > 0 {
+			return windowed
+		}
+		return whole
+	}
+}
+
 // turns sets the rotary encoding of a part of each head, where the configuration does
 // not say which.
 func (d *decoder) turns(c *config.Config, part float64) {
@@ -285,6 +299,5 @@ func (d *decoder) turns(c *config.Config, part float64) {
 		part = c.Float("partial_rotary_factor", part)
 	}
 	part = p.Float("partial_rotary_factor", part)
-	r := scaledRope(c, "rope", scaling, int(float64(d.dim)*part), d.context, p.Float("rope_theta", 10000))
-	d.rope = func(int) *rope { return r }
+	d.turn(scaledRope(c, "rope", scaling, int(float64(d.dim)*part), d.context, p.Float("rope_theta", 10000)))
 }

@@ -34,14 +34,9 @@ func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 	return n.Take(n.weight(name+".weight", []int{rows, width}), 0, ids)
 }
 
-// positions returns the first rows of a matrix of position embeddings. The matrix is
-// the same constant for any number of tokens.
-func (n *net) positions(name string, rows, width int) graph.Value {
-	return n.positionsFrom(name, rows, width, 0)
-}
-
-// positionsFrom is positions where those of a text begin with another row.
-func (n *net) positionsFrom(name string, rows, width, first int) graph.Value {
+// positions returns rows of a matrix of position embeddings, from the first of a text on. The matrix is the same constant for any
+// number of tokens.
+func (n *net) positions(name string, rows, width, first int) graph.Value {
 	n.At("", name)
 	t, err := n.src.load(n.src.prefix+name+".weight", []int{rows, width})
 	if err != nil {

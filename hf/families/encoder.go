@@ -73,13 +73,7 @@ func (h head) apply(n *net, x graph.Value) {
 		return
 	}
 	width := n.Shape(x)[1]
-	// outputs of a matrix are as many as it has rows.
-	outputs := func(name string) int {
-		if t := n.src.set.Get(name + ".weight"); t != nil && len(t.Shape) == 2 {
-			return t.Shape[0]
-		}
-		return 1 // refused when it is loaded
-	}
+	outputs := func(name string) int { return rowsOf(n.src.set, name+".weight") }
 	switch h.kind {
 	case ofText:
 		x = n.SliceAxis(x, 0, 0, 1, 1)
@@ -123,7 +117,7 @@ func (e *encoder) run(n *net, x graph.Value) graph.Value {
 // embedded adds positions and the kind of tokens to the embeddings of a text, and makes of these what the layers take.
 func (e *encoder) embedded(n *net, x graph.Value) graph.Value {
 	if e.placed {
-		at := n.positionsFrom("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
+		at := n.positions("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
 		x = n.Add(x, e.typed(n, at))
 	} else {
 		x = e.typed(n, x)
@@ -154,7 +148,7 @@ func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, 
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
 	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Fixed: e.fixed, Refuse: e.padded(), build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		ids := n.ids
 		if e.fixed {
 			ids = func() graph.Value { return n.several(1) }

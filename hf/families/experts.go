@@ -1,6 +1,7 @@
 package families
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -69,10 +70,7 @@ func (n *net) route(e *experts, x graph.Value, name string) (slots, weights grap
 	default:
 		weights = n.InSlots(all, slots)
 	}
-	if e.factor != 0 && e.factor != 1 {
-		weights = n.Mul(weights, n.Number(e.factor))
-	}
-	return slots, weights
+	return slots, n.scaled(weights, cmp.Or(e.factor, 1))
 }
 
 // inGroups returns what experts are chosen by, which is positive, in the chosen groups, and 0 in others.

@@ -52,9 +52,7 @@ func falcon(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "word_embeddings.weight", "transformer.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "word_embeddings", vocabulary, width)
 		a := a
 		for i := range layers {
@@ -64,10 +62,10 @@ func falcon(c *config.Config, set weights.Set) (*Model, error) {
 				share := heads / groups
 				// Each group has its queries, its key and its value next to each other.
 				all := n.linear(x, at+"self_attention.query_key_value", (heads+2*groups)*dim, bias)
-				all = n.Reshape(all, []int{tokens, groups, (share + 2) * dim})
-				q := n.Reshape(n.SliceAxis(all, 2, 0, 1, share*dim), []int{tokens, width})
-				k := n.Reshape(n.SliceAxis(all, 2, share*dim, 1, dim), []int{tokens, groups * dim})
-				v := n.Reshape(n.SliceAxis(all, 2, (share+1)*dim, 1, dim), []int{tokens, groups * dim})
+				all = n.Reshape(all, []int{n.tokens, groups, (share + 2) * dim})
+				q := n.Reshape(n.SliceAxis(all, 2, 0, 1, share*dim), []int{n.tokens, width})
+				k := n.Reshape(n.SliceAxis(all, 2, share*dim, 1, dim), []int{n.tokens, groups * dim})
+				v := n.Reshape(n.SliceAxis(all, 2, (share+1)*dim, 1, dim), []int{n.tokens, groups * dim})
 				return n.linear(n.attend(a, q, k, v), at+"self_attention.dense", width, bias)
 			}
 			feed := func(x graph.Value) graph.Value {
@@ -85,7 +83,6 @@ func falcon(c *config.Config, set weights.Set) (*Model, error) {
 			}
 		}
 		x = n.layerNorm(x, "ln_f", eps)
-		n.output(Logits, n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied))
-		return n.finish()
-	}}, nil
+		return n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied)
+	}), nil
 }

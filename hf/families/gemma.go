@@ -19,8 +19,7 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"), "gelu") // which the first Gemma says and does not mean
 	d.plusOne = true
 	d.norms = [4]string{"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.scale = 1 / math.Sqrt(c.Float("query_pre_attn_scalar", 256))
 	d.scoreCap, d.logitCap = c.Float("attn_logit_softcapping", 0), c.Float("final_logit_softcapping", 0)
 	c.Is("use_bidirectional_attention", false)
@@ -39,8 +38,7 @@ func gemma1(c *config.Config, set weights.Set) (*Model, error) {
 	d := gemma(c, set)
 	d.norms = [4]string{"input_layernorm", "", "post_attention_layernorm", ""}
 	d.scale = scaleOf(d.dim)
-	r := ropeOf(c, d.dim, d.context, 10000)
-	d.rope = func(int) *rope { return r }
+	d.turn(ropeOf(c, d.dim, d.context, 10000))
 	return d.model(c, set)
 }
 
@@ -54,8 +52,7 @@ func toBFloat16(x float64) float64 {
 // gemma2 has a window in every other layer, from the first on, and soft caps.
 func gemma2(c *config.Config, set weights.Set) (*Model, error) {
 	d := gemma(c, set)
-	r := ropeOf(c, d.dim, d.context, 10000)
-	d.rope = func(int) *rope { return r }
+	d.turn(ropeOf(c, d.dim, d.context, 10000))
 	d.windows(c, func(layer int) bool { return layer%2 == 0 })
 	return d.model(c, set)
 }
@@ -68,12 +65,6 @@ func gemma3(c *config.Config, set weights.Set) (*Model, error) {
 	pattern := c.Int("sliding_window_pattern", 6)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
-	local, global := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", 10000, 1000000)
-	d.rope = func(layer int) *rope {
-		if d.window(layer) > 0 {
-			return local
-		}
-		return global
-	}
+	d.turnWindows(c, 10000, 1000000)
 	return d.model(c, set)
 }

@@ -48,13 +48,7 @@ func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
 		d.logitCap = 30
 	}
 	d.windows(c, func(layer int) bool { return (layer+1)%5 != 0 })
-	local, global := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", 10000, 1000000)
-	d.rope = func(layer int) *rope {
-		if d.window(layer) > 0 {
-			return local
-		}
-		return global
-	}
+	d.turnWindows(c, 10000, 1000000)
 	s := &streamed{
 		decoder: d, streams: c.Int("altup_num_inputs", 4), active: c.Natural("altup_active_idx", 0), rank: c.Int("laurel_rank", 64),
 		again: c.Int("hidden_size_per_layer_input", 256), tokensAgain: c.Int("vocab_size_per_layer_input", 262144), corrects: c.Bool("altup_correct_scale", true),
@@ -115,7 +109,7 @@ func (s *streamed) model(set weights.Set) *Model {
 		}
 	}
 	out.build = func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		n.picked = picked
 		ids := n.ids()
 		x := n.Mul(n.embed(ids, "embed_tokens", s.vocabulary, s.width), n.Number(s.embedScale))

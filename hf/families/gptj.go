@@ -26,9 +26,7 @@ func gptJ(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	dim := width / heads
 	src := newSource(set, "wte.weight", "transformer.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "wte", vocabulary, width)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
 		for i := range layers {
@@ -40,7 +38,6 @@ func gptJ(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.Add(x, n.Add(n.linear(n.attend(a, q, k, v), at+"attn.out_proj", width, false), z))
 		}
 		x = n.logits(n.layerNorm(x, "ln_f", eps), "lm_head.weight", "wte.weight", vocabulary, tied)
-		n.output(Logits, n.Add(x, n.absolute("lm_head.bias", []int{vocabulary})))
-		return n.finish(".attn.bias", ".attn.masked_bias", "embed_positions")
-	}}, nil
+		return n.Add(x, n.absolute("lm_head.bias", []int{vocabulary}))
+	}, ".attn.bias", ".attn.masked_bias", "embed_positions"), nil
 }

@@ -29,10 +29,8 @@ func gptNeo(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "wte.weight", "transformer.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
-		x := n.Add(n.embed(n.ids(), "wte", vocabulary, width), n.positions("wpe", context, width))
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
+		x := n.Add(n.embed(n.ids(), "wte", vocabulary, width), n.positions("wpe", context, width, 0))
 		for i := range layers {
 			at := fmt.Sprintf("h.%d.", i)
 			own := at + "attn.attention."
@@ -47,7 +45,6 @@ func gptNeo(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.Add(x, n.linear(n.activate(act, y), at+"mlp.c_proj", width, true))
 		}
 		x = n.layerNorm(x, "ln_f", eps)
-		n.output(Logits, n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied))
-		return n.finish(".attn.attention.bias", ".attn.attention.masked_bias") // masks
-	}}, nil
+		return n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied)
+	}, ".attn.attention.bias", ".attn.attention.masked_bias"), nil // masks
 }

@@ -22,11 +22,9 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set)
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
-	r := ropeOf(c, d.dim, d.context, 150000)
-	d.rope = func(int) *rope { return r }
+	d.turn(ropeOf(c, d.dim, d.context, 150000))
 	d.windows(c, func(layer int) bool { return layer%2 == 0 })
-	d.qkvBias = c.Bool("attention_bias", true)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, true)
 	d.sinks = true
 	d.fixed = true // the mask beside scores that no key has is made for one length
 	e := &clamped{

@@ -9,8 +9,7 @@ import (
 // stream, of scores and of logits.
 func granite(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).siluAndRope(c)
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	d.embedScale, d.residual = c.Float("embedding_multiplier", 1), c.Float("residual_multiplier", 1)
 	d.scale = c.Float("attention_multiplier", 1)

@@ -6,6 +6,9 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
+// rowwise is x·Wᵀ + bias.
+var rowwise = graph.Gemm{TransB: true, Alpha: 1, Beta: 1}
+
 // linear is x·Wᵀ + bias for W of [out, in], the layout of a linear layer; with says
 // whether there is a bias.
 func (n *net) linear(x graph.Value, name string, out int, with bool) graph.Value {
@@ -18,11 +21,11 @@ func (n *net) outside(x graph.Value, name string, out int, with bool) graph.Valu
 		return x
 	}
 	n.At("", name)
-	g, w := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.absolute(name+".weight", []int{out, n.Shape(x)[1]})
+	w := n.absolute(name+".weight", []int{out, n.Shape(x)[1]})
 	if with {
-		return n.Gemm(g, x, w, n.absolute(name+".bias", []int{out}))
+		return n.Gemm(rowwise, x, w, n.absolute(name+".bias", []int{out}))
 	}
-	return n.Gemm(g, x, w)
+	return n.Gemm(rowwise, x, w)
 }
 
 // conv1D is x·W + bias for W of [in, out].
@@ -66,8 +69,16 @@ func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tie
 		name = n.src.prefix + embeddings
 		n.src.used[head] = true // the same, if it is there
 	}
-	y := n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
+	y := n.Gemm(rowwise, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
 	return n.adapted(x, y, strings.TrimSuffix(head, ".weight"))
+}
+
+// scaled is x times a number.
+func (n *net) scaled(x graph.Value, by float64) graph.Value {
+	if by == 1 {
+		return x
+	}
+	return n.Mul(x, n.Number(by))
 }
 
 // columns takes count columns of x from start on.

@@ -8,8 +8,7 @@ import (
 // llama is Llama 2 and 3, and models built like them.
 func llama(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).siluAndRope(c)
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	c.Ignore("rope_interleaved", "is_llama_config") // that some conversions write
 	return d.model(c, set)

@@ -4,7 +4,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
-	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // selective is the first Mamba (Gu and Dao 2023, https://arxiv.org/abs/2312.00752): in place of attention each number of a token has a
@@ -78,11 +77,7 @@ func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
 // token's value, of shape [tokens, inner], times its write, of shape [tokens, state].
 func (s *selective) scan(n *net, step, value, write, read graph.Value, at string) graph.Value {
 	t := n.tokens
-	rate := n.weight(at+"A_log", []int{s.inner, s.state}, func(v []float32) {
-		for i := range v {
-			v[i] = -float32(elementary.Exp(float64(v[i])))
-		}
-	})
+	rate := n.rates(at, s.inner, s.state)
 	decay := n.Apply(graph.Exp, n.Clip(n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate), -16, 0)) // what has decayed by more is nothing
 	added := n.Mul(n.Reshape(value, []int{t, s.inner, 1}), n.Reshape(write, []int{t, 1, s.state}))
 	if !n.Valid(decay) || !n.Valid(added) {

@@ -6,7 +6,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
-	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060): in place of attention each head has a state that decays, to
@@ -81,11 +80,7 @@ func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 
 // decays returns by how much a state has decayed from token s to token t, 0 where s is behind t, of shape [groups, heads, tokens, tokens].
 func (s *stateSpace) decays(n *net, step graph.Value, heads func(x graph.Value, per int, perm ...int) graph.Value, at string) graph.Value {
-	rate := n.weight(at+"A_log", []int{s.heads}, func(v []float32) {
-		for i := range v {
-			v[i] = -float32(elementary.Exp(float64(v[i])))
-		}
-	})
+	rate := n.rates(at, s.heads)
 	since := n.MatMul(n.band("until", until), n.Mul(step, rate)) // sums of the decays of the tokens up to each
 	apart := n.Sub(heads(since, 1, 1, 2, 0, 3), heads(since, 1, 1, 2, 3, 0))
 	return n.Mul(n.Apply(graph.Exp, n.Min(apart, n.Number(0))), n.band("until", until))

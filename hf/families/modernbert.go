@@ -1,8 +1,6 @@
 package families
 
 import (
-	"slices"
-
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
@@ -19,21 +17,13 @@ func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	if c.Bool("norm_bias", false) {
 		kind = fullNorm
 	}
-	around, every, kinds := c.Int("local_attention", 128)/2, c.Int("global_attn_every_n_layers", 3), c.Texts("layer_types")
-	if kinds != nil && len(kinds) != layers {
-		c.Failf("field \"layer_types\" has %d entries for %d layers", len(kinds), layers)
-		kinds = nil
-	}
+	around, every := c.Int("local_attention", 128)/2, c.Int("global_attn_every_n_layers", 3)
+	kinds := layerTypes(c, layers, "full_attention", "sliding_attention")
 	whole := func(i int) bool {
 		if kinds != nil {
 			return kinds[i] == "full_attention"
 		}
 		return i%every == 0
-	}
-	for _, s := range kinds {
-		if !slices.Contains([]string{"full_attention", "sliding_attention"}, s) {
-			c.Failf("field \"layer_types\" has %s; understood: full_attention, sliding_attention", graph.Quote(s))
-		}
 	}
 	local, global := ropes(c, width/heads, context, "local_rope_theta", "global_rope_theta", 10000, 160000)
 	h := headOf(c, "", "classifier", activation{})
@@ -47,7 +37,7 @@ func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	src := newSource(set, "embeddings.tok_embeddings.weight", "model.", "")
 	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		norm := func(x graph.Value, name string) graph.Value { return n.normalise(kind, x, name, eps, false) }
 		x := norm(n.embed(n.ids(), "embeddings.tok_embeddings", vocabulary, width), "embeddings.norm")
 		for i := range layers {

@@ -12,8 +12,7 @@ func nemotron(c *config.Config, set weights.Set) (*Model, error) {
 	d.plusOne = true
 	d.act = activationOf(c, "hidden_act", "relu2")
 	d.turns(c, 0.5)
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	d.ungated = true
 	return d.model(c, set)

@@ -29,9 +29,7 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embed_in.weight", "gpt_neox.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "embed_in", vocabulary, width)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
 		for i := range layers {
@@ -52,7 +50,6 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 			}
 		}
 		x = n.layerNorm(x, "final_layer_norm", eps)
-		n.output(Logits, n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied))
-		return n.finish("rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias")
-	}}, nil
+		return n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied)
+	}, "rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias"), nil
 }

@@ -19,29 +19,21 @@ func olmo3(c *config.Config, set weights.Set) (*Model, error) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.normsBehind(c)
 	d.windows(c, func(layer int) bool { return (layer+1)%4 != 0 })
-	local, global := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", 500000, 500000)
-	d.rope = func(layer int) *rope {
-		if d.window(layer) > 0 {
-			return local
-		}
-		return global
-	}
+	d.turnWindows(c, 500000, 500000)
 	return d.model(c, set)
 }
 
 func (d *decoder) normsBehind(c *config.Config) {
 	d.norms = [4]string{"", "post_attention_layernorm", "", "post_feedforward_layernorm"}
 	d.wholeNorm = true
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 }
 
 // olmo has norms without weights, and clips queries, keys and values, if asked for.
 func olmo(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).siluAndRope(c)
 	d.norm, d.eps = bareNorm, 1e-5
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.clip = c.Float("clip_qkv", 0)
 	return d.model(c, set)
 }

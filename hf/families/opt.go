@@ -25,15 +25,13 @@ func opt(c *config.Config, set weights.Set) (*Model, error) {
 		kind = bareNorm
 	}
 	src := newSource(set, "embed_tokens.weight", "model.decoder.", "decoder.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		norm := func(x graph.Value, name string) graph.Value { return n.normalise(kind, x, name, 1e-5, false) }
 		x := n.embed(n.ids(), "embed_tokens", vocabulary, narrow)
 		if narrow != width {
 			x = n.linear(x, "project_in", width, false)
 		}
-		x = n.Add(x, n.positionsFrom("embed_positions", context+2, width, 2))
+		x = n.Add(x, n.positions("embed_positions", context+2, width, 2))
 		a := attention{heads: heads, groups: heads, dim: width / heads, scale: scaleOf(width / heads), causal: true}
 		part := func(x graph.Value, name string, f func(graph.Value) graph.Value) graph.Value {
 			if before {
@@ -58,7 +56,6 @@ func opt(c *config.Config, set weights.Set) (*Model, error) {
 		if narrow != width {
 			x = n.linear(x, "project_out", narrow, false)
 		}
-		n.output(Logits, n.logits(x, "lm_head.weight", "embed_tokens.weight", vocabulary, tied))
-		return n.finish()
-	}}, nil
+		return n.logits(x, "lm_head.weight", "embed_tokens.weight", vocabulary, tied)
+	}), nil
 }

@@ -27,8 +27,7 @@ func qwen2(c *config.Config, set weights.Set) (*Model, error) {
 func qwen3(c *config.Config, set weights.Set) (*Model, error) {
 	d := qwen(c, set)
 	d.headNorm = true
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	return d.model(c, set)
 }
 
@@ -36,16 +35,14 @@ func qwen3(c *config.Config, set weights.Set) (*Model, error) {
 func qwen3MoE(c *config.Config, set weights.Set) (*Model, error) {
 	d := qwen(c, set)
 	d.headNorm = true
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.experts = &experts{
 		count: countOf(c, set, "num_experts", countOf(c, set, "num_local_experts", 128)), chosen: c.Int("num_experts_per_tok", 8),
 		inner: c.Int("moe_intermediate_size", 768), share: c.Bool("norm_topk_prob", false),
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
 	}
 	c.Ignore("num_local_experts")
-	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
-	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
+	d.sparseSteps(c)
 	return d.model(c, set)
 }
 
@@ -62,7 +59,12 @@ func qwen2MoE(c *config.Config, set weights.Set) (*Model, error) {
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
 		shared: c.Int("shared_expert_intermediate_size", 5632), sharedAt: "mlp.shared_expert.", gated: true,
 	}
+	d.sparseSteps(c)
+	return d.model(c, set)
+}
+
+// sparseSteps reads which layers have experts.
+func (d *decoder) sparseSteps(c *config.Config) {
 	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
 	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
-	return d.model(c, set)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
-	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // deltaNet is the gated delta rule (Yang et al. 2024, https://arxiv.org/abs/2412.06464): each head has a matrix that decays, in which a token
@@ -26,16 +25,14 @@ func qwen3Next(c *config.Config, set weights.Set) (*Model, error) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
 	d.plusOne, d.headNorm, d.gated, d.fixed = true, true, true, true
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.experts = &experts{
 		count: countOf(c, set, "num_experts", 512), chosen: c.Int("num_experts_per_tok", 10),
 		inner: c.Int("moe_intermediate_size", 512), share: c.Bool("norm_topk_prob", true),
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
 		shared: c.Int("shared_expert_intermediate_size", 512), sharedAt: "mlp.shared_expert.", gated: true,
 	}
-	step, dense := c.Int("decoder_sparse_step", 1), c.Numbers("mlp_only_layers")
-	d.sparse = func(layer int) bool { return (layer+1)%step == 0 && !slices.Contains(dense, float64(layer)) }
+	d.sparseSteps(c)
 	r := &deltaNet{
 		keys: c.Int("linear_num_key_heads", 16), values: c.Int("linear_num_value_heads", 32), keyDim: c.Int("linear_key_head_dim", 128),
 		dim: c.Int("linear_value_head_dim", 128), kernel: c.Int("linear_conv_kernel_dim", 4), act: d.act, eps: d.eps,
@@ -43,16 +40,7 @@ func qwen3Next(c *config.Config, set weights.Set) (*Model, error) {
 	if r.values%r.keys != 0 || r.kernel > mostKernel {
 		c.Failf("%d heads of values share %d of keys, and a convolution of %d", r.values, r.keys, r.kernel)
 	}
-	every, types := c.Int("full_attention_interval", 4), c.Texts("layer_types")
-	if types != nil && len(types) != d.layers {
-		c.Failf("field \"layer_types\" has %d entries for %d layers", len(types), d.layers)
-		types = nil
-	}
-	for _, s := range types {
-		if s != "full_attention" && s != "linear_attention" {
-			c.Failf("field \"layer_types\" has %s; understood: full_attention, linear_attention", graph.Quote(s))
-		}
-	}
+	every, types := c.Int("full_attention_interval", 4), layerTypes(c, d.layers, "full_attention", "linear_attention")
 	d.other = func(n *net, i int, x graph.Value) (graph.Value, bool) {
 		if types != nil && types[i] == "full_attention" || types == nil && (i+1)%every == 0 {
 			return x, false
@@ -118,11 +106,7 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 // The tokens are halved again and again. Between t and s some middle is the first: the decay is that from s to the middle times that from
 // there to t. So no decay is the difference of two large sums.
 func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
-	rate := n.weight(at+"A_log", []int{r.values}, func(v []float32) {
-		for i := range v {
-			v[i] = -float32(elementary.Exp(float64(v[i])))
-		}
-	})
+	rate := n.rates(at, r.values)
 	step = n.Clip(n.Mul(n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{r.values}))), rate), -16, 0)
 	halves := halvesOf(n.tokens)
 	t, levels, nodes := n.tokens, halves[len(halves)-1].level+1, len(halves)

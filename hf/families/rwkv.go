@@ -30,9 +30,7 @@ func rwkv(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embeddings.weight", "rwkv.", "")
-	return &Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Next: true, Fixed: true, build: func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
-		n.picked = picked
+	return (&Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Fixed: true}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.several(1), "embeddings", r.vocabulary, r.width)
 		x = n.layerNorm(x, "blocks.0.pre_ln", r.eps)
 		for i := range r.layers {
@@ -41,9 +39,8 @@ func rwkv(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.Add(x, r.forward(n, n.layerNorm(x, at+"ln2", eps), at+"feed_forward."))
 		}
 		x = n.layerNorm(x, "ln_out", r.epsilon(r.layers))
-		n.output(Logits, n.logits(x, "head.weight", "embeddings.weight", r.vocabulary, tied))
-		return n.finish()
-	}}, nil
+		return n.logits(x, "head.weight", "embeddings.weight", r.vocabulary, tied)
+	}), nil
 }
 
 // epsilon is that of the norms of a layer. The reference halves what goes on after some layers, which changes nothing but what an

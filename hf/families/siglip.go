@@ -41,7 +41,7 @@ func (t *tower) patched(n *net) (states, row graph.Value) {
 	n.At("", head+"attention")
 	w, b := n.weight(head+"attention.in_proj_weight", []int{3 * t.width, t.width}), n.weight(head+"attention.in_proj_bias", []int{3 * t.width})
 	part := func(x graph.Value, i int) graph.Value {
-		return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.SliceAxis(w, 0, i*t.width, 1, t.width), n.SliceAxis(b, 0, i*t.width, 1, t.width))
+		return n.Gemm(rowwise, x, n.SliceAxis(w, 0, i*t.width, 1, t.width), n.SliceAxis(b, 0, i*t.width, 1, t.width))
 	}
 	probe := n.Reshape(n.weight(head+"probe", []int{1, 1, t.width}), []int{1, t.width})
 	a := attention{name: head + "attention", heads: t.heads, groups: t.heads, dim: t.width / t.heads, scale: scaleOf(t.width / t.heads)}
@@ -57,7 +57,7 @@ func siglipText(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	src := newSource(set, "")
 	return &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers, Fixed: true, build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		n.Output(TextEmbeds, t.sentence(n, t.text(n, t.embeddings(n, n.several(1))), set))
 		return n.finish(idsOfPositions)
 	}}, nil
@@ -71,7 +71,7 @@ func siglipVision(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	src := newSource(set, "")
 	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet("", src, 0)
+		n := newNet(src, 0)
 		if states, row := t.patched(n); t.head {
 			n.Output(ImageEmbeds, row)
 		} else {
@@ -83,10 +83,9 @@ func siglipVision(c *config.Config, set weights.Set) (*Model, error) {
 
 // siglip is SigLIP: how well each of several texts fits an image.
 func siglip(c *config.Config, set weights.Set) (*Model, error) {
-	of, pictures := c.Part("text_config"), c.Part("vision_config")
-	if of == nil || pictures == nil {
-		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
-		return nil, c.Done()
+	of, pictures, err := bothParts(c)
+	if err != nil {
+		return nil, err
 	}
 	t, p := siglipTexts(of, set), siglipPictures(pictures, set)
 	if !p.head {
@@ -98,7 +97,7 @@ func siglip(c *config.Config, set weights.Set) (*Model, error) {
 	src := newSource(set, "")
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true}
 	out.build = func(tokens, texts int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		x := t.embeddings(n, n.several(texts))
 		rows := n.each(texts, func(i int) graph.Value {
 			return t.sentence(n, t.text(n, n.SliceAxis(x, 0, i*tokens, 1, tokens)), set)

@@ -10,8 +10,7 @@ import (
 func smolLM3(c *config.Config, set weights.Set) (*Model, error) {
 	d := decoderOf(c, set).siluAndRope(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
-	d.qkvBias = c.Bool("attention_bias", false)
-	d.outBias = d.qkvBias
+	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	every, turned := c.Int("no_rope_layer_interval", 4), c.Numbers("no_rope_layers")
 	if turned != nil && len(turned) != d.layers {

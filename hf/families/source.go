@@ -110,8 +110,8 @@ type net struct {
 
 // newNet returns a net for texts of that many tokens. The text may be too long to run:
 // quantising needs only its shapes.
-func newNet(name string, src *source, tokens int) *net {
-	b := graph.NewBuilder(name)
+func newNet(src *source, tokens int) *net {
+	b := graph.NewBuilder("")
 	b.Outline()
 	return &net{Builder: b, src: src, consts: map[string]graph.Value{}, tokens: tokens}
 }
@@ -128,10 +128,15 @@ func (n *net) absolute(name string, shape []int, change ...func([]float32)) grap
 
 // loaded is absolute for a tensor of some source. No two sources have tensors of one name.
 func (n *net) loaded(from *source, name string, shape []int, change ...func([]float32)) graph.Value {
+	return n.once(name, func() (*graph.Tensor, error) { return from.load(name, shape, change...) })
+}
+
+// once returns the constant of a name, which make makes when it is first asked for.
+func (n *net) once(name string, make func() (*graph.Tensor, error)) graph.Value {
 	if v, ok := n.consts[name]; ok {
 		return v
 	}
-	t, err := from.load(name, shape, change...)
+	t, err := make()
 	if err != nil {
 		return n.Failf("%v", err)
 	}
@@ -172,12 +177,21 @@ func (n *net) stacked(from *source, name string, count int, shape []int, of func
 
 // table makes a constant: of weights, or a public one.
 func (n *net) table(name string, shape []int, v []float32, public bool) graph.Value {
-	if c, ok := n.consts[name]; ok {
-		return c
+	return n.once(name, func() (*graph.Tensor, error) {
+		return &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public}, nil
+	})
+}
+
+// writes has the model give the logits of the token that follows each position: those that layers make of ids.
+func (m *Model) writes(src *source, layers func(n *net) graph.Value, harmless ...string) *Model {
+	m.Next = true
+	m.build = func(tokens, picked int) (*graph.Graph, error) {
+		n := newNet(src, tokens)
+		n.picked = picked
+		n.output(Logits, layers(n))
+		return n.finish(harmless...)
 	}
-	c := n.Constant(name, &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public})
-	n.consts[name] = c
-	return c
+	return m
 }
 
 // finish returns the graph, or an error if weights are left over.

@@ -57,7 +57,7 @@ func swin(c *config.Config, set weights.Set) (*Model, error) {
 	src := newSource(set, "embeddings.norm.weight", "swin.", "")
 	classes := classOf("classifier", set)
 	return &Model{Layers: layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet("", src, 0)
+		n := newNet(src, 0)
 		x := s.run(n)
 		if classes == nil {
 			n.output("last_hidden_state", x)

@@ -71,7 +71,7 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	if alone {
 		out.build = func(tokens, _ int) (*graph.Graph, error) {
-			n := newNet("", src, tokens)
+			n := newNet(src, tokens)
 			x := encode(n)
 			if m != nil {
 				n.sentence(m, x)
@@ -84,7 +84,7 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	out.Next, out.Start, out.Layers = true, start, e.layers+d.layers
 	out.build = func(tokens, answered int) (*graph.Graph, error) {
-		n, d := newNet("", src, tokens), d
+		n, d := newNet(src, tokens), d
 		d.reads = encode(n)
 		x := d.run(n, n.embed(n.answer(answered), embeddings, vocabulary, d.width))
 		if scaled {

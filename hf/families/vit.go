@@ -145,11 +145,10 @@ func (n *net) patches(channels, side, patch int, name string, width int, bias bo
 	x = n.Reshape(x, []int{across * across, area})
 	n.At("", name)
 	w := n.Reshape(n.weight(name+".weight", []int{width, channels, patch, patch}), []int{width, area})
-	g := graph.Gemm{TransB: true, Alpha: 1, Beta: 1}
 	if bias {
-		return n.Gemm(g, x, w, n.weight(name+".bias", []int{width}))
+		return n.Gemm(rowwise, x, w, n.weight(name+".bias", []int{width}))
 	}
-	return n.Gemm(g, x, w)
+	return n.Gemm(rowwise, x, w)
 }
 
 // run applies the layers.
@@ -194,7 +193,7 @@ func (e *imageEncoder) model(c *config.Config, set weights.Set) (*Model, error) 
 	src := newSource(set, "embeddings.cls_token", e.prefix, "")
 	across := e.side / e.patch
 	return &Model{Layers: e.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet("", src, across*across+len(e.first))
+		n := newNet(src, across*across+len(e.first))
 		x := e.run(n, e.tokens(n))
 		if e.classes == nil {
 			n.output("last_hidden_state", x)

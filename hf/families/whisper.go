@@ -49,14 +49,11 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 		d.reads = e.run(n, n.sound(features, e.width))
 		n.tokens = tokens
 		x := n.embed(n.Reshape(ids, []int{tokens}), "decoder.embed_tokens", vocabulary, d.width)
-		if scale != 1 {
-			x = n.Mul(x, n.Number(scale))
-		}
-		n.output(Logits, n.logits(d.run(n, x), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
+		n.output(Logits, n.logits(d.run(n, n.scaled(x, scale)), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
 		return n.finish()
 	}
 	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		ids := n.Input(Answer, graph.Int64, []int{1, tokens})
 		return decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}), tokens)
 	}
@@ -64,7 +61,7 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 		if err := out.Speech.validate(2 * e.context); err != nil {
 			return nil, err
 		}
-		n := newNet("", src, tokens)
+		n := newNet(src, tokens)
 		ids := n.Input(Answer, graph.Int64, []int{1, tokens}, "", Tokens)
 		return decode(n, ids, n.spectrogram(out.Speech, bins), tokens)
 	}

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,10 +92,7 @@ func parse(data []byte, m *mapped.File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := (r.at + alignment - 1) / alignment * alignment
-	if start > len(data) {
-		start = len(data)
-	}
+	start := min((r.at+alignment-1)/alignment*alignment, len(data))
 	return f, f.place(infos, data[start:], alignment, m)
 }
 
@@ -114,13 +112,7 @@ func (f *File) alignment() (int, error) {
 // place gives the tensors their bytes.
 func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) error {
 	slices.SortStableFunc(infos, func(a, b info) int {
-		switch {
-		case a.offset < b.offset:
-			return -1
-		case a.offset > b.offset:
-			return 1
-		}
-		return a.bytes - b.bytes
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))
 	})
 	end := uint64(0)
 	for _, t := range infos {

@@ -139,8 +139,8 @@ func (f *File) fields(name string, arch architecture) (map[string]any, error) {
 
 // layoutName is what a tensor is called in the Hugging Face layout.
 func layoutName(name string, arch architecture) (string, error) {
-	stem, suffix, ok := cutLast(name, ".")
-	prefix := ""
+	dot := max(strings.LastIndexByte(name, '.'), 0)
+	stem, suffix, prefix := name[:dot], name[dot:], ""
 	if rest, is := strings.CutPrefix(stem, "blk."); is {
 		number, own, _ := strings.Cut(rest, ".")
 		if n, err := strconv.Atoi(number); err != nil || strconv.Itoa(n) != number {
@@ -152,18 +152,10 @@ func layoutName(name string, arch architecture) (string, error) {
 	if arch.kind == "phi3" && stem == "ffn_up" {
 		to = "mlp.gate_up_proj"
 	}
-	if !ok || to == "" || suffix != "weight" && suffix != "bias" {
+	if to == "" || suffix != ".weight" && suffix != ".bias" {
 		return "", fmt.Errorf("tensor %s is not understood and may change the arithmetic", graph.Quote(name))
 	}
-	return prefix + to + "." + suffix, nil
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	return prefix + to + suffix, nil
 }
 
 // turn reorders the rows of a matrix in which the elements of rotary pairs are

@@ -96,52 +96,39 @@ const (
 // value reads a value of metadata: an int64, float64, bool, string, or a slice of
 // one of these; []any for arrays of arrays.
 func (r *reader) value(kind uint32, depth int) any {
+	switch {
+	case r.err != nil:
+		return nil
+	case kind >= uint32(len(kindBytes)):
+		r.err = fmt.Errorf("metadata of the unknown type %d", kind)
+		return nil
+	case kind == kindString:
+		return r.text(math.MaxInt64)
+	case kind == kindArray:
+		return r.array(depth)
+	}
+	var word [8]byte
+	copy(word[:], r.take(kindBytes[kind]))
+	v := le.Uint64(word[:])
 	switch kind {
-	case kindUint8, kindBool:
-		b := r.take(1)
-		if b == nil {
-			return nil
-		}
-		if kind == kindBool {
-			return b[0] != 0
-		}
-		return int64(b[0])
+	case kindBool:
+		return v != 0
 	case kindInt8:
-		if b := r.take(1); b != nil {
-			return int64(int8(b[0]))
-		}
-	case kindUint16:
-		if b := r.take(2); b != nil {
-			return int64(le.Uint16(b))
-		}
+		return int64(int8(v))
 	case kindInt16:
-		if b := r.take(2); b != nil {
-			return int64(int16(le.Uint16(b)))
-		}
-	case kindUint32:
-		return int64(r.u32())
+		return int64(int16(v))
 	case kindInt32:
-		return int64(int32(r.u32()))
+		return int64(int32(v))
 	case kindFloat32:
-		return float64(math.Float32frombits(r.u32()))
+		return float64(math.Float32frombits(uint32(v)))
 	case kindFloat64:
-		return math.Float64frombits(r.u64())
-	case kindUint64, kindInt64:
-		v := r.u64()
-		if kind == kindUint64 && v > math.MaxInt64 && r.err == nil {
+		return math.Float64frombits(v)
+	case kindUint64:
+		if v > math.MaxInt64 {
 			r.err = fmt.Errorf("the number %d is beyond 63 bits", v)
 		}
-		return int64(v)
-	case kindString:
-		return r.text(math.MaxInt64)
-	case kindArray:
-		return r.array(depth)
-	default:
-		if r.err == nil {
-			r.err = fmt.Errorf("metadata of the unknown type %d", kind)
-		}
 	}
-	return nil
+	return int64(v)
 }
 
 func (r *reader) array(depth int) any {

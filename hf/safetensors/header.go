@@ -2,9 +2,11 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,10 +59,7 @@ func parseHeader(header []byte, size int) ([]entry, error) {
 		return nil, errors.New("the header goes on after its object")
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		if a.begin != b.begin {
-			return a.begin - b.begin
-		}
-		return a.end - b.end // an empty one comes first
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) // an empty one comes first
 	})
 	at := 0
 	for _, e := range entries {
@@ -170,7 +169,7 @@ func (p *parser) entry(name string) (entry, error) {
 	}
 	dt, ok := dtypes[e.dtype]
 	if !ok {
-		return e, fmt.Errorf("type %s is not one that is read: %s", graph.Quote(e.dtype), known())
+		return e, fmt.Errorf("type %s is not one that is read: %s", graph.Quote(e.dtype), strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
 	}
 	if len(offsets) != 2 {
 		return e, fmt.Errorf("%d offsets", len(offsets))
@@ -208,14 +207,4 @@ func (p *parser) list(most int) ([]int64, error) {
 		out = append(out, v)
 	}
 	return out, p.delim(']')
-}
-
-// known lists the types for a message.
-func known() string {
-	var names []string
-	for name := range dtypes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

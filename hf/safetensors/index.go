@@ -37,11 +37,8 @@ func OpenIndex(path string) (weights.Set, error) {
 	}
 	defer root.Close()
 	t := &weights.Tensors{ByName: map[string]*weights.Tensor{}}
-	err = add(t, root, index.Map)
-	if err != nil {
-		for _, f := range t.From {
-			f.Close()
-		}
+	if err = add(t, root, index.Map); err != nil {
+		t.Close()
 		return nil, err
 	}
 	return t, nil

@@ -26,7 +26,6 @@ type addedToken struct {
 // addedTokens are all added tokens of a tokenizer.
 type addedTokens struct {
 	byID map[int]*addedToken
-	ids  map[string]int
 	raw  prefixes // of the text as it is
 	norm prefixes // of the normalised text
 }
@@ -40,14 +39,14 @@ type prefixes struct {
 
 // newAdded indexes tokens, which are in the order of the file.
 func newAdded(tokens []addedToken, normalise func(string) string) *addedTokens {
-	a := &addedTokens{byID: map[int]*addedToken{}, ids: map[string]int{}}
+	a := &addedTokens{byID: map[int]*addedToken{}}
 	raw, norm := map[string]*addedToken{}, map[string]*addedToken{}
 	for i := range tokens {
 		t := &tokens[i]
 		if t.Content == "" {
 			continue
 		}
-		a.byID[t.ID], a.ids[t.Content] = t, t.ID
+		a.byID[t.ID] = t
 		to, look := raw, t.Content
 		if t.Normalized {
 			to, look = norm, normalise(t.Content)

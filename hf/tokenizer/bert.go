@@ -1,52 +1,36 @@
 package tokenizer
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
-// runes is a set of characters, as ranges in ascending order.
-type runes [][2]rune
-
-// parseRunes reads a set from hexadecimal ranges, such as "21-2f 3a".
-func parseRunes(s string) runes {
-	var out runes
+// parseRunes reads a set of characters from hexadecimal ranges in ascending order, such as "21-2f 3a".
+func parseRunes(s string) *unicode.RangeTable {
+	out := &unicode.RangeTable{}
 	for f := range strings.FieldsSeq(s) {
 		lo, hi, ok := strings.Cut(f, "-")
 		if !ok {
 			hi = lo
 		}
-		a, errA := strconv.ParseInt(lo, 16, 32)
-		b, errB := strconv.ParseInt(hi, 16, 32)
+		a, errA := strconv.ParseUint(lo, 16, 32)
+		b, errB := strconv.ParseUint(hi, 16, 32)
 		if errA != nil || errB != nil {
 			panic("tokenizer: a table of characters has " + f)
 		}
-		out = append(out, [2]rune{rune(a), rune(b)})
+		out.R32 = append(out.R32, unicode.Range32{Lo: uint32(a), Hi: uint32(b), Stride: 1})
 	}
 	return out
 }
 
-func (s runes) has(r rune) bool {
-	_, ok := slices.BinarySearchFunc(s, r, func(d [2]rune, r rune) int {
-		switch {
-		case d[1] < r:
-			return -1
-		case d[0] > r:
-			return 1
-		}
-		return 0
-	})
-	return ok
-}
-
-var bertTables = sync.OnceValue(func() (t struct{ control, mark, accent, punctuation runes }) {
+var bertTables = sync.OnceValue(func() (t struct{ control, mark, accent, punctuation *unicode.RangeTable }) {
 	t.control, t.mark, t.accent, t.punctuation = parseRunes(controlRanges), parseRunes(markRanges), parseRunes(accentRanges), parseRunes(punctuationRanges)
 	return t
 })
 
-func bertControl(r rune) bool     { return bertTables().control.has(r) }
-func bertMark(r rune) bool        { return bertTables().mark.has(r) }
-func accent(r rune) bool          { return bertTables().accent.has(r) }
-func bertPunctuation(r rune) bool { return bertTables().punctuation.has(r) }
+func bertControl(r rune) bool     { return unicode.Is(bertTables().control, r) }
+func bertMark(r rune) bool        { return unicode.Is(bertTables().mark, r) }
+func accent(r rune) bool          { return unicode.Is(bertTables().accent, r) }
+func bertPunctuation(r rune) bool { return unicode.Is(bertTables().punctuation, r) }

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // vocabulary has tokens by id and ids by token.
@@ -38,9 +40,13 @@ func newVocabulary(ids map[string]int) (vocabulary, error) {
 	return v, nil
 }
 
-func (v *vocabulary) id(token string) (int, bool) {
+// unknownID is the id of the token for what is unknown.
+func (v *vocabulary) unknownID(token string) (int, error) {
 	id, ok := v.ids[token]
-	return id, ok
+	if !ok {
+		return 0, fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(token))
+	}
+	return id, nil
 }
 
 func (v *vocabulary) token(id int) string {

@@ -38,8 +38,9 @@ func ParseJSON(data []byte) (*Tokenizer, error) {
 		raw  json.RawMessage
 		read func(json.RawMessage) error
 	}{
-		{"normalizer", file.Normalizer, t.readNormalizer}, {"pre_tokenizer", file.Pre, t.readSplitter}, {"model", file.Model, t.readModel},
-		{"post_processor", file.Post, t.readTemplate}, {"decoder", file.Decoder, t.readDecoder},
+		{"normalizer", file.Normalizer, steps(&t.normalise, "normalizers", readNormalizer)},
+		{"pre_tokenizer", file.Pre, steps(&t.split, "pretokenizers", readSplitter)}, {"model", file.Model, t.readModel},
+		{"post_processor", file.Post, t.readTemplate}, {"decoder", file.Decoder, steps(&t.decode, "decoders", readDecoder)},
 	} {
 		if absent(part.raw) {
 			continue
@@ -77,12 +78,13 @@ func kind(raw json.RawMessage) (string, error) {
 	return t.Type, err
 }
 
-// known reads a part, all of whose fields must be known: an unknown one may change
+// parsed reads a part, all of whose fields must be known: an unknown one may change
 // the result.
-func known(raw json.RawMessage, into any) error {
+func parsed[T any](raw json.RawMessage) (part T, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	return dec.Decode(into)
+	err = dec.Decode(&part)
+	return part, err
 }
 
 // typed is embedded where the field "type" is known.
@@ -90,8 +92,15 @@ type typed struct {
 	Type string `json:"type"`
 }
 
-// sequence calls f for the parts of one.
-func sequence(raw json.RawMessage, field string, f func(json.RawMessage) error) error {
+// eachPart calls f with a part and its type, or, if that is a sequence, with the parts in it.
+func eachPart(raw json.RawMessage, field string, f func(kind string, raw json.RawMessage) error) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	if k != "Sequence" {
+		return f(k, raw)
+	}
 	var s map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
@@ -101,14 +110,84 @@ func sequence(raw json.RawMessage, field string, f func(json.RawMessage) error) 
 		return fmt.Errorf("%s: %w", field, err)
 	}
 	for _, p := range parts {
-		if k, err := kind(p); err != nil || k == "Sequence" {
+		k, err := kind(p)
+		if err != nil || k == "Sequence" {
 			return fmt.Errorf("a sequence within a sequence, or no part at all: %v", err)
 		}
-		if err := f(p); err != nil {
+		if err := f(k, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// steps reads a part as one step, or its parts as several, and adds them to a list.
+func steps[T any](to *[]T, field string, read func(kind string, raw json.RawMessage) (T, error)) func(raw json.RawMessage) error {
+	return func(raw json.RawMessage) error {
+		return eachPart(raw, field, func(kind string, raw json.RawMessage) error {
+			step, err := read(kind, raw)
+			*to = append(*to, step)
+			return err
+		})
+	}
+}
+
+func readNormalizer(kind string, raw json.RawMessage) (normaliser, error) {
+	switch kind {
+	case "NFC":
+		return bounded(mostGrowth, norm.NFC.String), nil
+	case "NFD":
+		return bounded(mostGrowth, norm.NFD.String), nil
+	case "NFKC":
+		return bounded(mostGrowth, norm.NFKC.String), nil
+	case "NFKD":
+		return bounded(mostGrowth, norm.NFKD.String), nil
+	case "StripAccents":
+		return bounded(1, func(s string) string { return without(s, accent) }), nil
+	case "Precompiled":
+		return readPrecompiled(raw)
+	case "Lowercase":
+		return bounded(2, lower), nil
+	case "Strip":
+		p, err := parsed[struct {
+			typed
+			Left  bool `json:"strip_left"`
+			Right bool `json:"strip_right"`
+		}](raw)
+		return bounded(1, func(s string) string {
+			if p.Left {
+				s = strings.TrimLeftFunc(s, unicode.IsSpace)
+			}
+			if p.Right {
+				s = strings.TrimRightFunc(s, unicode.IsSpace)
+			}
+			return s
+		}), err
+	case "Prepend":
+		p, err := parsed[struct {
+			typed
+			Prepend string `json:"prepend"`
+		}](raw)
+		return func(w *work, s string) string {
+			if s == "" {
+				return s
+			}
+			return w.joined(p.Prepend, s)
+		}, err
+	case "Replace":
+		if f := spacesReplaced(raw); f != nil {
+			return f, nil
+		}
+		from, to, err := replacement(raw)
+		return func(w *work, s string) string { return w.replace(s, from, to) }, err
+	case "BertNormalizer":
+		p, err := parsed[struct {
+			typed
+			bertNormaliser
+		}](raw)
+		return bounded(3*mostGrowth, p.normalise), err
+	}
+	return nil, unknown("the normaliser", kind)
 }
 
 // jsonPattern is a pattern of a file: a string or a regular expression.
@@ -117,98 +196,17 @@ type jsonPattern struct {
 	Regex  *string
 }
 
-func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	add := func(f normaliser) error {
-		t.normalise = append(t.normalise, f)
-		return nil
-	}
-	switch k {
-	case "Sequence":
-		return sequence(raw, "normalizers", t.readNormalizer)
-	case "NFC":
-		return add(bounded(mostGrowth, norm.NFC.String))
-	case "NFD":
-		return add(bounded(mostGrowth, norm.NFD.String))
-	case "NFKC":
-		return add(bounded(mostGrowth, norm.NFKC.String))
-	case "NFKD":
-		return add(bounded(mostGrowth, norm.NFKD.String))
-	case "StripAccents":
-		return add(bounded(1, func(s string) string { return without(s, accent) }))
-	case "Precompiled":
-		f, err := readPrecompiled(raw)
-		return orElse(err, func() error { return add(f) })
-	case "Lowercase":
-		return add(bounded(2, lower))
-	case "Strip":
-		p := struct {
-			typed
-			Left  bool `json:"strip_left"`
-			Right bool `json:"strip_right"`
-		}{}
-		return orElse(known(raw, &p), func() error {
-			return add(bounded(1, func(s string) string {
-				if p.Left {
-					s = strings.TrimLeftFunc(s, unicode.IsSpace)
-				}
-				if p.Right {
-					s = strings.TrimRightFunc(s, unicode.IsSpace)
-				}
-				return s
-			}))
-		})
-	case "Prepend":
-		p := struct {
-			typed
-			Prepend string `json:"prepend"`
-		}{}
-		return orElse(known(raw, &p), func() error {
-			return add(func(w *work, s string) string {
-				if s == "" {
-					return s
-				}
-				return w.joined(p.Prepend, s)
-			})
-		})
-	case "Replace":
-		if f := spacesReplaced(raw); f != nil {
-			return add(f)
-		}
-		from, to, err := replacement(raw)
-		if err != nil {
-			return err
-		}
-		return add(func(w *work, s string) string { return w.replace(s, from, to) })
-	case "BertNormalizer":
-		p := struct {
-			typed
-			bertNormaliser
-		}{}
-		return orElse(known(raw, &p), func() error { return add(bounded(3*mostGrowth, p.normalise)) })
-	}
-	return unknown("the normaliser", k)
-}
-
-// orElse returns err, or the result of f if err is nil.
-func orElse(err error, f func() error) error {
-	if err != nil {
-		return err
-	}
-	return f()
+// jsonReplacement is a part that replaces what a pattern matches.
+type jsonReplacement struct {
+	typed
+	Pattern jsonPattern `json:"pattern"`
+	Content string      `json:"content"`
 }
 
 // spacesReplaced returns how runs of spaces are replaced, if that is what a part does by an expression of published files, and nil otherwise.
 func spacesReplaced(raw json.RawMessage) normaliser {
-	p := struct {
-		typed
-		Pattern jsonPattern `json:"pattern"`
-		Content string      `json:"content"`
-	}{}
-	if known(raw, &p) != nil || p.Pattern.Regex == nil {
+	p, err := parsed[jsonReplacement](raw)
+	if err != nil || p.Pattern.Regex == nil {
 		return nil
 	}
 	switch *p.Pattern.Regex {
@@ -224,12 +222,8 @@ func spacesReplaced(raw json.RawMessage) normaliser {
 
 // replacement reads a part that replaces one string by another.
 func replacement(raw json.RawMessage) (from, to string, err error) {
-	p := struct {
-		typed
-		Pattern jsonPattern `json:"pattern"`
-		Content string      `json:"content"`
-	}{}
-	if err := known(raw, &p); err != nil {
+	p, err := parsed[jsonReplacement](raw)
+	if err != nil {
 		return "", "", err
 	}
 	if p.Pattern.Regex != nil {
@@ -241,64 +235,52 @@ func replacement(raw json.RawMessage) (from, to string, err error) {
 	return *p.Pattern.String, p.Content, nil
 }
 
-func (t *Tokenizer) readSplitter(raw json.RawMessage) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	add := func(s splitter) error {
-		t.split = append(t.split, s)
-		return nil
-	}
-	switch k {
-	case "Sequence":
-		return sequence(raw, "pretokenizers", t.readSplitter)
+func readSplitter(kind string, raw json.RawMessage) (splitter, error) {
+	words := splitAt(findRune(unicode.IsSpace), removed)
+	switch kind {
 	case "ByteLevel":
-		p := struct {
+		p, err := parsed[struct {
 			typed
 			Space bool  `json:"add_prefix_space"`
 			Trim  bool  `json:"trim_offsets"` // of offsets into the text, which there are none of here
 			Regex *bool `json:"use_regex"`
-		}{}
-		return orElse(known(raw, &p), func() error { return add(byteLevel(p.Space, p.Regex == nil || *p.Regex)) })
+		}](raw)
+		return byteLevel(p.Space, p.Regex == nil || *p.Regex), err
 	case "Split":
-		return orElse(nil, func() error {
-			s, err := readSplit(raw)
-			return orElse(err, func() error { return add(s) })
-		})
+		return readSplit(raw)
 	case "Digits":
-		p := struct {
+		p, err := parsed[struct {
 			typed
 			Individual bool `json:"individual_digits"`
-		}{}
+		}](raw)
 		b := contiguous
-		return orElse(known(raw, &p), func() error {
-			if p.Individual {
-				b = isolated
-			}
-			return add(splitAt(findRune(unicode.IsNumber), b))
-		})
+		if p.Individual {
+			b = isolated
+		}
+		return splitAt(findRune(unicode.IsNumber), b), err
 	case "Punctuation":
-		p := struct {
+		p, err := parsed[struct {
 			typed
-			Behavior behaviour `json:"behavior"`
-		}{Behavior: isolated}
-		return orElse(known(raw, &p), func() error {
-			if !p.Behavior.known() {
-				return unknown("the behaviour", string(p.Behavior))
-			}
-			return add(splitAt(findRune(bertPunctuation), p.Behavior))
-		})
+			Behavior *behaviour `json:"behavior"`
+		}](raw)
+		b := isolated
+		if p.Behavior != nil {
+			b = *p.Behavior
+		}
+		if err == nil && !b.known() {
+			err = unknown("the behaviour", string(b))
+		}
+		return splitAt(findRune(bertPunctuation), b), err
 	case "WhitespaceSplit":
-		return add(splitAt(findRune(unicode.IsSpace), removed))
+		return words, nil
 	case "BertPreTokenizer":
-		t.split = append(t.split, splitAt(findRune(unicode.IsSpace), removed))
-		return add(splitAt(findRune(bertPunctuation), isolated))
+		marks := splitAt(findRune(bertPunctuation), isolated)
+		return func(w *work, one word) []word { return eachWord(w, words(w, one), marks) }, nil
 	case "Metaspace":
 		p, err := readMetaspace(raw)
-		return orElse(err, func() error { return add(p.split) })
+		return p.split, err
 	}
-	return unknown("the splitter", k)
+	return nil, unknown("the splitter", kind)
 }
 
 // byteLevel writes a word's bytes as characters, after the split of GPT-2.
@@ -321,13 +303,13 @@ func byteLevel(space, regex bool) splitter {
 }
 
 func readSplit(raw json.RawMessage) (splitter, error) {
-	p := struct {
+	p, err := parsed[struct {
 		typed
 		Pattern  jsonPattern `json:"pattern"`
 		Behavior behaviour   `json:"behavior"`
 		Invert   bool        `json:"invert"`
-	}{}
-	if err := known(raw, &p); err != nil {
+	}](raw)
+	if err != nil {
 		return nil, err
 	}
 	if !p.Behavior.known() {
@@ -365,8 +347,8 @@ type metaspace struct {
 }
 
 func readMetaspace(raw json.RawMessage) (metaspace, error) {
-	var p metaspace
-	if err := known(raw, &p); err != nil {
+	p, err := parsed[metaspace](raw)
+	if err != nil {
 		return p, err
 	}
 	if p.Scheme == "" {
@@ -408,25 +390,24 @@ func (t *Tokenizer) readModel(raw json.RawMessage) error {
 		t.model, err = readUnigram(raw)
 		return err
 	case "WordPiece":
-		p := struct {
+		p, err := parsed[struct {
 			typed
 			Unknown string         `json:"unk_token"`
 			Prefix  string         `json:"continuing_subword_prefix"`
 			Most    int            `json:"max_input_chars_per_word"`
 			Vocab   map[string]int `json:"vocab"`
-		}{}
-		if err := known(raw, &p); err != nil {
+		}](raw)
+		if err != nil {
 			return err
 		}
 		v, err := newVocabulary(p.Vocab)
 		if err != nil {
 			return err
 		}
-		id, ok := v.id(p.Unknown)
-		if !ok {
-			return fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(p.Unknown))
+		m := &wordPiece{vocabulary: v, prefix: p.Prefix, most: p.Most}
+		if m.unknown, err = v.unknownID(p.Unknown); err != nil {
+			return err
 		}
-		m := &wordPiece{vocabulary: v, prefix: p.Prefix, unknown: id, most: p.Most}
 		for token := range v.ids {
 			m.longest = max(m.longest, len(token))
 		}
@@ -437,41 +418,36 @@ func (t *Tokenizer) readModel(raw json.RawMessage) error {
 }
 
 func readBPE(raw json.RawMessage) (*bpe, error) {
-	p := struct {
+	p, err := parsed[struct {
 		typed
-		Dropout *float64          `json:"dropout"`
+		Dropout float64           `json:"dropout"`
 		Unknown *string           `json:"unk_token"`
-		Prefix  *string           `json:"continuing_subword_prefix"`
-		Suffix  *string           `json:"end_of_word_suffix"`
+		Prefix  string            `json:"continuing_subword_prefix"`
+		Suffix  string            `json:"end_of_word_suffix"`
 		Fuse    bool              `json:"fuse_unk"`
 		Bytes   bool              `json:"byte_fallback"`
 		Whole   bool              `json:"ignore_merges"`
 		Vocab   map[string]int    `json:"vocab"`
 		Merges  []json.RawMessage `json:"merges"`
-	}{}
-	if err := known(raw, &p); err != nil {
+	}](raw)
+	if err != nil {
 		return nil, err
 	}
-	if p.Prefix != nil && *p.Prefix != "" {
-		return nil, unknown("continuing_subword_prefix", *p.Prefix)
+	if p.Prefix != "" {
+		return nil, unknown("continuing_subword_prefix", p.Prefix)
 	}
-	if p.Dropout != nil && *p.Dropout != 0 {
+	if p.Dropout != 0 {
 		return nil, errors.New("merges are dropped at random")
 	}
 	v, err := newVocabulary(p.Vocab)
 	if err != nil {
 		return nil, err
 	}
-	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse}
+	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
 	if p.Unknown != nil {
-		id, ok := v.id(*p.Unknown)
-		if !ok {
-			return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(*p.Unknown))
+		if m.unknown, err = v.unknownID(*p.Unknown); err != nil {
+			return nil, err
 		}
-		m.unknown = id
-	}
-	if p.Suffix != nil {
-		m.suffix = *p.Suffix
 	}
 	if m.suffix != "" && (p.Bytes || len(m.suffix) > mostSuffix) {
 		return nil, unknown("end_of_word_suffix", m.suffix)
@@ -509,13 +485,12 @@ func readMerge(raw json.RawMessage) (left, right string, err error) {
 }
 
 func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	switch k {
-	case "Sequence":
-		return sequence(raw, "processors", t.readTemplate)
+	return eachPart(raw, "processors", t.readAround)
+}
+
+// readAround reads what is put around a text.
+func (t *Tokenizer) readAround(kind string, raw json.RawMessage) error {
+	switch kind {
 	case "ByteLevel": // of offsets into the text, which there are none of here
 		return nil
 	case "TemplateProcessing":
@@ -538,7 +513,7 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
 		t.before, t.after = append(t.before, cls), append(t.after, sep)
 		return nil
 	}
-	return unknown("the template", k)
+	return unknown("the template", kind)
 }
 
 // mostAround is the most tokens around a text; published models have one or two.
@@ -589,47 +564,35 @@ func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 	return nil
 }
 
-func (t *Tokenizer) readDecoder(raw json.RawMessage) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	add := func(d decoder) error {
-		t.decode = append(t.decode, d)
-		return nil
-	}
-	switch k {
-	case "Sequence":
-		return sequence(raw, "decoders", t.readDecoder)
+func readDecoder(kind string, raw json.RawMessage) (decoder, error) {
+	switch kind {
 	case "ByteLevel":
-		return add(decodeByteLevel)
+		return decodeByteLevel, nil
 	case "ByteFallback":
-		return add(decodeBytes)
+		return decodeBytes, nil
 	case "Fuse":
-		return add(fuse)
+		return fuse, nil
 	case "Replace":
 		from, to, err := replacement(raw)
-		return orElse(err, func() error {
-			return add(replaced(from, to))
-		})
+		return replaced(from, to), err
 	case "Strip":
-		p := struct {
+		p, err := parsed[struct {
 			typed
 			Content string `json:"content"`
 			Start   int    `json:"start"`
 			Stop    int    `json:"stop"`
-		}{}
-		return orElse(known(raw, &p), func() error { return add(strip(p.Content, min(p.Start, 64), min(p.Stop, 64))) })
+		}](raw)
+		return strip(p.Content, min(p.Start, 64), min(p.Stop, 64)), err
 	case "WordPiece":
-		p := struct {
+		p, err := parsed[struct {
 			typed
 			Prefix  string `json:"prefix"`
 			Cleanup bool   `json:"cleanup"`
-		}{}
-		return orElse(known(raw, &p), func() error { return add(decodeWordPiece(p.Prefix, p.Cleanup)) })
+		}](raw)
+		return decodeWordPiece(p.Prefix, p.Cleanup), err
 	case "Metaspace":
 		p, err := readMetaspace(raw)
-		return orElse(err, func() error { return add(decodeMetaspace(p.Replacement, p.Scheme != "never")) })
+		return decodeMetaspace(p.Replacement, p.Scheme != "never"), err
 	}
-	return unknown("the decoder", k)
+	return nil, unknown("the decoder", kind)
 }

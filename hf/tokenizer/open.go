@@ -44,30 +44,24 @@ func Open(path string) (*Tokenizer, error) {
 }
 
 func open(path string) (*Tokenizer, error) {
+	parse := ParseJSON
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gguf":
 		f, err := gguf.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			for _, m := range f.Files() {
-				m.Close()
-			}
-		}()
+		defer f.Close()
 		return FromGGUF(f.Meta)
 	case ".json":
-		data, err := regular.Read(path, maxFile)
-		if err != nil {
-			return nil, err
-		}
-		return ParseJSON(data)
 	case ".model":
-		data, err := regular.Read(path, maxFile)
-		if err != nil {
-			return nil, err
-		}
-		return ParseSentencePiece(data)
+		parse = ParseSentencePiece
+	default:
+		return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
 	}
-	return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
+	data, err := regular.Read(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return parse(data)
 }

@@ -19,11 +19,11 @@ type precompiled struct {
 }
 
 func readPrecompiled(raw json.RawMessage) (normaliser, error) {
-	p := struct {
+	p, err := parsed[struct {
 		typed
 		Charsmap []byte `json:"precompiled_charsmap"`
-	}{}
-	if err := known(raw, &p); err != nil {
+	}](raw)
+	if err != nil {
 		return nil, err
 	}
 	if len(p.Charsmap) == 0 {

@@ -114,7 +114,7 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, ok := tok.ID("</s>")
+	s, ok := tok.model.(*sentencePiece).ids["</s>"]
 	if !ok {
 		t.Fatal("no </s>")
 	}

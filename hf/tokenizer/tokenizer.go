@@ -29,8 +29,6 @@ type Tokenizer struct {
 type model interface {
 	// encode adds the ids of a word, which is not empty, to ids.
 	encode(w *work, ids []int, word string) []int
-	// id returns the id of a token.
-	id(token string) (int, bool)
 	// token returns the token of an id, or "".
 	token(id int) string
 	// size is one more than the greatest id.
@@ -150,14 +148,6 @@ func (t *Tokenizer) Token(id int) (string, bool) {
 	}
 	s := t.model.token(id)
 	return s, s != ""
-}
-
-// ID returns the id of a token of the vocabulary, and whether there is one.
-func (t *Tokenizer) ID(token string) (int, bool) {
-	if id, ok := t.added.ids[token]; ok {
-		return id, true
-	}
-	return t.model.id(token)
 }
 
 // Size is one more than the greatest id.

@@ -22,13 +22,13 @@ type unigram struct {
 const unknownPenalty = 10
 
 func readUnigram(raw json.RawMessage) (*unigram, error) {
-	p := struct {
+	p, err := parsed[struct {
 		typed
 		Unknown *int                 `json:"unk_id"`
 		Bytes   bool                 `json:"byte_fallback"`
 		Vocab   [][2]json.RawMessage `json:"vocab"`
-	}{}
-	if err := known(raw, &p); err != nil {
+	}](raw)
+	if err != nil {
 		return nil, err
 	}
 	if p.Unknown == nil || *p.Unknown < 0 || *p.Unknown >= len(p.Vocab) {
@@ -51,7 +51,6 @@ func readUnigram(raw json.RawMessage) (*unigram, error) {
 		m.longest, m.worst = max(m.longest, len(token)), min(m.worst, m.scores[i])
 	}
 	m.worst -= unknownPenalty
-	var err error
 	if m.vocabulary, err = newVocabulary(ids); err != nil {
 		return nil, err
 	}

@@ -21,3 +21,10 @@ func (t *Tensors) Get(name string) *Tensor { return t.ByName[name] }
 
 // Files implements [Set].
 func (t *Tensors) Files() []*mapped.File { return t.From }
+
+// Close closes the files.
+func (t *Tensors) Close() {
+	for _, f := range t.From {
+		f.Close()
+	}
+}

@@ -51,35 +51,38 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 		return nil, err
 	}
 	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
-	ph.Begin("test")
-	for i, sample := range samples {
-		ph.Progress(i, len(samples))
-		if err = a.add(ctx, j.Model, c, sample, labels[i]); err != nil {
-			err = fmt.Errorf("sample %d: %w", i, err)
-			break
-		}
-	}
-	ph.End(err)
+	err = bothOn(ctx, ph, j.Model, c, samples, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
+		f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
+		count(&a.Float, f == labels[i])
+		count(&a.Quantised, q == labels[i])
+		count(&a.Agreement, f == q)
+		return nil
+	})
 	for _, x := range []*float64{&a.Float, &a.Quantised, &a.Agreement} {
 		*x /= float64(len(samples))
 	}
 	return a, err
 }
 
-// add counts one sample.
-func (a *Accuracy) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, sample provemodel.Input, label int) error {
-	float, err := m.Run(ctx, sample)
-	if err != nil {
-		return err
+// bothOn runs the float model and the integer one on samples.
+func bothOn(ctx context.Context, ph *ui.Phases, m *provemodel.Model, c *provemodel.Circuit, samples []provemodel.Input,
+	each func(i int, float []provemodel.Tensor, run *provemodel.Run) error) (err error) {
+	ph.Begin("test")
+	defer func() { ph.End(err) }()
+	for i, sample := range samples {
+		ph.Progress(i, len(samples))
+		float, err := m.Run(ctx, sample)
+		if err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+		run, err := c.Run(ctx, sample)
+		if err == nil {
+			err = each(i, float, run)
+		}
+		if err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
 	}
-	run, err := c.Run(ctx, sample)
-	if err != nil {
-		return err
-	}
-	f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
-	count(&a.Float, f == label)
-	count(&a.Quantised, q == label)
-	count(&a.Agreement, f == q)
 	return nil
 }
 

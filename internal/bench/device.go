@@ -69,10 +69,16 @@ func (b *deviceBench) free() {
 
 // alloc returns memory until the next group of kernels.
 func (b *deviceBench) alloc(bytes int) kernels.Ptr {
-	p, err := b.dev.Alloc(bytes)
-	check(err)
+	p := must(b.dev.Alloc(bytes))
 	b.held = append(b.held, p)
 	return p
+}
+
+// heaps returns eq of a point of so many variables, on the device.
+func (b *deviceBench) heaps(vars int) *kernels.EqHeaps {
+	h := must(kernels.NewEqHeaps(b.dev, extensions(vars, 1)))
+	b.held = append(b.held, h.Memory())
+	return h
 }
 
 // random returns n words of 64 random bits.
@@ -96,15 +102,14 @@ func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error
 	var times []time.Duration
 	check(f())
 	for range 10 {
-		t, err := b.dev.Time(func() error {
+		t := must(b.dev.Time(func() error {
 			for range inRow {
 				if err := f(); err != nil {
 					return err
 				}
 			}
 			return nil
-		})
-		check(err)
+		}))
 		times = append(times, t/inRow)
 	}
 	b.add(name, unit, units, bytes, slices.Min(times))

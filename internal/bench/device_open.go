@@ -161,15 +161,15 @@ func timePass[R any](t *timedPasses, name string, f func() (R, error)) (R, error
 	return r, err
 }
 
-// done gives a pass without a result one.
-func done(f func() error) func() (struct{}, error) {
-	return func() (struct{}, error) { return struct{}{}, f() }
+// timeError is timePass for a pass without a result.
+func timeError(t *timedPasses, name string, f func() error) error {
+	_, err := timePass(t, name, func() (struct{}, error) { return struct{}{}, f() })
+	return err
 }
 
 // Begin implements whir.Passes.
 func (t *timedPasses) Begin(ctx context.Context, q *whir.Functional) error {
-	_, err := timePass(t, "begin", done(func() error { return t.Passes.Begin(ctx, q) }))
-	return err
+	return timeError(t, "begin", func() error { return t.Passes.Begin(ctx, q) })
 }
 
 // Columns implements whir.Passes.
@@ -184,8 +184,7 @@ func (t *timedPasses) Round(ctx context.Context) (whir.Sums, error) {
 
 // Bind implements whir.Passes.
 func (t *timedPasses) Bind(ctx context.Context, r field.QM31) error {
-	_, err := timePass(t, "bind", done(func() error { return t.Passes.Bind(ctx, r) }))
-	return err
+	return timeError(t, "bind", func() error { return t.Passes.Bind(ctx, r) })
 }
 
 // Values implements whir.Passes.
@@ -195,8 +194,7 @@ func (t *timedPasses) Values(ctx context.Context) ([]field.QM31, error) {
 
 // Add implements whir.Passes.
 func (t *timedPasses) Add(ctx context.Context, c *whir.Constraints) error {
-	_, err := timePass(t, "add", done(func() error { return t.Passes.Add(ctx, c) }))
-	return err
+	return timeError(t, "add", func() error { return t.Passes.Add(ctx, c) })
 }
 
 // Commit implements whir.Passes.

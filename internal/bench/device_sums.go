@@ -24,16 +24,10 @@ func sumcheckKernels(b *deviceBench) {
 	sums := b.alloc(8 * kernels.SumcheckThreeRoundsWords)
 	batch := func(eq int) *kernels.SumcheckBatch {
 		if eq > 0 {
-			heaps, err := kernels.NewEqHeaps(b.dev, extensions(eq, 1))
-			check(err)
-			b.held = append(b.held, heaps.Memory())
-			in.Eq = heaps
+			in.Eq = b.heaps(eq)
 		}
-		p, err := kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in})
-		check(err)
-		memory, err := p.Memory()
-		check(err)
-		b.held = append(b.held, memory)
+		p := must(kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in}))
+		b.held = append(b.held, must(p.Memory()))
 		return p
 	}
 	const entries = 2 << vars
@@ -76,17 +70,11 @@ func restrictKernels(b *deviceBench) {
 	weights, out := b.elements(rows), b.alloc(rows*elementBytes)
 	for _, width := range []int{1, 2, 4} {
 		in := kernels.Integers{At: b.random(rows * columns * width / 8), Width: width}
-		for _, noTensor := range []bool{false, true} {
-			unit := ""
-			if width == 1 {
-				unit = ", tensor cores"
-			}
-			if noTensor {
-				if width > 1 {
-					continue
-				}
-				unit = ", multiply-adds"
-			}
+		units := []string{""}
+		if width == 1 {
+			units = []string{", tensor cores", ", multiply-adds"}
+		}
+		for i, unit := range units {
 			for _, s := range []struct {
 				what string
 				b    kernels.Binding
@@ -94,7 +82,7 @@ func restrictKernels(b *deviceBench) {
 				{"columns", kernels.Binding{Outer: rows, N: columns, Inner: 1}},
 				{"rows", kernels.Binding{Outer: 1, N: rows, Inner: columns}},
 			} {
-				s.b.Weights, s.b.NoTensor = weights, noTensor
+				s.b.Weights, s.b.NoTensor = weights, i == 1
 				b.kernel(fmt.Sprintf("bind the %s of int%d%s", s.what, 8*width, unit), "entry", rows*columns, rows*columns*width,
 					func() error { return kernels.RestrictInt(b.dev, out, in, s.b) })
 			}
@@ -113,9 +101,7 @@ func logupKernels(b *deviceBench) {
 	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+4), func() error {
 		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, leaves)
 	})
-	heaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-2, 1))
-	check(err)
-	b.held = append(b.held, heaps.Memory())
+	heaps := b.heaps(vars - 2)
 	const n = leaves / 4
 	layer := func() *kernels.LogUpRounds {
 		return &kernels.LogUpRounds{Vars: vars - 2, Stored: n, Eq: heaps, Lambda: challenge,
@@ -130,10 +116,7 @@ func logupKernels(b *deviceBench) {
 	}
 	b.kernel("first two rounds of a layer of 2^22", "entry", n, n*elementBytes*4, two(layer(), 0))
 	b.kernel("two folds + two rounds of a layer of 2^22", "entry", n, n*elementBytes*5, two(layer(), 2))
-	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
-	check(err)
-	b.held = append(b.held, leafHeaps.Memory())
-	leafLayer := &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
+	leafLayer := &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: b.heaps(vars - 1), Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
 	b.kernel("first two rounds from 2^24 leaves", "leaf", leaves, leaves*20, two(leafLayer, 0))
 	b.kernel("two folds + two rounds from 2^24 leaves", "leaf", leaves, leaves*(20+8), two(leafLayer, 2))
 }

@@ -3,9 +3,9 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -103,15 +103,9 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 	if choice := c.Report().Choice; choice != nil {
 		f.Runs = choice.Runs
 	}
-	ph.Begin("test")
-	for i, sample := range tests {
-		ph.Progress(i, len(tests))
-		if err = f.add(ctx, j.Model, c, sample, bars); err != nil {
-			err = fmt.Errorf("sample %d: %w", i, err)
-			break
-		}
-	}
-	ph.End(err)
+	err = bothOn(ctx, ph, j.Model, c, tests, func(_ int, float []provemodel.Tensor, run *provemodel.Run) error {
+		return f.add(float, run, bars)
+	})
 	if f.Rows > 0 {
 		f.KL, f.Top1 = f.KL/float64(f.Rows), f.Top1/float64(f.Rows)
 	}
@@ -119,16 +113,8 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 	return f, err
 }
 
-// add runs both models on one sample.
-func (f *Fidelity) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, sample provemodel.Input, bars Bars) error {
-	float, err := m.Run(ctx, sample)
-	if err != nil {
-		return err
-	}
-	run, err := c.Run(ctx, sample)
-	if err != nil {
-		return err
-	}
+// add counts the outputs of one sample.
+func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) error {
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}
@@ -196,13 +182,8 @@ func histogram(chosen []quantise.Chosen) string {
 	if len(counts) == 0 {
 		return "-"
 	}
-	var formats []quantise.Format
-	for f := range counts {
-		formats = append(formats, f)
-	}
-	slices.SortFunc(formats, func(a, b quantise.Format) int { return int(a.Code()) - int(b.Code()) })
 	var list []string
-	for _, f := range formats {
+	for _, f := range slices.SortedFunc(maps.Keys(counts), func(a, b quantise.Format) int { return int(a.Code()) - int(b.Code()) }) {
 		s := fmt.Sprint(f.Bits)
 		if f.Weights > 0 {
 			s += fmt.Sprintf("/%d", f.Weights)
@@ -245,11 +226,5 @@ func FidelityTable(w io.Writer, all []*Fidelity) error {
 
 // Misses joins what all models missed.
 func Misses(all []*Fidelity) error {
-	var errs []error
-	for _, f := range all {
-		if f.Missed != "" {
-			errs = append(errs, fmt.Errorf("%s: %s", f.Model, f.Missed))
-		}
-	}
-	return errors.Join(errs...)
+	return joined(all, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
 }

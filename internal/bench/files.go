@@ -69,10 +69,15 @@ func (l Limits) check(m *Model) error {
 
 // Failures joins the errors of all models.
 func Failures(all []*Model) error {
+	return joined(all, func(m *Model) (name, wrong string) { return m.Name, m.Error })
+}
+
+// joined has an error for each measurement of which something is wrong.
+func joined[T any](all []T, of func(T) (name, wrong string)) error {
 	var errs []error
 	for _, m := range all {
-		if m.Error != "" {
-			errs = append(errs, fmt.Errorf("%s: %s", m.Name, m.Error))
+		if name, wrong := of(m); wrong != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", name, wrong))
 		}
 	}
 	return errors.Join(errs...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -20,7 +21,7 @@ func TestShapes(t *testing.T) {
 	for name, want := range map[string]float64{"qwen3-14b": 14.768e9, "llama2-7b": 6.738e9, "smollm2": 134.5e6, "gpt2": 124.4e6, "qwen3-30b-a3b": 30.53e9, "mixtral-quarter": 2.919e9} {
 		s, n := Shapes[name], 0
 		for _, d := range s.tensors(s.Layers) {
-			n += sizeOf(d.shape)
+			n += graph.Size(d.shape)
 		}
 		if math.Abs(float64(n)/want-1) > 1e-3 {
 			t.Errorf("%s has %d parameters, not %g", name, n, want)
@@ -143,14 +144,14 @@ func TestDrawShards(t *testing.T) {
 // The numbers that are drawn have the mean and the deviation that they are said to have.
 func TestNormal(t *testing.T) {
 	d := drawn{"x", []int{1 << 9, 1 << 8}, inner, 1}
-	data := make([]byte, 2*sizeOf(d.shape))
+	data := make([]byte, 2*graph.Size(d.shape))
 	d.draw(data, 0, d.scales(1), 7)
 	var sum, squares float64
 	for i := 0; i < len(data); i += 2 {
 		v := float64(math.Float32frombits(uint32(data[i])<<16 | uint32(data[i+1])<<24))
 		sum, squares = sum+v, squares+v*v
 	}
-	n := float64(sizeOf(d.shape))
+	n := float64(graph.Size(d.shape))
 	if deviation := math.Sqrt(squares/n) * 16; math.Abs(deviation-1) > 0.01 || math.Abs(sum/n) > 1e-3 {
 		t.Errorf("mean %g, deviation %g", sum/n, deviation)
 	}

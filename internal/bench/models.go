@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -80,26 +79,22 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	prepared := ph.All()
 	var p *provemodel.Proof
 	var proving []ui.Phase
+	m := &Model{Name: j.Model.Name(), Parameters: j.Model.Parameters(), Estimated: estimate.Memory}
 	for range runs {
 		before := len(ph.All())
 		if p, err = provemodel.Prove(ctx, committed, j.Input, &opts.Prove); err != nil {
 			return nil, err
 		}
-		if now := ph.All()[before:]; proving == nil || seconds(now) < seconds(proving) {
-			proving = now
+		now := ph.All()[before:]
+		if seconds, cpu := took(now); proving == nil || seconds < m.Prove {
+			proving, m.Prove, m.ProveCPU = now, seconds, cpu
 		}
 	}
-	m := &Model{
-		Name: j.Model.Name(), Parameters: j.Model.Parameters(), Phases: slices.Concat(prepared, proving),
-		ProofBytes: len(p.File), KeyBytes: len(committed.KeyFile()),
-		PeakMemory: ui.PeakMemory(), Estimated: estimate.Memory, Security: p.Strength.Total.Float(),
-	}
-	for i, p := range m.Phases {
-		switch {
-		case p.Name == "commit model":
+	m.Phases, m.PeakMemory = slices.Concat(prepared, proving), ui.PeakMemory()
+	m.ProofBytes, m.KeyBytes, m.Security = len(p.File), len(committed.KeyFile()), p.Strength.Total.Float()
+	for _, p := range prepared {
+		if p.Name == "commit model" {
 			m.Commit, m.CommitCPU = p.Seconds, p.CPU
-		case i >= len(prepared):
-			m.Prove, m.ProveCPU = m.Prove+p.Seconds, m.ProveCPU+p.CPU
 		}
 	}
 	if err := m.compare(ctx, j, circuit, p); err != nil {
@@ -110,20 +105,10 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 			return nil, err
 		}
 	}
-	// The verifier has the files alone; memory of the prover is not its.
 	vk, proof := committed.KeyFile(), p.File
 	circuit, committed, p = nil, nil, nil
-	debug.FreeOSMemory()
-	m.Verify = best(0, func() {
-		var key *provemodel.Key
-		if key, err = provemodel.ReadKey(bytes.NewReader(vk)); err == nil {
-			_, err = provemodel.Verify(key, bytes.NewReader(proof), &provemodel.VerifyOptions{MinBits: 1})
-		}
-	}).Seconds()
-	if err != nil { // see measureRun
-		return nil, fmt.Errorf("a proof does not verify: %v", err)
-	}
-	return m, nil
+	m.Verify, err = verified(vk, proof)
+	return m, err
 }
 
 // measureList proves n inputs one after the other and as a list, whose proofs must be the same.
@@ -170,13 +155,12 @@ func ListLines(w io.Writer, models []*Model) error {
 	return nil
 }
 
-// seconds returns how long phases took.
-func seconds(phases []ui.Phase) float64 {
-	sum := 0.
+// took returns how long phases took, and of the processor.
+func took(phases []ui.Phase) (seconds, cpu float64) {
 	for _, p := range phases {
-		sum += p.Seconds
+		seconds, cpu = seconds+p.Seconds, cpu+p.CPU
 	}
-	return sum
+	return seconds, cpu
 }
 
 // compare fills in how far the outputs are from the float model's.
@@ -219,10 +203,14 @@ func ModelTable(w io.Writer, models []*Model) error {
 
 // PhaseTable writes the phases of one measurement.
 func PhaseTable(w io.Writer, m *Model) error {
-	var rows [][]string
-	for _, p := range m.Phases {
+	rows := append(phaseRows(m.Phases), []string{"verify", fmt.Sprintf("%.4f", m.Verify), ""})
+	return ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
+}
+
+// phaseRows are rows with name, seconds and seconds of the processor.
+func phaseRows(phases []ui.Phase) (rows [][]string) {
+	for _, p := range phases {
 		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
 	}
-	rows = append(rows, []string{"verify", fmt.Sprintf("%.4f", m.Verify), ""})
-	return ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
+	return rows
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
@@ -85,11 +87,11 @@ func (s *Scaling) on(cfg *config.Config) []int {
 
 // upTo lists the first n GPUs.
 func upTo(n int) string {
-	list := "0"
-	for i := 1; i < n; i++ {
-		list += fmt.Sprintf(",%d", i)
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i)
 	}
-	return list
+	return strings.Join(list, ",")
 }
 
 // measure measures one size, or says why not.
@@ -107,12 +109,11 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 		r.Refused = fmt.Sprintf("it takes %s of memory at least, and %s are free", ui.Bytes(least), ui.Bytes(free))
 		return
 	}
-	m, err := Measure(ctx, cfg, j, 1, 0, ph)
-	if err != nil {
+	if m, err := Measure(ctx, cfg, j, 1, 0, ph); err != nil {
 		r.Refused = err.Error()
-		return
+	} else {
+		r.Model = m
 	}
-	r.Model = m
 }
 
 // ScaleTable writes one row for each size.

@@ -69,11 +69,7 @@ func (o *SegmentsOptions) Tokens() int {
 func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (*Segments, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck, local.NoResume = true, true, true
-	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
-	dev, err := job.OpenDevice(ctx, cfg, ph)
+	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +141,7 @@ func (r *segmentsRun) chain(ctx context.Context, lengths []int, again bool) ([]S
 		}
 		files, stored = append(files, p.File), append(stored, ch.Stored(i))
 		s := Segment{Before: at, Tokens: tokens, ProofBytes: len(p.File), Stored: len(stored[i]), PeakMemory: ui.PeakMemory()}
-		for _, phase := range r.ph.All()[before:] {
-			s.Prove, s.ProveCPU = s.Prove+phase.Seconds, s.ProveCPU+phase.CPU
-		}
+		s.Prove, s.ProveCPU = took(r.ph.All()[before:])
 		for _, d := range r.dev.Stats() {
 			s.PeakDevice, s.DeviceWeights = max(s.PeakDevice, d.Peak), max(s.DeviceWeights, d.Resident)
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -112,14 +113,9 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	for _, m := range margins {
 		f.Margins = append(f.Margins, MarginPart{Margin: m})
 	}
-	ph.Begin("test")
-	for i := range inputs {
-		ph.Progress(i, len(inputs))
-		if err = f.add(ctx, j.Model, c, pieces[i], inputs[i]); err != nil {
-			break
-		}
-	}
-	ph.End(err)
+	err = bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
+		return f.add(pieces[i], float, run)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -137,24 +133,11 @@ func cutText(ids []int, n, limit int) [][]int {
 	if limit > 0 {
 		ids = ids[:min(limit, len(ids))]
 	}
-	var pieces [][]int
-	for len(ids) > 0 {
-		size := min(n, len(ids))
-		pieces, ids = append(pieces, ids[:size]), ids[size:]
-	}
-	return pieces
+	return slices.Collect(slices.Chunk(ids, n))
 }
 
-// add runs both models on one piece.
-func (f *TextFidelity) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, ids []int, in provemodel.Input) error {
-	float, err := m.Run(ctx, in)
-	if err != nil {
-		return err
-	}
-	run, err := c.Run(ctx, in)
-	if err != nil {
-		return err
-	}
+// add counts the logits of one piece.
+func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) error {
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}

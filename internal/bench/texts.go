@@ -55,11 +55,7 @@ type TextsOptions struct {
 func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (*Texts, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
-	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
-	dev, err := job.OpenDevice(ctx, cfg, ph)
+	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err
 	}
@@ -127,9 +123,7 @@ func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel
 		return nil, err
 	}
 	r := &TextsRun{ProofBytes: len(p.File)}
-	for _, phase := range ph.All()[before:] {
-		r.Prove, r.ProveCPU = r.Prove+phase.Seconds, r.ProveCPU+phase.CPU
-	}
+	r.Prove, r.ProveCPU = took(ph.All()[before:])
 	key, err := provemodel.ReadKey(bytes.NewReader(c.KeyFile()))
 	if err != nil {
 		return nil, err

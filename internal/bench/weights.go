@@ -14,7 +14,10 @@ import (
 	"os"
 	"path/filepath"
 
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -45,6 +48,14 @@ func (s *Shape) cached(ctx context.Context, cfg *config.Config, layers int, ph *
 	}
 	path, err = s.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
 	return path, layers, err
+}
+
+// begin is cached, and opens the device that the settings say.
+func (s *Shape) begin(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, dev *provemodel.Device, err error) {
+	if path, n, err = s.cached(ctx, cfg, layers, ph); err == nil {
+		dev, err = job.OpenDevice(ctx, cfg, ph)
+	}
+	return path, n, dev, err
 }
 
 // Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a
@@ -86,7 +97,7 @@ func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, 
 	shards := [][]drawn{nil}
 	total, held := 0, 0
 	for _, t := range s.tensors(layers) {
-		n := 2 * sizeOf(t.shape)
+		n := 2 * graph.Size(t.shape)
 		if last := len(shards) - 1; held > 0 && held+n > most {
 			shards, held = append(shards, []drawn{t}), 0
 		} else {
@@ -133,7 +144,7 @@ func writeJSON(path string, v any) error {
 func writeShard(ctx context.Context, path string, list []drawn, layers int, seed uint64, each func(n int)) error {
 	header, at := map[string]any{}, 0
 	for _, t := range list {
-		n := 2 * sizeOf(t.shape)
+		n := 2 * graph.Size(t.shape)
 		header[t.name] = map[string]any{"dtype": "BF16", "shape": t.shape, "data_offsets": [2]int{at, at + n}}
 		at += n
 	}
@@ -153,7 +164,7 @@ func writeShard(ctx context.Context, path string, list []drawn, layers int, seed
 	for i := range list {
 		t := &list[i]
 		scale := t.scales(layers)
-		for from, n := 0, sizeOf(t.shape); from < n; from += drawnPiece * drawnPieces {
+		for from, n := 0, graph.Size(t.shape); from < n; from += drawnPiece * drawnPieces {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -253,12 +264,4 @@ func normal(r uint64) float32 {
 func bfloat16(v float32) uint16 {
 	b := math.Float32bits(v)
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-func sizeOf(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }

@@ -50,11 +50,7 @@ type WritingOptions struct {
 func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (*Writing, error) {
 	local := *cfg
 	local.NoCache = true
-	path, layers, err := o.Shape.cached(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
-	dev, err := job.OpenDevice(ctx, cfg, ph)
+	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +113,11 @@ func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *pro
 // WritingTable writes what was done once, and a row for each text.
 func WritingTable(out io.Writer, w *Writing) error {
 	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
-	var rows [][]string
-	for _, p := range w.Phases {
-		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
-	}
-	if err := ui.Table(out, []string{"once", "seconds", "cpu seconds"}, rows); err != nil {
+	if err := ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
-	rows = nil
+	var rows [][]string
 	for _, r := range w.Runs {
 		rows = append(rows, []string{
 			fmt.Sprintf("%.3f", r.First), fmt.Sprintf("%.3f", r.FirstCPU), fmt.Sprintf("%.4f", r.Token), fmt.Sprintf("%.4f", r.TokenCPU), fmt.Sprintf("%.1f", r.PerSecond),

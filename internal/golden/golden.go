@@ -63,54 +63,45 @@ type Machine struct {
 }
 
 // ReadAll reads all cases of a folder, by name.
-func ReadAll(folder string) ([]*Case, error) {
+func ReadAll(folder string) ([]*Case, error) { return eachFolder(folder, Read) }
+
+// eachFolder reads the folders in one, by name.
+func eachFolder[T any](folder string, read func(folder string) (T, error)) (all []T, err error) {
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	var cases []*Case
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
 		}
-		c, err := Read(filepath.Join(folder, e.Name()))
+		one, err := read(filepath.Join(folder, e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("golden case %s: %w", e.Name(), err)
 		}
-		cases = append(cases, c)
+		all = append(all, one)
 	}
-	return cases, nil
+	return all, err
 }
 
 // ReadMasked reads the keys and masked proofs of a folder like testdata/masked: cases without what they are made from, as
 // nobody makes them again.
 func ReadMasked(folder string) ([]*Case, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
+	return eachFolder(folder, func(folder string) (*Case, error) {
+		c := &Case{Name: "masked " + filepath.Base(folder)}
+		return c, c.Want.read(folder)
+	})
+}
+
+// read reads the files of a folder.
+func (f *Files) read(folder string) (err error) {
+	if f.Key, err = os.ReadFile(filepath.Join(folder, keyFile)); err == nil {
+		f.Proof, err = os.ReadFile(filepath.Join(folder, proofFile))
 	}
-	var cases []*Case
-	for _, e := range entries {
-		c := &Case{Name: "masked " + e.Name()}
-		if c.Want.Key, err = os.ReadFile(filepath.Join(folder, e.Name(), keyFile)); err == nil {
-			c.Want.Proof, err = os.ReadFile(filepath.Join(folder, e.Name(), proofFile))
-		}
-		if err != nil {
-			return nil, err
-		}
-		cases = append(cases, c)
-	}
-	return cases, nil
+	return err
 }
 
 // Read reads the case of one folder.
 func Read(folder string) (*Case, error) {
 	c := &Case{Name: filepath.Base(folder)}
-	var err error
-	if c.Want.Key, err = os.ReadFile(filepath.Join(folder, keyFile)); err != nil {
-		return nil, err
-	}
-	if c.Want.Proof, err = os.ReadFile(filepath.Join(folder, proofFile)); err != nil {
+	if err := c.Want.read(folder); err != nil {
 		return nil, err
 	}
 	key, err := proof.DecodeKey(c.Want.Key)

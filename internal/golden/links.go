@@ -17,19 +17,13 @@ type Linked struct {
 
 // ReadLinks reads the links of a folder like testdata/links.
 func ReadLinks(folder string) ([]*Linked, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	var list []*Linked
-	for _, e := range entries {
-		l := &Linked{Name: "link " + e.Name(), OfDifferentWeights: strings.HasSuffix(e.Name(), "_different")}
+	return eachFolder(folder, func(folder string) (l *Linked, err error) {
+		l = &Linked{Name: "link " + filepath.Base(folder), OfDifferentWeights: strings.HasSuffix(folder, "_different")}
 		for name, to := range map[string]*[]byte{"former.vk": &l.Former, keyFile: &l.Renewed, keyFile + ".link": &l.Link} {
-			if *to, err = os.ReadFile(filepath.Join(folder, e.Name(), name)); err != nil {
+			if *to, err = os.ReadFile(filepath.Join(folder, name)); err != nil {
 				return nil, err
 			}
 		}
-		list = append(list, l)
-	}
-	return list, nil
+		return l, nil
+	})
 }

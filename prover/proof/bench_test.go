@@ -70,7 +70,7 @@ func BenchmarkParseKey(b *testing.B) {
 // encodedUnchecked is the file of a key whose circuit nobody has validated.
 func encodedUnchecked(t testing.TB, k *Key) []byte {
 	t.Helper()
-	if err := k.encode(); err != nil {
+	if err := k.encode(nil); err != nil {
 		t.Fatal(err)
 	}
 	return k.Encoded()
@@ -81,7 +81,7 @@ func BenchmarkEncodeKey(b *testing.B) {
 	k := repeated(1200)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := k.encode(); err != nil {
+		if err := k.encode(nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,19 +7,21 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
 const digestSize = hash.DigestBytes
 
-// appendDigest appends the words of d, 4 bytes little-endian each.
-func appendDigest(b []byte, d hash.Digest) []byte {
+// encodeDigest returns the words of d, 4 bytes little-endian each.
+func encodeDigest(d hash.Digest) []byte {
+	b := make([]byte, 0, digestSize)
 	for _, l := range d {
 		b = binary.LittleEndian.AppendUint32(b, l)
 	}
 	return b
 }
 
-// decodeDigest reads what appendDigest wrote.
+// decodeDigest reads what encodeDigest wrote.
 func decodeDigest(b []byte) (d hash.Digest, err error) {
 	if len(b) != digestSize {
 		return d, fmt.Errorf("%d bytes, not %d", len(b), digestSize)
@@ -47,4 +49,27 @@ func setSHA256(d *[sha256.Size]byte, b []byte) error {
 	}
 	copy(d[:], b)
 	return nil
+}
+
+// rootField is a field of a root, which must be there.
+func rootField[T any](number int, root func(*T) *hash.Digest) wire.Field[T] {
+	return wire.Data(number, "root", func(t *T) []byte { return encodeDigest(*root(t)) }, func(t *T, b []byte) (err error) {
+		*root(t), err = decodeDigest(b)
+		return err
+	}).Needed()
+}
+
+// sha256Field is a field of a SHA-256, which must be there.
+func sha256Field[T any](number int, name string, of func(*T) *[sha256.Size]byte) wire.Field[T] {
+	return wire.Data(number, name, func(t *T) []byte { return of(t)[:] }, func(t *T, b []byte) error { return setSHA256(of(t), b) }).Needed()
+}
+
+// versionField is the first field of a file or a header: the version of the format, which must be this one.
+func versionField[T any]() wire.Field[T] {
+	return wire.Value(1, "version", scale, func(*T) int64 { return Version }, func(_ *T, v int64) error {
+		if v != Version {
+			return refuseVersion(uint32(v))
+		}
+		return nil
+	}).Needed()
 }

@@ -181,11 +181,7 @@ func (w *Writer) Statement() (d [sha256.Size]byte) {
 }
 
 var firstTreeMessage = wire.New("FirstTree", nil,
-	wire.Data(1, "root", func(t *FirstTree) []byte { return appendDigest(nil, t.Root) },
-		func(t *FirstTree, b []byte) (err error) {
-			t.Root, err = decodeDigest(b)
-			return err
-		}).Needed(),
+	rootField(1, func(t *FirstTree) *hash.Digest { return &t.Root }),
 	wire.Num(2, "row_vars", count, func(t *FirstTree) *int { return &t.RowVars }),
 	wire.Num(3, "log_blowup", count, func(t *FirstTree) *int { return &t.LogBlowup }),
 	wire.Num(4, "rows", count, func(t *FirstTree) *int { return &t.Rows }),

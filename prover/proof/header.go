@@ -78,15 +78,8 @@ const (
 var size = wire.Number{Kind: wire.Uint64, Most: math.MaxInt32}
 
 var headerMessage = wire.New("Header", nil,
-	wire.Value(1, "version", scale, func(*Header) int64 { return Version },
-		func(_ *Header, v int64) error {
-			if v != Version {
-				return refuseVersion(uint32(v))
-			}
-			return nil
-		}).Needed(),
-	wire.Data(2, "key", func(h *Header) []byte { return h.Key[:] },
-		func(h *Header, b []byte) error { return setSHA256(&h.Key, b) }).Needed(),
+	versionField[Header](),
+	sha256Field(2, "key", func(h *Header) *[sha256.Size]byte { return &h.Key }),
 	wire.Nums(3, "sizes", size, func(h *Header) *[]int { return &h.Sizes }),
 	wire.Num(4, "chunk_entries", size, func(h *Header) *int { return &h.ChunkEntries }),
 	wire.Num(5, "row_vars", count, func(h *Header) *int { return &h.RowVars }),

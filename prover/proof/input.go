@@ -32,18 +32,8 @@ type InputCommitment struct {
 }
 
 var inputMessage = wire.New("Input", nil,
-	wire.Value(1, "version", scale, func(*InputCommitment) int64 { return Version },
-		func(_ *InputCommitment, v int64) error {
-			if v != Version {
-				return refuseVersion(uint32(v))
-			}
-			return nil
-		}).Needed(),
-	wire.Data(2, "root", func(c *InputCommitment) []byte { return appendDigest(nil, c.Root) },
-		func(c *InputCommitment, b []byte) (err error) {
-			c.Root, err = decodeDigest(b)
-			return err
-		}).Needed(),
+	versionField[InputCommitment](),
+	rootField(2, func(c *InputCommitment) *hash.Digest { return &c.Root }),
 	wire.Num(3, "row_vars", count, func(c *InputCommitment) *int { return &c.RowVars }),
 	wire.Num(4, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(c *InputCommitment) *int { return &c.TailLog }),
 	wire.Num(5, "log_blowup", count, func(c *InputCommitment) *int { return &c.LogBlowup }),

@@ -52,7 +52,7 @@ type Tree struct {
 func (k *Key) Roots() [][hash.DigestBytes]byte {
 	list := make([][hash.DigestBytes]byte, len(k.Trees))
 	for i := range k.Trees {
-		copy(list[i][:], appendDigest(nil, k.Trees[i].Root))
+		copy(list[i][:], encodeDigest(k.Trees[i].Root))
 	}
 	return list
 }
@@ -126,11 +126,8 @@ func NewKey(c *model.Template, p *plan.Plan, sec Security, roots ...hash.Digest)
 	if err == nil && sec.Config() != p.Config {
 		err = errors.New("the plan is for another security")
 	}
-	if err == nil {
-		err = k.encode()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+	if err = k.encode(err); err != nil {
+		return nil, err
 	}
 	k.known.graph, k.known.plan = p.Graph, p
 	return k, nil
@@ -154,12 +151,8 @@ func (k *Key) SetText(t *Text) error {
 
 func (k *Key) encodeAgain() error {
 	known := k.known
-	err := k.check()
-	if err == nil {
-		err = k.encode()
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the key: %w", err)
+	if err := k.encode(k.check()); err != nil {
+		return err
 	}
 	k.known = known
 	return nil
@@ -168,12 +161,8 @@ func (k *Key) encodeAgain() error {
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
 // bytes. It fails if the graph or the parameters are not valid.
 func EncodeKey(k *Key) ([]byte, error) {
-	err := k.validate()
-	if err == nil {
-		err = k.encode()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+	if err := k.encode(k.validate()); err != nil {
+		return nil, err
 	}
 	return k.file, nil
 }
@@ -182,13 +171,15 @@ func EncodeKey(k *Key) ([]byte, error) {
 // changed since. It must not be changed either.
 func (k *Key) Encoded() []byte { return k.file }
 
-// encode sets what follows from the rest of a valid key.
-func (k *Key) encode() error {
-	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), Version)
-	b = keyMessage.Append(b, k)
-	// A key that is written must be one that can be read, limits included.
-	if _, err := parseKey(b); err != nil {
-		return err
+// encode sets what follows from the rest of a key, of which invalid says what is wrong.
+func (k *Key) encode(invalid error) error {
+	var b []byte
+	if invalid == nil {
+		b = keyMessage.Append(binary.LittleEndian.AppendUint32([]byte(KeyMagic), Version), k)
+		_, invalid = parseKey(b) // a key that is written must be one that can be read, limits included
+	}
+	if invalid != nil {
+		return fmt.Errorf("encoding the key: %w", invalid)
 	}
 	k.file, k.Digest, k.known = b, keyDigest(b), &known{}
 	return nil
@@ -277,11 +268,7 @@ var keyMessage = wire.New("Key", nil,
 )
 
 var treeMessage = wire.New("Tree", nil,
-	wire.Data(1, "root", func(t *Tree) []byte { return appendDigest(nil, t.Root) },
-		func(t *Tree, b []byte) (err error) {
-			t.Root, err = decodeDigest(b)
-			return err
-		}).Needed(),
+	rootField(1, func(t *Tree) *hash.Digest { return &t.Root }),
 	wire.Num(2, "row_vars", count, func(t *Tree) *int { return &t.RowVars }),
 	wire.Reserved[Tree](3, "size"),
 	wire.Num(4, "tail_log", wire.Number{Kind: wire.Uint32, Most: soundness.MaxTailLog}, func(t *Tree) *int { return &t.TailLog }),

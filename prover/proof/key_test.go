@@ -179,7 +179,7 @@ func keyFile(body []byte) []byte {
 
 func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	b := encode(t, sampleKey())
-	graph, root := graphMessage.Append(nil, sampleKey().Circuit), appendDigest(nil, sampleKey().Trees[0].Root)
+	graph, root := graphMessage.Append(nil, sampleKey().Circuit), encodeDigest(sampleKey().Trees[0].Root)
 	field := func(num protowire.Number, v []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
 	}

@@ -30,17 +30,9 @@ type Link struct {
 }
 
 var linkMessage = wire.New("Link", nil,
-	wire.Value(1, "version", scale, func(*Link) int64 { return Version },
-		func(_ *Link, v int64) error {
-			if v != Version {
-				return refuseVersion(uint32(v))
-			}
-			return nil
-		}).Needed(),
-	wire.Data(2, "first", func(l *Link) []byte { return l.Keys[0][:] },
-		func(l *Link, b []byte) error { return setSHA256(&l.Keys[0], b) }).Needed(),
-	wire.Data(3, "second", func(l *Link) []byte { return l.Keys[1][:] },
-		func(l *Link, b []byte) error { return setSHA256(&l.Keys[1], b) }).Needed(),
+	versionField[Link](),
+	sha256Field(2, "first", func(l *Link) *[sha256.Size]byte { return &l.Keys[0] }),
+	sha256Field(3, "second", func(l *Link) *[sha256.Size]byte { return &l.Keys[1] }),
 	wire.List(4, "levels", levelMessage, func(l *Link) *[]soundness.Level { return &l.Levels }),
 	wire.Raw(5, "body", func(l *Link) *[]byte { return &l.Body }),
 )

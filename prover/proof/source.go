@@ -103,6 +103,5 @@ var sourceMessage = wire.New("Source", nil,
 var code = wire.Number{Kind: wire.Uint32}
 
 var fileMessage = wire.New("File", nil,
-	wire.Data(1, "sha256", func(d *[sha256.Size]byte) []byte { return d[:] },
-		func(d *[sha256.Size]byte, b []byte) error { return setSHA256(d, b) }).Needed(),
+	sha256Field(1, "sha256", func(d *[sha256.Size]byte) *[sha256.Size]byte { return d }),
 )

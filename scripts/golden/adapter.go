@@ -4,7 +4,6 @@ import (
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // adapter is W·x + B·(A·x) and a bias, of which the base has W and a tensor that nothing reads, in another order than the
@@ -42,10 +41,10 @@ func adapter() (*golden.Circuit, error) {
 		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{out},
 		Base: []model.TensorID{unread, weights},
 	}
-	if err := g.Finish(0); err != nil {
+	c, err := circuitOf(g)
+	if err != nil {
 		return nil, err
 	}
-	c := &golden.Circuit{Template: g.Template(), Instance: g.Instance, Security: proof.DefaultSecurity, Weights: make(model.Weights, len(g.Tensors))}
 	for _, id := range g.FixedIDs() {
 		v := make([]int32, model.Size(g.Tensors[id].Shape))
 		for i := range v {

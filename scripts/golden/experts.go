@@ -20,11 +20,7 @@ func experts() (*graph.Graph, [][]float64, error) {
 	y := b.Experts(b.Mul(gate, b.Experts(x, constant("up", 29, all, inner, width), slots)), constant("down", 31, all, width, inner), slots)
 	b.Output("y", b.MixSlots(y, b.InSlots(scores, slots)))
 	g, err := b.Graph()
-	in := make([]float64, rows*width)
-	for i := range in {
-		in[i] = float64((i*41)%67-33) / 16
-	}
-	return g, [][]float64{in}, err
+	return g, [][]float64{sixteenths(rows*width, 41, 67)}, err
 }
 
 // routing is which three of six experts each of four rows uses, and their scores, of which some are equal.
@@ -41,9 +37,5 @@ func routing() (*graph.Graph, [][]float64, error) {
 	b.Output("slots", slots)
 	b.Output("scores", b.InSlots(scores, slots))
 	g, err := b.Graph()
-	in := make([]float64, rows*width)
-	for i := range in {
-		in[i] = float64((i*41)%67-33) / 16
-	}
-	return g, [][]float64{in}, err
+	return g, [][]float64{sixteenths(rows*width, 41, 67)}, err
 }

@@ -33,9 +33,5 @@ func formulas() (*graph.Graph, [][]float64, error) {
 	})))
 	b.Output("positions", b.Add(b.Reshape(x, []int{2, n * n}), b.Reshape(constant(b, []int{1, n * n}, func(_, j int) float64 { return float64(j) }), []int{n * n})))
 	g, err := b.Graph()
-	in := make([]float64, 2*n*n)
-	for i := range in {
-		in[i] = float64((i*37)%101-50) / 16
-	}
-	return g, [][]float64{in}, err
+	return g, [][]float64{sixteenths(2*n*n, 37, 101)}, err
 }

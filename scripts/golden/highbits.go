@@ -50,10 +50,10 @@ func highBits() (*golden.Circuit, error) {
 	}
 	g.Tables[0].Min = -1 << 6
 	g.Steps[0].Shift, g.Steps[0].Lo = 10, left
-	if err := g.Finish(0); err != nil {
+	c, err := circuitOf(g)
+	if err != nil {
 		return nil, err
 	}
-	c := &golden.Circuit{Template: g.Template(), Instance: g.Instance, Security: proof.DefaultSecurity, Weights: make(model.Weights, len(g.Tensors))}
 	c.Weights[bias] = ints.Of([]int32{-100, 100, 0, 7, -8})
 	in := make([]int32, 25)
 	for i := range in {
@@ -61,4 +61,10 @@ func highBits() (*golden.Circuit, error) {
 	}
 	c.Inputs = [][]int32{in}
 	return c, nil
+}
+
+// circuitOf is a circuit of a graph, without weights and inputs.
+func circuitOf(g *model.Graph) (*golden.Circuit, error) {
+	err := g.Finish(0)
+	return &golden.Circuit{Template: g.Template(), Instance: g.Instance, Security: proof.DefaultSecurity, Weights: make(model.Weights, len(g.Tensors))}, err
 }

@@ -11,12 +11,14 @@ func long() (*graph.Graph, [][]float64, error) {
 	y := b.Input("y", graph.Float, []int{1, m})
 	b.Output("sum", b.Add(x, y))
 	g, err := b.Graph()
-	column, row := make([]float64, n), make([]float64, m)
-	for i := range column {
-		column[i] = float64(i*29%31-15) / 16
+	return g, [][]float64{sixteenths(n, 29, 31), sixteenths(m, 37, 41)}, err
+}
+
+// sixteenths are n multiples of 1/16 around 0: residues of multiples of by modulo an odd number.
+func sixteenths(n, by, modulus int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = float64(i*by%modulus-modulus/2) / 16
 	}
-	for i := range row {
-		row[i] = float64(i*37%41-20) / 16
-	}
-	return g, [][]float64{column, row}, err
+	return v
 }

@@ -48,6 +48,12 @@ type source struct {
 
 const digits = "testdata/digits/"
 
+// ofDigits is a case from the classifier of digits.
+func ofDigits(name string, s source) source {
+	s.name, s.model, s.input, s.calibration = name, digits+"digits.onnx", digits+"input.json", digits+"calibration.json"
+	return s
+}
+
 // operator is a case from the models of one or a few operators.
 func operator(name, model string) source {
 	base := filepath.Join("onnx/testdata/operators", model)
@@ -56,17 +62,12 @@ func operator(name, model string) source {
 
 func sources(models string) []source {
 	return []source{
-		{name: "digits", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json"},
-		{name: "digits_chunks", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2},
-		{name: "digits_johnson", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson},
-		{name: "digits_poseidon2", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, mode: proof.Johnson, hash: hash.Poseidon2},
-		{name: "digits_argmax", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8"}, reveals: []model.Reveal{{Output: 0}}},
-		{name: "digits_top", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			hash: hash.Poseidon2, reveals: []model.Reveal{{Output: 0, Top: 3}}},
+		ofDigits("digits", source{}),
+		ofDigits("digits_chunks", source{options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2}),
+		ofDigits("digits_johnson", source{options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson}),
+		ofDigits("digits_poseidon2", source{options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, mode: proof.Johnson, hash: hash.Poseidon2}),
+		ofDigits("digits_argmax", source{options: quantise.Options{Mode: "w8a8"}, reveals: []model.Reveal{{Output: 0}}}),
+		ofDigits("digits_top", source{hash: hash.Poseidon2, reveals: []model.Reveal{{Output: 0, Top: 3}}}),
 		{name: "attention", model: filepath.Join(models, "self_attention/network.onnx"), input: filepath.Join(models, "self_attention/input.json"),
 			options: quantise.Options{Mode: "w8a8"}},
 		operator("linear", "gemm"),
@@ -85,8 +86,7 @@ func sources(models string) []source {
 		operator("embedding", "gather_tokens"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
-		{name: "saturated", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8},
+		ofDigits("saturated", source{options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8}),
 		narrowed("saturated_division", "div_computed", 4),
 		{name: "formulas", build: formulas},
 		{name: "long", build: long, options: quantise.Options{ActBits: 8}},

@@ -176,11 +176,16 @@ func flipped(b []byte, rng *rand.Rand) []byte {
 	return b
 }
 
+// digest is what names a key.
+func digest(key []byte) []byte {
+	sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
+	return sum[:]
+}
+
 // with returns the proof with another header, which names the key, if there is one.
 func (f *file) with(key []byte, h *schema.Header) []byte {
 	if key != nil {
-		sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
-		h.Key = sum[:]
+		h.Key = digest(key)
 	}
 	frames := f.encoded()
 	frames[0] = schema.Append(nil, &schema.Frame{Header: h})

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/internal/schema"
-	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // bases are keys of the sum of an input and three fixed tensors, under trees that go with a base or do not.
@@ -58,13 +56,7 @@ func bases() (list []*line) {
 		g := b.g
 		g.Base = c.base
 		key := &schema.Key{Graph: &g, Security: &schema.Security{TargetBits: 20, GrindBits: 8}, Trees: c.trees}
-		file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version), key)
-		l := &line{Name: c.name, Key: file, Built: true, Want: c.want}
-		if made := prove(&golden.Case{}, file, rand.New(rand.NewPCG(1, 2))); made != nil {
-			l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
-		}
-		l.judge()
-		list = append(list, l)
+		list = append(list, lineOf(c.name, key, c.want, &golden.Case{}, rand.New(rand.NewPCG(1, 2))))
 	}
 	return list
 }

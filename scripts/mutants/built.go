@@ -235,6 +235,16 @@ func allBuilt() []built {
 	return slices.Concat(list, picks(), written(), threeFactors())
 }
 
+// logits has as output rows of a table, those of tokens, at n positions of them.
+func (b *builder) logits(tokens, at uint32, n uint64) uint32 {
+	table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
+	found := b.virtual([]uint64{1}, term(1, table, picked(tokens)))
+	b.g.Tensors[found].Scales = []uint32{1}
+	long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
+	b.g.Outputs = []uint32{b.virtual([]uint64{n}, term(1, long, picked(at)))}
+	return b.g.Outputs[0]
+}
+
 // picks are keys with an input that is an index: it says which entry of an axis is the output. The
 // axis is longer than the text, so that runs pick entries within the text and beyond it.
 func picks() (list []built) {
@@ -246,7 +256,7 @@ func picks() (list []built) {
 		b.g.Tensors[x].Scales = []uint32{1}
 		long := b.virtual([]uint64{8}, terms(x, y)...)
 		twice := b.virtual([]uint64{8}, term(2, long))
-		b.g.Outputs = []uint32{b.virtual([]uint64{1}, term(1, twice, picked(0, 0, at)))}
+		b.g.Outputs = []uint32{b.virtual([]uint64{1}, term(1, twice, picked(at)))}
 		return &b.g
 	}
 	moved := keeps(0, 0)
@@ -274,11 +284,7 @@ func picks() (list []built) {
 		b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
 		tokens, at := b.input(0, 3, 1), b.input(0, 7, uint64(n))
 		b.g.Tensors[tokens].Scales = []uint32{1}
-		table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
-		found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
-		b.g.Tensors[found].Scales = []uint32{1}
-		long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
-		b.g.Outputs = []uint32{b.virtual([]uint64{uint64(n)}, term(1, long, picked(0, 0, at)))}
+		b.logits(tokens, at, uint64(n))
 		for first := range int32(8) {
 			positions := []int32{first, first + 1}[:n]
 			if int(first)+n > 8 {
@@ -302,13 +308,7 @@ func written() (list []built) {
 	b.g.Free = []*schema.Free{{Name: "n", Bound: 8}, {Name: "m", Bound: 8}}
 	tokens, at := b.input(0, 3, 1), b.input(0, 7, 1)
 	b.g.Tensors[tokens].Scales, b.g.Tensors[at].Scales = []uint32{1}, []uint32{2}
-	table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
-	found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
-	b.g.Tensors[found].Scales = []uint32{1}
-	long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
-	logits := b.virtual([]uint64{1}, term(1, long, picked(0, 0, at)))
-	b.g.Tensors[logits].Scales = []uint32{2}
-	b.g.Outputs = []uint32{logits}
+	b.g.Tensors[b.logits(tokens, at, 1)].Scales = []uint32{2}
 	for _, positions := range [][]int32{{0}, {2}, {3}, {4}, {5}, {2, 3}, {1, 2}, {3, 3}, {3, 2}, {3, 4}, {2, 4}, {1, 2, 3}, {1, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 3, 4}} {
 		n := len(positions)
 		right := n < length
@@ -343,11 +343,7 @@ func writtenInRoom() (list []built) {
 		b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
 		tokens, at := b.input(0, 3, 1), b.input(0, 7, uint64(n))
 		b.g.Tensors[tokens].Scales = []uint32{1}
-		table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
-		found := b.virtual([]uint64{1}, term(1, table, picked(0, 0, tokens)))
-		b.g.Tensors[found].Scales = []uint32{1}
-		long := b.virtual([]uint64{8}, term(1, found, keeps(0, 0)))
-		b.g.Outputs = []uint32{b.virtual([]uint64{uint64(n)}, term(1, long, picked(0, 0, at)))}
+		b.logits(tokens, at, uint64(n))
 		for first := range int32(8) {
 			for last := range int32(8) {
 				positions := []int32{first, last}[:n]
@@ -363,9 +359,9 @@ func writtenInRoom() (list []built) {
 	return list
 }
 
-// picked is a group that an input wires.
-func picked(out, in, ids uint32) *schema.Group {
-	return &schema.Group{Out: []uint32{out}, In: []uint32{in}, Map: schema.PublicIndexes, Ids: ids}
+// picked is a group of the first axes that an input wires.
+func picked(ids uint32) *schema.Group {
+	return &schema.Group{Out: []uint32{0}, In: []uint32{0}, Map: schema.PublicIndexes, Ids: ids}
 }
 
 // oneRow is a division by 1, whose remainder is one of the one row from 0 on.
@@ -381,12 +377,17 @@ func (b *built) line() *line {
 	if b.run != nil && b.run.text != nil {
 		key.Texts = []*schema.Text{b.run.text}
 	}
-	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version), key)
-	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
 	of, rng := &golden.Case{}, rand.New(rand.NewPCG(1, 2))
 	if b.run != nil {
 		of.Instance.Sizes, of.Instance.Texts, of.Inputs, rng = b.run.sizes, b.run.texts, b.run.inputs, nil
 	}
+	return lineOf(b.name, key, b.valid, of, rng)
+}
+
+// lineOf is a key that is built by hand, with an honest proof if there is one.
+func lineOf(name string, key *schema.Key, valid bool, of *golden.Case, rng *rand.Rand) *line {
+	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version), key)
+	l := &line{Name: name, Key: file, Built: true, Want: valid}
 	if made := prove(of, file, rng); made != nil {
 		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
 	}

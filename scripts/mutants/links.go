@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 
@@ -43,10 +42,6 @@ func alteredLink(all []*link, rng *rand.Rand) *line {
 	m := &line{Former: l.Former, Key: l.Renewed, Proof: l.Link}
 	message := schema.Clone(l.message)
 	encode := func() { m.Proof = schema.Append([]byte(proof.LinkMagic), message) }
-	named := func(key []byte) []byte {
-		sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
-		return sum[:]
-	}
 	switch what := rng.IntN(7); what {
 	case 0:
 		m.Name, m.Proof = "a byte", flipped(m.Proof, rng)
@@ -79,13 +74,13 @@ func alteredLink(all []*link, rng *rand.Rand) *line {
 	case 5:
 		m.Name = "another link's key"
 		m.Key = all[rng.IntN(len(all))].Renewed
-		message.Second = named(m.Key)
+		message.Second = digest(m.Key)
 		encode()
 	default:
 		m.Name = "a key's byte"
 		of := []*[]byte{&m.Former, &m.Key}[rng.IntN(2)]
 		*of = flipped(*of, rng)
-		message.First, message.Second = named(m.Former), named(m.Key)
+		message.First, message.Second = digest(m.Former), digest(m.Key)
 		encode()
 	}
 	m.Name = l.Name + ": " + m.Name

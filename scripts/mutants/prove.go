@@ -205,10 +205,6 @@ func drawn(t *model.Tensor, rng *rand.Rand) []int32 {
 
 // renamed is the proof of a golden case under the name of another key, with its checksum.
 func renamed(of golden.Files, key []byte) []byte {
-	digest := func(key []byte) []byte {
-		d := sha256.Sum256(append([]byte("prove-model key\n"), key...))
-		return d[:]
-	}
 	file := bytes.Replace(of.Proof, digest(of.Key), digest(key), 1)
 	end := protowire.AppendBytes([]byte{0x3a}, make([]byte, sha256.Size))
 	body := file[:len(file)-len(end)-1]

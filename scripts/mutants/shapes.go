@@ -107,13 +107,13 @@ func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
 
 // group is any group of a view for which ok holds, with the shapes of source and output
 // unknown to it.
-func (m *mutation) group(ok func(*schema.Group) bool) (*schema.Linear, *schema.Group) {
+func (m *mutation) group(ok func(*schema.Group) bool) *schema.Group {
 	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(groups(l), ok) })
 	if l == nil {
-		return nil, nil
+		return nil
 	}
 	list := slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) })
-	return l, list[m.rng.IntN(len(list))]
+	return list[m.rng.IntN(len(list))]
 }
 
 func (m *mutation) one(of ...int64) int64 { return of[m.rng.IntN(len(of))] }
@@ -357,7 +357,7 @@ func (m *mutation) merged() bool {
 
 // indexes says an affine group by indexes.
 func (m *mutation) indexes() bool {
-	_, g := m.group(func(g *schema.Group) bool {
+	g := m.group(func(g *schema.Group) bool {
 		return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
 	})
 	if g == nil {
@@ -372,7 +372,7 @@ func (m *mutation) indexes() bool {
 }
 
 func (m *mutation) reshaped() bool {
-	_, g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
+	g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
 	if g == nil {
 		return false
 	}
@@ -382,7 +382,7 @@ func (m *mutation) reshaped() bool {
 
 // public has an input wire an axis.
 func (m *mutation) public() bool {
-	_, g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
+	g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
 	in := m.graph().Inputs
 	if g == nil || len(in) == 0 {
 		return false

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -258,11 +259,7 @@ func report(w io.Writer, tests []test, results []result) {
 		}
 		groups[reason].count++
 	}
-	var list []*group
-	for _, g := range groups {
-		list = append(list, g)
-	}
-	slices.SortFunc(list, func(a, b *group) int {
+	list := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.reason, b.reason))
 	})
 	fmt.Fprintf(w, "\nrefusals, by reason:\n")
@@ -303,28 +300,19 @@ func general(why string) string {
 
 // writeTable writes the table by operator.
 func writeTable(w io.Writer, tests []test, results []result) {
-	type row struct {
-		op     string
-		counts map[verdict]int
-	}
-	rows := map[string]*row{}
+	rows := map[string]map[verdict]int{}
 	for i, t := range tests {
 		if t.Odd != "" {
 			continue
 		}
 		if rows[t.Op] == nil {
-			rows[t.Op] = &row{t.Op, map[verdict]int{}}
+			rows[t.Op] = map[verdict]int{}
 		}
-		rows[t.Op].counts[results[i].verdict]++
+		rows[t.Op][results[i].verdict]++
 	}
-	var list []*row
-	for _, r := range rows {
-		list = append(list, r)
-	}
-	slices.SortFunc(list, func(a, b *row) int { return strings.Compare(a.op, b.op) })
 	fmt.Fprintln(w, "| operator | right | with inputs fixed | refused |")
 	fmt.Fprintln(w, "|---|---|---|---|")
-	for _, r := range list {
-		fmt.Fprintf(w, "| %s | %d | %d | %d |\n", r.op, r.counts[right], r.counts[rightFixed], r.counts[refused])
+	for _, op := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(w, "| %s | %d | %d | %d |\n", op, rows[op][right], rows[op][rightFixed], rows[op][refused])
 	}
 }

@@ -71,10 +71,8 @@ func newLayout(g *model.Graph, axes []int) *layout {
 			c = l.rowsOf(s)
 		}
 		l.steps[i] = c
-		for _, id := range []model.TensorID{s.Out, s.Lo} {
-			if id != model.None && s.Kind != model.StepZero {
-				l.tensors[id], l.known[id] = c, true
-			}
+		for _, id := range s.Results() {
+			l.tensors[id], l.known[id] = c, true
 		}
 	}
 	for _, id := range g.Outputs {
@@ -164,10 +162,7 @@ func (l *layout) ids(g *model.Group, shape []int) change {
 		return c
 	}
 	ids := l.g.Tensors[g.Ids].Shape
-	all := make([]int, len(ids))
-	for i := range all {
-		all[i] = i
-	}
+	all := model.Axes(len(ids))
 	out := change{input: c.input}
 	for _, a := range g.Out {
 		if b := same(g.Out, shape, a, all, ids); b >= 0 && c.axes>>b&1 == 1 {

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -77,36 +76,18 @@ func within(shape, of []int) bool {
 
 // finish computes the rest of a witness that has only its inputs.
 func (r *Rows) finish(ctx context.Context, w *Witness) error {
-	g := w.graph
-	e := newExecutor(w)
-	taken := map[model.TensorID][]int{} // look-up steps of which rows are kept, by their counts
-	for i := range g.Steps {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s := &g.Steps[i]
+	return w.complete(ctx, func(i int, s *model.Step) ([]int32, bool) {
 		if r.rows[i] < 0 || single(r.steps[i]) < 0 {
-			if err := e.step(i); err != nil {
-				return fmt.Errorf("step %d (%s): %w", i, s.Name, err)
-			}
-		} else {
-			for _, id := range s.Results() {
-				w.Values[id] = shrunk(r.Values[id], r.g.Tensors[id].Shape, g.Tensors[id].Shape)
-			}
-			if s.Kind == model.StepLookup {
-				w.Keys[i] = shrunk(r.Keys[i], r.g.Steps[i].Shape, s.Shape)
-				m := e.mult(s)
-				taken[m] = append(taken[m], i)
-			}
+			return nil, false
 		}
-		for id := range e.cache {
-			if e.lastUse[id] <= i {
-				delete(e.cache, id)
-			}
+		for _, id := range s.Results() {
+			w.Values[id] = shrunk(r.Values[id], r.g.Tensors[id].Shape, w.graph.Tensors[id].Shape)
 		}
-	}
-	w.count(taken)
-	return nil
+		if s.Kind != model.StepLookup {
+			return nil, true
+		}
+		return shrunk(r.Keys[i], r.g.Steps[i].Shape, s.Shape), true
+	})
 }
 
 // count adds the keys of look-up steps to their counts, by which they are given.

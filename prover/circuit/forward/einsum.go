@@ -62,11 +62,7 @@ func newContraction(out []int, a, b operand) *contraction {
 
 // resultOf is a dense result of a shape, as an operand with all labels.
 func resultOf(out []int) operand {
-	o := dense(nil, out, make([]int, len(out))).laidOut()
-	for l := range out {
-		o.labels[l] = l
-	}
-	return o
+	return dense(nil, out, model.Axes(len(out))).laidOut()
 }
 
 // contractionTo is newContraction for a result, and operands, whose entries lie as they say.

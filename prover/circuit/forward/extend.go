@@ -79,28 +79,13 @@ func extend(ctx context.Context, m Machine, w *Witness, g *model.Graph, inputs [
 
 // extend takes the results of the steps that of is a run of, and executes the others.
 func (w *Witness) extend(ctx context.Context, of *Witness) error {
-	e := newExecutor(w)
-	taken := map[model.TensorID][]int{}
-	for i := range w.graph.Steps {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s := &w.graph.Steps[i]
+	return w.complete(ctx, func(i int, s *model.Step) ([]int32, bool) {
 		if i >= len(of.graph.Steps) {
-			if err := e.step(i); err != nil {
-				return fmt.Errorf("step %d (%s): %w", i, s.Name, err)
-			}
-			continue
+			return nil, false
 		}
 		for _, id := range s.Results() {
 			w.Values[id] = of.Values[id]
 		}
-		if s.Kind == model.StepLookup {
-			w.Keys[i] = of.Keys[i]
-			count := e.mult(s)
-			taken[count] = append(taken[count], i)
-		}
-	}
-	w.count(taken)
-	return nil
+		return of.Keys[i], true
+	})
 }

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -8,16 +10,10 @@ import (
 // the same index, or −1 if there is none, as for an axis that the view repeats,
 // shifts, sums or picks from.
 func follow(v *model.View, in, out []int) []int {
-	to := make([]int, len(out))
-	for a := range to {
-		to[a] = -1
-		if v == nil {
-			to[a] = a
-		}
-	}
 	if v == nil {
-		return to
+		return model.Axes(len(out))
 	}
+	to := slices.Repeat([]int{-1}, len(out))
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		switch g.Map {
@@ -86,8 +82,7 @@ func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 	if v == nil {
 		return cut{nil, a, at}, true
 	}
-	w := *v
-	w.Groups = append([]model.Group(nil), v.Groups...)
+	w := v.Clone()
 	for i := range w.Groups {
 		g := &w.Groups[i]
 		for j, o := range g.Out {
@@ -95,7 +90,7 @@ func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 				continue
 			}
 			c, ok = cutGroup(g, j, in, out, at)
-			c.view = &w
+			c.view = w
 			return c, ok
 		}
 	}

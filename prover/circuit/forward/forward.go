@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -84,13 +85,8 @@ func (e *executor) all(ctx context.Context) error {
 		if e.skip != nil && e.skip(i) {
 			continue
 		}
-		if err := e.step(i); err != nil {
-			return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
-		}
-		for id := range e.cache {
-			if e.lastUse[id] <= i {
-				delete(e.cache, id)
-			}
+		if err := e.execute(i); err != nil {
+			return err
 		}
 		if e.live != nil {
 			e.drop(i)
@@ -284,6 +280,40 @@ func (e *executor) operand(id model.TensorID) ints.Ints {
 		e.cache[id] = v
 	}
 	return v
+}
+
+// execute executes step i, and forgets virtual tensors that no later step reads.
+func (e *executor) execute(i int) error {
+	if err := e.step(i); err != nil {
+		return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
+	}
+	maps.DeleteFunc(e.cache, func(id model.TensorID, _ ints.Ints) bool { return e.lastUse[id] <= i })
+	return nil
+}
+
+// complete executes the steps of which take does not set the results. Of look-up steps of which it does, take returns the keys.
+func (w *Witness) complete(ctx context.Context, take func(i int, s *model.Step) (keys []int32, taken bool)) error {
+	e := newExecutor(w)
+	taken := map[model.TensorID][]int{} // look-up steps by their counts
+	for i := range w.graph.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := &w.graph.Steps[i]
+		keys, ok := take(i, s)
+		switch {
+		case !ok:
+			if err := e.execute(i); err != nil {
+				return err
+			}
+		case s.Kind == model.StepLookup:
+			w.Keys[i] = keys
+			m := e.mult(s)
+			taken[m] = append(taken[m], i)
+		}
+	}
+	w.count(taken)
+	return nil
 }
 
 // step executes step i.

@@ -216,12 +216,10 @@ func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t mode
 		t.Src, err = b.row(l.Src, axis, input)
 		return t, err
 	}
-	view := *l.View
-	view.Groups = slices.Clone(l.View.Groups)
-	t.View = &view
+	t.View = l.View.Clone()
 	rows := -1 // the axis of the source of which the row with the same index is read; −1 for all of it
-	for i := range view.Groups {
-		g := &view.Groups[i]
+	for i := range t.View.Groups {
+		g := &t.View.Groups[i]
 		if !slices.Contains(g.Out, axis) {
 			if g.Map == model.MapPublic && b.of(g.Ids).input >= 0 {
 				if g.Ids, err = b.whole(g.Ids); err != nil {
@@ -266,11 +264,7 @@ func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis
 			return refuse("picked along several axes")
 		}
 		ids := b.g.Tensors[g.Ids].Shape
-		all := make([]int, len(ids))
-		for a := range all {
-			all[a] = a
-		}
-		a := same(g.Out, shape, axis, all, ids)
+		a := same(g.Out, shape, axis, model.Axes(len(ids)), ids)
 		if a < 0 {
 			return refuse("picked by entries of several axes")
 		}
@@ -311,14 +305,8 @@ func (b *rowBuilder) row(id model.TensorID, axis, input int) (model.TensorID, er
 		}
 	} else {
 		// Which the index picks.
-		view := &model.View{}
-		for a := range t.Shape {
-			g := model.Group{Out: []int{a}, In: []int{a}, Strides: []int{1}}
-			if a == axis {
-				g.Map, g.Strides, g.Ids = model.MapPublic, nil, b.index(input)
-			}
-			view.Groups = append(view.Groups, g)
-		}
+		view := model.SameIndexes(len(t.Shape))
+		view.Groups[axis] = model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapPublic, Ids: b.index(input)}
 		src, err := b.whole(id)
 		if err != nil {
 			return 0, err
@@ -358,11 +346,9 @@ func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
 			if l.View == nil {
 				continue
 			}
-			view := *l.View
-			view.Groups = slices.Clone(view.Groups)
-			l.View = &view
-			for j := range view.Groups {
-				if g := &view.Groups[j]; g.Map == model.MapPublic {
+			l.View = l.View.Clone()
+			for j := range l.View.Groups {
+				if g := &l.View.Groups[j]; g.Map == model.MapPublic {
 					if g.Ids, err = b.whole(g.Ids); err != nil {
 						return 0, err
 					}

@@ -1,10 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // The canonical size of a chunk is minChunk, doubled until the circuit has at most
@@ -77,12 +77,7 @@ func (g *Graph) deal(size int, put func(s *Step, chunk int)) int {
 	chunk, entries := 0, 0
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		n := 0
-		for _, id := range s.Results() {
-			if id != None {
-				n += boundedSize(s.Shape)
-			}
-		}
+		n := len(s.Results()) * boundedSize(s.Shape)
 		if entries > 0 && n > size-entries {
 			chunk, entries = chunk+1, 0
 		}
@@ -118,10 +113,7 @@ func (g *Graph) count() {
 		}
 	}
 	g.Tensors = slices.Grow(g.Tensors, len(g.Mults))
-	sort.Slice(g.Mults, func(i, j int) bool {
-		a, b := g.Mults[i], g.Mults[j]
-		return a.Chunk < b.Chunk || a.Chunk == b.Chunk && a.Table < b.Table
-	})
+	slices.SortFunc(g.Mults, func(a, b Mult) int { return cmp.Or(cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Table, b.Table)) })
 	for i := range g.Mults {
 		m := &g.Mults[i]
 		m.Tensor = TensorID(len(g.Tensors))
@@ -137,9 +129,13 @@ func (g *Graph) hasTable(id TableID) bool { return id >= 0 && int(id) < len(g.Ta
 
 // FixedIDs returns the fixed tensors in order.
 func (g *Graph) FixedIDs() []TensorID {
-	var ids []TensorID
+	return g.ids(func(t *Tensor) bool { return t.Kind == Fixed })
+}
+
+// ids returns the tensors that are so, in order.
+func (g *Graph) ids(is func(t *Tensor) bool) (ids []TensorID) {
 	for i := range g.Tensors {
-		if g.Tensors[i].Kind == Fixed {
+		if is(&g.Tensors[i]) {
 			ids = append(ids, TensorID(i))
 		}
 	}
@@ -183,11 +179,5 @@ func (g *Graph) validateBase() error {
 
 // WitnessIDs returns the witness tensors of a chunk in order.
 func (g *Graph) WitnessIDs(chunk int) []TensorID {
-	var ids []TensorID
-	for i := range g.Tensors {
-		if g.Tensors[i].Kind == Witness && g.Tensors[i].Chunk == chunk {
-			ids = append(ids, TensorID(i))
-		}
-	}
-	return ids
+	return g.ids(func(t *Tensor) bool { return t.Kind == Witness && t.Chunk == chunk })
 }

@@ -45,10 +45,7 @@ type Division struct {
 // Division returns the constraints on a StepDivide whose accumulator and tensors
 // are valid.
 func (g *Graph) Division(s *Step) Division {
-	all := make([]int, len(s.Shape))
-	for i := range all {
-		all[i] = i
-	}
+	all := Axes(len(s.Shape))
 	// The divisor as a view of a smaller tensor, if it is one.
 	den, labels := Linear{Coef: 1, Src: s.Den}, all
 	if def := g.Tensors[s.Den].Def; len(def) == 1 && def[0].Coef > 0 {
@@ -76,16 +73,13 @@ func (g *Graph) Division(s *Step) Division {
 // permutes axes and repeats along others. Such a view can be an operand of a
 // product, with these labels. A view with a fill value cannot, even if it is wired in full.
 func (v *View) labels(in, out []int) ([]int, bool) {
-	labels := make([]int, len(in))
 	if v == nil {
-		for i := range labels {
-			labels[i] = i
-		}
-		return labels, true
+		return Axes(len(in)), true
 	}
 	if v.Fill != 0 {
 		return nil, false
 	}
+	labels := make([]int, len(in))
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		if g.Map != MapAffine || len(g.Out) != 1 || g.Base != 0 || len(g.Sum) != 0 {

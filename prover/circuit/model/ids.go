@@ -7,23 +7,24 @@ import (
 
 // IsIds reports whether a view uses the entries of an input as indexes.
 func (g *Graph) IsIds(id TensorID) bool {
-	found := false
-	g.eachView(func(v *View) {
-		found = found || v.reads(id)
-	})
-	return found
+	for l := range g.terms {
+		if l.View != nil && l.View.reads(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // indexed returns the length of the axes into which the entries of an input are indexes. It returns
 // 0 if something else reads the input, or if the axes have different lengths.
 func (g *Graph) indexed(id TensorID) int {
 	length := 0
-	term := func(l *Linear) {
+	for l := range g.terms {
 		if l.Src == id {
 			length = -1
 		}
 		if l.View == nil {
-			return
+			continue
 		}
 		for i := range l.View.Groups {
 			if group := &l.View.Groups[i]; group.Map == MapPublic && group.Ids == id {
@@ -36,17 +37,11 @@ func (g *Graph) indexed(id TensorID) int {
 		}
 	}
 	for i := range g.Tensors {
-		for j := range g.Tensors[i].Def {
-			term(&g.Tensors[i].Def[j])
-		}
 		if p := g.Tensors[i].Product; p != nil && (p.A == id || p.B == id) {
 			length = -1
 		}
 	}
 	for i := range g.Steps {
-		for j := range g.Steps[i].Acc.Linear {
-			term(&g.Steps[i].Acc.Linear[j])
-		}
 		for _, p := range g.Steps[i].Acc.Products {
 			if p.A == id || p.B == id {
 				length = -1
@@ -59,20 +54,20 @@ func (g *Graph) indexed(id TensorID) int {
 	return max(length, 0)
 }
 
-// eachView calls f for the view of every summand.
-func (g *Graph) eachView(f func(v *View)) {
-	all := func(terms []Linear) {
-		for i := range terms {
-			if v := terms[i].View; v != nil {
-				f(v)
+// terms yields every summand, of virtual tensors and of accumulators.
+func (g *Graph) terms(yield func(l *Linear) bool) {
+	for i := range len(g.Tensors) + len(g.Steps) {
+		var terms []Linear
+		if i < len(g.Tensors) {
+			terms = g.Tensors[i].Def
+		} else {
+			terms = g.Steps[i-len(g.Tensors)].Acc.Linear
+		}
+		for j := range terms {
+			if !yield(&terms[j]) {
+				return
 			}
 		}
-	}
-	for i := range g.Tensors {
-		all(g.Tensors[i].Def)
-	}
-	for i := range g.Steps {
-		all(g.Steps[i].Acc.Linear)
 	}
 }
 
@@ -85,14 +80,22 @@ func (v *View) isPublic() bool {
 	return v != nil && slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic })
 }
 
+// isPublic reports whether some view has a group that public indexes wire.
+func (g *Graph) isPublic() bool {
+	for l := range g.terms {
+		if l.View.isPublic() {
+			return true
+		}
+	}
+	return false
+}
+
 // WithIds returns the graph with the entries of index inputs filled into the views that they wire,
 // or g itself if there are none. Only in the returned graph can such views be applied and their
 // wired pairs listed. inputs are dense, in the order of g.Inputs, each within the range of its
 // tensor; the graph keeps them.
 func (g *Graph) WithIds(inputs [][]int32) *Graph {
-	public := false
-	g.eachView(func(v *View) { public = public || v.isPublic() })
-	if !public {
+	if !g.isPublic() {
 		return g
 	}
 	values := make([][]int32, len(g.Tensors))
@@ -120,12 +123,11 @@ func withIds(terms []Linear, values [][]int32) []Linear {
 		if !terms[i].View.isPublic() {
 			continue
 		}
-		v := *terms[i].View
-		v.Groups = slices.Clone(v.Groups)
+		v := terms[i].View.Clone()
 		for j := range v.Groups {
 			v.Groups[j] = v.Groups[j].WithIds(func(id TensorID) []int32 { return values[id] })
 		}
-		terms[i].View = &v
+		terms[i].View = v
 	}
 	return terms
 }
@@ -166,33 +168,20 @@ func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	for i, id := range t.Graph.Inputs {
 		values[id] = inputs[i]
 	}
-	check := func(terms []Linear) error {
-		for i := range terms {
-			if !terms[i].View.isPublic() {
+	for term := range t.Graph.terms {
+		if term.View == nil {
+			continue
+		}
+		for _, group := range term.View.Groups {
+			if group.Map != MapPublic {
 				continue
 			}
-			for _, group := range terms[i].View.Groups {
-				if group.Map != MapPublic {
-					continue
-				}
-				n := l.of(terms[i].Src, group.In[0]).n
-				for k, at := range values[group.Ids] {
-					if int(at) >= n {
-						return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[group.Ids].Name, at, n)
-					}
+			n := l.of(term.Src, group.In[0]).n
+			for k, at := range values[group.Ids] {
+				if int(at) >= n {
+					return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[group.Ids].Name, at, n)
 				}
 			}
-		}
-		return nil
-	}
-	for i := range t.Graph.Tensors {
-		if err := check(t.Graph.Tensors[i].Def); err != nil {
-			return err
-		}
-	}
-	for i := range t.Graph.Steps {
-		if err := check(t.Graph.Steps[i].Acc.Linear); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -121,8 +121,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 		if terms[i].View == nil {
 			continue
 		}
-		v := *terms[i].View
-		v.Groups = slices.Clone(v.Groups)
+		v := terms[i].View.Clone()
 		for j := range v.Groups {
 			l.group(&v.Groups[j], func(g *Graph) *Group {
 				if t := of(g); i < len(t) && t[i].View != nil && j < len(t[i].View.Groups) {
@@ -131,7 +130,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 				return &Group{}
 			})
 		}
-		terms[i].View = &v
+		terms[i].View = v
 	}
 	return terms
 }
@@ -172,26 +171,17 @@ func difference(a, b *Graph) string {
 
 // sameTensor says quickly that two tensors are the same; it may say no of tensors by formula or that are derived.
 func sameTensor(a, b *Tensor) bool {
-	return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Scales, b.Scales) && a.Kind == b.Kind && a.Frac == b.Frac &&
-		slices.Equal(a.Fracs, b.Fracs) && a.Min == b.Min && a.Max == b.Max && a.Numbers == b.Numbers && a.Chunk == b.Chunk &&
-		slices.EqualFunc(a.Def, b.Def, sameLinear) && a.Formula == b.Formula && a.Derived == b.Derived
+	return a.SameValues(b) && a.Name == b.Name && slices.Equal(a.Scales, b.Scales) && a.Frac == b.Frac && slices.Equal(a.Fracs, b.Fracs) &&
+		a.Min == b.Min && a.Max == b.Max && a.Numbers == b.Numbers && a.Chunk == b.Chunk && slices.EqualFunc(a.Def, b.Def, sameScales) &&
+		a.Formula == b.Formula && a.Derived == b.Derived
 }
 
 // sameStep says quickly that two steps are the same; it may say no of steps with views by public indexes.
 func sameStep(a, b *Step) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Scales, b.Scales) && a.Shift == b.Shift &&
-		a.Lo == b.Lo && a.Table == b.Table && a.Out == b.Out && a.Den == b.Den && a.Chunk == b.Chunk && a.Acc.Const == b.Acc.Const &&
-		slices.EqualFunc(a.Acc.Linear, b.Acc.Linear, sameLinear) && slices.EqualFunc(a.Acc.Products, b.Acc.Products, func(x, y Product) bool {
-		return x.Coef == y.Coef && x.A == y.A && x.B == y.B && slices.Equal(x.LabelsA, y.LabelsA) && slices.Equal(x.LabelsB, y.LabelsB)
-	})
+	return a.Same(b) && a.Name == b.Name && slices.Equal(a.Scales, b.Scales) && a.Chunk == b.Chunk && slices.EqualFunc(a.Acc.Linear, b.Acc.Linear, sameScales)
 }
 
-func sameLinear(a, b Linear) bool {
-	return a.Coef == b.Coef && a.Src == b.Src && (a.View == b.View || a.View != nil && b.View != nil && a.View.Fill == b.View.Fill &&
-		slices.EqualFunc(a.View.Groups, b.View.Groups, sameGroup))
-}
-
-func sameGroup(a, b Group) bool {
-	return a.Map != MapPublic && a.Map == b.Map && slices.Equal(a.Out, b.Out) && slices.Equal(a.In, b.In) && a.Base == b.Base && a.BaseScale == b.BaseScale &&
-		slices.Equal(a.Strides, b.Strides) && slices.Equal(a.Sum, b.Sum) && slices.Equal(a.Index, b.Index)
+// sameScales says that equal terms are the same in a template too, and by no public indexes.
+func sameScales(a, b Linear) bool {
+	return a.View == b.View || slices.EqualFunc(a.View.Groups, b.View.Groups, func(a, b Group) bool { return a.Map != MapPublic && a.BaseScale == b.BaseScale })
 }

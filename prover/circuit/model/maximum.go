@@ -32,11 +32,7 @@ type Maximum struct {
 // result of the first look-up.
 func (g *Graph) Maximum(s *Step, z TensorID) Maximum {
 	last := len(s.Shape)
-	repeated, summed := &View{}, &View{}
-	for i := range last {
-		follow := Group{Out: []int{i}, In: []int{i}, Strides: []int{1}}
-		repeated.Groups, summed.Groups = append(repeated.Groups, follow), append(summed.Groups, follow)
-	}
+	repeated, summed := SameIndexes(last), SameIndexes(last)
 	repeated.Groups = append(repeated.Groups, Group{Out: []int{last}, Strides: []int{0}})
 	summed.Groups = append(summed.Groups, Group{In: []int{last}, Sum: []SumIndex{{Dim: g.Tensors[s.Den].Shape[last], Stride: 1}}})
 	return Maximum{

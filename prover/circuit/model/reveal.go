@@ -146,22 +146,14 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	marks := input("", t.Shape, -1, w+1, &Derived{Kind: Marks, At: at, Lift: w + 1})
 	// The entries at the indexes, from one list of all rows.
 	padded := append(slices.Clone(lead), row)
-	pad := sameIndexes(len(padded))
+	pad := SameIndexes(len(padded))
 	filled := g.add(Tensor{Shape: padded, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0), Def: []Linear{{Coef: 1, Src: z, View: pad}}})
-	all := make([]int, len(padded))
-	for a := range all {
-		all[a] = a
-	}
 	flat := g.add(Tensor{Shape: []int{Size(padded)}, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
-		Def: []Linear{{Coef: 1, Src: filled, View: &View{Groups: []Group{{Out: []int{0}, In: all, Map: MapReshape}}}}}})
-	places := make([]int, len(shape))
-	for a := range places {
-		places[a] = a
-	}
+		Def: []Linear{{Coef: 1, Src: filled, View: &View{Groups: []Group{{Out: []int{0}, In: Axes(len(padded)), Map: MapReshape}}}}}})
 	best := g.add(Tensor{Shape: shape, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
-		Def: []Linear{{Coef: 1, Src: flat, View: &View{Groups: []Group{{Out: places, In: []int{0}, Map: MapPublic, Ids: ids}}}}}})
+		Def: []Linear{{Coef: 1, Src: flat, View: &View{Groups: []Group{{Out: Axes(len(shape)), In: []int{0}, Map: MapPublic, Ids: ids}}}}}})
 	// No entry is greater than the last of them, nor equal and before it, but for the others.
-	last := sameIndexes(len(lead))
+	last := SameIndexes(len(lead))
 	same := Group{Out: []int{len(lead)}, Strides: []int{0}}
 	if len(shape) > len(lead) {
 		same.In, same.Base = []int{len(lead)}, top-1
@@ -173,7 +165,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 		pairs := append(slices.Clone(lead), top-1)
 		falls := input("", pairs, 0, 1, &Derived{Kind: Falls, At: at})
 		from := func(base int) *View {
-			v := sameIndexes(len(pairs))
+			v := SameIndexes(len(pairs))
 			v.Groups[len(lead)].Base = base
 			return v
 		}
@@ -182,15 +174,6 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	g.Outputs[r.Output] = at
 	g.Reveals = append(g.Reveals, Revealed{Reveal: r, Place: r.Output, Of: z, At: at, Issuer: !proved, Least: least, Most: most})
 	return nil
-}
-
-// sameIndexes is the identity, written as a view with a group for each axis.
-func sameIndexes(axes int) *View {
-	v := &View{}
-	for a := range axes {
-		v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
-	}
-	return v
 }
 
 // indexName names the indexes of an output's greatest entries.

@@ -46,22 +46,17 @@ func (f factors) shapeIn(room *[]int, shape []int, scales []Scale) []int {
 // terms returns summands without scales; those that have none already are
 // shared, not copied.
 func (f factors) terms(terms []Linear) []Linear {
-	any := false
-	for i := range terms {
-		any = any || terms[i].View.scales()
-	}
-	if !any {
+	if !slices.ContainsFunc(terms, func(l Linear) bool { return l.View.scales() }) {
 		return terms
 	}
 	out := slices.Clone(terms)
 	for i := range out {
 		if out[i].View.scales() {
-			v := *out[i].View
-			v.Groups = slices.Clone(v.Groups)
+			v := out[i].View.Clone()
 			for j := range v.Groups {
 				f.group(&v.Groups[j])
 			}
-			out[i].View = &v
+			out[i].View = v
 		}
 	}
 	return out

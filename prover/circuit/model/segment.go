@@ -309,11 +309,9 @@ func (s *segments) term(l *Linear, out axes) error {
 	if l.View == nil {
 		copy(want, out.roles)
 	} else {
-		v := *l.View
-		v.Groups = slices.Clone(v.Groups)
-		l.View = &v
-		for i := range v.Groups {
-			if err := s.group(&v.Groups[i], out, src, want); err != nil {
+		l.View = l.View.Clone()
+		for i := range l.View.Groups {
+			if err := s.group(&l.View.Groups[i], out, src, want); err != nil {
 				return err
 			}
 		}
@@ -470,10 +468,7 @@ func (s *segments) joined(t *Tensor, id TensorID, x axes) error {
 			own = s.g.add(p)
 		}
 		s.imports[i] = append(s.imports[i], own)
-		v := &View{}
-		for a := range t.Shape {
-			v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
-		}
+		v := SameIndexes(len(t.Shape))
 		v.Groups[axis].Base = -at
 		t.Def = append(t.Def, Linear{Coef: 1, Src: own, View: v})
 		if i < len(s.past) {

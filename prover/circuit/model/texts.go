@@ -95,13 +95,8 @@ func (m *many) mark() error {
 			}
 		}
 	}
-	for id := range m.own {
-		if err := m.markLines(m.g.Tensors[id].Def); err != nil {
-			return err
-		}
-	}
-	for i := range m.g.Steps {
-		if err := m.markLines(m.g.Steps[i].Acc.Linear); err != nil {
+	for l := range m.g.terms {
+		if err := m.markLines(l); err != nil {
 			return err
 		}
 	}
@@ -116,26 +111,23 @@ func (m *many) mark() error {
 // ofText says whether each text has its own of a summand, whose source is marked.
 func (m *many) ofText(l *Linear) bool { return m.own[l.Src] || l.View.isPublic() }
 
-// markLines finds the tensors of which summands read rows by public indexes. Each is a tensor that continues another one
+// markLines finds the tensor of which a summand reads rows by public indexes. It is a tensor that continues another one
 // with zeros along its first axis, as what a text has a row of is continued up to the longest text.
-func (m *many) markLines(terms []Linear) error {
-	for i := range terms {
-		l := &terms[i]
-		if !l.View.isPublic() {
-			continue
-		}
-		at := slices.IndexFunc(l.View.Groups, func(g Group) bool { return g.Map == MapPublic })
-		if slices.ContainsFunc(l.View.Groups[at+1:], func(g Group) bool { return g.Map == MapPublic }) {
-			return errors.New("a view is wired by two lists of indexes")
-		}
-		if !m.own[l.Src] {
-			continue
-		}
-		if t := &m.g.Tensors[l.Src]; l.View.Groups[at].In[0] != 0 || !m.continues(t) {
-			return fmt.Errorf("indexes read %q, which does not continue rows of a text of any length", t.Name)
-		}
-		m.lines[l.Src] = true
+func (m *many) markLines(l *Linear) error {
+	if !l.View.isPublic() {
+		return nil
 	}
+	at := slices.IndexFunc(l.View.Groups, func(g Group) bool { return g.Map == MapPublic })
+	if slices.ContainsFunc(l.View.Groups[at+1:], func(g Group) bool { return g.Map == MapPublic }) {
+		return errors.New("a view is wired by two lists of indexes")
+	}
+	if !m.own[l.Src] {
+		return nil
+	}
+	if t := &m.g.Tensors[l.Src]; l.View.Groups[at].In[0] != 0 || !m.continues(t) {
+		return fmt.Errorf("indexes read %q, which does not continue rows of a text of any length", t.Name)
+	}
+	m.lines[l.Src] = true
 	return nil
 }
 
@@ -249,7 +241,7 @@ func (m *many) terms(terms []Linear, axes int) ([]Linear, error) {
 			return nil, errRows
 		case l.View == nil && own:
 		case l.View == nil:
-			l.View = m.view(sameIndexes(axes), own)
+			l.View = m.view(SameIndexes(axes), own)
 		default:
 			l.View = m.view(l.View, own)
 		}

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // View is a linear map between tensors that is a product over groups of axes:
 // entry o of the output is the sum of the source entries that o is wired to,
 // or Fill where it is wired to none. Every output axis and every source axis
@@ -55,8 +57,28 @@ const (
 	MapPublic
 )
 
-// Identity reports whether the view is nil, the identity.
-func (v *View) Identity() bool { return v == nil }
+// SameIndexes returns the identity, written as a view with a group for each of so many axes.
+func SameIndexes(axes int) *View {
+	v := &View{}
+	for a := range axes {
+		v.Groups = append(v.Groups, Group{Out: []int{a}, In: []int{a}, Strides: []int{1}})
+	}
+	return v
+}
+
+// Axes returns the axes of a tensor that has so many.
+func Axes(n int) []int {
+	axes := make([]int, n)
+	for a := range axes {
+		axes[a] = a
+	}
+	return axes
+}
+
+// Clone returns a view whose groups can be changed, though not the lists that they have.
+func (v *View) Clone() *View {
+	return &View{Groups: slices.Clone(v.Groups), Fill: v.Fill}
+}
 
 // Trivial reports whether the group's MLE merely renames variables: the
 // claim at a point of the output axes is a claim at the same coordinates of

@@ -23,31 +23,6 @@ func groupsStart(groups int, tag field.M31) (s State) {
 	return s
 }
 
-// HashGroups returns the leaf of groups with the given digests: with one group
-// its digest, with more the sponge's. There is at least one, and fewer than p.
-func HashGroups(groups []Digest) Digest {
-	checkGroups(len(groups))
-	if len(groups) == 1 {
-		return groups[0]
-	}
-	return hashDigests(groups, groupsTag)
-}
-
-func hashDigests(digests []Digest, tag field.M31) Digest {
-	s := groupsStart(len(digests), tag)
-	for i := range digests {
-		copy(s[:Rate], digests[i][:])
-		Permute(&s)
-	}
-	return Digest(s[:DigestLen])
-}
-
-// HashSalted returns the leaf of groups with the given digests, at least one, and a salt.
-func HashSalted(salt Digest, groups []Digest) Digest {
-	checkGroups(len(groups))
-	return hashDigests(append([]Digest{salt}, groups...), saltTag)
-}
-
 func checkGroups(n int) {
 	if n < 1 {
 		panic("poseidon2: a leaf without groups")
@@ -56,7 +31,7 @@ func checkGroups(n int) {
 }
 
 // LeafHasher makes the leaves of many columns from the digests of their groups,
-// one group after the other: [HashGroups] of every column. It keeps 32 bytes a
+// one group after the other: with one group its digest, with more the sponge of all. It keeps 32 bytes a
 // column, or with one group nothing, and works on all cores.
 type LeafHasher struct {
 	columns    int
@@ -80,7 +55,7 @@ func NewLeafHasher(columns, groups int) *LeafHasher {
 }
 
 // NewSaltedLeafHasher returns a hasher for columns of that many groups, at least one, and a salt:
-// [HashSalted] of every column. The salts come first, as a group.
+// the sponge of both, with a tag of its own. The salts come first, as a group.
 func NewSaltedLeafHasher(columns, groups int) *LeafHasher {
 	checkGroups(groups)
 	h := &LeafHasher{columns: columns, groups: groups + 1}

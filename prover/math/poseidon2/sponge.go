@@ -32,23 +32,6 @@ func checkLength(n int) {
 	}
 }
 
-// HashElements returns the digest of v, whose length must be below p. It is
-// what a ColumnHasher gives for a column with these elements.
-func HashElements(v []field.M31) Digest {
-	checkLength(len(v))
-	var s State
-	s[lengthWord] = field.M31(len(v))
-	s[tagWord] = leafTag
-	for {
-		n := copy(s[:Rate], v)
-		Permute(&s)
-		v = v[n:]
-		if len(v) == 0 {
-			return Digest(s[:DigestLen])
-		}
-	}
-}
-
 // absorbGrain is the number of groups of columns a core takes at least.
 const absorbGrain = 8
 
@@ -162,7 +145,7 @@ func (h *ColumnHasher) Sum(dst []Digest) {
 		for g := lo; g < hi; g++ {
 			b := &h.groups[g]
 			if h.rows == 0 {
-				b.permute() // as HashElements does for an empty message
+				b.permute() // as for any message, even an empty one
 			}
 			b.storeDigests(dst[g*lanes : min((g+1)*lanes, h.columns)])
 		}

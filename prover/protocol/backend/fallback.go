@@ -170,12 +170,8 @@ func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
 		if err == nil {
 			own, err = on.Copy(ctx, own)
 		}
-		switch {
-		case err != nil:
-		case on == b.device:
-			copied.device = own
-		default:
-			copied.cpu = own
+		if err == nil {
+			copied.put(on, own)
 		}
 		return own, err
 	})
@@ -277,23 +273,22 @@ func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) 
 
 // RowSums implements Backend.
 func (b *Fallback) RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error) {
-	n := 0
-	for i := range jobs {
-		n += b.stepSize(jobs[i].Step)
-	}
-	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.RowSums(ctx, jobs) })
+	return columnSums(ctx, b, jobs, func(j *RowSum) *Column { return &j.Column }, Backend.RowSums)
 }
 
 // ColumnSums implements Backend.
 func (b *Fallback) ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error) {
-	n := 0
-	for i := range jobs {
-		n += b.stepSize(jobs[i].Step)
-	}
-	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.ColumnSums(ctx, jobs) })
+	return columnSums(ctx, b, jobs, func(j *ColumnSum) *Column { return &j.Column }, Backend.ColumnSums)
 }
 
-func (b *Fallback) stepSize(step int) int { return model.Size(b.graph.Steps[step].Shape) }
+// columnSums does jobs on the device if their columns are worth it together.
+func columnSums[J any](ctx context.Context, b *Fallback, jobs []J, of func(*J) *Column, pass func(Backend, context.Context, []J) ([][]field.QM31, error)) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += model.Size(b.graph.Steps[of(&jobs[i]).Step].Shape)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return pass(on, ctx, jobs) })
+}
 
 // Commit implements Backend. If the device loses the digests, the CPU commits
 // again.

@@ -13,10 +13,7 @@ import (
 
 // NumVars returns ⌈log2 n⌉, the number of variables of a tree over n fractions.
 func NumVars(n int) int {
-	if n <= 1 {
-		return 0
-	}
-	return bits.Len(uint(n - 1))
+	return bits.Len(uint(max(n, 1) - 1))
 }
 
 // NewTree returns the tree over the fractions num[i]/den[i], of one length, in

@@ -139,20 +139,11 @@ func (f *Fork) MaskedEquations() int {
 // plantHiding is plant for a hiding proof.
 func (p *Plan) plantHiding(s *stacks, choice Choice) error {
 	given := choice.Levels != nil
-	if err := s.choose(p.Config, &choice, p.Pads.stack.Size); err != nil {
-		return err
-	}
-	if err := s.check(p.Config, &choice, true); err != nil {
-		return err
-	}
-	longest := choice.longest()
-	slots, err := p.plantFixed(s, &choice)
+	slots, err := p.plantBeside(s, &choice, p.Pads.stack.Size)
 	if err != nil {
 		return err
 	}
-	if slots, err = p.plantApart(s, &choice, slots); err != nil {
-		return err
-	}
+	longest := choice.longest()
 	shift := longest - choice.WitnessRowVars
 	t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup, Auxiliary: true}}}
 	total := 0

@@ -72,10 +72,8 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 			return nil, fmt.Errorf("rows of 2^%d values are too short to hide them at %d positions", r.RowVars, l.Params.Levels[0].Queries)
 		}
 	}
-	for _, r := range l.rounds() {
-		if r.Bits < soundness.WholeBits(config.TargetBits) {
-			return nil, fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, config.TargetBits)
-		}
+	if err := reach(l.rounds(), config); err != nil {
+		return nil, err
 	}
 	return l, nil
 }

@@ -279,9 +279,14 @@ func (p *Plan) secure() error {
 		}
 	}
 	p.Rounds = p.rounds()
-	for _, r := range p.Rounds {
-		if r.Bits < target {
-			return fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, p.Config.TargetBits)
+	return reach(p.Rounds, p.Config)
+}
+
+// reach returns an error for a round that does not reach the target.
+func reach(rounds []soundness.Round, c soundness.Config) error {
+	for _, r := range rounds {
+		if r.Bits < soundness.WholeBits(c.TargetBits) {
+			return fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, c.TargetBits)
 		}
 	}
 	return nil

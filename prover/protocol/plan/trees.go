@@ -253,20 +253,11 @@ func rowsOf(s *model.Stack, rowVars int) (int, error) {
 func (p *Plan) plant(choice Choice) error {
 	s := newStacks(p.Graph)
 	given := choice.Levels != nil
-	if err := s.choose(p.Config, &choice, 0); err != nil {
-		return err
-	}
-	if err := s.check(p.Config, &choice, len(s.witness) > 0); err != nil {
-		return err
-	}
-	longest := choice.longest()
-	slots, err := p.plantFixed(s, &choice) // table rows so far
+	slots, err := p.plantBeside(s, &choice, 0) // table rows so far
 	if err != nil {
 		return err
 	}
-	if slots, err = p.plantApart(s, &choice, slots); err != nil {
-		return err
-	}
+	longest := choice.longest()
 	if len(s.witness) > 0 {
 		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
 		perRow := uint64(1) << (longest - choice.WitnessRowVars)
@@ -288,29 +279,35 @@ func (p *Plan) plant(choice Choice) error {
 	return p.parameters(choice, given, slots)
 }
 
-// plantFixed adds the trees of fixed tensors, and returns how many rows of the table they take.
-func (p *Plan) plantFixed(s *stacks, choice *Choice) (slots uint64, err error) {
+// plantBeside completes and checks a choice, for a proof with so many values of pads, and adds the trees beside the
+// witness's: those of fixed tensors and those that a header names. It returns how many rows of the table they take.
+func (p *Plan) plantBeside(s *stacks, choice *Choice, pads uint64) (slots uint64, err error) {
+	if err := s.choose(p.Config, choice, pads); err != nil {
+		return 0, err
+	}
+	if err := s.check(p.Config, choice, len(s.witness) > 0 || pads > 0); err != nil {
+		return 0, err
+	}
+	plant := func(stack *model.Stack, rowVars int, t Tree) error {
+		if _, err := rowsOf(stack, rowVars); err != nil {
+			return err
+		}
+		t.Commitment = backend.SingleStack(p.Config.Hash, stack, rowVars, p.Config.LogBlowup)
+		slots += p.add(t, slots, choice.longest())
+		return nil
+	}
 	for _, t := range s.ofFixed(choice) {
 		if t.Stack == nil {
 			continue
 		}
-		if _, err := rowsOf(t.Stack, *t.rowVars); err != nil {
+		if err := plant(t.Stack, *t.rowVars, Tree{Fixed: true}); err != nil {
 			return 0, err
 		}
-		tree := Tree{Commitment: backend.SingleStack(p.Config.Hash, t.Stack, *t.rowVars, p.Config.LogBlowup), Fixed: true}
-		slots += p.add(tree, slots, choice.longest())
 	}
-	return slots, nil
-}
-
-// plantApart adds the trees that a header names behind slots rows of the table, and returns how many are taken then.
-func (p *Plan) plantApart(s *stacks, choice *Choice, slots uint64) (uint64, error) {
 	for i, stack := range s.apart {
-		if _, err := rowsOf(stack, choice.ApartRowVars[i]); err != nil {
+		if err := plant(stack, choice.ApartRowVars[i], Tree{Apart: i + 1, Imported: p.Graph.Apart[i].Imported}); err != nil {
 			return 0, err
 		}
-		t := Tree{Commitment: backend.SingleStack(p.Config.Hash, stack, choice.ApartRowVars[i], p.Config.LogBlowup), Apart: i + 1, Imported: p.Graph.Apart[i].Imported}
-		slots += p.add(t, slots, choice.longest())
 	}
 	return slots, nil
 }

@@ -47,11 +47,11 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 			w.Renaming = append(w.Renaming, g)
 		case !slices.ContainsFunc(g.In, func(a int) bool { return in[a] != 1 }):
 			w.Single = append(w.Single, g)
-			w.SinglePairs += pairs(g, out, in)
+			w.SinglePairs += pairs(g, out)
 		default:
 			w.Summed = append(w.Summed, g)
 			w.Keep = append(w.Keep, g.In...)
-			w.SummedPairs += pairs(g, out, in)
+			w.SummedPairs += pairs(g, out)
 		}
 	}
 	w.Vars = model.Vars(Pick(in, w.Keep))
@@ -103,7 +103,7 @@ func firstAxis(g *model.Group) int {
 }
 
 // pairs returns how many pairs of indexes of a valid group have to be looked at.
-func pairs(g *model.Group, out, in []int) uint64 {
+func pairs(g *model.Group, out []int) uint64 {
 	n := uint64(model.Size(Pick(out, g.Out)))
 	for _, s := range g.Sum {
 		n *= uint64(s.Dim)

@@ -166,10 +166,8 @@ func (s *Session) value(n *plan.Node) transcript.Form {
 }
 
 func (s *Session) input(id model.TensorID) []int32 {
-	for i, in := range s.g.Inputs {
-		if in == id {
-			return s.public.Inputs[i]
-		}
+	if i := slices.Index(s.g.Inputs, id); i >= 0 {
+		return s.public.Inputs[i]
 	}
 	return nil
 }

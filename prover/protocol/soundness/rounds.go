@@ -1,6 +1,11 @@
 package soundness
 
-import "math/big"
+import (
+	"cmp"
+	"math/big"
+	"math/bits"
+	"slices"
+)
 
 // Round is one verifier challenge of the protocol with its security.
 type Round struct {
@@ -16,11 +21,11 @@ func MinBits(rounds []Round) Bits {
 	if len(rounds) == 0 {
 		return 0
 	}
-	m := rounds[0].Bits
-	for _, r := range rounds[1:] {
-		m = min(m, r.Bits)
-	}
-	return m
+	return least(rounds, func(r Round) Bits { return r.Bits })
+}
+
+func least(rounds []Round, of func(Round) Bits) Bits {
+	return of(slices.MinFunc(rounds, func(a, b Round) int { return cmp.Compare(of(a), of(b)) }))
 }
 
 // Join is the round that joins n claims with the powers 1, ζ, …, ζ^(n−1) of a
@@ -58,11 +63,7 @@ func FractionalSum(name string, layers int) Round {
 	return Round{name, 1, 0, overField(big.NewInt((l*(3*l+1) + 1) / 2))}
 }
 
-// ceilLog2 returns ⌈log2 x⌉ for x ≥ 1.
+// ceilLog2 returns ⌈log2 x⌉, 0 for 0.
 func ceilLog2(x uint64) int {
-	n := 0
-	for x > 1<<n {
-		n++
-	}
-	return n
+	return bits.Len64(max(x, 1) - 1)
 }

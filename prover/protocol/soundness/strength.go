@@ -12,11 +12,7 @@ type Strength struct {
 
 // Weakest returns the strength of a proof with the given rounds, at least one.
 func Weakest(rounds []Round) Strength {
-	s := Strength{Total: MinBits(rounds), Proven: rounds[0].Proven()}
-	for _, r := range rounds[1:] {
-		s.Proven = min(s.Proven, r.Proven())
-	}
-	return s
+	return Strength{Total: MinBits(rounds), Proven: least(rounds, Round.Proven)}
 }
 
 // Proven returns the statistical bits of a round: those without its work.

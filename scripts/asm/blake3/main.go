@@ -41,9 +41,7 @@ func compress(lanes int) {
 	g := vec.Begin(lanes, "compress", "func(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)",
 		"compresses a block of each lane. Word i of lane l's block is rows[i] at offset bytes plus l words, "+
 			"word i of its chaining value is state[16·i + l], which is replaced. The counter is that of all lanes.")
-	state := Load(Param("state"), GP64()).(reg.GPVirtual)
-	rows := Load(Param("rows"), GP64()).(reg.GPVirtual)
-	offset := Load(Param("offset"), GP64()).(reg.GPVirtual)
+	state, rows, offset := vec.Pointer("state"), vec.Pointer("rows"), vec.Pointer("offset")
 	row := GP64()
 	at := func(i int) Mem {
 		MOVQ(Mem{Base: rows, Disp: headerBytes * i}, row)

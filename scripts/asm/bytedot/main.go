@@ -25,8 +25,6 @@ func main() {
 	Generate()
 }
 
-func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
-
 // pack transposes four elements of 16 bytes at a time.
 func pack() {
 	g := vec.Begin(16, "pack", "func(table *byte, weights *uint32, n uint64)",
@@ -35,7 +33,7 @@ func pack() {
 	for k := range uint32(16) {
 		order = append(order, k|(16+k)<<8|(32+k)<<16|(48+k)<<24)
 	}
-	table, weights, n := param("table"), param("weights"), param("n")
+	table, weights, n := vec.Pointer("table"), vec.Pointer("weights"), vec.Pointer("n")
 	from := g.Load(vec.Table("transpose", order))
 	vec.Loop("loop", n, func() {
 		v := g.Load(Mem{Base: weights})
@@ -52,7 +50,7 @@ func pack() {
 func dots(n int) {
 	g := vec.Begin(16, "dots"+strconv.Itoa(n), "func(out *int32, rows, table *byte, n uint64)",
 		"sets word 16r+k of out to the sum of 4n bytes of row r < "+strconv.Itoa(n)+" times bytes k of the weights. 2 | n > 0.")
-	at, table, count := param("rows"), param("table"), param("n")
+	at, table, count := vec.Pointer("rows"), vec.Pointer("table"), vec.Pointer("n")
 	var sum [rows]reg.VecVirtual
 	for r := range sum {
 		sum[r] = g.Zero()
@@ -68,7 +66,7 @@ func dots(n int) {
 		SUBQ(I8(-128), table)
 		SUBQ(I8(-128), at)
 	})
-	out := param("out")
+	out := vec.Pointer("out")
 	for r := range n {
 		if n < rows {
 			VPADDD(sum[n+r], sum[r], sum[r])
@@ -82,7 +80,7 @@ func dots(n int) {
 func place() {
 	g := vec.Begin(16, "place", "func(dst *byte, row *int8, n uint64)",
 		"sets word 16i of dst to word i of the row for i < 16n, n > 0.")
-	dst, row, n := param("dst"), param("row"), param("n")
+	dst, row, n := vec.Pointer("dst"), vec.Pointer("row"), vec.Pointer("n")
 	var at []uint32
 	for i := range uint32(16) {
 		at = append(at, 64*i)
@@ -102,7 +100,7 @@ func place() {
 func split() {
 	g := vec.Begin(16, "split", "func(plane *int8, values *int32, rest *int32, n uint64)",
 		"sets plane[i] to the lowest digit of values[i], which becomes the rest, and rest to the OR of all rests in 16 lanes. 16 | n > 0.")
-	plane, values, n := param("plane"), param("values"), param("n")
+	plane, values, n := vec.Pointer("plane"), vec.Pointer("values"), vec.Pointer("n")
 	SHRQ(U8(4), n)
 	one := GP32()
 	MOVL(U32(1), one)
@@ -119,7 +117,7 @@ func split() {
 		ADDQ(U8(64), values)
 		ADDQ(U8(16), plane)
 	})
-	g.Move(rest, Mem{Base: param("rest")})
+	g.Move(rest, Mem{Base: vec.Pointer("rest")})
 	g.End()
 }
 
@@ -127,7 +125,7 @@ func split() {
 func join() {
 	g := vec.Begin(16, "join", "func(values *int32, plane *int8, n uint64)",
 		"sets values[i] = 256·values[i] + plane[i] for i < n, 16 | n > 0.")
-	values, plane, n := param("values"), param("plane"), param("n")
+	values, plane, n := vec.Pointer("values"), vec.Pointer("plane"), vec.Pointer("n")
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		v, digit := g.Load(Mem{Base: values}), g.Reg()

@@ -34,9 +34,9 @@ func newLast(lanes, width int) *last {
 		l.Gen = vec.New(lanes, "last4", "func(dst *uint32, groups uint64, t, t2 *uint32)",
 			"does the two layers below groups of 16 elements (4 of K), an even number, with twiddles t and t2.")
 	}
-	l.dst, l.groups = param("dst"), param("groups")
+	l.dst, l.groups = vec.Pointer("dst"), vec.Pointer("groups")
 	for _, name := range []string{"t", "t2", "t4", "t8"}[:l.layers()] {
-		l.t = append(l.t, param(name))
+		l.t = append(l.t, vec.Pointer(name))
 	}
 	return l
 }
@@ -52,9 +52,9 @@ func (l *last) loop(n int, body func()) {
 	}
 	vec.Loop("groups", turns, func() {
 		body()
-		advance(n*groupBytes, l.dst)
+		vec.Advance(n*groupBytes, l.dst)
 		for layer, t := range l.t {
-			advance(4*n<<layer, t)
+			vec.Advance(4*n<<layer, t)
 		}
 	})
 	l.End()

@@ -30,18 +30,18 @@ func main() {
 func radix2(lanes int) {
 	g := vec.New(lanes, "radix2", "func(dst, src *uint32, halfBytes, count uint64, t *uint32)",
 		"does the layer of count nodes with twiddles t; halfBytes, half a node's size, is a multiple of 64.")
-	dst, src, half, count, t := param("dst"), param("src"), param("halfBytes"), param("count"), param("t")
+	dst, src, half, count, t := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("halfBytes"), vec.Pointer("count"), vec.Pointer("t")
 	vec.Loop("node", count, func() {
 		tw := same(g, Mem{Base: t})
 		vec.Loop("elements", vectors(g, half), func() {
 			x, y := butterfly(g, g.Load(Mem{Base: src}), g.Load(Mem{Base: src, Index: half, Scale: 1}), tw)
 			g.Move(x, Mem{Base: dst})
 			g.Move(y, Mem{Base: dst, Index: half, Scale: 1})
-			advance(g.Bytes(), dst, src)
+			vec.Advance(g.Bytes(), dst, src)
 		})
 		ADDQ(half, src)
 		ADDQ(half, dst)
-		advance(4, t)
+		vec.Advance(4, t)
 	})
 	g.End()
 }
@@ -50,7 +50,7 @@ func radix2(lanes int) {
 func radix4(lanes int) {
 	g := vec.New(lanes, "radix4", "func(dst, src *uint32, quarterBytes, count uint64, t, t2 *uint32)",
 		"does two layers of count nodes with twiddles t, and t2 for their children; quarterBytes, a quarter of a node's size, is a multiple of 64.")
-	dst, src, quarter, count, t, t2 := param("dst"), param("src"), param("quarterBytes"), param("count"), param("t"), param("t2")
+	dst, src, quarter, count, t, t2 := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("quarterBytes"), vec.Pointer("count"), vec.Pointer("t"), vec.Pointer("t2")
 	three := GP64()
 	LEAQ(Mem{Base: quarter, Index: quarter, Scale: 2}, three)
 	quarters := func(base reg.GPVirtual) [4]Mem {
@@ -75,24 +75,14 @@ func radix4(lanes int) {
 			for k, m := range quarters(dst) {
 				g.Move(v[k], m)
 			}
-			advance(g.Bytes(), dst, src)
+			vec.Advance(g.Bytes(), dst, src)
 		})
 		ADDQ(three, src)
 		ADDQ(three, dst)
-		advance(4, t)
-		advance(8, t2)
+		vec.Advance(4, t)
+		vec.Advance(8, t2)
 	})
 	g.End()
-}
-
-// param loads a pointer or a count.
-func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
-
-// advance adds to pointers.
-func advance(bytes int, ps ...reg.GPVirtual) {
-	for _, p := range ps {
-		ADDQ(I32(int32(bytes)), p)
-	}
 }
 
 // vectors returns a register with the number of vectors in bytes.

@@ -22,31 +22,18 @@ func main() {
 	Generate()
 }
 
-// param loads a pointer or a count.
-func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
-
-// at is the memory at a pointer.
-func at(p reg.GPVirtual, offset int) Mem { return Mem{Base: p, Disp: offset} }
-
-// advance adds to pointers.
-func advance(bytes int, ps ...reg.GPVirtual) {
-	for _, p := range ps {
-		ADDQ(I32(int32(bytes)), p)
-	}
-}
-
 // m31Kernels are the element-wise operations of the base field. n counts
 // elements, a positive multiple of 16.
 func m31Kernels(lanes int) {
 	binary := func(name, doc string, op func(g *vec.Gen, a, b reg.VecVirtual) reg.VecVirtual) {
 		g := vec.New(lanes, name, "func(dst, a, b *uint32, n uint64)", doc)
-		dst, a, b, n := param("dst"), param("a"), param("b"), param("n")
+		dst, a, b, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 		SHRQ(U8(4), n)
 		vec.Loop("loop", n, func() {
 			for o := 0; o < 64; o += g.Bytes() {
-				g.Move(op(g, g.Load(at(a, o)), g.Load(at(b, o))), at(dst, o))
+				g.Move(op(g, g.Load(vec.At(a, o)), g.Load(vec.At(b, o))), vec.At(dst, o))
 			}
-			advance(64, dst, a, b)
+			vec.Advance(64, dst, a, b)
 		})
 		g.End()
 	}
@@ -55,32 +42,32 @@ func m31Kernels(lanes int) {
 	binary("mulVec", "sets dst[i] = a[i]·b[i], 16 | n > 0.", func(g *vec.Gen, a, b reg.VecVirtual) reg.VecVirtual { return g.Mul(a, b) })
 
 	g := vec.New(lanes, "scaleVec", "func(dst, a *uint32, s uint32, n uint64)", "sets dst[i] = a[i]·s, 16 | n > 0.")
-	dst, a, n := param("dst"), param("a"), param("n")
+	dst, a, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
 	s := Load(Param("s"), GP32())
 	ADDL(s, s)
 	twice := g.Broadcast(s)
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < 64; o += g.Bytes() {
-			even, odd := g.Load(at(a, o)), g.Reg()
+			even, odd := g.Load(vec.At(a, o)), g.Reg()
 			VMOVSHDUP(even, odd)
 			VPMULUDQ(twice, even, even)
 			VPMULUDQ(twice, odd, odd)
-			g.Move(g.ReduceDoubled(even, odd), at(dst, o))
+			g.Move(g.ReduceDoubled(even, odd), vec.At(dst, o))
 		}
-		advance(64, dst, a)
+		vec.Advance(64, dst, a)
 	})
 	g.End()
 
 	g = vec.New(lanes, "fromInt32Vec", "func(dst *uint32, src *int32, n uint64)", "sets dst[i] = src[i] mod p, 16 | n > 0.")
-	dst, src, n := param("dst"), param("src"), param("n")
+	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	twoP := twoP(g)
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < 64; o += g.Bytes() {
-			g.Move(g.FromInt32(g.Load(at(src, o)), twoP), at(dst, o))
+			g.Move(g.FromInt32(g.Load(vec.At(src, o)), twoP), vec.At(dst, o))
 		}
-		advance(64, dst, src)
+		vec.Advance(64, dst, src)
 	})
 	g.End()
 }

@@ -50,7 +50,7 @@ func times(g *vec.Gen, a, even, odd reg.VecVirtual) reg.VecVirtual {
 
 // doubled loads the element of K at s as times wants it.
 func doubled(g *vec.Gen, s reg.GPVirtual) (even, odd reg.VecVirtual) {
-	even = g.BroadcastQuads(at(s, 0))
+	even = g.BroadcastQuads(vec.At(s, 0))
 	VPADDD(even, even, even)
 	return even, g.Down(even)
 }
@@ -68,21 +68,21 @@ func mixedKernels(lanes int, spread Mem) {
 	}
 	mulAcc := func(name, elem, doc string, integers bool) {
 		g := vec.New(lanes, name, "func(dst *uint32, a *"+elem+", s *uint32, n uint64)", doc)
-		dst, a, n := param("dst"), param("a"), param("n")
-		even, odd := doubled(g, param("s"))
+		dst, a, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
+		even, odd := doubled(g, vec.Pointer("s"))
 		sp := newSpreader(g, spread)
 		load := loader(g, integers)
 		SHRQ(U8(4), n)
 		vec.Loop("loop", n, func() {
 			for h := 0; h < 16; h += lanes {
-				v := load(at(a, 4*h))
+				v := load(vec.At(a, 4*h))
 				for i := range 4 {
-					m := at(dst, 16*h+i*g.Bytes())
+					m := vec.At(dst, 16*h+i*g.Bytes())
 					g.Move(g.Add(times(g, sp.spread(v, i), even, odd), m), m)
 				}
 			}
-			advance(64, a)
-			advance(256, dst)
+			vec.Advance(64, a)
+			vec.Advance(256, dst)
 		})
 		g.End()
 	}
@@ -91,16 +91,16 @@ func mixedKernels(lanes int, spread Mem) {
 
 	dot := func(name, elem, doc string, integers bool) {
 		g := vec.New(lanes, name, "func(sum *[4]uint64, a *"+elem+", w *uint32, n uint64)", doc)
-		a, w, n := param("a"), param("w"), param("n")
+		a, w, n := vec.Pointer("a"), vec.Pointer("w"), vec.Pointer("n")
 		sp := newSpreader(g, spread)
 		load := loader(g, integers)
 		t := newTotal(g)
 		SHRQ(U8(4), n)
 		vec.Loop("loop", n, func() {
 			for h := 0; h < 16; h += lanes {
-				v := load(at(a, 4*h))
+				v := load(vec.At(a, 4*h))
 				for i := range 4 {
-					x, e, o := sp.spread(v, i), g.Load(at(w, 16*h+i*g.Bytes())), g.Reg()
+					x, e, o := sp.spread(v, i), g.Load(vec.At(w, 16*h+i*g.Bytes())), g.Reg()
 					VPSRLQ(U8(32), e, o)
 					VPMULUDQ(x, e, e)
 					VPMULUDQ(x, o, o)
@@ -112,10 +112,10 @@ func mixedKernels(lanes int, spread Mem) {
 					}
 				}
 			}
-			advance(64, a)
-			advance(256, w)
+			vec.Advance(64, a)
+			vec.Advance(256, w)
 		})
-		t.store(param("sum"))
+		t.store(vec.Pointer("sum"))
 		g.End()
 	}
 	dot("dotM31", "uint32", "sets sum to Σ a[i]·w[i] for w in K, limbs not reduced, 16 | n > 0.", false)
@@ -123,23 +123,23 @@ func mixedKernels(lanes int, spread Mem) {
 
 	g := vec.New(lanes, "foldM31Vec", "func(dst, lo, hi, r *uint32, n uint64)",
 		"sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for dst and r in K, 16 | n > 0.")
-	dst, lo, hi, n := param("dst"), param("lo"), param("hi"), param("n")
-	even, odd := doubled(g, param("r"))
+	dst, lo, hi, n := vec.Pointer("dst"), vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
+	even, odd := doubled(g, vec.Pointer("r"))
 	sp := newSpreader(g, spread)
 	first := firstLanes(g) // masks out the limbs to which the base field adds nothing
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		for h := 0; h < 16; h += lanes {
-			l := g.Load(at(lo, 4*h))
-			d := g.Sub(g.Load(at(hi, 4*h)), l)
+			l := g.Load(vec.At(lo, 4*h))
+			d := g.Sub(g.Load(vec.At(hi, 4*h)), l)
 			for i := range 4 {
 				base := sp.spread(l, i)
 				g.And(base, first, base)
-				g.Move(g.Add(times(g, sp.spread(d, i), even, odd), base), at(dst, 16*h+i*g.Bytes()))
+				g.Move(g.Add(times(g, sp.spread(d, i), even, odd), base), vec.At(dst, 16*h+i*g.Bytes()))
 			}
 		}
-		advance(64, lo, hi)
-		advance(256, dst)
+		vec.Advance(64, lo, hi)
+		vec.Advance(256, dst)
 	})
 	g.End()
 }
@@ -154,26 +154,26 @@ func placedKernels(lanes int, spread Mem) {
 		SHRQ(U8(4), n)
 		vec.Loop("loop", n, func() {
 			for h := 0; h < 16; h += lanes {
-				v := load(at(a, 4*h))
+				v := load(vec.At(a, 4*h))
 				for i := range 4 {
 					x := sp.spread(v, i)
 					g.And(x, first, x)
-					g.Move(element(x), at(dst, 16*h+i*g.Bytes()))
+					g.Move(element(x), vec.At(dst, 16*h+i*g.Bytes()))
 				}
 			}
-			advance(64, a)
-			advance(256, dst)
+			vec.Advance(64, a)
+			vec.Advance(256, dst)
 		})
 		g.End()
 	}
 	g := vec.New(lanes, "embedVec", "func(dst, a *uint32, n uint64)", "sets dst[i] = a[i] for dst in K, 16 | n > 0.")
-	dst, a, n := param("dst"), param("a"), param("n")
+	dst, a, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
 	placed(g, dst, a, n, func(m Mem) reg.VecVirtual { return g.Load(m) }, func(v reg.VecVirtual) reg.VecVirtual { return v })
 
 	g = vec.New(lanes, "subInt32Vec", "func(dst *uint32, a *int32, s *uint32, n uint64)",
 		"sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.")
-	dst, a, n = param("dst"), param("a"), param("n")
-	from, two := g.BroadcastQuads(at(param("s"), 0)), twoP(g)
+	dst, a, n = vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
+	from, two := g.BroadcastQuads(vec.At(vec.Pointer("s"), 0)), twoP(g)
 	placed(g, dst, a, n, func(m Mem) reg.VecVirtual { return g.FromInt32(g.Load(m), two) },
 		func(v reg.VecVirtual) reg.VecVirtual { return g.Sub(from, v) })
 }

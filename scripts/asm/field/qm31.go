@@ -41,7 +41,7 @@ func (f *fixed) upperNegated(*vec.Gen, reg.VecVirtual) reg.VecVirtual { return f
 func newFixed(g *vec.Gen, table reg.GPVirtual) *fixed {
 	var f fixed
 	for i := range f {
-		f[i] = g.BroadcastQuads(at(table, 16*i))
+		f[i] = g.BroadcastQuads(vec.At(table, 16*i))
 	}
 	return &f
 }
@@ -132,60 +132,60 @@ func qm31Kernels(lanes int) {
 
 	g := vec.New(lanes, "foldVec", "func(dst, lo, hi *uint32, r *[6][2]uint64, n uint64)",
 		"sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.")
-	dst, lo, hi, n := param("dst"), param("lo"), param("hi"), param("n")
-	r := newFixed(g, param("r"))
+	dst, lo, hi, n := vec.Pointer("dst"), vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
+	r := newFixed(g, vec.Pointer("r"))
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			l := g.Load(at(lo, o))
-			p := g.Reduce(product(g, g.Sub(g.Load(at(hi, o)), l), r))
-			g.Move(g.Add(p, l), at(dst, o))
+			l := g.Load(vec.At(lo, o))
+			p := g.Reduce(product(g, g.Sub(g.Load(vec.At(hi, o)), l), r))
+			g.Move(g.Add(p, l), vec.At(dst, o))
 		}
-		advance(block, dst, lo, hi)
+		vec.Advance(block, dst, lo, hi)
 	})
 	g.End()
 
 	g = vec.New(lanes, "eqStep", "func(lo, hi *uint32, r *[6][2]uint64, n uint64)",
 		"sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.")
-	lo, hi, n = param("lo"), param("hi"), param("n")
-	r = newFixed(g, param("r"))
+	lo, hi, n = vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
+	r = newFixed(g, vec.Pointer("r"))
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			l := g.Load(at(lo, o))
+			l := g.Load(vec.At(lo, o))
 			h := g.Reduce(product(g, l, r))
-			g.Move(h, at(hi, o))
-			g.Move(g.Sub(l, h), at(lo, o))
+			g.Move(h, vec.At(hi, o))
+			g.Move(g.Sub(l, h), vec.At(lo, o))
 		}
-		advance(block, lo, hi)
+		vec.Advance(block, lo, hi)
 	})
 	g.End()
 
 	g = vec.New(lanes, "mulQM31Vec", "func(dst, a, b *uint32, n uint64)", "sets dst[i] = a[i]·b[i] for K, 4 | n > 0.")
-	dst, a, b, n := param("dst"), param("a"), param("b"), param("n")
+	dst, a, b, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	va := newVariable(g)
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			g.Move(g.Reduce(product(g, g.Load(at(a, o)), va.of(g.Load(at(b, o))))), at(dst, o))
+			g.Move(g.Reduce(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o))))), vec.At(dst, o))
 		}
-		advance(block, dst, a, b)
+		vec.Advance(block, dst, a, b)
 	})
 	g.End()
 
 	g = vec.New(lanes, "dot", "func(sum *[4]uint64, a, b *uint32, n uint64)",
 		"sets sum to Σ a[i]·b[i] for K, limbs not reduced, 4 | n > 0, n < 2^28.")
-	a, b, n = param("a"), param("b"), param("n")
+	a, b, n = vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	va = newVariable(g)
 	total := newTotal(g)
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			total.add(product(g, g.Load(at(a, o)), va.of(g.Load(at(b, o)))))
+			total.add(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o)))))
 		}
-		advance(block, a, b)
+		vec.Advance(block, a, b)
 	})
-	total.store(param("sum"))
+	total.store(vec.Pointer("sum"))
 	g.End()
 }
 
@@ -211,6 +211,6 @@ func (t *total) store(p reg.GPVirtual) {
 	lo, hi := XMM(), XMM()
 	VPUNPCKLQDQ(odd, even, lo)
 	VPUNPCKHQDQ(odd, even, hi)
-	VMOVDQU(lo, at(p, 0))
-	VMOVDQU(hi, at(p, 16))
+	VMOVDQU(lo, vec.At(p, 0))
+	VMOVDQU(hi, vec.At(p, 16))
 }

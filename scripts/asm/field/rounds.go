@@ -20,13 +20,13 @@ func roundKernels(lanes int, spread Mem) {
 		g := vec.New(lanes, name, signature, doc)
 		var w reg.GPVirtual
 		if weighted {
-			w = param("w")
+			w = vec.Pointer("w")
 		}
 		lo, hi := make([]reg.GPVirtual, len(names)), make([]reg.GPVirtual, len(names))
 		for i, s := range names {
-			lo[i], hi[i] = param(s+"Lo"), param(s+"Hi")
+			lo[i], hi[i] = vec.Pointer(s+"Lo"), vec.Pointer(s+"Hi")
 		}
-		n := param("n")
+		n := vec.Pointer("n")
 		va := newVariable(g)
 		zero, top := newTotal(g), newTotal(g)
 		top.p64 = zero.p64
@@ -35,7 +35,7 @@ func roundKernels(lanes int, spread Mem) {
 			for o := 0; o < block; o += g.Bytes() {
 				var m factors
 				if weighted {
-					m = va.of(g.Load(at(w, o))).prepared(g)
+					m = va.of(g.Load(vec.At(w, o))).prepared(g)
 				}
 				add := func(t *total, get func(i int) reg.VecVirtual) {
 					even, odd := term(g, va, zero.p64, get)
@@ -44,16 +44,16 @@ func roundKernels(lanes int, spread Mem) {
 					}
 					t.add(even, odd)
 				}
-				add(zero, func(i int) reg.VecVirtual { return g.Load(at(lo[i], o)) })
-				add(top, func(i int) reg.VecVirtual { return g.Sub(g.Load(at(hi[i], o)), at(lo[i], o)) })
+				add(zero, func(i int) reg.VecVirtual { return g.Load(vec.At(lo[i], o)) })
+				add(top, func(i int) reg.VecVirtual { return g.Sub(g.Load(vec.At(hi[i], o)), vec.At(lo[i], o)) })
 			}
 			if weighted {
-				advance(block, w)
+				vec.Advance(block, w)
 			}
-			advance(block, lo...)
-			advance(block, hi...)
+			vec.Advance(block, lo...)
+			vec.Advance(block, hi...)
 		})
-		sums := param("sums")
+		sums := vec.Pointer("sums")
 		zero.store(sums)
 		ADDQ(U8(32), sums)
 		top.store(sums)
@@ -87,34 +87,34 @@ func roundKernels(lanes int, spread Mem) {
 
 	g := vec.New(lanes, "addFractions", "func(num, den, n0, n1, d0, d1 *uint32, n uint64)",
 		"sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.")
-	num, den, n0, n1, d0, d1, n := param("num"), param("den"), param("n0"), param("n1"), param("d0"), param("d1"), param("n")
+	num, den, n0, n1, d0, d1, n := vec.Pointer("num"), vec.Pointer("den"), vec.Pointer("n0"), vec.Pointer("n1"), vec.Pointer("d0"), vec.Pointer("d1"), vec.Pointer("n")
 	va := newVariable(g)
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			a := g.Load(at(d0, o))
-			m := va.of(g.Load(at(d1, o)))
-			first := g.Reduce(product(g, g.Load(at(n0, o)), m))
-			g.Move(g.Reduce(product(g, a, m)), at(den, o))
-			second := g.Reduce(product(g, g.Load(at(n1, o)), va.of(a)))
-			g.Move(g.Add(first, second), at(num, o))
+			a := g.Load(vec.At(d0, o))
+			m := va.of(g.Load(vec.At(d1, o)))
+			first := g.Reduce(product(g, g.Load(vec.At(n0, o)), m))
+			g.Move(g.Reduce(product(g, a, m)), vec.At(den, o))
+			second := g.Reduce(product(g, g.Load(vec.At(n1, o)), va.of(a)))
+			g.Move(g.Add(first, second), vec.At(num, o))
 		}
-		advance(block, num, den, n0, n1, d0, d1)
+		vec.Advance(block, num, den, n0, n1, d0, d1)
 	})
 	g.End()
 
 	g = vec.New(lanes, "addFractionsM31", "func(num, den, n0, n1, d0, d1 *uint32, n uint64)",
 		"is addFractions for n0 and n1 in the base field, 16 | n > 0.")
-	num, den, n0, n1, d0, d1, n = param("num"), param("den"), param("n0"), param("n1"), param("d0"), param("d1"), param("n")
+	num, den, n0, n1, d0, d1, n = vec.Pointer("num"), vec.Pointer("den"), vec.Pointer("n0"), vec.Pointer("n1"), vec.Pointer("d0"), vec.Pointer("d1"), vec.Pointer("n")
 	va = newVariable(g)
 	sp := newSpreader(g, spread)
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		for h := 0; h < 16; h += lanes {
-			x, y := g.Load(at(n0, 4*h)), g.Load(at(n1, 4*h))
+			x, y := g.Load(vec.At(n0, 4*h)), g.Load(vec.At(n1, 4*h))
 			for i := range 4 {
 				o := 16*h + i*g.Bytes()
-				a, b := g.Load(at(d0, o)), g.Load(at(d1, o))
+				a, b := g.Load(vec.At(d0, o)), g.Load(vec.At(d1, o))
 				xs, ys := sp.spread(x, i), sp.spread(y, i)
 				even, odd, even2, odd2 := g.Reg(), g.Down(b), g.Reg(), g.Down(a)
 				VPMULUDQ(xs, b, even)
@@ -123,26 +123,26 @@ func roundKernels(lanes int, spread Mem) {
 				VPMULUDQ(ys, odd2, odd2)
 				VPADDQ(even2, even, even)
 				VPADDQ(odd2, odd, odd)
-				g.Move(g.Reduce(even, odd), at(num, o))
-				g.Move(g.Reduce(product(g, a, va.of(b))), at(den, o))
+				g.Move(g.Reduce(even, odd), vec.At(num, o))
+				g.Move(g.Reduce(product(g, a, va.of(b))), vec.At(den, o))
 			}
 		}
-		advance(64, n0, n1)
-		advance(256, num, den, d0, d1)
+		vec.Advance(64, n0, n1)
+		vec.Advance(256, num, den, d0, d1)
 	})
 	g.End()
 
 	g = vec.New(lanes, "mulAccQM31Vec", "func(dst, a *uint32, s *[6][2]uint64, n uint64)",
 		"sets dst[i] += s·a[i] for K, 4 | n > 0.")
-	dst, a, n := param("dst"), param("a"), param("n")
-	m := newFixed(g, param("s"))
+	dst, a, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
+	m := newFixed(g, vec.Pointer("s"))
 	SHRQ(U8(2), n)
 	vec.Loop("loop", n, func() {
 		for o := 0; o < block; o += g.Bytes() {
-			d := at(dst, o)
-			g.Move(g.Add(g.Reduce(product(g, g.Load(at(a, o)), m)), d), d)
+			d := vec.At(dst, o)
+			g.Move(g.Add(g.Reduce(product(g, g.Load(vec.At(a, o)), m)), d), d)
 		}
-		advance(block, dst, a)
+		vec.Advance(block, dst, a)
 	})
 	g.End()
 }

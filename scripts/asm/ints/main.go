@@ -27,9 +27,7 @@ func main() {
 func widen(lanes, bits int, load func(m Mem, v reg.VecVirtual)) {
 	name := strconv.Itoa(bits)
 	g := vec.Begin(lanes, "widen"+name, "func(dst *int32, src *int"+name+", n uint64)", "sets dst[i] = src[i] for i < n, 16 | n > 0.")
-	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
-	src := Load(Param("src"), GP64()).(reg.GPVirtual)
-	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		for i := 0; i < 16; i += lanes {
@@ -48,9 +46,7 @@ func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 	name := strconv.Itoa(bits)
 	g := vec.Begin(lanes, "narrow"+name, "func(dst *int"+name+", src *int32, n uint64) uint64",
 		"sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.")
-	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
-	src := Load(Param("src"), GP64()).(reg.GPVirtual)
-	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	SHRQ(U8(4), n)
 	lost := g.Zero()
 	differ := func(v, back reg.VecVirtual) {
@@ -116,9 +112,7 @@ func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 func round(lanes int) {
 	g := vec.Begin(lanes, "round", "func(dst *int32, src *float32, n uint64, scale float32, shift uint64)",
 		"sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.")
-	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
-	src := Load(Param("src"), GP64()).(reg.GPVirtual)
-	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	x, scale := XMM(), g.Reg()
 	Load(Param("scale"), x)
 	VBROADCASTSS(x, scale)

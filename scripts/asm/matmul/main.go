@@ -51,8 +51,8 @@ func main() {
 func pairs(lanes int) {
 	g := vec.Begin(lanes, "pairRows", "func(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)",
 		"sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.")
-	s, n, x, k := param("s"), param("n"), param("x"), param("k")
-	matrix, stride := param("rows"), param("stride")
+	s, n, x, k := vec.Pointer("s"), vec.Pointer("n"), vec.Pointer("x"), vec.Pointer("k")
+	matrix, stride := vec.Pointer("rows"), vec.Pointer("stride")
 	SHLQ(U8(2), stride)
 	block := func(columns int, label, next string) {
 		Label(label)
@@ -133,9 +133,6 @@ var entries = []entry{
 	{"Of8", "int8", 0, func(m Mem, v reg.VecVirtual) { VPMOVSXBQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBW(m, v) }},
 }
 
-// param loads a pointer or a count.
-func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
-
 // arithmetic is what the two kinds of rows differ in.
 type arithmetic struct {
 	broadcast func(m Mem, v reg.VecVirtual)
@@ -149,8 +146,8 @@ func rows(lanes int, name, sum, number string, shift uint8, entry string, entryS
 	g := vec.Begin(lanes, name, "func(s *"+sum+", n uint64, x *"+number+", k uint64, rows *"+entry+", stride uint64)",
 		"sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.")
 	ar := of(g)
-	s, n, x, k := param("s"), param("n"), param("x"), param("k")
-	matrix, stride := param("rows"), param("stride")
+	s, n, x, k := vec.Pointer("s"), vec.Pointer("n"), vec.Pointer("x"), vec.Pointer("k")
+	matrix, stride := vec.Pointer("rows"), vec.Pointer("stride")
 	if entryShift > 0 {
 		SHLQ(U8(entryShift), stride)
 	}
@@ -193,7 +190,7 @@ func rows(lanes int, name, sum, number string, shift uint8, entry string, entryS
 // dot sums products of integers.
 func dot(lanes int, entry entry) {
 	g := vec.Begin(lanes, "intDot"+entry.suffix, "func(a *int32, b *"+entry.name+", n uint64) int64", "returns Σ a[i]·b[i] for i < n, 16 | n > 0.")
-	a, b, n := param("a"), param("b"), param("n")
+	a, b, n := vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	even, odd := g.Zero(), g.Zero()
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
@@ -234,7 +231,7 @@ func loadWords(g *vec.Gen, m Mem, v reg.VecVirtual) {
 func dotOfPairs(lanes int, entry entry) {
 	g := vec.Begin(lanes, "pairDot"+entry.suffix, "func(a *int16, b *"+entry.name+", n uint64, run uint64) int64",
 		"returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.")
-	a, b, n, run := param("a"), param("b"), param("n"), param("run")
+	a, b, n, run := vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n"), vec.Pointer("run")
 	total := g.Zero()
 	SHRQ(U8(5), n)
 	count := GP64()

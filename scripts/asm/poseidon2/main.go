@@ -66,7 +66,7 @@ func (s *memory) operand(i int) Op            { return Mem{Base: s.base, Disp: i
 // wide emits the AVX-512 version: one row of the block is one register.
 func wide() {
 	g := vec.New(16, "permuteBlock", signature, doc)
-	block, constants := Load(Param("block"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	block, constants := vec.Pointer("block"), vec.Pointer("constants")
 	s := &registers{g: g}
 	m := &memory{g: g, base: block}
 	for i := range s.r {
@@ -83,7 +83,7 @@ func wide() {
 // by round, so that one can be computed while the other waits for its S-box.
 func narrow() {
 	g := vec.New(8, "permuteBlock", signature, doc)
-	block, constants := Load(Param("block"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	block, constants := vec.Pointer("block"), vec.Pointer("constants")
 	left, right := &memory{g: g, base: block}, &memory{g: g, base: block, offset: g.Bytes()}
 	permutation(g, constants, left, right)
 	for i := range width {

@@ -15,7 +15,7 @@ func single() {
 	g := vec.New(16, "permuteState", "func(state *uint32, constants *uint32)",
 		"permutes a state. The constants are c − p as 32-bit words, in the order of the rounds.")
 	s := &single512{g: g, first: g.Mask(1), others: g.Mask(0xfffe)}
-	state, constants := Load(Param("state"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	state, constants := vec.Pointer("state"), vec.Pointer("constants")
 	// 31-bit rotations are two shifts; word 0 is shifted out.
 	left, right := []uint32{32}, []uint32{31}
 	for _, k := range shifts[1:] {

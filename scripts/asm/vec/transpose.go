@@ -48,7 +48,7 @@ func Transpose(lanes int) {
 // wideTranspose moves the 128-bit parts with two more shuffles a row.
 func wideTranspose() {
 	g := Begin(16, "transpose", transposeSignature, transposeDoc)
-	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
+	dst, src := Pointer("dst"), Pointer("src")
 	var rows []reg.VecVirtual
 	for i := range 16 {
 		rows = append(rows, g.Load(Mem{Base: src, Disp: i * rowBytes}))
@@ -77,7 +77,7 @@ func wideTranspose() {
 // narrowTranspose does four blocks of 8×8.
 func narrowTranspose() {
 	g := Begin(8, "transpose", transposeSignature, transposeDoc)
-	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
+	dst, src := Pointer("dst"), Pointer("src")
 	for block := range 4 {
 		top, left := block/2*8, block%2*8
 		var rows []reg.VecVirtual

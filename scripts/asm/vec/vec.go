@@ -33,6 +33,19 @@ func Suffix(lanes int) string {
 	return "AVX2"
 }
 
+// Pointer loads a parameter of 64 bits.
+func Pointer(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// At is the memory at a pointer.
+func At(p reg.GPVirtual, offset int) Mem { return Mem{Base: p, Disp: offset} }
+
+// Advance adds to pointers.
+func Advance(bytes int, ps ...reg.GPVirtual) {
+	for _, p := range ps {
+		ADDQ(I32(int32(bytes)), p)
+	}
+}
+
 // Begin begins a function whose name gets the instruction set's suffix and that
 // does without the field's constants.
 func Begin(lanes int, name, signature, doc string) *Gen {
