@@ -218,6 +218,14 @@ func (b *Builder) operandType(v Value) operandType {
 	return operandType{shape: v.v.shape, dtype: v.v.dtype, value: v.v.tensor}
 }
 
+func (b *Builder) operandTypes(values ...Value) []operandType {
+	types := make([]operandType, len(values))
+	for i, v := range values {
+		types[i] = b.operandType(v)
+	}
+	return types
+}
+
 // Rename gives v the name of a value of the model's source, and its node the name of the
 // current node, if v was computed since At and has not been renamed. Other values keep their
 // names. The name must be reserved, or not be taken.
@@ -348,7 +356,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	}
 	kind := b.op
 	if kind == "" {
-		kind = op.Kind()
+		kind = Kind(op)
 	}
 	if b.pairs(operands...) {
 		return b.emitPair(kind, op, operands)
@@ -362,31 +370,28 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 			}()
 		}
 	}
-	in := make([]operandType, len(operands))
+	in := b.operandTypes(operands...)
 	from := make([]*value, len(operands))
 	var computed *value // the first one
 	for i, v := range operands {
-		in[i], from[i] = b.operandType(v), v.v
+		from[i] = v.v
 		if v.v.tensor == nil && computed == nil {
 			computed = v.v
 		}
 	}
-	t, err := op.infer(in)
+	t, err := infer(op, in)
 	if err != nil {
 		return b.failf(kind, "%v", err)
-	}
-	if err := checkInts(t.shape); err != nil {
-		return b.failf(kind, "output: %v", err)
 	}
 	t.dtype = t.dtype.computed()
 	if computed == nil {
 		return b.fold(kind, op, in, t)
 	}
 	if foldOnly(op) {
-		return b.failf(kind, "%s is supported on constants only, and %s", op.Kind(), b.Depends(Value{computed}))
+		return b.failf(kind, "%s is supported on constants only, and %s", Kind(op), b.Depends(Value{computed}))
 	}
 	if Size(t.shape) == 0 { // which nothing decides on
-		return b.made(op.Kind(), none(t))
+		return b.made(Kind(op), none(t))
 	}
 	for _, v := range from {
 		if Size(v.shape) == 0 {
@@ -403,7 +408,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
 	}
 	b.activations += Size(t.shape)
-	out := &value{name: b.called(op.Kind()), shape: t.shape, dtype: t.dtype}
+	out := &value{name: b.called(Kind(op)), shape: t.shape, dtype: t.dtype}
 	out.node = &node{op: op, name: out.name, in: from, out: out}
 	b.nodes = append(b.nodes, out.node)
 	return b.add(out)
@@ -426,7 +431,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
 	}
 	if Size(t.shape) == 0 { // whose other dimensions may be of any size
-		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
 	operands, public, exact := make([]operand, len(in)), true, false
 	for i, v := range in {
@@ -436,7 +441,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	made := b.computed(op.Kind(), out, t.dtype)
+	made := b.computed(Kind(op), out, t.dtype)
 	if made.v != nil && made.v.tensor != nil {
 		made.v.tensor.Public = public
 		if exact && t.dtype.IsFloat() && out.f != nil {

@@ -30,7 +30,7 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	if len(n.in) < 2 || n.in[0].tensor != nil || n.in[0].node == nil || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
 		return Value{}, false
 	}
-	b.At(n.op.Kind(), n.name)
+	b.At(Kind(n.op), n.name)
 	x, t := n.in[0], n.in[1].tensor
 	turned := false
 	switch op := n.op.(type) {

@@ -17,7 +17,7 @@ func (b *Builder) deviations() {
 	b.nodes = make([]*node, 0, len(nodes))
 	for _, n := range nodes {
 		if x, theta, r, ok := deviation(n); ok && readers[x] == 1 {
-			b.At(n.op.Kind(), n.name)
+			b.At(Kind(n.op), n.name)
 			if y := b.quotients(x, n, theta, r); b.Valid(y) {
 				n.op, n.in = Mul, []*value{y.v, y.v}
 			}

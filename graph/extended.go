@@ -84,17 +84,13 @@ func (c class) of(x float64) bool {
 // of these may be replaced by another.
 type Finite struct{ Reach float64 }
 
-// Kind implements [Op].
-func (Finite) Kind() string { return "Finite" }
+func (Finite) takes() operands { return operands{1, 1, floats} }
 
 func (f Finite) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if !(f.Reach >= 0) {
 		return operandType{}, fmt.Errorf("a reach of %v", f.Reach)
 	}
-	return in[0], floats(in...)
+	return in[0], nil
 }
 
 func (Finite) eval(in []operand, shape []int) (operand, error) {
@@ -117,14 +113,12 @@ var (
 	ClassNegInf = Class{isNegInf}
 )
 
-// Kind implements [Op].
-func (c Class) Kind() string { return classNames[c.class] }
+func (c Class) kind() string { return classNames[c.class] }
+
+func (Class) takes() operands { return operands{1, 1, floats} }
 
 func (c Class) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
-	return operandType{shape: in[0].shape, dtype: Bool}, floats(in...)
+	return operandType{shape: in[0].shape, dtype: Bool}, nil
 }
 
 func (c Class) eval(in []operand, shape []int) (operand, error) {
@@ -139,13 +133,9 @@ func (c Class) eval(in []operand, shape []int) (operand, error) {
 // constants.
 type Extend struct{ Classes []Class }
 
-// Kind implements [Op].
-func (Extend) Kind() string { return "Extend" }
+func (Extend) takes() operands { return operands{2, 4, nil} }
 
 func (e Extend) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 4); err != nil {
-		return operandType{}, err
-	}
 	if len(in) != 1+len(e.Classes) {
 		return operandType{}, fmt.Errorf("%d operands for %d classes", len(in), len(e.Classes))
 	}
@@ -343,18 +333,11 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 		at := slices.IndexFunc(operands, func(v Value) bool { return v.v.pair })
 		if name := operands[at].v.name; slices.ContainsFunc(b.inputs, func(in *value) bool { return in.name == name }) {
 			return b.failf(kind, "input %s is given NaN or infinite numbers, and %s of such numbers is not supported: replace them as the model was trained to expect",
-				Quote(name), op.Kind())
+				Quote(name), Kind(op))
 		}
-		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), op.Kind())
+		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), Kind(op))
 	}
-	in := make([]operandType, len(operands))
-	for i, v := range operands {
-		in[i] = b.operandType(v)
-	}
-	t, err := op.infer(in)
-	if err == nil {
-		err = checkInts(t.shape)
-	}
+	t, err := infer(op, b.operandTypes(operands...))
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
@@ -372,10 +355,7 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 		}
 		in[i], values[i] = operandType{shape: t.Shape, dtype: v.v.dtype, value: t}, constOperand(t)
 	}
-	t, err := op.infer(in)
-	if err == nil {
-		err = checkInts(t.shape)
-	}
+	t, err := infer(op, in)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
@@ -384,13 +364,13 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
 	}
 	if Size(t.shape) == 0 {
-		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
 	out, err := op.eval(values, t.shape)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	return b.computed(op.Kind(), out, t.dtype)
+	return b.computed(Kind(op), out, t.dtype)
 }
 
 // computed makes a constant from the result of folding.
@@ -716,7 +696,7 @@ func (b *Builder) extendedOutput(v Value) Value {
 			op.Classes, in = append(op.Classes, c.class), append(in, b.Expand(c.is, shape).v)
 		}
 	}
-	out := &value{name: b.called(op.Kind()), shape: shape, dtype: Float}
+	out := &value{name: b.called(Kind(op)), shape: shape, dtype: Float}
 	out.node = &node{op: op, name: out.name, in: in, out: out}
 	b.nodes = append(b.nodes, out.node)
 	return b.add(out)

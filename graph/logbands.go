@@ -16,13 +16,9 @@ type LogBands struct {
 	Least, Epsilon float64 // not negative, and one of them positive
 }
 
-// Kind implements [Op].
-func (LogBands) Kind() string { return "LogBands" }
+func (LogBands) takes() operands { return operands{2, 2, floats} }
 
 func (l LogBands) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	x, w := in[0].shape, in[1].shape
 	last := len(x) - 1
 	switch {
@@ -33,7 +29,7 @@ func (l LogBands) infer(in []operandType) (operandType, error) {
 	case !(l.Least >= 0 && l.Epsilon >= 0 && l.Least+l.Epsilon > 0) || math.IsInf(l.Least+l.Epsilon, 0):
 		return operandType{}, fmt.Errorf("its bounds are %v and %v", l.Least, l.Epsilon)
 	}
-	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, floats(in...)
+	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, nil
 }
 
 func (l LogBands) eval(in []operand, shape []int) (operand, error) {

@@ -15,13 +15,9 @@ type LogPower struct {
 	Epsilon float64 // not negative
 }
 
-// Kind implements [Op].
-func (LogPower) Kind() string { return "LogPower" }
+func (LogPower) takes() operands { return operands{1, 1, floats} }
 
 func (p LogPower) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	last := len(in[0].shape) - 1
 	if last < 0 {
 		return operandType{}, errors.New("its operand has no axes")
@@ -29,7 +25,7 @@ func (p LogPower) infer(in []operandType) (operandType, error) {
 	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
 		return operandType{}, fmt.Errorf("its epsilon is %v", p.Epsilon)
 	}
-	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, floats(in...)
+	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, nil
 }
 
 func (p LogPower) eval(in []operand, shape []int) (operand, error) {

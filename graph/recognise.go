@@ -36,7 +36,7 @@ func (b *Builder) recognise() error {
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
 			if err := b.unmask(n); err != nil {
-				return NodesError{{Op: n.op.Kind(), Name: n.name, Reason: err.Error()}}
+				return NodesError{{Op: Kind(n.op), Name: n.name, Reason: err.Error()}}
 			}
 		}
 		b.nodes = append(b.nodes, n)

@@ -63,15 +63,11 @@ var reductions = [...]struct {
 	},
 }
 
-// Kind implements [Op].
-func (r Reduce) Kind() string { return reductions[r.Func].name }
+func (r Reduce) kind() string { return reductions[r.Func].name }
 
 func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 
 func (r Reduce) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	x := in[0]
 	if err := checkAxes(r.Axes, len(x.shape)); err != nil {
 		return operandType{}, err

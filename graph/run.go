@@ -140,21 +140,21 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 			default: // at run time all numbers are float64
 				in[i].f = t.Float64s()
 				if err := exact(in[i].f, t.DType); err != nil {
-					return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
+					return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
 				}
 			}
 		}
 	}
 	out, err := n.Op.eval(in, g.Shapes[n.Output])
 	if err != nil {
-		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+		return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 	}
 	made, dt := out.float64s(), g.DTypes[n.Output]
 	if err = exact(made, dt); err == nil && n.Within {
 		err = within(made, dt)
 	}
 	if err != nil {
-		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+		return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 	}
 	return made, nil
 }

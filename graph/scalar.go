@@ -134,15 +134,11 @@ func (s Scalar) Of() func(float64) float64 {
 	return s.Func.Formula(s.Params)
 }
 
-// Kind implements [Op].
-func (s Scalar) Kind() string { return s.Func.Name }
+func (s Scalar) kind() string { return s.Func.Name }
 
 func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
 
 func (s Scalar) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if len(s.Params) != len(s.Func.Params) {
 		return operandType{}, fmt.Errorf("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
 	}

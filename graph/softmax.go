@@ -17,13 +17,9 @@ type Softmax struct{ Empty bool }
 // mostMasks is the most masks that one Softmax may have.
 const mostMasks = 7
 
-// Kind implements [Op].
-func (Softmax) Kind() string { return "Softmax" }
+func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
 func (s Softmax) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1+mostMasks); err != nil {
-		return operandType{}, err
-	}
 	if len(in[0].shape) == 0 {
 		return operandType{}, errors.New("its input is a scalar")
 	}
@@ -105,13 +101,7 @@ func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 // the greatest entry.
 type LogSoftmax struct{ OfSoftmax bool }
 
-// Kind implements [Op].
-func (LogSoftmax) Kind() string { return "LogSoftmax" }
-
 func (LogSoftmax) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	return Softmax{}.infer(in)
 }
 

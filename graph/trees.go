@@ -23,13 +23,7 @@ func (s Split) Holds(x float64) bool {
 	return x > float64(s.Value) || s.OrEqual && x == float64(s.Value)
 }
 
-// Kind implements [Op].
-func (Exceeds) Kind() string { return "Exceeds" }
-
 func (e Exceeds) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	x := in[0]
 	if len(x.shape) != 2 || x.dtype == Bool {
 		return operandType{}, fmt.Errorf("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
@@ -80,13 +74,9 @@ type Child int32
 // Leaf returns the number of the leaf that c is, if it is one.
 func (c Child) Leaf() (int, bool) { return int(^c), c < 0 }
 
-// Kind implements [Op].
-func (Forest) Kind() string { return "Forest" }
+func (Forest) takes() operands { return operands{2, 2, nil} }
 
 func (f Forest) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	bits, w := in[0], in[1]
 	if len(bits.shape) != 2 || bits.dtype != Bool {
 		return operandType{}, fmt.Errorf("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
@@ -228,7 +218,7 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 	if b.pairs(x) {
 		return b.exceedsParts(x, splits)
 	}
-	if _, err := (Exceeds{splits}).infer([]operandType{b.operandType(x)}); err != nil {
+	if _, err := infer(Exceeds{splits}, b.operandTypes(x)); err != nil {
 		return b.Failf("%v", err)
 	}
 	// The splits by the value that they are about, each split once.

@@ -23,7 +23,7 @@ func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
 		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
-			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
+			v.fn = &function{name: graph.Kind(n.Op), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
 			return
 		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
@@ -84,7 +84,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
+			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {

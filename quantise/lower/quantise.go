@@ -104,7 +104,7 @@ func domain(op graph.Op) string {
 	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
 }
 
-func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }
+func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, graph.Kind(n.Op)) }
 
 // Quantise is quantise with the weights.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, error) {
