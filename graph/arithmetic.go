@@ -195,10 +195,8 @@ func (b *Builder) Pow(x, e Value) Value {
 	case Size(shape) != Size(b.Shape(x)):
 		return b.Failf("its exponent of shape %v widens the base of shape %v", t.Shape, b.Shape(x))
 	}
-	for i := range t.Len() {
-		if t.At(i) != t.At(0) {
-			return b.powers(x, t, shape)
-		}
+	if _, same := constant(e.v); !same {
+		return b.powers(x, t, shape)
 	}
 	y := x
 	switch exponent := t.At(0); {

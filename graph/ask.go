@@ -184,14 +184,7 @@ func (b *Builder) maskWith(cond, x, low Value) Value {
 	return b.Add(x, below)
 }
 
-func isZero(t *Tensor) bool {
-	for i := range t.Len() {
-		if t.At(i) != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(t *Tensor) bool { return t.all(func(x float64) bool { return x == 0 }) }
 
 // mostSelected is the largest constant that a computed condition may select. A larger
 // one, such as one that stands for infinity, would leave the other values no precision.

@@ -87,11 +87,11 @@ func (b *Builder) BitCast(x Value, to DType) Value {
 		}
 	}
 	if from.IsFloat() || to.IsFloat() || !to.Known() || to == Bool || from.Bits() != to.Bits() || to.Bits() > 16 {
+		why := ""
 		if from != Double {
-			return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has, and of others it must be of a constant, but %s",
-				from, to, b.Depends(x))
+			why = ", and of others it must be of a constant, but " + b.Depends(x)
 		}
-		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has", from, to)
+		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has%s", from, to, why)
 	}
 	if from == Bool || from == to {
 		return b.Cast(x, to)

@@ -482,15 +482,9 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 	}
 	t := &Tensor{Shape: shape, DType: value.DType, Public: value.Public}
 	if value.I64 != nil {
-		t.I64 = make([]int64, n)
-		for i := range t.I64 {
-			t.I64[i] = value.I64[0]
-		}
+		t.I64 = slices.Repeat(value.I64, n)
 	} else {
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = float32(value.At(0))
-		}
+		t.F32 = slices.Repeat([]float32{float32(value.At(0))}, n)
 	}
 	if FirstNonFinite(t.F32) >= 0 {
 		return b.extendedConstant(b.called("value"), t)
@@ -507,17 +501,11 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	}
 	n := int(max(count, 0))
 	b.spend(n)
-	t := &Tensor{Shape: []int{n}, DType: dt.computed(), Public: true}
-	if dt.IsFloat() {
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = float32(start + float64(float64(i)*delta))
-		}
-	} else {
-		t.I64 = make([]int64, n)
-		for i := range t.I64 {
-			t.I64[i] = int64(start + float64(float64(i)*delta))
-		}
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = start + float64(float64(i)*delta)
 	}
+	t := operand{shape: []int{n}, f: values}.tensor(dt.computed())
+	t.Public = true
 	return b.made("value", t)
 }

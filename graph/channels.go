@@ -13,16 +13,10 @@ const apart = 1 << 12
 // meet other factors, or an input: sc·x … /sc, and max(x, 0)·W where the rows of W are of different
 // sizes. What is between has one size then. Factors pass what is homogeneous: a Relu, a sum, a mean
 // along other axes.
-func (b *Builder) channels() {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
-		if v, ok := b.evened(n); ok {
-			n.op, n.in = Identity{}, []*value{v.v}
-		}
-		b.nodes = append(b.nodes, n)
+func (b *Builder) channels(n *node) {
+	if v, ok := b.evened(n); ok {
+		n.op, n.in = Identity{}, []*value{v.v}
 	}
-	b.dropUnneeded()
 }
 
 // evened is the value of a node with its factors moved away, if they are of different sizes.

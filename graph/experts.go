@@ -28,10 +28,7 @@ func (s Slots) eval(in []operand, shape []int) (operand, error) {
 	scores := in[0].float64s()
 	for row := range shape[0] {
 		own := scores[row*experts:][:experts]
-		order := make([]int, experts)
-		for e := range order {
-			order[e] = e
-		}
+		order := index(experts, 1)
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
 		for c, e := range order[:s.Count] {
 			out.f[(row*s.Count+c)*experts+e] = 1

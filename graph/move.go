@@ -285,11 +285,7 @@ func (t Transpose) eval(in []operand, shape []int) (operand, error) {
 
 // Transpose reorders the axes of x: axis j of the result is axis perm[j] of x.
 func (b *Builder) Transpose(x Value, perm []int) Value {
-	same := len(perm) == len(b.Shape(x))
-	for j, p := range perm {
-		same = same && j == p
-	}
-	if same {
+	if len(perm) == len(b.Shape(x)) && ascending(perm) {
 		return x
 	}
 	return b.emit(Transpose{perm}, x)

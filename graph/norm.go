@@ -85,11 +85,7 @@ func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ..
 	if err := checkAxes([]int{axis}, len(in)); err != nil {
 		return b.Failf("%v", err)
 	}
-	var axes []int
-	for i := axis; i < len(in); i++ {
-		axes = append(axes, i)
-	}
-	y := b.Mul(b.Norm(Norm{Axes: axes, Centred: true, Epsilon: eps}, x), scale)
+	y := b.Mul(b.Norm(Norm{Axes: index(len(in), 1)[axis:], Centred: true, Epsilon: eps}, x), scale)
 	for _, v := range bias {
 		y = b.Add(y, v)
 	}

@@ -13,9 +13,8 @@ import (
 // more are removed. Values change only by rounding, except that all numbers of a mask become
 // infinite.
 func (b *Builder) recognise() error {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
+	var refused NodesError
+	b.rewrite(func(n *node) {
 		if op, x, ok := normOf(n); ok {
 			n.op, n.in = op, []*value{x}
 		}
@@ -36,18 +35,31 @@ func (b *Builder) recognise() error {
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
 			if err := b.unmask(n); err != nil {
-				return NodesError{{Op: Kind(n.op), Name: n.name, Reason: err.Error()}}
+				refused = append(refused, NodeError{Op: Kind(n.op), Name: n.name, Reason: err.Error()})
 			}
 		}
+	})
+	if refused != nil {
+		return refused
+	}
+	b.rewrite(b.logPowers)
+	b.rewrite(b.logBands)
+	b.rewrite(b.magnitudes) // of which norms and logarithms have no need
+	b.rewrite(b.channels)
+	b.deviations()
+	return nil
+}
+
+// rewrite has change called with every node, which may add nodes that come before it. Nodes
+// that are not needed any more are removed.
+func (b *Builder) rewrite(change func(n *node)) {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		change(n)
 		b.nodes = append(b.nodes, n)
 	}
 	b.dropUnneeded()
-	b.logPowers()
-	b.logBands()
-	b.magnitudes() // of which norms and logarithms have no need
-	b.channels()
-	b.deviations()
-	return nil
 }
 
 // operation returns the node that computes v, if its operator is op.
@@ -89,12 +101,8 @@ func constant(v *value) (float64, bool) {
 	if v.tensor == nil || v.tensor.Len() == 0 {
 		return 0, false
 	}
-	for i := range v.tensor.Len() {
-		if v.tensor.At(i) != v.tensor.At(0) {
-			return 0, false
-		}
-	}
-	return v.tensor.At(0), true
+	first := v.tensor.At(0)
+	return first, v.tensor.all(func(x float64) bool { return x == first })
 }
 
 // split returns the computed operand of a node with two operands, and the number that
@@ -312,12 +320,7 @@ func openMaskOf(v *value) (x, mask *value) {
 
 // isOne reports whether t is there and all of its elements are 1.
 func isOne(t *Tensor) bool {
-	for i := 0; t != nil && i < t.Len(); i++ {
-		if t.At(i) != 1 {
-			return false
-		}
-	}
-	return t != nil
+	return t != nil && t.all(func(x float64) bool { return x == 1 })
 }
 
 // truth reports whether v is computed and has only 0 and 1, provided that inputs of
@@ -435,12 +438,7 @@ func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
 
 // below reports whether all elements are at most masked.
 func below(c *Tensor) bool {
-	for i := range c.Len() {
-		if c.At(i) > masked {
-			return false
-		}
-	}
-	return true
+	return c.all(func(x float64) bool { return !(x > masked) })
 }
 
 // additive splits a constant that is added to scores into a mask and the numbers that

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RunFloat runs the graph in float64 and returns every graph input and node
@@ -71,15 +72,11 @@ func (g *Graph) lastReaders() [][]string {
 	seen := make(map[string]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		n := g.Nodes[i]
-		look := func(name string) {
+		for _, name := range slices.Concat([]string{n.Output}, n.Inputs) {
 			if !seen[name] && g.Consts[name] == nil {
 				seen[name] = true
 				last[i] = append(last[i], name)
 			}
-		}
-		look(n.Output)
-		for _, name := range n.Inputs {
-			look(name)
 		}
 	}
 	return last

@@ -158,10 +158,7 @@ func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
 		x = Value{from} // of which the weights are the same, and −∞ a mask
 	}
-	perm := make([]int, rank) // swaps axis and the last; its own inverse
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := index(rank, 1) // swaps axis and the last; its own inverse
 	perm[axis], perm[rank-1] = rank-1, axis
 	x = b.Transpose(x, perm)
 	if _, ok := op.(Softmax); ok && b.NotFinite(x) && (b.pairs(x) || b.leavesMasks(x)) {

@@ -174,20 +174,8 @@ func (f Forest) depth() int {
 // Paths returns for every leaf the bits that are 1 and those that are 0 in rows that
 // end there, from the root on.
 func (f Forest) Paths() (over, under [][]int) {
-	leaves := 0
 	above := make([]struct{ over, under []int }, len(f.Branches))
-	for _, b := range f.Branches {
-		for _, c := range []Child{b.Under, b.Over} {
-			if leaf, is := c.Leaf(); is {
-				leaves = max(leaves, leaf+1)
-			}
-		}
-	}
-	for _, c := range f.Roots {
-		if leaf, is := c.Leaf(); is {
-			leaves = max(leaves, leaf+1)
-		}
-	}
+	leaves := len(f.Roots) + len(f.Branches) // as each branch and leaf is a root, or below one branch, and a branch has two below it
 	over, under = make([][]int, leaves), make([][]int, leaves)
 	set := func(c Child, o, u []int) {
 		if leaf, is := c.Leaf(); is {
@@ -224,25 +212,23 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 	// The splits by the value that they are about, each split once.
 	var sources []*value
 	asked := map[*value][]Split{}
-	type place struct {
+	type question struct {
 		of *value
-		at int
+		Split
 	}
-	known := map[*value]map[Split]int{}
-	places := make([]place, len(splits))
+	place := map[question]int{} // among those of its value
+	questions := make([]question, len(splits))
 	for i, s := range splits {
 		v, s := source(x.v, s)
-		if known[v] == nil {
-			known[v] = map[Split]int{}
+		if asked[v] == nil {
 			sources = append(sources, v)
 		}
-		at, ok := known[v][s]
-		if !ok {
-			at = len(asked[v])
-			known[v][s] = at
+		q := question{v, s}
+		if _, known := place[q]; !known {
+			place[q] = len(asked[v])
 			asked[v] = append(asked[v], s)
 		}
-		places[i] = place{v, at}
+		questions[i] = q
 	}
 	var parts []Value
 	from := map[*value]int{}
@@ -252,15 +238,11 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 		from[v] = total
 		total += len(asked[v])
 	}
-	all := parts[0]
-	if len(parts) > 1 {
-		all = b.Concat(1, parts...)
-	}
 	order := make([]int, len(splits))
-	for i, p := range places {
-		order[i] = from[p.of] + p.at
+	for i, q := range questions {
+		order[i] = from[q.of] + place[q]
 	}
-	return b.Gather(all, 1, order)
+	return b.Gather(b.Concat(1, parts...), 1, order)
 }
 
 // source follows a feature of v, which has shape [rows, features], to where it comes

@@ -56,9 +56,8 @@ type reader struct {
 }
 
 func usesOf(fg *graph.Graph) uses {
-	u := uses{map[string]*graph.Node{}, map[string][]reader{}, map[string]int{}}
+	u := uses{fg.Makers(), map[string][]reader{}, map[string]int{}}
 	for _, n := range fg.Nodes {
-		u.by[n.Output] = n
 		for i, in := range n.Inputs {
 			u.readers[in] = append(u.readers[in], reader{n, i})
 		}

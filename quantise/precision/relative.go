@@ -13,10 +13,7 @@ import (
 // logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
 // are made of as many as spectra have. It returns none for other models.
 func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
-	by := map[string]*graph.Node{}
-	for _, n := range fg.Nodes {
-		by[n.Output] = n
-	}
+	by := fg.Makers()
 	needed, before := map[string]bool{}, map[string]bool{}
 	for _, n := range fg.Nodes {
 		for _, name := range readRelatively(fg, n, ranges, headroom) {
