@@ -159,10 +159,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 
 // transposeLast exchanges the last two axes.
 func (o *op) transposeLast(x graph.Value) graph.Value {
-	perm := make([]int, len(o.shape(x)))
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := upTo(0, len(o.shape(x)))
 	n := len(perm)
 	if n < 2 {
 		o.failf("a matrix of shape %v", o.shape(x))

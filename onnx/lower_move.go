@@ -118,19 +118,17 @@ func lowerTranspose(o *op) {
 	x := o.in(0)
 	rank := len(o.shape(x))
 	list := o.intsAttr("perm")
-	perm := make([]int, rank)
 	if list == nil {
-		for j := range perm {
-			perm[j] = rank - 1 - j
-		}
-	} else {
-		if len(list) != rank {
-			o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
-		}
-		o.axes(list, rank) // distinct
-		for j, p := range list {
-			perm[j] = o.axis(p, rank)
-		}
+		list = upTo(0, int64(rank))
+		slices.Reverse(list)
+	}
+	if len(list) != rank {
+		o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
+	}
+	o.axes(list, rank) // distinct
+	perm := make([]int, rank)
+	for j, p := range list {
+		perm[j] = o.axis(p, rank)
 	}
 	o.result(0, o.Transpose(x, perm))
 }
@@ -145,9 +143,7 @@ func lowerSlice(o *op) {
 		o.failf("bounds for %d axes of shape %v", n, in)
 	}
 	if axes == nil {
-		for i := range n {
-			axes = append(axes, int64(i))
-		}
+		axes = upTo(0, int64(n))
 	}
 	steps := slices.Repeat([]int64{1}, n)
 	if o.has(4) {
@@ -246,10 +242,7 @@ func lowerPad(o *op) {
 	if o.has(2) {
 		value = o.scalarInput(2, "the padding value")
 	}
-	axes := make([]int64, rank)
-	for i := range axes {
-		axes[i] = int64(i)
-	}
+	axes := upTo(0, int64(rank))
 	if o.has(3) {
 		axes = o.intsInput(3, "the axes")
 		o.axes(axes, rank)

@@ -15,11 +15,7 @@ func (o *op) pick(x graph.Value, shape, index []int) graph.Value {
 
 // constantIndices returns the elements of integer input i, of any shape.
 func (o *op) constantIndices(i int) *graph.Tensor {
-	v := o.in(i)
-	t := o.Tensor(v)
-	if t == nil {
-		o.failf("its indices must be constant, but %s", o.Depends(v))
-	}
+	t := o.constantInput(i, "its indices")
 	if t.I64 == nil {
 		o.failf("its indices have type %v", t.DType)
 	}
@@ -112,6 +108,14 @@ func lowerGatherND(o *op) {
 	if last < 1 || batch+last > len(in) {
 		o.failf("indices of shape %v for shape %v", t.Shape, in)
 	}
+	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), o.slicesAt(in, t, batch)))
+}
+
+// slicesAt returns the flat indices of the slices of a tensor of shape in that constant
+// indices name: those of one along the last axis of t are of axes from batch on, the axes
+// before that being those of t.
+func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
+	last := t.Shape[len(t.Shape)-1]
 	st := stridesOf(in)
 	rows := graph.Size(t.Shape[:len(t.Shape)-1])
 	each := graph.Size(in[batch+last:])
@@ -127,7 +131,7 @@ func lowerGatherND(o *op) {
 			index = append(index, at+e)
 		}
 	}
-	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), index))
+	return index
 }
 
 // takeND is GatherND at computed indices.
@@ -148,10 +152,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	for i := range begin {
 		begin[i] = int64(i * graph.Size(in[batch:batch+span]))
 	}
-	shape := slices.Clone(si[:batch])
-	for range si[batch:last] {
-		shape = append(shape, 1)
-	}
+	shape := slices.Concat(si[:batch], slices.Repeat([]int{1}, last-batch))
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
 	for k := range span {
 		i := o.fromStart(o.Reshape(o.SliceAxis(index, last, k, 1, 1), si[:last]), in[batch+k])
@@ -238,29 +239,13 @@ func lowerScatterND(o *op) {
 	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
 		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
 	}
-	o.room(graph.Size(t.Shape[:r-1]), graph.Size(in[last:]))
-	st := stridesOf(in)
-	var targets []int
-	for i := range graph.Size(t.Shape[:r-1]) {
-		at := 0
-		for k := range last {
-			at += o.axis(t.I64[i*last+k], in[k]) * st[k]
-		}
-		for e := range graph.Size(in[last:]) {
-			targets = append(targets, at+e)
-		}
-	}
-	o.result(0, o.scatter(x, o.in(2), targets, o.strAttr("reduction", "none")))
+	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.strAttr("reduction", "none")))
 }
 
 // lowerCompress takes a constant condition.
 func lowerCompress(o *op) {
 	x, in := o.tensor(0)
-	v := o.in(1)
-	t := o.Tensor(v)
-	if t == nil {
-		o.failf("its condition must be constant, but %s", o.Depends(v))
-	}
+	t := o.constantInput(1, "its condition")
 	var index []int
 	for i := range t.Len() {
 		if t.At(i) != 0 {

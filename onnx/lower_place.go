@@ -13,13 +13,7 @@ import (
 func lowerCenterCropPad(o *op) {
 	x, in := o.tensor(0)
 	target := o.toShape(1, "the new shape")
-	axes := upTo(0, len(in))
-	if list := o.intsAttr("axes"); list != nil {
-		axes = nil
-		for _, a := range list {
-			axes = append(axes, o.axis(a, len(in)))
-		}
-	}
+	axes := o.axesNamed(len(in))
 	if len(target) != len(axes) {
 		o.failf("%d sizes for %d axes", len(target), len(axes))
 	}
@@ -36,6 +30,19 @@ func lowerCenterCropPad(o *op) {
 		}
 	}
 	o.result(0, x)
+}
+
+// axesNamed are the axes that the attribute axes names, in its order, or all.
+func (o *op) axesNamed(rank int) []int {
+	named := o.intsAttr("axes")
+	if named == nil {
+		return upTo(0, rank)
+	}
+	axes := make([]int, len(named))
+	for i, a := range named {
+		axes[i] = o.axis(a, rank)
+	}
+	return axes
 }
 
 // lowerCol2Im adds up overlapping blocks: each pixel is the sum of the block entries that

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // mostSteps is the most steps of a recurrent operator, which is unrolled.
@@ -124,11 +125,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 
 // stringsAttr returns a list of strings; nil if there is none.
 func (o *op) stringsAttr(name string) []string {
-	a := o.attrs[name]
+	a := o.attr(name, onnxpb.AttributeProto_STRINGS)
 	if a == nil {
 		return nil
 	}
-	delete(o.attrs, name)
 	var out []string
 	for _, s := range a.Strings {
 		out = append(out, string(s))

@@ -23,14 +23,10 @@ const maxSampled = 1 << 24
 // axis the coordinates, of shape (N, Q), in entries from the first one. The result has
 // shape (N, C, Q).
 func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
-	constant := true
-	for _, p := range places {
-		constant = constant && o.Tensor(p) != nil
+	if i := slices.IndexFunc(places, func(p graph.Value) bool { return o.Tensor(p) == nil }); i >= 0 {
+		return s.computed(o, x, places, places[i])
 	}
-	if constant {
-		return s.wired(o, x, places)
-	}
-	return s.computed(o, x, places)
+	return s.wired(o, x, places)
 }
 
 // wired is at for constant places: a Gather of the entries around each, and their weights.
@@ -145,12 +141,12 @@ func reflect(at, lo, hi float64) float64 {
 	return lo + at
 }
 
-// computed is at for computed places. Along each axis the weight of an entry is a function
+// computed is at for computed places, of which first is the first one. Along each axis the weight of an entry is a function
 // of its distance from the place. A product with all entries then sums them, times the
 // products of their weights.
-func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Value {
+func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first graph.Value) graph.Value {
 	if s.mode == "cubic" || s.padding == "reflection" {
-		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(s.first(o, places)))
+		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(first))
 	}
 	in := o.shape(x)
 	n, c, dims := in[0], in[1], in[2:]
@@ -191,11 +187,6 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Val
 	}
 	rows := o.Transpose(o.Reshape(x, []int{n, c, known}), []int{0, 2, 1})
 	return o.Transpose(o.MatMul(all, rows), []int{0, 2, 1})
-}
-
-// first is the first of several values that is computed.
-func (sampling) first(o *op, values []graph.Value) graph.Value {
-	return values[slices.IndexFunc(values, func(v graph.Value) bool { return o.Tensor(v) == nil })]
 }
 
 // lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the

@@ -124,16 +124,22 @@ func (o *op) room(sizes ...int) {
 	}
 }
 
-// intsInput returns the elements of integer constant input i; what names it in the
-// message when it is computed.
-func (o *op) intsInput(i int, what string) []int64 {
+// constantInput returns input i, which must be constant; what names it in the message when
+// it is computed.
+func (o *op) constantInput(i int, what string) *graph.Tensor {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
 		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
+	return t
+}
+
+// intsInput returns the elements of integer constant input i.
+func (o *op) intsInput(i int, what string) []int64 {
+	t := o.constantInput(i, what)
 	if t.I64 == nil {
-		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(v)), t.DType)
+		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(o.in(i))), t.DType)
 	}
 	if len(t.Shape) > 1 {
 		o.failf("%s has shape %v", what, t.Shape)

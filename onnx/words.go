@@ -282,12 +282,7 @@ func init() {
 
 // integersAt are the integers of constant input i.
 func (o *op) integersAt(i int, what string) []int {
-	list := o.intsInput(i, what)
-	out := make([]int, len(list))
-	for k, v := range list {
-		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
-	}
-	return out
+	return toInts(o.intsInput(i, what))
 }
 
 // wholeAttr are the integers of an attribute, nil if it is absent.
@@ -296,9 +291,14 @@ func (o *op) wholeAttr(name string) []int {
 	if list == nil {
 		return nil
 	}
+	return toInts(list)
+}
+
+// toInts clamps integers to what a shape or an index may be.
+func toInts(list []int64) []int {
 	out := make([]int, len(list))
-	for k, v := range list {
-		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
+	for i, v := range list {
+		out[i] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
 	}
 	return out
 }
@@ -336,10 +336,7 @@ func stringCounts(o *op) {
 // weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
 func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
 	in := o.shape(counts)
-	each := make([]float32, in[len(in)-1])
-	for i := range each {
-		each[i] = 1
-	}
+	each := slices.Repeat([]float32{1}, in[len(in)-1])
 	if len(weights) > 0 && len(weights) != len(index) {
 		o.failf("%d weights for %d n-grams", len(weights), len(index))
 	}
@@ -503,14 +500,6 @@ func stringGather(o *op) {
 		return
 	}
 	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: axis, Index: toInts(at.I64), Shape: append([]int{}, at.Shape...)}})
-}
-
-func toInts(list []int64) []int {
-	out := make([]int, len(list))
-	for i, v := range list {
-		out[i] = int(v)
-	}
-	return out
 }
 
 // stringFeatures is ArrayFeatureExtractor: entries along the last axis.
