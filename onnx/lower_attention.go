@@ -220,11 +220,8 @@ func lowerAttention(o *op) {
 		y = o.joinHeads(y)
 	}
 	o.result(0, y)
-	for i, v := range []graph.Value{a.k, a.v} {
-		if len(o.proto.Output) > 1+i {
-			o.result(1+i, v)
-		}
-	}
+	o.alsoResult(1, a.k)
+	o.alsoResult(2, a.v)
 }
 
 // putPast puts the keys and values of an earlier run, inputs 4 and 5, before those of this one.

@@ -215,10 +215,7 @@ func lowerLoop(o *op) {
 	if o.has(1) {
 		on = o.scalarInput(1, "the condition") != 0
 	}
-	var carried []graph.Value
-	for i := 2; i < len(o.proto.Input); i++ {
-		carried = append(carried, o.in(i))
-	}
+	carried := o.inputs(2)
 	if len(body.Output) < 1+len(carried) {
 		o.failf("its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
 	}
@@ -283,10 +280,7 @@ func lowerScan(o *op) {
 	s := o.scan(0, len(o.proto.Input))
 	s.inAxes, s.outAxes = o.scanList("scan_input_axes", s.scans), o.scanList("scan_output_axes", s.outputs)
 	s.inBack, s.outBack = o.scanList("scan_input_directions", s.scans), o.scanList("scan_output_directions", s.outputs)
-	var in []graph.Value
-	for i := range o.proto.Input {
-		in = append(in, o.in(i))
-	}
+	in := o.inputs(0)
 	if out, ok := s.mapped(in); ok {
 		o.results(out)
 		return
@@ -304,18 +298,17 @@ func (o *op) scanBatch() {
 	s.inAxes, s.outAxes = make([]int64, s.scans), make([]int64, s.outputs)
 	s.inBack, s.outBack = o.scanList("directions", s.scans), make([]int64, s.outputs)
 	samples := -1
-	for i := 1; i < len(o.proto.Input); i++ {
-		in := o.shape(o.in(i))
+	for i, x := range o.inputs(1) {
+		in := o.shape(x)
 		if len(in) == 0 || samples >= 0 && in[0] != samples {
-			o.failf("input %d has shape %v, without an axis of samples like the others'", i, in)
+			o.failf("input %d has shape %v, without an axis of samples like the others'", 1+i, in)
 		}
 		samples = in[0]
 	}
 	var all [][]graph.Value // by result
 	for k := range samples {
 		var in []graph.Value
-		for i := 1; i < len(o.proto.Input); i++ {
-			x := o.in(i)
+		for _, x := range o.inputs(1) {
 			in = append(in, o.Reshape(o.SliceAxis(x, 0, k, 1, 1), without(o.shape(x), 0)))
 		}
 		out := s.run(in)

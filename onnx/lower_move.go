@@ -206,16 +206,21 @@ func lowerSplit(o *op) {
 	if len(sizes) != n {
 		o.failf("split %v has not one entry for each of %d outputs", sizes, n)
 	}
-	at := int64(0)
+	o.cut(x, axis, sizes, o.result)
+}
+
+// cut gives take the parts of x along an axis, which are of these sizes.
+func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part graph.Value)) {
+	n, at := int64(o.shape(x)[axis]), int64(0)
 	for i, s := range sizes {
-		if s < 0 || s > int64(in[axis])-at {
-			o.failf("split %v of an axis of %d", sizes, in[axis])
+		if s < 0 || s > n-at {
+			o.failf("split %v of an axis of %d", sizes, n)
 		}
-		o.result(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
+		take(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
 		at += s
 	}
-	if at != int64(in[axis]) {
-		o.failf("split %v of an axis of %d", sizes, in[axis])
+	if at != n {
+		o.failf("split %v of an axis of %d", sizes, n)
 	}
 }
 
@@ -280,11 +285,7 @@ func lowerConcat(o *op) {
 		first = 1
 	}
 	axis := o.axis(o.intAttr("axis", first), len(o.shape(o.in(0))))
-	var parts []graph.Value
-	for i := range o.proto.Input {
-		parts = append(parts, o.in(i))
-	}
-	o.result(0, o.Concat(axis, parts...))
+	o.result(0, o.Concat(axis, o.inputs(0)...))
 }
 
 // toShape turns a constant input into a shape.

@@ -287,18 +287,14 @@ func lowerReverseSequence(o *op) {
 func lowerDepthToSpace(o *op) {
 	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
-	mode := o.strAttr("mode", "DCR")
+	mode := o.wordAttr("mode", "DCR", "CRD")
 	if len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0 {
 		o.failf("blocks of %d of shape %v", b, in)
 	}
 	c := in[1] / (b * b)
 	split, perm := []int{in[0], b, b, c, in[2], in[3]}, []int{0, 3, 4, 1, 5, 2}
-	switch mode {
-	case "DCR":
-	case "CRD":
+	if mode == "CRD" {
 		split, perm = []int{in[0], c, b, b, in[2], in[3]}, []int{0, 1, 4, 2, 5, 3}
-	default:
-		o.failf("mode %s is not known", graph.Quote(mode))
 	}
 	o.result(0, o.Reshape(o.Transpose(o.Reshape(x, split), perm), []int{in[0], c, in[2] * b, in[3] * b}))
 }
@@ -309,12 +305,7 @@ func lowerSpaceToDepth(o *op) {
 	if len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0 {
 		o.failf("blocks of %d of shape %v", b, in)
 	}
-	perm := []int{0, 3, 5, 1, 2, 4}
-	if mode := o.strAttr("mode", "DCR"); mode == "CRD" {
-		perm = []int{0, 1, 3, 5, 2, 4}
-	} else if mode != "DCR" {
-		o.failf("mode %s is not known", graph.Quote(mode))
-	}
+	perm := choiceAttr(o, "mode", "DCR", map[string][]int{"DCR": {0, 3, 5, 1, 2, 4}, "CRD": {0, 1, 3, 5, 2, 4}})
 	y := o.Transpose(o.Reshape(x, []int{in[0], in[1], in[2] / b, b, in[3] / b, b}), perm)
 	o.result(0, o.Reshape(y, []int{in[0], in[1] * b * b, in[2] / b, in[3] / b}))
 }

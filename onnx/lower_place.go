@@ -130,10 +130,7 @@ func lowerTensorScatter(o *op) {
 	cache, update := o.in(0), o.in(1)
 	in, part := o.shape(cache), o.shape(update)
 	axis := o.axis(o.intAttr("axis", -2), len(in))
-	mode := o.strAttr("mode", "linear")
-	if mode != "linear" && mode != "circular" {
-		o.failf("mode %s is not known", graph.Quote(mode))
-	}
+	mode := o.wordAttr("mode", "linear", "circular")
 	fits := axis > 0 && len(part) == len(in) && part[axis] <= in[axis]
 	for a := range in {
 		fits = fits && (a == axis || part[a] == in[a])

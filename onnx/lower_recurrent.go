@@ -43,11 +43,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
 	}
 	o.ignore("hidden_size")
-	direction := o.strAttr("direction", "forward")
-	r.reverse = directions[direction]
-	if r.reverse == nil {
-		o.failf("direction %s is not known", graph.Quote(direction))
-	}
+	r.reverse = choiceAttr(o, "direction", "forward", directions)
 	r.directions = len(r.reverse)
 	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
 		o.failf("weights of shapes %v and %v for an input of shape %v", sw, sr, in)
@@ -104,7 +100,7 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	switch name {
 	case "Affine":
 		a, b := take(alpha, 1), take(beta, 0)
-		return func(x graph.Value) graph.Value { return o.Add(o.Mul(x, o.Number(a)), o.Number(b)) }
+		return func(x graph.Value) graph.Value { return o.affine(x, a, b) }
 	case "ScaledTanh":
 		a, b := take(alpha, 1), take(beta, 1)
 		return func(x graph.Value) graph.Value { return o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(b))), o.Number(a)) }

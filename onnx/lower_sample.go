@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -198,16 +199,9 @@ func lowerGridSample(o *op) {
 	if r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r {
 		o.failf("an input of shape %v and a grid of shape %v", in, places)
 	}
-	s := sampling{mode: o.strAttr("mode", "linear"), padding: o.strAttr("padding_mode", "zeros"), corners: o.flagAttr("align_corners", false)}
-	switch s.mode {
-	case "linear", "nearest", "cubic":
-	case "bilinear", "bicubic": // before set 20
-		s.mode = s.mode[2:]
-	default:
-		o.failf("mode %s is not known", graph.Quote(s.mode))
-	}
-	if !slices.Contains([]string{"zeros", "border", "reflection"}, s.padding) {
-		o.failf("padding_mode %s is not known", graph.Quote(s.padding))
+	s := sampling{
+		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // as before set 20
+		padding: o.wordAttr("padding_mode", "zeros", "border", "reflection"), corners: o.flagAttr("align_corners", false),
 	}
 	n, q := in[0], graph.Size(places[1:r+1])
 	flat := o.Reshape(grid, []int{n, q, r})

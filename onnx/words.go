@@ -23,6 +23,15 @@ type words struct {
 	constant []string // nil if it is computed
 }
 
+// shape is that of constant words.
+func (w *words) shape() []int {
+	shape := make([]int, len(w.dims))
+	for i, d := range w.dims {
+		shape[i] = d.N
+	}
+	return shape
+}
+
 // texts is what a reader knows of strings.
 type texts struct {
 	words   map[string]*words   // by name of the value
@@ -208,12 +217,8 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 	for i := range n {
 		w, name := o.operand(i), o.proto.Input[i]
 		if w.constant != nil && !t.put[name] {
-			shape := []int{}
-			for _, d := range w.dims {
-				shape = append(shape, d.N)
-			}
 			t.put[name] = true
-			t.made.Steps = append(t.made.Steps, vocabulary.Step{In: []string{}, Out: []string{name}, Constant: &vocabulary.Constant{Shape: shape, Strings: w.constant}})
+			t.made.Steps = append(t.made.Steps, vocabulary.Step{In: []string{}, Out: []string{name}, Constant: &vocabulary.Constant{Shape: w.shape(), Strings: w.constant}})
 		}
 		in, s.In = append(in, w.dims), append(s.In, name)
 	}
