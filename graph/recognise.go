@@ -101,8 +101,7 @@ func constant(v *value) (float64, bool) {
 	if v.tensor == nil || v.tensor.Len() == 0 {
 		return 0, false
 	}
-	first := v.tensor.At(0)
-	return first, v.tensor.all(func(x float64) bool { return x == first })
+	return v.tensor.Uniform()
 }
 
 // split returns the computed operand of a node with two operands, and the number that

@@ -82,6 +82,16 @@ func (t *Tensor) all(holds func(x float64) bool) bool {
 	return true
 }
 
+// Uniform returns the number that all elements are, of which there is one at least; false if they
+// differ.
+func (t *Tensor) Uniform() (float64, bool) {
+	first := t.At(0)
+	if !t.all(func(x float64) bool { return x == first }) {
+		return 0, false
+	}
+	return first, true
+}
+
 // check returns an error if a tensor that a caller made is malformed.
 func (t *Tensor) check() error {
 	if !t.DType.Known() {

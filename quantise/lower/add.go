@@ -113,13 +113,10 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 // refine scales e up, if it is too coarse to take in constants with the
 // precision that the sum v will have.
 func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
-	exact := values.secret == nil
-	for _, c := range values.shown {
-		if c *= fixed.Pow2(e.Frac); c != math.Trunc(c) {
-			exact = false
-			break
-		}
-	}
+	exact := values.secret == nil && !slices.ContainsFunc(values.shown, func(c float64) bool {
+		c *= fixed.Pow2(e.Frac)
+		return c != math.Trunc(c)
+	})
 	widest := math.Max(rng.Abs()*l.opts.Headroom, most)
 	if exact || widest == 0 {
 		return e
@@ -131,9 +128,7 @@ func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, 
 	if frac <= e.Frac || frac-e.Frac > 28 {
 		return e
 	}
-	e = e.Times(1 << (frac - e.Frac))
-	e = &fixed.Int{Acc: e.Acc, Shape: e.Shape, Frac: frac, Min: e.Min, Max: e.Max}
-	return e
+	return e.Finer(frac - e.Frac)
 }
 
 // infinity is the least magnitude that stands for ∞ in masks alone.

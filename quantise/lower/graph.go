@@ -90,8 +90,7 @@ func OfPower(n *graph.Node) bool {
 
 // powers lists the values of which nothing is read but logarithms of powers, maybe moved.
 func powers(fg *graph.Graph) map[string]bool {
-	only := map[string]bool{}
-	other := map[string]bool{}
+	only, other := map[string]bool{}, map[string]bool{}
 	for _, name := range fg.Outputs {
 		other[name] = true
 	}

@@ -23,26 +23,7 @@ func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, he
 	if len(needed) == 0 {
 		return nil
 	}
-	f := lower.Formats{}
-	for _, g := range groups {
-		for _, name := range g.names {
-			v := lower.Format{Bits: spectrumAfter}
-			if g.product {
-				v.Weights = spectrumAfter
-			}
-			if before[name] {
-				v.Bits = spectrumBits
-				if g.product {
-					v.Weights = lower.FormatWeights
-				}
-			}
-			if needed[name] {
-				v.Bits = lower.RelativeBits
-			}
-			f[name] = v
-		}
-	}
-	return f
+	return fineBefore(groups, before, needed)
 }
 
 // readRelatively lists the operands of a node that it reads by the size of each entry.
