@@ -192,9 +192,6 @@ const mostSelected = 3e4
 
 // Sign is 1, 0 or −1 like x.
 func (b *Builder) Sign(x Value) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
 	if b.Tensor(x) != nil {
 		return b.emit(Scalar{Sign, nil}, x)
 	}

@@ -414,12 +414,7 @@ func (b *Builder) partsOf(op Op, operands []Value) func() parts {
 	if moves(op) {
 		return func() parts {
 			p := b.parts(operands[0])
-			for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
-				if b.valid(*v) {
-					*v = b.emit(op, *v)
-				}
-			}
-			return p
+			return parts{b.emit(op, p.fin), b.emit(op, p.nan), b.emit(op, p.pos), b.emit(op, p.neg)}
 		}
 	}
 	return nil
@@ -431,13 +426,7 @@ func (b *Builder) reduceParts(op Reduce, x Value) parts {
 	if op.Func == MinOf {
 		p.pos, p.neg = p.neg, p.pos
 	}
-	some := func(v Value) Value {
-		if !b.valid(v) {
-			return v
-		}
-		return b.ReduceMax(v, op.Axes, op.Keep)
-	}
-	out := parts{nan: some(p.nan), pos: some(p.pos)}
+	out := parts{nan: b.ReduceMax(p.nan, op.Axes, op.Keep), pos: b.ReduceMax(p.pos, op.Axes, op.Keep)}
 	if b.valid(p.neg) { // what is far below is no more than all others
 		out.neg = b.ReduceMin(p.neg, op.Axes, op.Keep)
 		if last := len(b.Shape(x)) - 1; op.Keep && op.Func == MaxOf && slices.Equal(op.Axes, []int{last}) && b.valid(out.neg) {
@@ -463,12 +452,14 @@ func (b *Builder) never(shape []int) Value {
 
 func (b *Builder) concatParts(axis int, operands []Value) parts {
 	all := make([]parts, len(operands))
-	var p parts
-	list := func(of func(*parts) *Value) Value {
+	for i, v := range operands {
+		all[i] = b.parts(v)
+	}
+	join := func(of func(p parts) Value) Value {
 		var values []Value
 		some := false
-		for i := range all {
-			v := *of(&all[i])
+		for i, p := range all {
+			v := of(p)
 			if some = some || b.valid(v); !b.valid(v) {
 				v = b.never(b.Shape(operands[i]))
 			}
@@ -479,14 +470,10 @@ func (b *Builder) concatParts(axis int, operands []Value) parts {
 		}
 		return b.Concat(axis, values...)
 	}
-	for i, v := range operands {
-		all[i] = b.parts(v)
+	return parts{
+		join(func(p parts) Value { return p.fin }), join(func(p parts) Value { return p.nan }),
+		join(func(p parts) Value { return p.pos }), join(func(p parts) Value { return p.neg }),
 	}
-	p.fin = list(func(p *parts) *Value { return &p.fin })
-	p.nan = list(func(p *parts) *Value { return &p.nan })
-	p.pos = list(func(p *parts) *Value { return &p.pos })
-	p.neg = list(func(p *parts) *Value { return &p.neg })
-	return p
 }
 
 // addParts is x + y or x − y: NaN where one is, and of +∞ and −∞.
@@ -504,12 +491,7 @@ func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
 // apart returns the parts expanded to a shape, with +∞ and −∞ set to 0 where NaN is 1.
 func (b *Builder) apart(p parts, shape []int) parts {
 	p.pos, p.neg = b.butNot(p.pos, p.nan), b.butNot(p.neg, p.nan)
-	for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
-		if b.valid(*v) {
-			*v = b.Expand(*v, shape)
-		}
-	}
-	return p
+	return parts{b.Expand(p.fin, shape), b.Expand(p.nan, shape), b.Expand(p.pos, shape), b.Expand(p.neg, shape)}
 }
 
 // or is [x or y] of truth values; the zero Value is 0.
@@ -766,11 +748,6 @@ func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	for i, s := range splits {
 		features[i] = s.Feature
 	}
-	of := func(v Value) Value {
-		if !b.valid(v) {
-			return v
-		}
-		return b.Gather(v, 1, features)
-	}
+	of := func(v Value) Value { return b.Gather(v, 1, features) }
 	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
 }

@@ -46,9 +46,6 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 // ReduceLogSumExp is the logarithm of the sum of exponentials; the greatest element
 // is subtracted first.
 func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
-	if !b.valid(x) {
-		return x
-	}
 	shape := Reduce{Axes: axes, Keep: keep}.shape(b.Shape(x))
 	top := b.ReduceMax(x, axes, true)
 	sum := b.Reduce(Sum, b.Apply(Exp, b.Sub(x, top)), axes, true)

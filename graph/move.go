@@ -179,7 +179,7 @@ func (Identity) eval(in []operand, shape []int) (operand, error) { return in[0].
 // axisTables makes these tables; at gives, for index i along output axis k, the
 // input axis and the index along it, which is negative for padding.
 func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
-	st := strides(in)
+	st := Strides(in)
 	tables := make([][]int, len(shape))
 	for k, d := range shape {
 		tables[k] = make([]int, d)
@@ -469,11 +469,7 @@ func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
 func (b *Builder) padParts(p Pad, x Value) parts {
 	out, value := b.parts(x), p.Value
 	p.Value = 0
-	for _, v := range []*Value{&out.nan, &out.pos} {
-		if b.valid(*v) {
-			*v = b.emit(p, *v)
-		}
-	}
+	out.nan, out.pos = b.emit(p, out.nan), b.emit(p, out.pos)
 	if float32(value) == leastFloat {
 		value = 0
 		p.Value = 1
@@ -481,9 +477,7 @@ func (b *Builder) padParts(p Pad, x Value) parts {
 			out.neg = b.never(b.Shape(x))
 		}
 	}
-	if b.valid(out.neg) {
-		out.neg = b.emit(p, out.neg)
-	}
+	out.neg = b.emit(p, out.neg)
 	p.Value = value
 	out.fin = b.emit(p, out.fin)
 	return out

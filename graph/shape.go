@@ -100,8 +100,8 @@ func checkAxes(axes []int, rank int) error {
 	return nil
 }
 
-// strides returns how far apart neighbours along each axis are.
-func strides(shape []int) []int {
+// Strides returns how far apart neighbours along each axis are.
+func Strides(shape []int) []int {
 	out := make([]int, len(shape))
 	s := 1
 	for i := len(shape) - 1; i >= 0; i-- {

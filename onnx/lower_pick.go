@@ -22,17 +22,6 @@ func (o *op) constantIndices(i int) *graph.Tensor {
 	return t
 }
 
-// stridesOf returns how far apart neighbours along each axis are.
-func stridesOf(shape []int) []int {
-	out := make([]int, len(shape))
-	s := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		out[i] = s
-		s *= shape[i]
-	}
-	return out
-}
-
 // elements returns, for each entry of indices along an axis, the flat index of
 // the entry of a tensor of shape in that it names.
 func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
@@ -45,7 +34,7 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 		}
 	}
 	o.room(indices.Len())
-	from, st := stridesOf(indices.Shape), stridesOf(in)
+	from, st := graph.Strides(indices.Shape), graph.Strides(in)
 	out := make([]int, indices.Len())
 	for at := range out {
 		for i, d := range indices.Shape {
@@ -116,7 +105,7 @@ func lowerGatherND(o *op) {
 // before that being those of t.
 func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
 	last := t.Shape[len(t.Shape)-1]
-	st := stridesOf(in)
+	st := graph.Strides(in)
 	rows := graph.Size(t.Shape[:len(t.Shape)-1])
 	each := graph.Size(in[batch+last:])
 	perBatch := rows / max(graph.Size(in[:batch]), 1)
@@ -145,7 +134,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	if span < 1 || batch+span > len(in) {
 		o.failf("indices of shape %v for shape %v", si, in)
 	}
-	rows, st := graph.Size(in[:batch+span]), stridesOf(in[:batch+span])
+	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
 	// Where each element of the batch begins.
 	begin := make([]int64, graph.Size(si[:batch]))
@@ -268,7 +257,7 @@ func lowerReverseSequence(o *op) {
 		o.failf("%d lengths for shape %v", len(lens), in)
 	}
 	o.room(in...)
-	st := stridesOf(in)
+	st := graph.Strides(in)
 	index := make([]int, graph.Size(in))
 	for at := range index {
 		t := at / st[time] % in[time]

@@ -72,7 +72,7 @@ func lowerCol2Im(o *op) {
 	// For each pixel and each place in a block, the block that has this place on the
 	// pixel.
 	index := make([]int, pixels*taps)
-	ofPixel, ofTap, ofBlock := stridesOf(image), stridesOf(block), stridesOf(counts)
+	ofPixel, ofTap, ofBlock := graph.Strides(image), graph.Strides(block), graph.Strides(counts)
 	for i := range index {
 		pixel, tap := i/taps, i%taps
 		at := 0

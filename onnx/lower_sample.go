@@ -36,7 +36,7 @@ func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value 
 	n, c, dims := in[0], in[1], in[2:]
 	q := o.shape(places[0])[1]
 	size := graph.Size(dims)
-	strides := stridesOf(dims)
+	strides := graph.Strides(dims)
 	taps := 1
 	for range dims {
 		taps *= map[string]int{"nearest": 1, "linear": 2, "cubic": 4}[s.mode]
@@ -238,7 +238,7 @@ func lowerAffineGrid(o *op) {
 	}
 	dims := size[2:]
 	q := graph.Size(dims)
-	strides := stridesOf(dims)
+	strides := graph.Strides(dims)
 	o.room(q, r+1)
 	base := make([]float64, q*(r+1))
 	for i := range q {

@@ -130,10 +130,8 @@ func (l *lowering) run() error {
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
-		} else {
-			if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
-				return err
-			}
+		} else if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
+			return err
 		}
 		v.shaped = v.id
 		l.values[in.Name] = v
