@@ -408,10 +408,15 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
 	}
 	b.activations += Size(t.shape)
-	out := &value{name: b.called(Kind(op)), shape: t.shape, dtype: t.dtype}
-	out.node = &node{op: op, name: out.name, in: from, out: out}
+	return b.add(b.computedBy(op, b.called(Kind(op)), t.shape, t.dtype, from...))
+}
+
+// computedBy is a value, called name, that a node of that name computes, which it adds.
+func (b *Builder) computedBy(op Op, name string, shape []int, dt DType, in ...*value) *value {
+	out := &value{name: name, shape: shape, dtype: dt}
+	out.node = &node{op: op, name: name, in: in, out: out}
 	b.nodes = append(b.nodes, out.node)
-	return b.add(out)
+	return out
 }
 
 // none is the constant without elements of a type.

@@ -678,10 +678,7 @@ func (b *Builder) extendedOutput(v Value) Value {
 			op.Classes, in = append(op.Classes, c.class), append(in, b.Expand(c.is, shape).v)
 		}
 	}
-	out := &value{name: b.called(Kind(op)), shape: shape, dtype: Float}
-	out.node = &node{op: op, name: out.name, in: in, out: out}
-	b.nodes = append(b.nodes, out.node)
-	return b.add(out)
+	return b.add(b.computedBy(op, b.called(Kind(op)), shape, Float, in...))
 }
 
 // modParts is Mod with the sign of the divisor. x mod ±∞ is x if the signs agree, and the

@@ -272,10 +272,7 @@ func (b *Builder) unmask(n *node) error {
 		scores, mask = x, m
 		if rest != nil { // what the constant adds elsewhere
 			c := &value{name: b.unique(n.name + "/bias"), shape: rest.Shape, dtype: Float, tensor: rest}
-			sum := &value{name: b.unique(n.name + "/scores"), shape: x.shape, dtype: x.dtype}
-			sum.node = &node{op: Add, name: sum.name, in: []*value{x, c}, out: sum}
-			b.nodes = append(b.nodes, sum.node)
-			scores = sum
+			scores = b.computedBy(Add, b.unique(n.name+"/scores"), x.shape, x.dtype, x, c)
 			break
 		}
 	}
@@ -427,10 +424,7 @@ func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
 		}
 		in := slices.Clone(v.node.in)
 		in[i] = scores
-		x = &value{name: b.unique(v.name + "/scores"), shape: v.shape, dtype: v.dtype}
-		x.node = &node{op: v.node.op, name: x.name, in: in, out: x}
-		b.nodes = append(b.nodes, x.node)
-		return x, mask
+		return b.computedBy(v.node.op, b.unique(v.name+"/scores"), v.shape, v.dtype, in...), mask
 	}
 	return nil, nil
 }

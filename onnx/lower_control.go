@@ -94,7 +94,6 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 		o.failf("bodies of loops and branches written out have more than %d nodes", maxWritten)
 	}
 	file := *o.file
-	file.uses = map[string]int{}
 	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, types: maps.Clone(o.types), narrows: o.narrows,
 		sequences: maps.Clone(o.sequences)}
 	for i, v := range g.Input {
@@ -126,35 +125,22 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	if err != nil {
 		o.failf("its body: %v", err)
 	}
-	needed := make([]bool, len(g.Node))
-	use := func(name string) {
-		if p, ok := producer[name]; ok {
-			needed[p] = true
-		}
-		file.uses[name]++
+	outputs := make([]string, len(g.Output))
+	for i, v := range g.Output {
+		outputs[i] = v.GetName()
 	}
-	for _, v := range g.Output {
-		use(v.GetName())
-	}
-	for _, i := range slices.Backward(order) {
-		if needed[i] {
-			for _, name := range reads(g.Node[i]) {
-				use(name)
-			}
-		}
-	}
-	for _, i := range order {
-		if needed[i] {
-			in.lowerNode(g.Node[i])
-		}
+	var nodes []*onnxpb.NodeProto
+	nodes, file.uses = neededNodes(g.Node, order, producer, outputs)
+	for _, n := range nodes {
+		in.lowerNode(n)
 	}
 	o.At(operatorName(o.proto), nodeName(o.proto))
 	out := make([]graph.Value, len(g.Output))
-	for i, v := range g.Output {
-		if in.sequences[v.GetName()] != nil {
-			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(v.GetName()))
+	for i, name := range outputs {
+		if in.sequences[name] != nil {
+			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
 		}
-		if out[i] = in.values[v.GetName()]; !o.Valid(out[i]) {
+		if out[i] = in.values[name]; !o.Valid(out[i]) {
 			panic(nodeFailure{}) // of a node of the body
 		}
 	}
