@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -117,7 +118,7 @@ func (m *Model) hasher(what string) *cache.Hasher {
 		}
 	}
 	for _, n := range g.Nodes {
-		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
+		h.Add("node", fmt.Appendf(nil, "%q %q", graph.Kind(n.Op), n.Output))
 	}
 	return h
 }

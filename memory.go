@@ -67,7 +67,7 @@ func runnable(g *graph.Graph) error {
 	if n == nil {
 		return nil
 	}
-	least, at := 8*int64(elements), fmt.Sprintf("%s %s", n.Op.Kind(), graph.Quote(n.Name))
+	least, at := 8*int64(elements), fmt.Sprintf("%s %s", graph.Kind(n.Op), graph.Quote(n.Name))
 	if limit := arena.Bounded(); limit > 0 && least > limit {
 		return &MemoryError{limit, least, at}
 	}

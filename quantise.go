@@ -118,7 +118,7 @@ func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 	case !(s.Headroom >= 1 && !math.IsInf(s.Headroom, 1)):
 		return s, fmt.Errorf("option Headroom is %v: want a factor of 1 or more, or 0 for 2", o.Headroom)
 	}
-	return s.Complete()
+	return s.WithDefaults()
 }
 
 // Quantise turns a model into integers. The samples, at least one unless there

@@ -51,15 +51,13 @@ var arithmetic = [...]struct {
 	Fmod: {"Fmod", math.Mod, func(a, b int64) int64 { return a % b }},
 }
 
-// Kind implements [Op].
-func (k Arithmetic) Kind() string { return arithmetic[k].name }
+func (k Arithmetic) kind() string { return arithmetic[k].name }
 
 func (k Arithmetic) constantsOnly() bool { return k > Div }
 
+func (Arithmetic) takes() operands { return operands{2, 2, nil} }
+
 func (k Arithmetic) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	if err := alike(in[0], in[1]); err != nil && k != Power {
 		return operandType{}, err
 	}
@@ -197,10 +195,8 @@ func (b *Builder) Pow(x, e Value) Value {
 	case Size(shape) != Size(b.Shape(x)):
 		return b.Failf("its exponent of shape %v widens the base of shape %v", t.Shape, b.Shape(x))
 	}
-	for i := range t.Len() {
-		if t.At(i) != t.At(0) {
-			return b.powers(x, t, shape)
-		}
+	if _, same := constant(e.v); !same {
+		return b.powers(x, t, shape)
 	}
 	y := x
 	switch exponent := t.At(0); {
@@ -265,16 +261,9 @@ func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
 // PRelu is x, scaled by a slope where it is negative. The slope broadcasts to x.
 type PRelu struct{}
 
-// Kind implements [Op].
-func (PRelu) Kind() string { return "PRelu" }
+func (PRelu) takes() operands { return operands{2, 2, alike} }
 
 func (PRelu) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
-	if err := alike(in[0], in[1]); err != nil {
-		return operandType{}, err
-	}
 	shape, err := broadcast(in[0].shape, in[1].shape)
 	if err == nil && !slices.Equal(shape, in[0].shape) {
 		err = fmt.Errorf("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)

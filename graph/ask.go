@@ -25,13 +25,9 @@ var tests = [...]struct {
 	IsZero:        {"IsZero", func(x float64) bool { return x == 0 }},
 }
 
-// Kind implements [Op].
-func (t Test) Kind() string { return tests[t].name }
+func (t Test) kind() string { return tests[t].name }
 
 func (t Test) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	return operandType{shape: in[0].shape, dtype: Bool}, nil
 }
 
@@ -67,11 +63,11 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 	if c < And && (b.extends(x) && b.Tensor(x) == nil || b.extends(y) && b.Tensor(y) == nil) {
 		return b.compareParts(c, x, y)
 	}
-	types := []operandType{b.operandType(x), b.operandType(y)}
+	types := b.operandTypes(x, y)
 	if _, err := c.infer(types); err != nil {
 		return b.Failf("%v", err)
 	}
-	if err := alike(types[0], types[1]); err != nil {
+	if err := alike(types...); err != nil {
 		return b.Failf("%v", err)
 	}
 	switch c {
@@ -92,7 +88,7 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 	case Xor:
 		return b.Not(b.Test(IsZero, b.Sub(x, y)))
 	}
-	return b.Failf("%s is not supported", c.Kind())
+	return b.Failf("%s is not supported", Kind(c))
 }
 
 // Not is the negation of a truth value.
@@ -149,7 +145,7 @@ func (b *Builder) chosen(cond, x, y Value) Value {
 	if b.DType(cond) != Bool {
 		return b.Failf("its condition has type %v", b.DType(cond))
 	}
-	if err := alike(b.operandType(x), b.operandType(y)); err != nil {
+	if err := alike(b.operandTypes(x, y)...); err != nil {
 		return b.Failf("%v", err)
 	}
 	shape := b.common(x, y)
@@ -188,14 +184,7 @@ func (b *Builder) maskWith(cond, x, low Value) Value {
 	return b.Add(x, below)
 }
 
-func isZero(t *Tensor) bool {
-	for i := range t.Len() {
-		if t.At(i) != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(t *Tensor) bool { return t.all(func(x float64) bool { return x == 0 }) }
 
 // mostSelected is the largest constant that a computed condition may select. A larger
 // one, such as one that stands for infinity, would leave the other values no precision.
@@ -203,9 +192,6 @@ const mostSelected = 3e4
 
 // Sign is 1, 0 or −1 like x.
 func (b *Builder) Sign(x Value) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
 	if b.Tensor(x) != nil {
 		return b.emit(Scalar{Sign, nil}, x)
 	}

@@ -11,16 +11,11 @@ import (
 // BatchNorm is x·scale + shift along axis 1.
 type BatchNorm struct{}
 
-// Kind implements [Op].
-func (BatchNorm) Kind() string { return "BatchNormalization" }
+func (BatchNorm) kind() string { return "BatchNormalization" }
+
+func (BatchNorm) takes() operands { return operands{3, 3, floats} }
 
 func (BatchNorm) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 3, 3); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	x := in[0].shape
 	if len(x) < 2 {
 		return operandType{}, fmt.Errorf("its input has shape %v, without a channel axis", x)

@@ -15,13 +15,7 @@ type Bits struct {
 	Zero int64
 }
 
-// Kind implements [Op].
-func (Bits) Kind() string { return "Bits" }
-
 func (t Bits) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
 		return operandType{}, fmt.Errorf("%d bits of its input of type %v", t.N, in[0].dtype)
 	}
@@ -93,11 +87,11 @@ func (b *Builder) BitCast(x Value, to DType) Value {
 		}
 	}
 	if from.IsFloat() || to.IsFloat() || !to.Known() || to == Bool || from.Bits() != to.Bits() || to.Bits() > 16 {
+		why := ""
 		if from != Double {
-			return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has, and of others it must be of a constant, but %s",
-				from, to, b.Depends(x))
+			why = ", and of others it must be of a constant, but " + b.Depends(x)
 		}
-		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has", from, to)
+		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has%s", from, to, why)
 	}
 	if from == Bool || from == to {
 		return b.Cast(x, to)
@@ -112,8 +106,7 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
 	}
-	types := []operandType{b.operandType(x), b.operandType(y)}
-	if err := alike(types[0], types[1]); err != nil || b.DType(x).IsFloat() || b.DType(x) == Bool {
+	if err := alike(b.operandTypes(x, y)...); err != nil || b.DType(x).IsFloat() || b.DType(x) == Bool {
 		return b.Failf("its inputs have types %v and %v", b.DType(x), b.DType(y))
 	}
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
@@ -125,7 +118,7 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 			return b.Failf("the constant of shape %v that it makes is too large", shape)
 		}
 		s, t := b.Tensor(x), b.Tensor(y)
-		return b.made(c.Kind(), &Tensor{Shape: shape, DType: b.DType(x), I64: zipWith(s.I64, t.I64, s.Shape, t.Shape, shape, f)})
+		return b.made(Kind(c), &Tensor{Shape: shape, DType: b.DType(x), I64: zipWith(s.I64, t.I64, s.Shape, t.Shape, shape, f)})
 	}
 	dt := b.DType(x)
 	bx, weights, _ := b.digits(x, mostBits)

@@ -218,6 +218,14 @@ func (b *Builder) operandType(v Value) operandType {
 	return operandType{shape: v.v.shape, dtype: v.v.dtype, value: v.v.tensor}
 }
 
+func (b *Builder) operandTypes(values ...Value) []operandType {
+	types := make([]operandType, len(values))
+	for i, v := range values {
+		types[i] = b.operandType(v)
+	}
+	return types
+}
+
 // Rename gives v the name of a value of the model's source, and its node the name of the
 // current node, if v was computed since At and has not been renamed. Other values keep their
 // names. The name must be reserved, or not be taken.
@@ -348,7 +356,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	}
 	kind := b.op
 	if kind == "" {
-		kind = op.Kind()
+		kind = Kind(op)
 	}
 	if b.pairs(operands...) {
 		return b.emitPair(kind, op, operands)
@@ -362,31 +370,28 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 			}()
 		}
 	}
-	in := make([]operandType, len(operands))
+	in := b.operandTypes(operands...)
 	from := make([]*value, len(operands))
 	var computed *value // the first one
 	for i, v := range operands {
-		in[i], from[i] = b.operandType(v), v.v
+		from[i] = v.v
 		if v.v.tensor == nil && computed == nil {
 			computed = v.v
 		}
 	}
-	t, err := op.infer(in)
+	t, err := infer(op, in)
 	if err != nil {
 		return b.failf(kind, "%v", err)
-	}
-	if err := checkInts(t.shape); err != nil {
-		return b.failf(kind, "output: %v", err)
 	}
 	t.dtype = t.dtype.computed()
 	if computed == nil {
 		return b.fold(kind, op, in, t)
 	}
 	if foldOnly(op) {
-		return b.failf(kind, "%s is supported on constants only, and %s", op.Kind(), b.Depends(Value{computed}))
+		return b.failf(kind, "%s is supported on constants only, and %s", Kind(op), b.Depends(Value{computed}))
 	}
 	if Size(t.shape) == 0 { // which nothing decides on
-		return b.made(op.Kind(), none(t))
+		return b.made(Kind(op), none(t))
 	}
 	for _, v := range from {
 		if Size(v.shape) == 0 {
@@ -403,10 +408,15 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
 	}
 	b.activations += Size(t.shape)
-	out := &value{name: b.called(op.Kind()), shape: t.shape, dtype: t.dtype}
-	out.node = &node{op: op, name: out.name, in: from, out: out}
+	return b.add(b.computedBy(op, b.called(Kind(op)), t.shape, t.dtype, from...))
+}
+
+// computedBy is a value, called name, that a node of that name computes, which it adds.
+func (b *Builder) computedBy(op Op, name string, shape []int, dt DType, in ...*value) *value {
+	out := &value{name: name, shape: shape, dtype: dt}
+	out.node = &node{op: op, name: name, in: in, out: out}
 	b.nodes = append(b.nodes, out.node)
-	return b.add(out)
+	return out
 }
 
 // none is the constant without elements of a type.
@@ -426,7 +436,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
 	}
 	if Size(t.shape) == 0 { // whose other dimensions may be of any size
-		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
 	operands, public, exact := make([]operand, len(in)), true, false
 	for i, v := range in {
@@ -436,7 +446,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	made := b.computed(op.Kind(), out, t.dtype)
+	made := b.computed(Kind(op), out, t.dtype)
 	if made.v != nil && made.v.tensor != nil {
 		made.v.tensor.Public = public
 		if exact && t.dtype.IsFloat() && out.f != nil {
@@ -477,15 +487,9 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 	}
 	t := &Tensor{Shape: shape, DType: value.DType, Public: value.Public}
 	if value.I64 != nil {
-		t.I64 = make([]int64, n)
-		for i := range t.I64 {
-			t.I64[i] = value.I64[0]
-		}
+		t.I64 = slices.Repeat(value.I64, n)
 	} else {
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = float32(value.At(0))
-		}
+		t.F32 = slices.Repeat([]float32{float32(value.At(0))}, n)
 	}
 	if FirstNonFinite(t.F32) >= 0 {
 		return b.extendedConstant(b.called("value"), t)
@@ -502,17 +506,11 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	}
 	n := int(max(count, 0))
 	b.spend(n)
-	t := &Tensor{Shape: []int{n}, DType: dt.computed(), Public: true}
-	if dt.IsFloat() {
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = float32(start + float64(float64(i)*delta))
-		}
-	} else {
-		t.I64 = make([]int64, n)
-		for i := range t.I64 {
-			t.I64[i] = int64(start + float64(float64(i)*delta))
-		}
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = start + float64(float64(i)*delta)
 	}
+	t := operand{shape: []int{n}, f: values}.tensor(dt.computed())
+	t.Public = true
 	return b.made("value", t)
 }

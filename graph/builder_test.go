@@ -243,7 +243,7 @@ func TestNames(t *testing.T) {
 	}
 	var names []string
 	for _, n := range g.Nodes {
-		names = append(names, n.Op.Kind()+" "+n.Name+" "+strings.Join(n.Inputs, ",")+" "+n.Output)
+		names = append(names, Kind(n.Op)+" "+n.Name+" "+strings.Join(n.Inputs, ",")+" "+n.Output)
 	}
 	want := []string{
 		"Relu Relu x Relu", "Abs n/Abs Relu n/Abs", "Abs n/Abs_2 Relu n/Abs_2", "Add n n/Abs,n/Abs_2 y",

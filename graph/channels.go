@@ -13,16 +13,10 @@ const apart = 1 << 12
 // meet other factors, or an input: sc·x … /sc, and max(x, 0)·W where the rows of W are of different
 // sizes. What is between has one size then. Factors pass what is homogeneous: a Relu, a sum, a mean
 // along other axes.
-func (b *Builder) channels() {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
-		if v, ok := b.evened(n); ok {
-			n.op, n.in = Identity{}, []*value{v.v}
-		}
-		b.nodes = append(b.nodes, n)
+func (b *Builder) channels(n *node) {
+	if v, ok := b.evened(n); ok {
+		n.op, n.in = Identity{}, []*value{v.v}
 	}
-	b.dropUnneeded()
 }
 
 // evened is the value of a node with its factors moved away, if they are of different sizes.
@@ -30,7 +24,7 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	if len(n.in) < 2 || n.in[0].tensor != nil || n.in[0].node == nil || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
 		return Value{}, false
 	}
-	b.At(n.op.Kind(), n.name)
+	b.At(Kind(n.op), n.name)
 	x, t := n.in[0], n.in[1].tensor
 	turned := false
 	switch op := n.op.(type) {

@@ -1,15 +1,15 @@
 package graph
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Choice returns the scores of which an output says what is greatest: the value whose greatest
 // entry along an axis an ArgMax has found, where the output is the index, or a label for it, and
 // has an entry for each row of scores. It returns false for other outputs.
 func (g *Graph) Choice(output string) (scores string, axis int, ok bool) {
-	by := map[string]*Node{}
-	for _, n := range g.Nodes {
-		by[n.Output] = n
-	}
+	by := g.Makers()
 	seen := map[string]bool{}
 	var follow func(name string) bool // whether all that it is made of is one choice
 	follow = func(name string) bool {
@@ -75,22 +75,21 @@ func wide(shape []int) bool {
 	return n > 1
 }
 
-func ascending(perm []int) bool {
-	for i, p := range perm {
-		if p != i {
-			return false
-		}
+func ascending(perm []int) bool { return slices.Equal(perm, index(len(perm), 1)) }
+
+// extentOf is the extent of the range of some numbers, 0 included.
+func extentOf(values []float64) float64 {
+	lo, hi := 0.0, 0.0
+	for _, x := range values {
+		lo, hi = math.Min(lo, x), math.Max(hi, x)
 	}
-	return true
+	return hi - lo
 }
 
 // Margins are, by row of scores along an axis, how far the greatest is ahead of the next, in units of
 // the range of all scores, 0 included.
 func Margins(scores []float64, shape []int, axis int) []float64 {
-	lo, hi := 0.0, 0.0
-	for _, s := range scores {
-		lo, hi = math.Min(lo, s), math.Max(hi, s)
-	}
+	extent := extentOf(scores)
 	n, inner := shape[axis], Size(shape[axis+1:])
 	margins := make([]float64, len(scores)/n)
 	for i := range margins {
@@ -104,8 +103,8 @@ func Margins(scores []float64, shape []int, axis int) []float64 {
 				second = s
 			}
 		}
-		if margins[i] = first - second; hi > lo {
-			margins[i] /= hi - lo
+		if margins[i] = first - second; extent > 0 {
+			margins[i] /= extent
 		}
 	}
 	return margins

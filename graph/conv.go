@@ -14,16 +14,9 @@ type Conv struct {
 	Group int // divides C and M
 }
 
-// Kind implements [Op].
-func (Conv) Kind() string { return "Conv" }
+func (Conv) takes() operands { return operands{2, 3, floats} }
 
 func (c Conv) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 3); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	x, w := in[0].shape, in[1].shape
 	if len(x) < 3 || len(x) > 4 || len(w) != len(x) {
 		return operandType{}, fmt.Errorf("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)

@@ -13,18 +13,14 @@ func (b *Builder) deviations() {
 			readers[in]++
 		}
 	}
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
+	b.rewrite(func(n *node) {
 		if x, theta, r, ok := deviation(n); ok && readers[x] == 1 {
-			b.At(n.op.Kind(), n.name)
+			b.At(Kind(n.op), n.name)
 			if y := b.quotients(x, n, theta, r); b.Valid(y) {
 				n.op, n.in = Mul, []*value{y.v, y.v}
 			}
 		}
-		b.nodes = append(b.nodes, n)
-	}
-	b.dropUnneeded()
+	})
 }
 
 // deviation returns the parts where n is (x − θ)²·r with constants θ and r > 0, and x is an input, or what a Reshape makes
@@ -52,12 +48,7 @@ func deviation(n *node) (x, theta, r *value, ok bool) {
 		lastOf(theta.shape) != features || lastOf(r.shape) != features || len(theta.shape) != len(r.shape) {
 		return nil, nil, nil, false
 	}
-	for i := range r.tensor.Len() {
-		if !(r.tensor.At(i) > 0) {
-			return nil, nil, nil, false
-		}
-	}
-	return x, theta, r, true
+	return x, theta, r, r.tensor.all(func(x float64) bool { return x > 0 })
 }
 
 // lastOf is the length of the last axis, 0 if there is none.
@@ -71,18 +62,9 @@ func lastOf(shape []int) int {
 // quotients returns z·√r/m + (μ − θ)·√r of an input, where n has the squares.
 func (b *Builder) quotients(x *value, n *node, theta, r *value) Value {
 	root := b.Apply(Sqrt, Value{r})
-	mean := func(v Value) Value {
-		axes := make([]int, len(b.Shape(v))-1)
-		for i := range axes {
-			axes[i] = i
-		}
-		return b.Reduce(Mean, v, axes, false)
-	}
+	mean := func(v Value) Value { return b.Reduce(Mean, v, index(len(b.Shape(v))-1, 1), false) }
 	centre, size := mean(Value{theta}), mean(root)
 	_, moves := unmoved(squared(n.in[0]).node.in[0])
-	z := b.Mul(b.Sub(Value{x}, centre), size)
-	for _, move := range slices.Backward(moves) {
-		z = b.emit(move, z)
-	}
+	z := b.moved(b.Mul(b.Sub(Value{x}, centre), size), moves)
 	return b.Add(b.Mul(z, b.Div(root, size)), b.Mul(b.Sub(centre, Value{theta}), root))
 }

@@ -40,7 +40,7 @@ func zipWith[T number](a, b []T, sa, sb, shape []int, f func(a, b T) T) []T {
 
 // broadcastTables maps shape to a tensor that broadcasts to it.
 func broadcastTables(from, shape []int) [][]int {
-	st := strides(from)
+	st := Strides(from)
 	off := len(shape) - len(from)
 	tables := make([][]int, len(shape))
 	for k, n := range shape {

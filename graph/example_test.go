@@ -20,7 +20,7 @@ func ExampleBuilder() {
 		return
 	}
 	for _, n := range g.Nodes {
-		fmt.Printf("%s %s: %q to %s %v\n", n.Op.Kind(), n.Name, n.Inputs, n.Output, g.Shapes[n.Output])
+		fmt.Printf("%s %s: %q to %s %v\n", graph.Kind(n.Op), n.Name, n.Inputs, n.Output, g.Shapes[n.Output])
 	}
 	values, err := g.RunFloat([][]float64{{3, -1}})
 	fmt.Println(g.Inputs[0].Symbols, values["y"], err)

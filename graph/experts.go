@@ -14,13 +14,7 @@ import (
 // first comes first. So every slot is one expert, and every row's are different.
 type Slots struct{ Count int }
 
-// Kind implements [Op].
-func (Slots) Kind() string { return "Slots" }
-
 func (s Slots) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	x := in[0]
 	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
 		return operandType{}, fmt.Errorf("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
@@ -34,10 +28,7 @@ func (s Slots) eval(in []operand, shape []int) (operand, error) {
 	scores := in[0].float64s()
 	for row := range shape[0] {
 		own := scores[row*experts:][:experts]
-		order := make([]int, experts)
-		for e := range order {
-			order[e] = e
-		}
+		order := index(experts, 1)
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
 		for c, e := range order[:s.Count] {
 			out.f[(row*s.Count+c)*experts+e] = 1
@@ -50,16 +41,9 @@ func (s Slots) eval(in []operand, shape []int) (operand, error) {
 // The operands are x, of shape [rows, experts], and slots.
 type InSlots struct{}
 
-// Kind implements [Op].
-func (InSlots) Kind() string { return "InSlots" }
+func (InSlots) takes() operands { return operands{2, 2, floats} }
 
 func (InSlots) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	x, s := in[0].shape, in[1].shape
 	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
 		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, s)
@@ -83,16 +67,9 @@ func (InSlots) eval(in []operand, shape []int) (operand, error) {
 // inputs], the constant w, of shape [experts, outputs, inputs], and slots. Other matrices are not read.
 type Experts struct{}
 
-// Kind implements [Op].
-func (Experts) Kind() string { return "Experts" }
+func (Experts) takes() operands { return operands{3, 3, floats} }
 
 func (Experts) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 3, 3); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	x, w, s := in[0].shape, in[1].shape, in[2].shape
 	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
 		return operandType{}, fmt.Errorf("its operands have shapes %v, %v and %v", x, w, s)
@@ -139,16 +116,9 @@ func (Experts) eval(in []operand, shape []int) (operand, error) {
 // [rows, Count, outputs], and w, of shape [rows, Count].
 type MixSlots struct{}
 
-// Kind implements [Op].
-func (MixSlots) Kind() string { return "MixSlots" }
+func (MixSlots) takes() operands { return operands{2, 2, floats} }
 
 func (MixSlots) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	x, w := in[0].shape, in[1].shape
 	if len(x) != 3 || !slices.Equal(x[:2], w) {
 		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, w)

@@ -84,17 +84,13 @@ func (c class) of(x float64) bool {
 // of these may be replaced by another.
 type Finite struct{ Reach float64 }
 
-// Kind implements [Op].
-func (Finite) Kind() string { return "Finite" }
+func (Finite) takes() operands { return operands{1, 1, floats} }
 
 func (f Finite) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if !(f.Reach >= 0) {
 		return operandType{}, fmt.Errorf("a reach of %v", f.Reach)
 	}
-	return in[0], floats(in...)
+	return in[0], nil
 }
 
 func (Finite) eval(in []operand, shape []int) (operand, error) {
@@ -117,14 +113,12 @@ var (
 	ClassNegInf = Class{isNegInf}
 )
 
-// Kind implements [Op].
-func (c Class) Kind() string { return classNames[c.class] }
+func (c Class) kind() string { return classNames[c.class] }
+
+func (Class) takes() operands { return operands{1, 1, floats} }
 
 func (c Class) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
-	return operandType{shape: in[0].shape, dtype: Bool}, floats(in...)
+	return operandType{shape: in[0].shape, dtype: Bool}, nil
 }
 
 func (c Class) eval(in []operand, shape []int) (operand, error) {
@@ -139,13 +133,9 @@ func (c Class) eval(in []operand, shape []int) (operand, error) {
 // constants.
 type Extend struct{ Classes []Class }
 
-// Kind implements [Op].
-func (Extend) Kind() string { return "Extend" }
+func (Extend) takes() operands { return operands{2, 4, nil} }
 
 func (e Extend) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 4); err != nil {
-		return operandType{}, err
-	}
 	if len(in) != 1+len(e.Classes) {
 		return operandType{}, fmt.Errorf("%d operands for %d classes", len(in), len(e.Classes))
 	}
@@ -343,18 +333,11 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 		at := slices.IndexFunc(operands, func(v Value) bool { return v.v.pair })
 		if name := operands[at].v.name; slices.ContainsFunc(b.inputs, func(in *value) bool { return in.name == name }) {
 			return b.failf(kind, "input %s is given NaN or infinite numbers, and %s of such numbers is not supported: replace them as the model was trained to expect",
-				Quote(name), op.Kind())
+				Quote(name), Kind(op))
 		}
-		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), op.Kind())
+		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), Kind(op))
 	}
-	in := make([]operandType, len(operands))
-	for i, v := range operands {
-		in[i] = b.operandType(v)
-	}
-	t, err := op.infer(in)
-	if err == nil {
-		err = checkInts(t.shape)
-	}
+	t, err := infer(op, b.operandTypes(operands...))
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
@@ -372,10 +355,7 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 		}
 		in[i], values[i] = operandType{shape: t.Shape, dtype: v.v.dtype, value: t}, constOperand(t)
 	}
-	t, err := op.infer(in)
-	if err == nil {
-		err = checkInts(t.shape)
-	}
+	t, err := infer(op, in)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
@@ -384,13 +364,13 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
 	}
 	if Size(t.shape) == 0 {
-		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
 	out, err := op.eval(values, t.shape)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	return b.computed(op.Kind(), out, t.dtype)
+	return b.computed(Kind(op), out, t.dtype)
 }
 
 // computed makes a constant from the result of folding.
@@ -434,12 +414,7 @@ func (b *Builder) partsOf(op Op, operands []Value) func() parts {
 	if moves(op) {
 		return func() parts {
 			p := b.parts(operands[0])
-			for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
-				if b.valid(*v) {
-					*v = b.emit(op, *v)
-				}
-			}
-			return p
+			return parts{b.emit(op, p.fin), b.emit(op, p.nan), b.emit(op, p.pos), b.emit(op, p.neg)}
 		}
 	}
 	return nil
@@ -451,13 +426,7 @@ func (b *Builder) reduceParts(op Reduce, x Value) parts {
 	if op.Func == MinOf {
 		p.pos, p.neg = p.neg, p.pos
 	}
-	some := func(v Value) Value {
-		if !b.valid(v) {
-			return v
-		}
-		return b.ReduceMax(v, op.Axes, op.Keep)
-	}
-	out := parts{nan: some(p.nan), pos: some(p.pos)}
+	out := parts{nan: b.ReduceMax(p.nan, op.Axes, op.Keep), pos: b.ReduceMax(p.pos, op.Axes, op.Keep)}
 	if b.valid(p.neg) { // what is far below is no more than all others
 		out.neg = b.ReduceMin(p.neg, op.Axes, op.Keep)
 		if last := len(b.Shape(x)) - 1; op.Keep && op.Func == MaxOf && slices.Equal(op.Axes, []int{last}) && b.valid(out.neg) {
@@ -483,12 +452,14 @@ func (b *Builder) never(shape []int) Value {
 
 func (b *Builder) concatParts(axis int, operands []Value) parts {
 	all := make([]parts, len(operands))
-	var p parts
-	list := func(of func(*parts) *Value) Value {
+	for i, v := range operands {
+		all[i] = b.parts(v)
+	}
+	join := func(of func(p parts) Value) Value {
 		var values []Value
 		some := false
-		for i := range all {
-			v := *of(&all[i])
+		for i, p := range all {
+			v := of(p)
 			if some = some || b.valid(v); !b.valid(v) {
 				v = b.never(b.Shape(operands[i]))
 			}
@@ -499,14 +470,10 @@ func (b *Builder) concatParts(axis int, operands []Value) parts {
 		}
 		return b.Concat(axis, values...)
 	}
-	for i, v := range operands {
-		all[i] = b.parts(v)
+	return parts{
+		join(func(p parts) Value { return p.fin }), join(func(p parts) Value { return p.nan }),
+		join(func(p parts) Value { return p.pos }), join(func(p parts) Value { return p.neg }),
 	}
-	p.fin = list(func(p *parts) *Value { return &p.fin })
-	p.nan = list(func(p *parts) *Value { return &p.nan })
-	p.pos = list(func(p *parts) *Value { return &p.pos })
-	p.neg = list(func(p *parts) *Value { return &p.neg })
-	return p
 }
 
 // addParts is x + y or x − y: NaN where one is, and of +∞ and −∞.
@@ -524,12 +491,7 @@ func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
 // apart returns the parts expanded to a shape, with +∞ and −∞ set to 0 where NaN is 1.
 func (b *Builder) apart(p parts, shape []int) parts {
 	p.pos, p.neg = b.butNot(p.pos, p.nan), b.butNot(p.neg, p.nan)
-	for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
-		if b.valid(*v) {
-			*v = b.Expand(*v, shape)
-		}
-	}
-	return p
+	return parts{b.Expand(p.fin, shape), b.Expand(p.nan, shape), b.Expand(p.pos, shape), b.Expand(p.neg, shape)}
 }
 
 // or is [x or y] of truth values; the zero Value is 0.
@@ -716,10 +678,7 @@ func (b *Builder) extendedOutput(v Value) Value {
 			op.Classes, in = append(op.Classes, c.class), append(in, b.Expand(c.is, shape).v)
 		}
 	}
-	out := &value{name: b.called(op.Kind()), shape: shape, dtype: Float}
-	out.node = &node{op: op, name: out.name, in: in, out: out}
-	b.nodes = append(b.nodes, out.node)
-	return b.add(out)
+	return b.add(b.computedBy(op, b.called(Kind(op)), shape, Float, in...))
 }
 
 // modParts is Mod with the sign of the divisor. x mod ±∞ is x if the signs agree, and the
@@ -786,11 +745,6 @@ func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	for i, s := range splits {
 		features[i] = s.Feature
 	}
-	of := func(v Value) Value {
-		if !b.valid(v) {
-			return v
-		}
-		return b.Gather(v, 1, features)
-	}
+	of := func(v Value) Value { return b.Gather(v, 1, features) }
 	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
 }

@@ -132,10 +132,7 @@ func (b *Builder) nameOutputs() {
 			v.name = o.name
 			continue
 		}
-		out := &value{name: o.name, shape: v.shape, dtype: v.dtype}
-		out.node = &node{op: Identity{}, name: o.name, in: []*value{v}, out: out}
-		b.nodes = append(b.nodes, out.node)
-		b.outputs[i].value = out
+		b.outputs[i].value = b.computedBy(Identity{}, o.name, v.shape, v.dtype, v)
 	}
 }
 
@@ -147,12 +144,11 @@ func (b *Builder) dropUnneeded() {
 	}
 	var kept []*node
 	for _, n := range slices.Backward(b.nodes) {
-		if !needed[n.out] {
-			continue
-		}
-		kept = append(kept, n)
-		for _, in := range n.in {
-			needed[in] = true
+		if needed[n.out] {
+			kept = append(kept, n)
+			for _, in := range n.in {
+				needed[in] = true
+			}
 		}
 	}
 	slices.Reverse(kept)

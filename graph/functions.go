@@ -7,8 +7,8 @@ import (
 )
 
 // of is a formula without parameters.
-func of(f func(float64) float64) func([]float64) func(float64) float64 {
-	return func([]float64) func(float64) float64 { return f }
+func of(f func(float64) float64) func(x float64, p []float64) float64 {
+	return func(x float64, _ []float64) float64 { return f(x) }
 }
 
 // The functions of one number. A function needs nothing but its entry; a test
@@ -31,9 +31,7 @@ var (
 	Log        = define(Function{Name: "Log", Formula: of(elementary.Log), Domain: Domain{0, math.Inf(1), Zero}})
 	Pow        = define(Function{
 		Name: "Pow", Params: []Param{{"exponent", 1}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return elementary.Pow(x, p[0]) }
-		},
+		Formula: func(x float64, p []float64) float64 { return elementary.Pow(x, p[0]) },
 	})
 
 	Sin   = define(Function{Name: "Sin", Formula: of(elementary.Sin)})
@@ -56,62 +54,50 @@ var (
 	Mish     = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
 	Swish    = define(Function{
 		Name: "Swish", Params: []Param{{"alpha", 1}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return x / (1 + elementary.Exp(-p[0]*x)) }
-		},
+		Formula: func(x float64, p []float64) float64 { return x / (1 + elementary.Exp(-p[0]*x)) },
 	})
 	HardSwish = define(Function{Name: "HardSwish", Formula: of(func(x float64) float64 { return x * max(0, min(1, x/6+0.5)) })})
 
 	HardSigmoid = define(Function{
 		Name: "HardSigmoid", Params: []Param{{"alpha", 0.2}, {"beta", 0.5}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return max(0, min(1, float64(p[0]*x)+p[1])) }
-		},
+		Formula: func(x float64, p []float64) float64 { return max(0, min(1, float64(p[0]*x)+p[1])) },
 	})
 	LeakyRelu = define(Function{
 		Name: "LeakyRelu", Params: []Param{{"alpha", 0.01}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return leaky(x, p[0]) }
-		},
+		Formula: func(x float64, p []float64) float64 { return leaky(x, p[0]) },
 	})
 	Elu = define(Function{
 		Name: "Elu", Params: []Param{{"alpha", 1}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 {
-				if x < 0 {
-					return p[0] * elementary.Expm1(x)
-				}
-				return x
+		Formula: func(x float64, p []float64) float64 {
+			if x < 0 {
+				return p[0] * elementary.Expm1(x)
 			}
+			return x
 		},
 	})
 	Celu = define(Function{
 		Name: "Celu", Params: []Param{{"alpha", 1}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return max(x, 0) + min(0, float64(p[0]*elementary.Expm1(x/p[0]))) }
+		Formula: func(x float64, p []float64) float64 {
+			return max(x, 0) + min(0, float64(p[0]*elementary.Expm1(x/p[0])))
 		},
 	})
 	Selu = define(Function{
 		Name: "Selu", Params: []Param{{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}},
-		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 {
-				if x < 0 {
-					return p[1] * p[0] * elementary.Expm1(x)
-				}
-				return p[1] * x
+		Formula: func(x float64, p []float64) float64 {
+			if x < 0 {
+				return p[1] * p[0] * elementary.Expm1(x)
 			}
+			return p[1] * x
 		},
 	})
 	// Gelu with tanh ≠ 0 is the approximation by a hyperbolic tangent.
 	Gelu = define(Function{
 		Name: "Gelu", Params: []Param{{"tanh", 0}},
-		Formula: func(p []float64) func(float64) float64 {
+		Formula: func(x float64, p []float64) float64 {
 			if p[0] != 0 {
-				return func(x float64) float64 {
-					return 0.5 * x * (1 + elementary.Tanh(math.Sqrt(2/math.Pi)*(x+float64(0.044715*x*x*x))))
-				}
+				return 0.5 * x * (1 + elementary.Tanh(math.Sqrt(2/math.Pi)*(x+float64(0.044715*x*x*x))))
 			}
-			return func(x float64) float64 { return 0.5 * x * (1 + elementary.Erf(x/math.Sqrt2)) }
+			return 0.5 * x * (1 + elementary.Erf(x/math.Sqrt2))
 		},
 	})
 

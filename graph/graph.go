@@ -74,6 +74,15 @@ type Node struct {
 	Within bool
 }
 
+// Makers returns the nodes by the values that they compute.
+func (g *Graph) Makers() map[string]*Node {
+	by := make(map[string]*Node, len(g.Nodes))
+	for _, n := range g.Nodes {
+		by[n.Output] = n
+	}
+	return by
+}
+
 // Digests returns the SHA-256 of every file, which it reads whole. There is none
 // for a graph made in memory.
 func (g *Graph) Digests() [][sha256.Size]byte {

@@ -7,21 +7,14 @@ import (
 
 // FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. 0 by 0 is 0;
 // for any other y ≤ 0 the result is arbitrary.
-type FloorDiv struct{}
+type FloorDiv struct{ division }
 
-// Kind implements [Op].
-func (FloorDiv) Kind() string { return "FloorDiv" }
+// division has the shape rule of a quotient or remainder.
+type division struct{}
 
-func (FloorDiv) infer(in []operandType) (operandType, error) { return division(in) }
+func (division) takes() operands { return operands{2, 2, alike} }
 
-// division is the type of a quotient or remainder.
-func division(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
-	if err := alike(in[0], in[1]); err != nil {
-		return operandType{}, err
-	}
+func (division) infer(in []operandType) (operandType, error) {
 	if t := in[1].value; t != nil {
 		for i := range t.Len() {
 			if !(t.At(i) > 0) {
@@ -45,12 +38,7 @@ func (FloorDiv) eval(in []operand, shape []int) (operand, error) {
 
 // FloorMod is x − y·⌊x/y⌋ for y > 0, broadcasting: the remainder of FloorDiv. For other y
 // the result is arbitrary.
-type FloorMod struct{}
-
-// Kind implements [Op].
-func (FloorMod) Kind() string { return "FloorMod" }
-
-func (FloorMod) infer(in []operandType) (operandType, error) { return division(in) }
+type FloorMod struct{ division }
 
 func (FloorMod) eval(in []operand, shape []int) (operand, error) {
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {

@@ -13,16 +13,9 @@ type Gemm struct {
 	Alpha, Beta    float64
 }
 
-// Kind implements [Op].
-func (Gemm) Kind() string { return "Gemm" }
+func (Gemm) takes() operands { return operands{2, 3, floats} }
 
 func (g Gemm) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 3); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
 		return operandType{}, fmt.Errorf("alpha is %v, beta %v", g.Alpha, g.Beta)
 	}
@@ -83,11 +76,7 @@ func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
 	}
 	in := append([]Value{x, y}, z...)
 	// The shapes are checked before anything is scaled.
-	types := make([]operandType, len(in))
-	for i, v := range in {
-		types[i] = b.operandType(v)
-	}
-	if _, err := g.infer(types); err != nil {
+	if _, err := infer(g, b.operandTypes(in...)); err != nil {
 		return b.Failf("%v", err)
 	}
 	if b.Tensor(y) != nil {
@@ -120,16 +109,9 @@ func (b *Builder) scaled(v Value, factor float64) Value {
 // MatMul multiplies the matrices of the last two axes; the others broadcast.
 type MatMul struct{}
 
-// Kind implements [Op].
-func (MatMul) Kind() string { return "MatMul" }
+func (MatMul) takes() operands { return operands{2, 2, floats} }
 
 func (MatMul) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	a, b := in[0].shape, in[1].shape
 	ra, rb := len(a), len(b)
 	if ra < 2 || rb < 2 {

@@ -16,13 +16,9 @@ type LogBands struct {
 	Least, Epsilon float64 // not negative, and one of them positive
 }
 
-// Kind implements [Op].
-func (LogBands) Kind() string { return "LogBands" }
+func (LogBands) takes() operands { return operands{2, 2, floats} }
 
 func (l LogBands) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	x, w := in[0].shape, in[1].shape
 	last := len(x) - 1
 	switch {
@@ -33,7 +29,7 @@ func (l LogBands) infer(in []operandType) (operandType, error) {
 	case !(l.Least >= 0 && l.Epsilon >= 0 && l.Least+l.Epsilon > 0) || math.IsInf(l.Least+l.Epsilon, 0):
 		return operandType{}, fmt.Errorf("its bounds are %v and %v", l.Least, l.Epsilon)
 	}
-	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, floats(in...)
+	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, nil
 }
 
 func (l LogBands) eval(in []operand, shape []int) (operand, error) {
@@ -66,20 +62,7 @@ const floorPart = 1.0 / 16
 // logBands replaces log(max(s, c)) and log(s + c) by LogBands, where s is a product of powers with
 // a constant matrix that has no negative entries. A sum of squares may have twice the digits of
 // what is squared, and the smallest sums count as much as the largest.
-func (b *Builder) logBands() {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
-		if s, _ := function(n.out, Log); s != nil && n.out.dtype.IsFloat() {
-			b.At("Log", n.name)
-			if v, ok := b.logOfBands(s); ok {
-				n.op, n.in = Reshape{n.out.shape}, []*value{v.v}
-			}
-		}
-		b.nodes = append(b.nodes, n)
-	}
-	b.dropUnneeded()
-}
+func (b *Builder) logBands(n *node) { b.logarithm(n, b.logOfBands) }
 
 // logOfBands is the logarithm of s, if s is such a sum.
 func (b *Builder) logOfBands(s *value) (Value, bool) {
@@ -110,36 +93,21 @@ func (b *Builder) logOfBands(s *value) (Value, bool) {
 		return Value{}, false
 	}
 	rows, ok := b.squareRoots(power)
-	if !ok || !notNegative(t) {
+	if !ok || t.Len() == 0 || !t.all(func(x float64) bool { return x >= 0 }) {
 		return Value{}, false
 	}
 	if left {
 		rows = b.Transpose(rows, append(lastTwo(len(power.shape)), len(power.shape)))
 	}
-	v := b.bands(op, rows, t, left)
-	for _, move := range slices.Backward(moves) {
-		v = b.emit(move, v)
-	}
+	v := b.moved(b.bands(op, rows, t, left), moves)
 	return v, b.valid(v)
 }
 
 // lastTwo is the permutation of so many axes that swaps the last two.
 func lastTwo(rank int) []int {
-	perm := make([]int, rank)
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := index(rank, 1)
 	perm[rank-2], perm[rank-1] = rank-1, rank-2
 	return perm
-}
-
-func notNegative(t *Tensor) bool {
-	for i := range t.Len() {
-		if !(t.At(i) >= 0) {
-			return false
-		}
-	}
-	return t.Len() > 0
 }
 
 // bands is LogBands of rows with the columns of a matrix, or its rows. The weights of each band are

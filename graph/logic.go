@@ -35,15 +35,13 @@ var comparisons = [...]struct {
 	Xor:            {"Xor", func(a, b float64) bool { return (a != 0) != (b != 0) }},
 }
 
-// Kind implements [Op].
-func (c Comparison) Kind() string { return comparisons[c].name }
+func (c Comparison) kind() string { return comparisons[c].name }
 
 func (Comparison) constantsOnly() bool { return true }
 
+func (Comparison) takes() operands { return operands{2, 2, nil} }
+
 func (c Comparison) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	if c >= And {
 		if err := bools(in...); err != nil {
 			return operandType{}, err
@@ -74,16 +72,12 @@ func bools(in ...operandType) error {
 // Not is 1 − x for x of 0 and 1. It serves constants only, as Comparison does.
 type Not struct{}
 
-// Kind implements [Op].
-func (Not) Kind() string { return "Not" }
-
 func (Not) constantsOnly() bool { return true }
 
+func (Not) takes() operands { return operands{1, 1, bools} }
+
 func (Not) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
-	return in[0], bools(in...)
+	return in[0], nil
 }
 
 func (Not) eval(in []operand, shape []int) (operand, error) {
@@ -94,13 +88,9 @@ func (Not) eval(in []operand, shape []int) (operand, error) {
 // 1, and from the third elsewhere. All three broadcast.
 type Where struct{}
 
-// Kind implements [Op].
-func (Where) Kind() string { return "Where" }
+func (Where) takes() operands { return operands{3, 3, nil} }
 
 func (Where) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 3, 3); err != nil {
-		return operandType{}, err
-	}
 	if in[0].value == nil {
 		return operandType{}, fmt.Errorf("its condition depends on the model's input")
 	}

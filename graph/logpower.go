@@ -15,13 +15,9 @@ type LogPower struct {
 	Epsilon float64 // not negative
 }
 
-// Kind implements [Op].
-func (LogPower) Kind() string { return "LogPower" }
+func (LogPower) takes() operands { return operands{1, 1, floats} }
 
 func (p LogPower) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	last := len(in[0].shape) - 1
 	if last < 0 {
 		return operandType{}, errors.New("its operand has no axes")
@@ -29,7 +25,7 @@ func (p LogPower) infer(in []operandType) (operandType, error) {
 	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
 		return operandType{}, fmt.Errorf("its epsilon is %v", p.Epsilon)
 	}
-	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, floats(in...)
+	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, nil
 }
 
 func (p LogPower) eval(in []operand, shape []int) (operand, error) {
@@ -53,19 +49,18 @@ func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
 // logPowers replaces log(s + ε), where s is a sum of a few squares or the square of such a
 // sum's root, by LogPower. No scale can hold powers as small as ε and large ones at once;
 // the numbers that are squared need only half as many digits.
-func (b *Builder) logPowers() {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
-		if s, _ := function(n.out, Log); s != nil && n.out.dtype.IsFloat() {
-			b.At("Log", n.name)
-			if power, ok := b.logPower(s); ok {
-				n.op, n.in = Reshape{n.out.shape}, []*value{power.v}
-			}
-		}
-		b.nodes = append(b.nodes, n)
+func (b *Builder) logPowers(n *node) { b.logarithm(n, b.logPower) }
+
+// logarithm replaces n, if it is the logarithm of a value for which of has another one.
+func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
+	s, _ := function(n.out, Log)
+	if s == nil || !n.out.dtype.IsFloat() {
+		return
 	}
-	b.dropUnneeded()
+	b.At("Log", n.name)
+	if v, ok := of(s); ok {
+		n.op, n.in = Reshape{n.out.shape}, []*value{v.v}
+	}
 }
 
 // logPower is the logarithm of v, if v is a sum of a few squares and a number.
@@ -89,11 +84,7 @@ func (b *Builder) logPower(v *value) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
-	power := b.LogPower(LogPower{epsilon}, rows)
-	for _, move := range slices.Backward(moves) {
-		power = b.emit(move, power)
-	}
-	return power, true
+	return b.moved(b.LogPower(LogPower{epsilon}, rows), moves), true
 }
 
 // squareRoots returns a value such that v is the sum of its squares along its last axis, which v
@@ -128,6 +119,14 @@ func (b *Builder) squareRoots(v *value) (Value, bool) {
 		}
 	}
 	return rows, b.valid(rows)
+}
+
+// moved applies the moves that unmoved returns.
+func (b *Builder) moved(v Value, moves []Op) Value {
+	for _, move := range slices.Backward(moves) {
+		v = b.emit(move, v)
+	}
+	return v
 }
 
 // unmoved follows v through operators that only move entries. It returns the value before

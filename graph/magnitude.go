@@ -9,24 +9,20 @@ const MaxComponents = 8
 // magnitudes replaces roots of sums of a few squares, such as of a spectrum's real and imaginary
 // parts, by x·(x/|x|). On a fixed scale the root of a small rounded sum is wrong by up to the root
 // of a unit. A norm has a small relative error for rows of any size, and so has the product.
-func (b *Builder) magnitudes() {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
-		if s, _ := function(n.out, Sqrt); s != nil && n.out.dtype.IsFloat() {
-			b.At("Sqrt", n.name)
-			if rows, ok := b.components(s); ok {
-				shape := b.Shape(rows)
-				last := len(shape) - 1
-				unit := b.Norm(Norm{Axes: []int{last}, Sum: true}, rows)
-				row, column := slices.Insert(slices.Clone(shape), last, 1), append(slices.Clone(shape), 1)
-				product := b.MatMul(b.Reshape(rows, row), b.Reshape(unit, column))
-				n.op, n.in = Reshape{n.out.shape}, []*value{product.v}
-			}
-		}
-		b.nodes = append(b.nodes, n)
+func (b *Builder) magnitudes(n *node) {
+	s, _ := function(n.out, Sqrt)
+	if s == nil || !n.out.dtype.IsFloat() {
+		return
 	}
-	b.dropUnneeded()
+	b.At("Sqrt", n.name)
+	if rows, ok := b.components(s); ok {
+		shape := b.Shape(rows)
+		last := len(shape) - 1
+		unit := b.Norm(Norm{Axes: []int{last}, Sum: true}, rows)
+		row, column := slices.Insert(slices.Clone(shape), last, 1), append(slices.Clone(shape), 1)
+		product := b.MatMul(b.Reshape(rows, row), b.Reshape(unit, column))
+		n.op, n.in = Reshape{n.out.shape}, []*value{product.v}
+	}
 }
 
 // components returns a value such that s is the sum of its squares along the last axis.

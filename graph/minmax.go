@@ -46,9 +46,6 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 // ReduceLogSumExp is the logarithm of the sum of exponentials; the greatest element
 // is subtracted first.
 func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
-	if !b.valid(x) {
-		return x
-	}
 	shape := Reduce{Axes: axes, Keep: keep}.shape(b.Shape(x))
 	top := b.ReduceMax(x, axes, true)
 	sum := b.Reduce(Sum, b.Apply(Exp, b.Sub(x, top)), axes, true)
@@ -106,10 +103,7 @@ func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
 			rank[i] = int64(i + 1)
 		}
 	}
-	shape := make([]int, len(in)-axis) // of an axis alone
-	for i := range shape {
-		shape[i] = 1
-	}
+	shape := slices.Repeat([]int{1}, len(in)-axis) // of an axis alone
 	shape[0] = n
 	places := b.Mul(b.Cast(greatest, Int64), b.Integers(shape, rank))
 	best := b.ReduceMax(places, []int{axis}, true)
@@ -129,24 +123,16 @@ func (b *Builder) Hardmax(x Value, axis int) Value {
 
 // OneHot replaces an axis of dimension 1, which has an index, by n truth values that
 // say which index it is. For an index outside of [0, n) all are 0.
-func (b *Builder) OneHot(index Value, axis, n int) Value {
-	if !b.valid(index) {
-		return index
+func (b *Builder) OneHot(of Value, axis, n int) Value {
+	if !b.valid(of) {
+		return of
 	}
-	shape := make([]int, len(b.Shape(index))-axis)
-	for i := range shape {
-		shape[i] = 1
-	}
+	shape := slices.Repeat([]int{1}, len(b.Shape(of))-axis)
 	if !b.Room(n) {
 		return Value{}
 	}
-	iota := make([]float64, n)
-	for i := range iota {
-		iota[i] = float64(i)
-	}
 	shape[0] = n
-	all := b.constantLike(index, "indices", shape, iota)
-	return b.Compare(Equal, index, all)
+	return b.Compare(Equal, of, b.constantLike(of, "indices", shape, index(n, 1.0)))
 }
 
 // TopK returns the k greatest elements along the last axis in descending order, or
@@ -172,16 +158,8 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	if !b.Room(n + k) {
 		return Value{}, Value{}
 	}
-	places := make([]int64, k)
-	for i := range places {
-		places[i] = int64(i)
-	}
-	pick := b.Test(IsZero, b.Sub(place, b.Integers([]int{1, k}, places))) // (…, i, k)
-	iota := make([]int64, n)
-	for i := range iota {
-		iota[i] = int64(i)
-	}
-	indices = b.Reduce(Sum, b.Mul(b.Cast(pick, Int64), b.Integers([]int{n, 1}, iota)), []int{r - 1}, false)
+	pick := b.Test(IsZero, b.Sub(place, b.Integers([]int{1, k}, index(k, int64(1))))) // (…, i, k)
+	indices = b.Reduce(Sum, b.Mul(b.Cast(pick, Int64), b.Integers([]int{n, 1}, index(n, int64(1)))), []int{r - 1}, false)
 	values = b.Reduce(Sum, b.Mul(b.Cast(pick, b.DType(x)), b.Reshape(x, rows)), []int{r - 1}, false)
 	return values, indices
 }

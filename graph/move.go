@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,13 +9,7 @@ import (
 // Reshape gives the elements, in row-major order, another shape.
 type Reshape struct{ Shape []int }
 
-// Kind implements [Op].
-func (Reshape) Kind() string { return "Reshape" }
-
 func (r Reshape) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if err := checkInts(r.Shape); err != nil {
 		return operandType{}, err
 	}
@@ -46,13 +39,7 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 // an integer type, and of that type.
 type Convert struct{ To DType }
 
-// Kind implements [Op].
-func (Convert) Kind() string { return "Convert" }
-
 func (c Convert) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	return operandType{shape: in[0].shape, dtype: c.To}, nil
 }
 
@@ -159,13 +146,7 @@ const wrapped = 16
 // the range of the type.
 type Wraparound struct{ To DType }
 
-// Kind implements [Op].
-func (Wraparound) Kind() string { return "Wraparound" }
-
 func (w Wraparound) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if w.To.IsFloat() || w.To.Bits() > wrapped {
 		return operandType{}, fmt.Errorf("numbers do not wrap around in %v", w.To)
 	}
@@ -185,13 +166,7 @@ func (w Wraparound) eval(in []operand, shape []int) (operand, error) {
 // constant or another output.
 type Identity struct{}
 
-// Kind implements [Op].
-func (Identity) Kind() string { return "Identity" }
-
 func (Identity) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}, nil
 }
 
@@ -204,7 +179,7 @@ func (Identity) eval(in []operand, shape []int) (operand, error) { return in[0].
 // axisTables makes these tables; at gives, for index i along output axis k, the
 // input axis and the index along it, which is negative for padding.
 func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
-	st := strides(in)
+	st := Strides(in)
 	tables := make([][]int, len(shape))
 	for k, d := range shape {
 		tables[k] = make([]int, d)
@@ -291,13 +266,7 @@ func moveRows[T number](out, src []T, tables [][]int, shape []int, fill T, run b
 // Transpose reorders the axes: output axis j is input axis Perm[j].
 type Transpose struct{ Perm []int }
 
-// Kind implements [Op].
-func (Transpose) Kind() string { return "Transpose" }
-
 func (t Transpose) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	rank := len(in[0].shape)
 	sorted := slices.Sorted(slices.Values(t.Perm))
 	if err := checkAxes(sorted, rank); err != nil || len(t.Perm) != rank {
@@ -316,11 +285,7 @@ func (t Transpose) eval(in []operand, shape []int) (operand, error) {
 
 // Transpose reorders the axes of x: axis j of the result is axis perm[j] of x.
 func (b *Builder) Transpose(x Value, perm []int) Value {
-	same := len(perm) == len(b.Shape(x))
-	for j, p := range perm {
-		same = same && j == p
-	}
-	if same {
+	if len(perm) == len(b.Shape(x)) && ascending(perm) {
 		return x
 	}
 	return b.emit(Transpose{perm}, x)
@@ -330,13 +295,7 @@ func (b *Builder) Transpose(x Value, perm []int) Value {
 // Starts + i·Steps. Steps may be negative.
 type Slice struct{ Starts, Steps, Counts []int }
 
-// Kind implements [Op].
-func (Slice) Kind() string { return "Slice" }
-
 func (s Slice) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	shape := in[0].shape
 	if n := len(shape); len(s.Starts) != n || len(s.Steps) != n || len(s.Counts) != n {
 		return operandType{}, fmt.Errorf("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
@@ -386,10 +345,7 @@ func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
 	if err := checkAxes([]int{axis}, len(in)); err != nil {
 		return b.Failf("%v", err)
 	}
-	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), slices.Clone(in)
-	for i := range steps {
-		steps[i] = 1
-	}
+	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(in)
 	starts[axis], steps[axis], counts[axis] = start, step, count
 	return b.Slice(x, starts, steps, counts)
 }
@@ -401,13 +357,7 @@ type Gather struct {
 	Indices []int
 }
 
-// Kind implements [Op].
-func (Gather) Kind() string { return "Gather" }
-
 func (g Gather) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if err := checkAxes([]int{g.Axis}, len(in[0].shape)); err != nil {
 		return operandType{}, err
 	}
@@ -456,13 +406,7 @@ type Pad struct {
 	Value      float64
 }
 
-// Kind implements [Op].
-func (Pad) Kind() string { return "Pad" }
-
 func (p Pad) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	shape := slices.Clone(in[0].shape)
 	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
 		return operandType{}, fmt.Errorf("pads %v and %v of shape %v", p.Begin, p.End, shape)
@@ -525,11 +469,7 @@ func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
 func (b *Builder) padParts(p Pad, x Value) parts {
 	out, value := b.parts(x), p.Value
 	p.Value = 0
-	for _, v := range []*Value{&out.nan, &out.pos} {
-		if b.valid(*v) {
-			*v = b.emit(p, *v)
-		}
-	}
+	out.nan, out.pos = b.emit(p, out.nan), b.emit(p, out.pos)
 	if float32(value) == leastFloat {
 		value = 0
 		p.Value = 1
@@ -537,9 +477,7 @@ func (b *Builder) padParts(p Pad, x Value) parts {
 			out.neg = b.never(b.Shape(x))
 		}
 	}
-	if b.valid(out.neg) {
-		out.neg = b.emit(p, out.neg)
-	}
+	out.neg = b.emit(p, out.neg)
 	p.Value = value
 	out.fin = b.emit(p, out.fin)
 	return out
@@ -599,13 +537,7 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
 // Expand broadcasts to Shape as NumPy does.
 type Expand struct{ Shape []int }
 
-// Kind implements [Op].
-func (Expand) Kind() string { return "Expand" }
-
 func (e Expand) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
 		return operandType{}, fmt.Errorf("shape %v does not broadcast to %v", in[0].shape, e.Shape)
 	}
@@ -638,13 +570,7 @@ func (b *Builder) Expand(x Value, with []int) Value {
 // Tile repeats the elements along each axis.
 type Tile struct{ Repeats []int }
 
-// Kind implements [Op].
-func (Tile) Kind() string { return "Tile" }
-
 func (t Tile) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	shape := slices.Clone(in[0].shape)
 	if len(t.Repeats) != len(shape) {
 		return operandType{}, fmt.Errorf("repeats %v of shape %v", t.Repeats, shape)
@@ -673,12 +599,11 @@ func (b *Builder) Tile(x Value, repeats []int) Value {
 // Concat joins its operands along an axis.
 type Concat struct{ Axis int }
 
-// Kind implements [Op].
-func (Concat) Kind() string { return "Concat" }
+func (Concat) takes() operands { return operands{0, math.MaxInt, nil} }
 
 func (c Concat) infer(in []operandType) (operandType, error) {
 	if len(in) == 0 {
-		return operandType{}, errors.New("has no inputs")
+		return operandType{}, fmt.Errorf("has no inputs")
 	}
 	first := in[0]
 	if err := checkAxes([]int{c.Axis}, len(first.shape)); err != nil {
@@ -723,17 +648,10 @@ func (b *Builder) Concat(axis int, parts ...Value) Value {
 	if !b.valid(parts...) {
 		return Value{}
 	}
-	types := make([]operandType, len(parts))
-	var kept []Value
-	for i, v := range parts {
-		types[i] = b.operandType(v)
-		if Size(types[i].shape) > 0 {
-			kept = append(kept, v)
-		}
-	}
-	if _, err := (Concat{axis}).infer(types); err != nil { // of all, the empty ones included
+	if _, err := infer(Concat{axis}, b.operandTypes(parts...)); err != nil { // of all, the empty ones included
 		return b.Failf("%v", err)
 	}
+	kept := slices.DeleteFunc(slices.Clone(parts), func(v Value) bool { return Size(b.Shape(v)) == 0 })
 	if len(kept) == 0 {
 		kept = parts[:1]
 	}

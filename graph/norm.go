@@ -17,8 +17,7 @@ type Norm struct {
 	Epsilon      float64 // not negative
 }
 
-// Kind implements [Op].
-func (n Norm) Kind() string {
+func (n Norm) kind() string {
 	switch {
 	case n.Sum:
 		return "L2Norm"
@@ -28,10 +27,9 @@ func (n Norm) Kind() string {
 	return "RMSNorm"
 }
 
+func (Norm) takes() operands { return operands{1, 1, floats} }
+
 func (n Norm) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if err := checkAxes(n.Axes, len(in[0].shape)); err != nil {
 		return operandType{}, err
 	}
@@ -41,7 +39,7 @@ func (n Norm) infer(in []operandType) (operandType, error) {
 	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
 		return operandType{}, fmt.Errorf("its epsilon is %v", n.Epsilon)
 	}
-	return in[0], floats(in...)
+	return in[0], nil
 }
 
 // Count returns the number of elements of a row of an operand of a shape.
@@ -87,11 +85,7 @@ func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ..
 	if err := checkAxes([]int{axis}, len(in)); err != nil {
 		return b.Failf("%v", err)
 	}
-	var axes []int
-	for i := axis; i < len(in); i++ {
-		axes = append(axes, i)
-	}
-	y := b.Mul(b.Norm(Norm{Axes: axes, Centred: true, Epsilon: eps}, x), scale)
+	y := b.Mul(b.Norm(Norm{Axes: index(len(in), 1)[axis:], Centred: true, Epsilon: eps}, x), scale)
 	for _, v := range bias {
 		y = b.Add(y, v)
 	}

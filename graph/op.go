@@ -1,15 +1,16 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Op is the operator of a node, a plain value of one of the types that the package
 // documentation lists. An operator says how the shape and type of its result follow
 // from its operands, and how the result is computed.
 type Op interface {
-	// Kind is the operator's name in messages.
-	Kind() string
-	// infer is the shape rule. It checks everything about the operands, and the
-	// operator's own fields, that eval relies on.
+	// infer is the shape rule. Of operands as the operator takes them, it checks everything
+	// about them, and about the operator's own fields, that eval relies on.
 	infer(in []operandType) (operandType, error)
 	// eval computes the result, of the given shape: integers from integers
 	// alone, anything else in float64.
@@ -33,12 +34,44 @@ type operandType struct {
 	value *Tensor // nil if it depends on the model's inputs
 }
 
-// arity checks the number of operands.
-func arity(in []operandType, least, most int) error {
-	if n := len(in); n < least || n > most {
-		return fmt.Errorf("has %d operands; %d to %d are expected", n, least, most)
+// operands are what an operator takes: how many, and of what types, if that matters. An
+// operator without a method takes takes one of any type.
+type operands struct {
+	least, most int
+	types       func(in ...operandType) error
+}
+
+// Kind is an operator's name in messages: that of its type, unless it has another one.
+func Kind(op Op) string {
+	if own, ok := op.(interface{ kind() string }); ok {
+		return own.kind()
 	}
-	return nil
+	return reflect.TypeOf(op).Name()
+}
+
+// infer checks that an operator takes the operands, and applies its shape rule. The shape is
+// within the limits.
+func infer(op Op, in []operandType) (operandType, error) {
+	takes := operands{least: 1, most: 1}
+	if own, ok := op.(interface{ takes() operands }); ok {
+		takes = own.takes()
+	}
+	if n := len(in); n < takes.least || n > takes.most {
+		return operandType{}, fmt.Errorf("has %d operands; %d to %d are expected", n, takes.least, takes.most)
+	}
+	if takes.types != nil {
+		if err := takes.types(in...); err != nil {
+			return operandType{}, err
+		}
+	}
+	t, err := op.infer(in)
+	if err != nil {
+		return operandType{}, err
+	}
+	if err := checkInts(t.shape); err != nil {
+		return operandType{}, fmt.Errorf("output: %w", err)
+	}
+	return t, nil
 }
 
 // floats checks that all operands are floats.
@@ -51,10 +84,12 @@ func floats(in ...operandType) error {
 	return nil
 }
 
-// alike checks that two operands are both floats or both integers.
-func alike(a, b operandType) error {
-	if a.dtype.IsFloat() != b.dtype.IsFloat() {
-		return fmt.Errorf("its operands have types %v and %v", a.dtype, b.dtype)
+// alike checks that all operands are floats, or all integers.
+func alike(in ...operandType) error {
+	for _, t := range in[1:] {
+		if t.dtype.IsFloat() != in[0].dtype.IsFloat() {
+			return fmt.Errorf("its operands have types %v and %v", in[0].dtype, t.dtype)
+		}
 	}
 	return nil
 }

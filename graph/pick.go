@@ -44,12 +44,7 @@ func (b *Builder) pick(x Value, axis int, indices Value) Value {
 	}
 	hot := b.hot(indices, rows)
 	// Move the axis to the front, and merge the others.
-	front := []int{axis}
-	for i := range in {
-		if i != axis {
-			front = append(front, i)
-		}
-	}
+	front := append([]int{axis}, slices.Delete(index(len(in), 1), axis, axis+1)...)
 	rest := slices.Concat(in[:axis], in[axis+1:])
 	x = b.Reshape(b.Transpose(x, front), []int{rows, Size(rest)})
 	var y Value
@@ -68,17 +63,9 @@ func (b *Builder) pick(x Value, axis int, indices Value) Value {
 	}
 	// The axes of the indices stand in front; they belong in the axis' place.
 	y = b.Reshape(y, slices.Concat(at, rest))
-	var order []int
-	for i := range axis {
-		order = append(order, len(at)+i)
-	}
-	for i := range at {
-		order = append(order, i)
-	}
-	for i := axis; i < len(rest); i++ {
-		order = append(order, len(at)+i)
-	}
-	return b.Transpose(y, order)
+	order := index(len(at)+len(rest), 1)
+	before, after := order[len(at):][:axis], order[len(at)+axis:]
+	return b.Transpose(y, slices.Concat(before, order[:len(at)], after))
 }
 
 // hot returns, for each of the indices, whether it is row 0, 1, … (n, rows): 0 and 1 of

@@ -11,11 +11,8 @@ import (
 // MaxPool is the greatest element of each window. Padding never wins.
 type MaxPool struct{ Window }
 
-// Kind implements [Op].
-func (MaxPool) Kind() string { return "MaxPool" }
-
 func (p MaxPool) infer(in []operandType) (operandType, error) {
-	t, err := p.pooled(in)
+	t, err := p.Window.infer(in)
 	if err != nil {
 		return t, err
 	}
@@ -40,11 +37,6 @@ func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x
 // AveragePool is the sum of each window, padding included, over the number of
 // kernel positions.
 type AveragePool struct{ Window }
-
-// Kind implements [Op].
-func (AveragePool) Kind() string { return "AveragePool" }
-
-func (p AveragePool) infer(in []operandType) (operandType, error) { return p.pooled(in) }
 
 func (p AveragePool) eval(in []operand, shape []int) (operand, error) {
 	out := p.pool(in[0], shape, 0, func(a, b float64) float64 { return a + b })
@@ -99,11 +91,8 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: convert[float32](v), Public: true}))
 }
 
-// pooled is the shape rule of pooling.
-func (w Window) pooled(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
+// infer is the shape rule of pooling.
+func (w Window) infer(in []operandType) (operandType, error) {
 	s := in[0].shape
 	if !in[0].dtype.IsFloat() {
 		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)

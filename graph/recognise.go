@@ -13,9 +13,8 @@ import (
 // more are removed. Values change only by rounding, except that all numbers of a mask become
 // infinite.
 func (b *Builder) recognise() error {
-	nodes := b.nodes
-	b.nodes = make([]*node, 0, len(nodes))
-	for _, n := range nodes {
+	var refused NodesError
+	b.rewrite(func(n *node) {
 		if op, x, ok := normOf(n); ok {
 			n.op, n.in = op, []*value{x}
 		}
@@ -36,18 +35,31 @@ func (b *Builder) recognise() error {
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
 			if err := b.unmask(n); err != nil {
-				return NodesError{{Op: n.op.Kind(), Name: n.name, Reason: err.Error()}}
+				refused = append(refused, NodeError{Op: Kind(n.op), Name: n.name, Reason: err.Error()})
 			}
 		}
+	})
+	if refused != nil {
+		return refused
+	}
+	b.rewrite(b.logPowers)
+	b.rewrite(b.logBands)
+	b.rewrite(b.magnitudes) // of which norms and logarithms have no need
+	b.rewrite(b.channels)
+	b.deviations()
+	return nil
+}
+
+// rewrite has change called with every node, which may add nodes that come before it. Nodes
+// that are not needed any more are removed.
+func (b *Builder) rewrite(change func(n *node)) {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		change(n)
 		b.nodes = append(b.nodes, n)
 	}
 	b.dropUnneeded()
-	b.logPowers()
-	b.logBands()
-	b.magnitudes() // of which norms and logarithms have no need
-	b.channels()
-	b.deviations()
-	return nil
 }
 
 // operation returns the node that computes v, if its operator is op.
@@ -89,12 +101,7 @@ func constant(v *value) (float64, bool) {
 	if v.tensor == nil || v.tensor.Len() == 0 {
 		return 0, false
 	}
-	for i := range v.tensor.Len() {
-		if v.tensor.At(i) != v.tensor.At(0) {
-			return 0, false
-		}
-	}
-	return v.tensor.At(0), true
+	return v.tensor.Uniform()
 }
 
 // split returns the computed operand of a node with two operands, and the number that
@@ -265,10 +272,7 @@ func (b *Builder) unmask(n *node) error {
 		scores, mask = x, m
 		if rest != nil { // what the constant adds elsewhere
 			c := &value{name: b.unique(n.name + "/bias"), shape: rest.Shape, dtype: Float, tensor: rest}
-			sum := &value{name: b.unique(n.name + "/scores"), shape: x.shape, dtype: x.dtype}
-			sum.node = &node{op: Add, name: sum.name, in: []*value{x, c}, out: sum}
-			b.nodes = append(b.nodes, sum.node)
-			scores = sum
+			scores = b.computedBy(Add, b.unique(n.name+"/scores"), x.shape, x.dtype, x, c)
 			break
 		}
 	}
@@ -312,12 +316,7 @@ func openMaskOf(v *value) (x, mask *value) {
 
 // isOne reports whether t is there and all of its elements are 1.
 func isOne(t *Tensor) bool {
-	for i := 0; t != nil && i < t.Len(); i++ {
-		if t.At(i) != 1 {
-			return false
-		}
-	}
-	return t != nil
+	return t != nil && t.all(func(x float64) bool { return x == 1 })
 }
 
 // truth reports whether v is computed and has only 0 and 1, provided that inputs of
@@ -425,22 +424,14 @@ func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
 		}
 		in := slices.Clone(v.node.in)
 		in[i] = scores
-		x = &value{name: b.unique(v.name + "/scores"), shape: v.shape, dtype: v.dtype}
-		x.node = &node{op: v.node.op, name: x.name, in: in, out: x}
-		b.nodes = append(b.nodes, x.node)
-		return x, mask
+		return b.computedBy(v.node.op, b.unique(v.name+"/scores"), v.shape, v.dtype, in...), mask
 	}
 	return nil, nil
 }
 
 // below reports whether all elements are at most masked.
 func below(c *Tensor) bool {
-	for i := range c.Len() {
-		if c.At(i) > masked {
-			return false
-		}
-	}
-	return true
+	return c.all(func(x float64) bool { return !(x > masked) })
 }
 
 // additive splits a constant that is added to scores into a mask and the numbers that

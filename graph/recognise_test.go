@@ -342,7 +342,7 @@ func TestDeviationsAreRecognised(t *testing.T) {
 			}
 		}
 		if first := g.Nodes[0]; (first.Op == Sub && first.Inputs[0] == "x") != c.is {
-			t.Errorf("%s: %s of %v comes first", name, first.Op.Kind(), first.Inputs)
+			t.Errorf("%s: %s of %v comes first", name, Kind(first.Op), first.Inputs)
 		}
 	}
 }

@@ -63,15 +63,11 @@ var reductions = [...]struct {
 	},
 }
 
-// Kind implements [Op].
-func (r Reduce) Kind() string { return reductions[r.Func].name }
+func (r Reduce) kind() string { return reductions[r.Func].name }
 
 func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 
 func (r Reduce) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	x := in[0]
 	if err := checkAxes(r.Axes, len(x.shape)); err != nil {
 		return operandType{}, err
@@ -123,10 +119,7 @@ func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
 		}
 		stride *= in[a]
 	}
-	out := make([]T, Size(shape))
-	for i := range out {
-		out[i] = r.start
-	}
+	out := slices.Repeat([]T{r.start}, Size(shape))
 	walk(in, to, to, func(i, j, _ int) { out[j] = r.step(out[j], x[i]) })
 	if r.end != nil {
 		for i := range out {
@@ -147,10 +140,7 @@ func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
 		return b.Failf("%v", err)
 	}
 	r := Reduce{f, axes, keep}
-	n := 1
-	for _, a := range axes {
-		n *= in[a]
-	}
+	n := Norm{Axes: axes}.Count(in)
 	if dt := b.DType(x); n == 0 && (f == MaxOf || f == MinOf) && !dt.IsFloat() {
 		lo, hi := dt.Bounds() // of nothing: the type's own
 		if f == MinOf {

@@ -10,17 +10,13 @@ import (
 // closer to the factor than a coefficient of a few bits could be.
 type Rescale struct{ Factor float64 }
 
-// Kind implements [Op].
-func (Rescale) Kind() string { return "Rescale" }
+func (Rescale) takes() operands { return operands{1, 1, floats} }
 
 func (r Rescale) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if !(r.Factor > 0) || math.IsInf(r.Factor, 0) {
 		return operandType{}, fmt.Errorf("its factor is %v", r.Factor)
 	}
-	return in[0], floats(in...)
+	return in[0], nil
 }
 
 func (r Rescale) eval(in []operand, shape []int) (operand, error) {

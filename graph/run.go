@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RunFloat runs the graph in float64 and returns every graph input and node
@@ -71,15 +72,11 @@ func (g *Graph) lastReaders() [][]string {
 	seen := make(map[string]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		n := g.Nodes[i]
-		look := func(name string) {
+		for _, name := range slices.Concat([]string{n.Output}, n.Inputs) {
 			if !seen[name] && g.Consts[name] == nil {
 				seen[name] = true
 				last[i] = append(last[i], name)
 			}
-		}
-		look(n.Output)
-		for _, name := range n.Inputs {
-			look(name)
 		}
 	}
 	return last
@@ -140,21 +137,21 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 			default: // at run time all numbers are float64
 				in[i].f = t.Float64s()
 				if err := exact(in[i].f, t.DType); err != nil {
-					return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
+					return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
 				}
 			}
 		}
 	}
 	out, err := n.Op.eval(in, g.Shapes[n.Output])
 	if err != nil {
-		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+		return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 	}
 	made, dt := out.float64s(), g.DTypes[n.Output]
 	if err = exact(made, dt); err == nil && n.Within {
 		err = within(made, dt)
 	}
 	if err != nil {
-		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+		return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 	}
 	return made, nil
 }

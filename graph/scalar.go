@@ -18,9 +18,9 @@ type Scalar struct {
 type Function struct {
 	Name   string // as in ONNX
 	Params []Param
-	// Formula is the function, given its parameters. Exactly one of Formula and
+	// Formula is the function with its parameters. Exactly one of Formula and
 	// Clamp is set.
-	Formula func(params []float64) func(x float64) float64
+	Formula func(x float64, params []float64) float64
 	// Clamp is the function where that is a clamp, which a proof does without a
 	// table of its own.
 	Clamp func(params []float64) Clamp
@@ -131,18 +131,14 @@ func (s Scalar) Of() func(float64) float64 {
 	if s.Func.Clamp != nil {
 		return s.Func.Clamp(s.Params).At
 	}
-	return s.Func.Formula(s.Params)
+	return func(x float64) float64 { return s.Func.Formula(x, s.Params) }
 }
 
-// Kind implements [Op].
-func (s Scalar) Kind() string { return s.Func.Name }
+func (s Scalar) kind() string { return s.Func.Name }
 
 func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
 
 func (s Scalar) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	if len(s.Params) != len(s.Func.Params) {
 		return operandType{}, fmt.Errorf("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
 	}

@@ -74,16 +74,10 @@ type Boundary struct {
 
 // Boundaries returns the boundary of each row of scores; of rows all of which is selected the margin is infinite.
 func (s Selection) Boundaries(scores []float64, n int) []Boundary {
-	lo, hi := 0.0, 0.0
-	for _, x := range scores {
-		lo, hi = math.Min(lo, x), math.Max(hi, x)
-	}
+	extent := extentOf(scores)
 	edges := make([]Boundary, len(scores)/n)
 	for row := range edges {
-		values, order := scores[row*n:(row+1)*n], make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
+		values, order := scores[row*n:(row+1)*n], index(n, 1)
 		slices.SortStableFunc(order, func(a, b int) int {
 			if s.Least {
 				return cmp.Compare(values[a], values[b])
@@ -94,8 +88,8 @@ func (s Selection) Boundaries(scores []float64, n int) []Boundary {
 		if s.K > 0 && s.K < n {
 			in, out := order[s.K-1], order[s.K]
 			edges[row] = Boundary{in, out, math.Abs(values[in] - values[out])}
-			if hi > lo {
-				edges[row].Margin /= hi - lo
+			if extent > 0 {
+				edges[row].Margin /= extent
 			}
 		}
 	}

@@ -23,21 +23,21 @@ const (
 
 // CheckShape turns dims into a shape whose product is within the limits. Zero
 // dimensions are allowed, as constants may be empty.
-func CheckShape(dims []int64) ([]int, error) {
+func CheckShape[T int | int64](dims []T) ([]int, error) {
 	if len(dims) > MaxRank {
 		return nil, fmt.Errorf("%d axes, more than %d", len(dims), MaxRank)
 	}
 	shape := make([]int, len(dims))
-	n := int64(1)
+	n := 1
 	for i, d := range dims {
 		if d < 0 {
 			return nil, fmt.Errorf("negative dimension %d", d)
 		}
 		// Bounded axis by axis, so that a later zero cannot hide an overflow.
-		if d > MaxElements || n > MaxElements/max(d, 1) {
+		if d > MaxElements || n > MaxElements/max(int(d), 1) {
 			return nil, fmt.Errorf("dimensions %v are too large", dims)
 		}
-		n *= max(d, 1)
+		n *= max(int(d), 1)
 		shape[i] = int(d)
 	}
 	return shape, nil
@@ -45,11 +45,7 @@ func CheckShape(dims []int64) ([]int, error) {
 
 // checkInts is CheckShape for a shape that was computed.
 func checkInts(shape []int) error {
-	dims := make([]int64, len(shape))
-	for i, d := range shape {
-		dims[i] = int64(d)
-	}
-	_, err := CheckShape(dims)
+	_, err := CheckShape(shape)
 	return err
 }
 
@@ -104,8 +100,8 @@ func checkAxes(axes []int, rank int) error {
 	return nil
 }
 
-// strides returns how far apart neighbours along each axis are.
-func strides(shape []int) []int {
+// Strides returns how far apart neighbours along each axis are.
+func Strides(shape []int) []int {
 	out := make([]int, len(shape))
 	s := 1
 	for i := len(shape) - 1; i >= 0; i-- {

@@ -161,16 +161,9 @@ func (d DType) IsHalf() bool { _, is := halves[d]; return is }
 // Only float runs compute it (see [Graph.Typed]).
 type Narrow struct{ To DType }
 
-// Kind implements [Op].
-func (Narrow) Kind() string { return "Narrow" }
+func (Narrow) takes() operands { return operands{1, 1, floats} }
 
 func (n Narrow) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
-	if err := floats(in...); err != nil {
-		return operandType{}, err
-	}
 	if !n.To.IsHalf() {
 		return operandType{}, fmt.Errorf("%v is no floating-point type of 16 bits", n.To)
 	}

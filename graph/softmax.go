@@ -17,13 +17,9 @@ type Softmax struct{ Empty bool }
 // mostMasks is the most masks that one Softmax may have.
 const mostMasks = 7
 
-// Kind implements [Op].
-func (Softmax) Kind() string { return "Softmax" }
+func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
 func (s Softmax) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1+mostMasks); err != nil {
-		return operandType{}, err
-	}
 	if len(in[0].shape) == 0 {
 		return operandType{}, errors.New("its input is a scalar")
 	}
@@ -105,13 +101,7 @@ func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 // the greatest entry.
 type LogSoftmax struct{ OfSoftmax bool }
 
-// Kind implements [Op].
-func (LogSoftmax) Kind() string { return "LogSoftmax" }
-
 func (LogSoftmax) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	return Softmax{}.infer(in)
 }
 
@@ -168,10 +158,7 @@ func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
 		x = Value{from} // of which the weights are the same, and −∞ a mask
 	}
-	perm := make([]int, rank) // swaps axis and the last; its own inverse
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := index(rank, 1) // swaps axis and the last; its own inverse
 	perm[axis], perm[rank-1] = rank-1, axis
 	x = b.Transpose(x, perm)
 	if _, ok := op.(Softmax); ok && b.NotFinite(x) && (b.pairs(x) || b.leavesMasks(x)) {

@@ -10,13 +10,9 @@ import (
 // axis.
 type Take struct{ Axis int }
 
-// Kind implements [Op].
-func (Take) Kind() string { return "Take" }
+func (Take) takes() operands { return operands{2, 2, nil} }
 
 func (t Take) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	x, at := in[0].shape, in[1].shape
 	if err := checkAxes([]int{t.Axis}, len(x)); err != nil {
 		return operandType{}, err

@@ -63,20 +63,33 @@ func (t *Tensor) At(i int) float64 {
 
 // Float64s returns a copy of the elements.
 func (t *Tensor) Float64s() []float64 {
-	if t.Exact != nil {
+	switch {
+	case t.Exact != nil:
 		return slices.Clone(t.Exact)
+	case t.I64 != nil:
+		return convert[float64](t.I64)
 	}
-	out := make([]float64, t.Len())
-	if t.I64 != nil {
-		for i, v := range t.I64 {
-			out[i] = float64(v)
+	return convert[float64](t.Floats())
+}
+
+// all reports whether something holds for all elements.
+func (t *Tensor) all(holds func(x float64) bool) bool {
+	for i := range t.Len() {
+		if !holds(t.At(i)) {
+			return false
 		}
-		return out
 	}
-	for i, v := range t.Floats() {
-		out[i] = float64(v)
+	return true
+}
+
+// Uniform returns the number that all elements are, of which there is one at least; false if they
+// differ.
+func (t *Tensor) Uniform() (float64, bool) {
+	first := t.At(0)
+	if !t.all(func(x float64) bool { return x == first }) {
+		return 0, false
 	}
-	return out
+	return first, true
 }
 
 // check returns an error if a tensor that a caller made is malformed.

@@ -23,13 +23,7 @@ func (s Split) Holds(x float64) bool {
 	return x > float64(s.Value) || s.OrEqual && x == float64(s.Value)
 }
 
-// Kind implements [Op].
-func (Exceeds) Kind() string { return "Exceeds" }
-
 func (e Exceeds) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 1); err != nil {
-		return operandType{}, err
-	}
 	x := in[0]
 	if len(x.shape) != 2 || x.dtype == Bool {
 		return operandType{}, fmt.Errorf("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
@@ -80,13 +74,9 @@ type Child int32
 // Leaf returns the number of the leaf that c is, if it is one.
 func (c Child) Leaf() (int, bool) { return int(^c), c < 0 }
 
-// Kind implements [Op].
-func (Forest) Kind() string { return "Forest" }
+func (Forest) takes() operands { return operands{2, 2, nil} }
 
 func (f Forest) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 2, 2); err != nil {
-		return operandType{}, err
-	}
 	bits, w := in[0], in[1]
 	if len(bits.shape) != 2 || bits.dtype != Bool {
 		return operandType{}, fmt.Errorf("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
@@ -184,20 +174,8 @@ func (f Forest) depth() int {
 // Paths returns for every leaf the bits that are 1 and those that are 0 in rows that
 // end there, from the root on.
 func (f Forest) Paths() (over, under [][]int) {
-	leaves := 0
 	above := make([]struct{ over, under []int }, len(f.Branches))
-	for _, b := range f.Branches {
-		for _, c := range []Child{b.Under, b.Over} {
-			if leaf, is := c.Leaf(); is {
-				leaves = max(leaves, leaf+1)
-			}
-		}
-	}
-	for _, c := range f.Roots {
-		if leaf, is := c.Leaf(); is {
-			leaves = max(leaves, leaf+1)
-		}
-	}
+	leaves := len(f.Roots) + len(f.Branches) // as each branch and leaf is a root, or below one branch, and a branch has two below it
 	over, under = make([][]int, leaves), make([][]int, leaves)
 	set := func(c Child, o, u []int) {
 		if leaf, is := c.Leaf(); is {
@@ -228,31 +206,29 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 	if b.pairs(x) {
 		return b.exceedsParts(x, splits)
 	}
-	if _, err := (Exceeds{splits}).infer([]operandType{b.operandType(x)}); err != nil {
+	if _, err := infer(Exceeds{splits}, b.operandTypes(x)); err != nil {
 		return b.Failf("%v", err)
 	}
 	// The splits by the value that they are about, each split once.
 	var sources []*value
 	asked := map[*value][]Split{}
-	type place struct {
+	type question struct {
 		of *value
-		at int
+		Split
 	}
-	known := map[*value]map[Split]int{}
-	places := make([]place, len(splits))
+	place := map[question]int{} // among those of its value
+	questions := make([]question, len(splits))
 	for i, s := range splits {
 		v, s := source(x.v, s)
-		if known[v] == nil {
-			known[v] = map[Split]int{}
+		if asked[v] == nil {
 			sources = append(sources, v)
 		}
-		at, ok := known[v][s]
-		if !ok {
-			at = len(asked[v])
-			known[v][s] = at
+		q := question{v, s}
+		if _, known := place[q]; !known {
+			place[q] = len(asked[v])
 			asked[v] = append(asked[v], s)
 		}
-		places[i] = place{v, at}
+		questions[i] = q
 	}
 	var parts []Value
 	from := map[*value]int{}
@@ -262,15 +238,11 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 		from[v] = total
 		total += len(asked[v])
 	}
-	all := parts[0]
-	if len(parts) > 1 {
-		all = b.Concat(1, parts...)
-	}
 	order := make([]int, len(splits))
-	for i, p := range places {
-		order[i] = from[p.of] + p.at
+	for i, q := range questions {
+		order[i] = from[q.of] + place[q]
 	}
-	return b.Gather(all, 1, order)
+	return b.Gather(b.Concat(1, parts...), 1, order)
 }
 
 // source follows a feature of v, which has shape [rows, features], to where it comes

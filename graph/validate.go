@@ -77,7 +77,7 @@ func (v validation) nodes() error {
 		}
 		names[n.Name] = true
 		if err := v.node(n); err != nil {
-			return NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+			return NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 		}
 		if err := v.define(n.Output, nil); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (v validation) node(n *Node) error {
 	case foldOnly(n.Op):
 		return errors.New("serves constants only")
 	}
-	t, err := n.Op.infer(in)
+	t, err := infer(n.Op, in)
 	if err != nil {
 		return err
 	}

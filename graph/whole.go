@@ -24,10 +24,7 @@ func (g *Graph) Wholes(output string) []string {
 // follows shows visit the nodes that an output follows from, and all nodes by what they compute. It goes on to what a node reads if
 // visit says so.
 func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node) bool) {
-	by := map[string]*Node{}
-	for _, n := range g.Nodes {
-		by[n.Output] = n
-	}
+	by := g.Makers()
 	seen := map[string]bool{}
 	waiting := []string{output}
 	for len(waiting) > 0 {
@@ -59,12 +56,9 @@ func computed(by map[string]*Node, name string) bool {
 
 // NearWhole counts the values that are no whole number, but as near to one, other than 0, as float32 may be off.
 func NearWhole(values []float64) int {
-	count := 0
-	for _, x := range values {
+	return countIf(values, func(x float64) bool {
 		whole := math.Round(x)
-		if d := math.Abs(x - whole); d > 0 && whole != 0 && d <= wholeMargin*math.Abs(whole) && math.Abs(x) < 1<<22 {
-			count++
-		}
-	}
-	return count
+		d := math.Abs(x - whole)
+		return d > 0 && whole != 0 && d <= wholeMargin*math.Abs(whole) && math.Abs(x) < 1<<22
+	})
 }

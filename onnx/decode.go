@@ -139,18 +139,15 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
 		}
 		return setRaw(t, raw)
 	}
-	if have := fieldEntries(dt, p); have != n {
-		return fmt.Errorf("%d elements of data, but shape %v has %d", have, t.Shape, n)
-	}
 	switch dt {
 	case graph.Float:
 		if t.F32 = p.FloatData; t.F32 == nil {
 			t.F32 = []float32{}
 		}
 	case graph.Double:
-		t.F32, err = elements(n, func(i int) (float32, error) { return narrowed(i, p.DoubleData[i]) })
+		t.F32, err = elements(len(p.DoubleData), func(i int) (float32, error) { return narrowed(i, p.DoubleData[i]) })
 	case graph.Float16, graph.BFloat16:
-		t.F32, err = elements(n, func(i int) (float32, error) {
+		t.F32, err = elements(len(p.Int32Data), func(i int) (float32, error) {
 			v := p.Int32Data[i]
 			if v < 0 || v > math.MaxUint16 {
 				return 0, fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
@@ -162,26 +159,14 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
 			t.I64 = []int64{}
 		}
 	case graph.Uint32, graph.Uint64:
-		t.I64, err = elements(n, func(i int) (int64, error) { return within(dt, i, p.Uint64Data[i]) })
+		t.I64, err = elements(len(p.Uint64Data), func(i int) (int64, error) { return within(dt, i, p.Uint64Data[i]) })
 	default: // Bool and the integers of up to 32 bits
-		t.I64, err = elements(n, func(i int) (int64, error) { return within(dt, i, p.Int32Data[i]) })
+		t.I64, err = elements(len(p.Int32Data), func(i int) (int64, error) { return within(dt, i, p.Int32Data[i]) })
+	}
+	if err == nil && t.Len() != n {
+		err = fmt.Errorf("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 	}
 	return err
-}
-
-// fieldEntries returns the number of entries of the field that has the elements of a type.
-func fieldEntries(dt graph.DType, p *onnxpb.TensorProto) int {
-	switch dt {
-	case graph.Float:
-		return len(p.FloatData)
-	case graph.Double:
-		return len(p.DoubleData)
-	case graph.Int64:
-		return len(p.Int64Data)
-	case graph.Uint32, graph.Uint64:
-		return len(p.Uint64Data)
-	}
-	return len(p.Int32Data)
 }
 
 // within returns element i if the type holds it.

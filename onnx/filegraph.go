@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
@@ -62,7 +63,8 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGrap
 	if err != nil {
 		return nil, err
 	}
-	f.keepNeeded(p.Node, order, producer)
+	f.nodes, f.uses = neededNodes(p.Node, order, producer, f.outputs)
+	maps.DeleteFunc(f.initializers, func(name string, _ *onnxpb.TensorProto) bool { return f.uses[name] == 0 })
 	if chosen != nil {
 		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })
 	}
@@ -210,41 +212,31 @@ func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error
 	return order, nil
 }
 
-// keepNeeded sets nodes and uses to what the outputs depend on and drops the
-// other initializers.
-func (f *fileGraph) keepNeeded(nodes []*onnxpb.NodeProto, order []int, producer map[string]int) {
+// neededNodes returns the nodes, in order, that outputs depend on, and how often these and the
+// outputs use each value.
+func neededNodes(nodes []*onnxpb.NodeProto, order []int, producer map[string]int, outputs []string) (kept []*onnxpb.NodeProto, uses map[string]int) {
 	needed := make([]bool, len(nodes))
-	used := map[string]int{}
-	use := func(name string) {
-		if name == "" {
-			return
-		}
-		used[name]++
-		if p, ok := producer[name]; ok {
-			needed[p] = true
-		}
-	}
-	for _, out := range f.outputs {
-		use(out)
-	}
-	for k := len(order) - 1; k >= 0; k-- {
-		if needed[order[k]] {
-			for _, in := range reads(nodes[order[k]]) {
-				use(in)
+	uses = map[string]int{}
+	use := func(names []string) {
+		for _, name := range names {
+			if name == "" {
+				continue
+			}
+			uses[name]++
+			if p, ok := producer[name]; ok {
+				needed[p] = true
 			}
 		}
 	}
-	for _, i := range order {
+	use(outputs)
+	for _, i := range slices.Backward(order) {
 		if needed[i] {
-			f.nodes = append(f.nodes, nodes[i])
+			use(reads(nodes[i]))
+			kept = append(kept, nodes[i])
 		}
 	}
-	for name := range f.initializers {
-		if used[name] == 0 {
-			delete(f.initializers, name)
-		}
-	}
-	f.uses = used
+	slices.Reverse(kept)
+	return kept, uses
 }
 
 // nodeName returns what to call a node in messages.

@@ -73,7 +73,7 @@ func parseAndRun(t *testing.T, data []byte) {
 	}
 	for _, n := range g.Nodes {
 		if got, want := len(values[n.Output]), graph.Size(g.Shapes[n.Output]); got != want {
-			t.Errorf("%s %s has %d elements, want %d", n.Op.Kind(), n.Name, got, want)
+			t.Errorf("%s %s has %d elements, want %d", graph.Kind(n.Op), n.Name, got, want)
 		}
 	}
 }

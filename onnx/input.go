@@ -238,11 +238,7 @@ func parseTensor(data []byte) (Inputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		in := Input{Name: p.GetName(), Shape: []int{}, DType: stringType, Strings: w.constant}
-		for _, d := range w.dims {
-			in.Shape = append(in.Shape, d.N)
-		}
-		return Inputs{in}, nil
+		return Inputs{{Name: p.GetName(), Shape: w.shape(), DType: stringType, Strings: w.constant}}, nil
 	}
 	t, err := decode(p, (&source{}).external)
 	if err != nil {

@@ -159,10 +159,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 
 // transposeLast exchanges the last two axes.
 func (o *op) transposeLast(x graph.Value) graph.Value {
-	perm := make([]int, len(o.shape(x)))
-	for i := range perm {
-		perm[i] = i
-	}
+	perm := upTo(0, len(o.shape(x)))
 	n := len(perm)
 	if n < 2 {
 		o.failf("a matrix of shape %v", o.shape(x))
@@ -223,11 +220,8 @@ func lowerAttention(o *op) {
 		y = o.joinHeads(y)
 	}
 	o.result(0, y)
-	for i, v := range []graph.Value{a.k, a.v} {
-		if len(o.proto.Output) > 1+i {
-			o.result(1+i, v)
-		}
-	}
+	o.alsoResult(1, a.k)
+	o.alsoResult(2, a.v)
 }
 
 // putPast puts the keys and values of an earlier run, inputs 4 and 5, before those of this one.

@@ -9,12 +9,8 @@ func bitwise(c graph.Comparison) func(*op) {
 
 // lowerBitShift moves the bits of integers by constant amounts.
 func lowerBitShift(o *op) {
-	direction := o.strAttr("direction", "")
-	if direction != "LEFT" && direction != "RIGHT" {
-		o.failf("direction = %s is not known", graph.Quote(direction))
-	}
-	by := o.Tensor(o.fixedInput(1, "the amount"))
-	o.result(0, o.Shift(o.in(0), by, direction == "LEFT"))
+	left := choiceAttr(o, "direction", "", map[string]bool{"LEFT": true, "RIGHT": false})
+	o.result(0, o.Shift(o.in(0), o.constantInput(1, "the amount"), left))
 }
 
 func lowerBitCast(o *op) {

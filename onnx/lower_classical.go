@@ -256,10 +256,7 @@ func lowerLabelEncoder(o *op) {
 		if strings = o.stringsOrTensor("keys"); strings == nil {
 			o.failf("its keys are numbers, and its operand is strings")
 		}
-		keys = &graph.Tensor{Shape: []int{len(labels)}, DType: graph.Int64}
-		for i := range labels {
-			keys.I64 = append(keys.I64, int64(i))
-		}
+		keys = &graph.Tensor{Shape: []int{len(labels)}, DType: graph.Int64, I64: upTo(0, int64(len(labels)))}
 	} else {
 		keys = o.typed("keys")
 	}
@@ -269,7 +266,7 @@ func lowerLabelEncoder(o *op) {
 			other = d[0]
 		}
 		o.ignore("default_float", "default_int64")
-		list, at := distinct(append(slices.Clone(names), other))
+		list, at := onceEach(append(slices.Clone(names), other))
 		values := &graph.Tensor{Shape: []int{len(names)}, DType: graph.Int64, I64: at[:len(names)]}
 		def := float64(at[len(names)])
 		o.encode(x, keys, relabelled(labels, strings, values, def), def)
@@ -282,17 +279,13 @@ func lowerLabelEncoder(o *op) {
 	o.said = true // the results are numbers
 }
 
-// distinct lists strings once each, and which of the list each is.
-func distinct(strings []string) (list []string, at []int64) {
-	met := map[string]int64{}
+// onceEach lists strings once each, and which of the list each is.
+func onceEach(strings []string) (list []string, at []int64) {
+	var d distinct[string]
 	for _, s := range strings {
-		if _, ok := met[s]; !ok {
-			met[s] = int64(len(list))
-			list = append(list, s)
-		}
-		at = append(at, met[s])
+		at = append(at, int64(d.place(s)))
 	}
-	return list, at
+	return d.list, at
 }
 
 // relabelled are the values of a LabelEncoder for each of the labels of its operand, from those for its keys; the values
@@ -319,7 +312,7 @@ func relabelled(labels, keys []string, values *graph.Tensor, def float64) *graph
 // lowerCategoryMapper maps numbers of categories to their strings; strings to numbers are what a vocabulary maps.
 func lowerCategoryMapper(o *op) {
 	numbers, names := o.intsAttr("cats_int64s"), o.strings("cats_strings")
-	list, at := distinct(append(slices.Clone(names), o.strAttr("default_string", "_Unused")))
+	list, at := onceEach(append(slices.Clone(names), o.strAttr("default_string", "_Unused")))
 	o.ignore("default_int64")
 	o.encode(o.in(0), &graph.Tensor{Shape: []int{len(numbers)}, DType: graph.Int64, I64: numbers},
 		&graph.Tensor{Shape: []int{len(names)}, DType: graph.Int64, I64: at[:len(names)]}, float64(at[len(names)]))

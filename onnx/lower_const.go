@@ -71,11 +71,7 @@ func lowerRange(o *op) {
 // lowerNonZero lists the indices of a constant's elements that are not 0, a row for each
 // axis. For a computed value their number would depend on the input.
 func lowerNonZero(o *op) {
-	x, shape := o.tensor(0)
-	t := o.Tensor(x)
-	if t == nil {
-		o.failf("what it lists must be constant, but %s", o.Depends(x))
-	}
+	t, shape := o.constantInput(0, "what it lists"), o.shape(o.in(0))
 	rows := make([][]int64, len(shape))
 	for i := range t.Len() {
 		if t.At(i) == 0 {

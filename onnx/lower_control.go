@@ -94,7 +94,6 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 		o.failf("bodies of loops and branches written out have more than %d nodes", maxWritten)
 	}
 	file := *o.file
-	file.uses = map[string]int{}
 	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true, types: maps.Clone(o.types), narrows: o.narrows,
 		sequences: maps.Clone(o.sequences)}
 	for i, v := range g.Input {
@@ -126,35 +125,22 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	if err != nil {
 		o.failf("its body: %v", err)
 	}
-	needed := make([]bool, len(g.Node))
-	use := func(name string) {
-		if p, ok := producer[name]; ok {
-			needed[p] = true
-		}
-		file.uses[name]++
+	outputs := make([]string, len(g.Output))
+	for i, v := range g.Output {
+		outputs[i] = v.GetName()
 	}
-	for _, v := range g.Output {
-		use(v.GetName())
-	}
-	for _, i := range slices.Backward(order) {
-		if needed[i] {
-			for _, name := range reads(g.Node[i]) {
-				use(name)
-			}
-		}
-	}
-	for _, i := range order {
-		if needed[i] {
-			in.lowerNode(g.Node[i])
-		}
+	var nodes []*onnxpb.NodeProto
+	nodes, file.uses = neededNodes(g.Node, order, producer, outputs)
+	for _, n := range nodes {
+		in.lowerNode(n)
 	}
 	o.At(operatorName(o.proto), nodeName(o.proto))
 	out := make([]graph.Value, len(g.Output))
-	for i, v := range g.Output {
-		if in.sequences[v.GetName()] != nil {
-			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(v.GetName()))
+	for i, name := range outputs {
+		if in.sequences[name] != nil {
+			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
 		}
-		if out[i] = in.values[v.GetName()]; !o.Valid(out[i]) {
+		if out[i] = in.values[name]; !o.Valid(out[i]) {
 			panic(nodeFailure{}) // of a node of the body
 		}
 	}
@@ -215,10 +201,7 @@ func lowerLoop(o *op) {
 	if o.has(1) {
 		on = o.scalarInput(1, "the condition") != 0
 	}
-	var carried []graph.Value
-	for i := 2; i < len(o.proto.Input); i++ {
-		carried = append(carried, o.in(i))
-	}
+	carried := o.inputs(2)
 	if len(body.Output) < 1+len(carried) {
 		o.failf("its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
 	}
@@ -283,10 +266,7 @@ func lowerScan(o *op) {
 	s := o.scan(0, len(o.proto.Input))
 	s.inAxes, s.outAxes = o.scanList("scan_input_axes", s.scans), o.scanList("scan_output_axes", s.outputs)
 	s.inBack, s.outBack = o.scanList("scan_input_directions", s.scans), o.scanList("scan_output_directions", s.outputs)
-	var in []graph.Value
-	for i := range o.proto.Input {
-		in = append(in, o.in(i))
-	}
+	in := o.inputs(0)
 	if out, ok := s.mapped(in); ok {
 		o.results(out)
 		return
@@ -304,18 +284,17 @@ func (o *op) scanBatch() {
 	s.inAxes, s.outAxes = make([]int64, s.scans), make([]int64, s.outputs)
 	s.inBack, s.outBack = o.scanList("directions", s.scans), make([]int64, s.outputs)
 	samples := -1
-	for i := 1; i < len(o.proto.Input); i++ {
-		in := o.shape(o.in(i))
+	for i, x := range o.inputs(1) {
+		in := o.shape(x)
 		if len(in) == 0 || samples >= 0 && in[0] != samples {
-			o.failf("input %d has shape %v, without an axis of samples like the others'", i, in)
+			o.failf("input %d has shape %v, without an axis of samples like the others'", 1+i, in)
 		}
 		samples = in[0]
 	}
 	var all [][]graph.Value // by result
 	for k := range samples {
 		var in []graph.Value
-		for i := 1; i < len(o.proto.Input); i++ {
-			x := o.in(i)
+		for _, x := range o.inputs(1) {
 			in = append(in, o.Reshape(o.SliceAxis(x, 0, k, 1, 1), without(o.shape(x), 0)))
 		}
 		out := s.run(in)

@@ -96,9 +96,9 @@ func (o *op) diagonal(t einTerm) einTerm {
 			o.failf("an axis of %d and one of %d have one letter", in[i], in[j])
 		}
 		var index []int
-		st := stridesOf(in)
+		st := graph.Strides(in)
 		shape := without(in, j)
-		so := stridesOf(shape)
+		so := graph.Strides(shape)
 		for at := range graph.Size(shape) {
 			from := at / so[i] % in[i] * st[j]
 			for k, d := range shape {

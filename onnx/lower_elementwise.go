@@ -101,14 +101,7 @@ func lowerFunction(o *op, f *graph.Function) {
 }
 
 func lowerGelu(o *op) {
-	tanh := 0.0
-	switch a := o.strAttr("approximate", "none"); a {
-	case "none":
-	case "tanh":
-		tanh = 1
-	default:
-		o.failf("approximate = %s is not known", graph.Quote(a))
-	}
+	tanh := choiceAttr(o, "approximate", "none", map[string]float64{"none": 0, "tanh": 1})
 	o.result(0, o.Apply(graph.Gelu, o.in(0), tanh))
 }
 

@@ -139,10 +139,7 @@ func lowerSTFT(o *op) {
 	var weights []float64
 	length := 0
 	if o.has(2) {
-		t := o.Tensor(o.in(2))
-		if t == nil {
-			o.failf("the window must be constant, but %s", o.Depends(o.in(2)))
-		}
+		t := o.constantInput(2, "the window")
 		weights, length = t.Float64s(), t.Len()
 	}
 	if o.has(3) {

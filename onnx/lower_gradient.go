@@ -12,8 +12,7 @@ import (
 // lowerGradient computes how a number of the model depends on others: it goes back through the nodes in between, each of which has a
 // rule. Attributes name the number and the others.
 func lowerGradient(o *op) {
-	xs, y := o.textsAttr("xs"), o.strAttr("y", "")
-	zs := o.textsAttr("zs")
+	xs, y, zs := o.stringsAttr("xs"), o.strAttr("y", ""), o.stringsAttr("zs")
 	if len(xs) == 0 || !slices.Equal(o.proto.Input, slices.Concat(xs, zs)) {
 		o.failf("its inputs are %v, and it is of %v: of other numbers than those in the model it is not supported", o.proto.Input, slices.Concat(xs, zs))
 	}
@@ -65,19 +64,6 @@ func lowerGradient(o *op) {
 		}
 		o.result(i, g)
 	}
-}
-
-// textsAttr is a list of texts; nil where the attribute is absent.
-func (o *op) textsAttr(name string) []string {
-	a := o.attr(name, onnxpb.AttributeProto_STRINGS)
-	if a == nil {
-		return nil
-	}
-	var list []string
-	for _, s := range a.Strings {
-		list = append(list, string(s))
-	}
-	return list
 }
 
 // backRules have, for the operators that a gradient goes back through, what each input's gradient is for that of the output. They may

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -45,12 +46,8 @@ func (o *op) loss(x graph.Value) graph.Value {
 		ignored := o.intAttr("ignore_index", math.MaxInt64)
 		if ignored >= 0 && ignored < int64(classes) {
 			o.room(classes)
-			keep := make([]float32, classes)
-			for i := range keep {
-				if int64(i) != ignored {
-					keep[i] = 1
-				}
-			}
+			keep := slices.Repeat([]float32{1}, classes)
+			keep[ignored] = 0
 			hot = o.Mul(hot, o.Table(&graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep, Public: true}))
 		}
 		counts = true
@@ -63,10 +60,7 @@ func (o *op) loss(x graph.Value) graph.Value {
 		hot, counts = o.Mul(hot, o.Reshape(w, o.perClass(in))), true
 	}
 	each := o.Negative(o.Reduce(graph.Sum, o.Mul(hot, x), []int{1}, false))
-	var all []int
-	for i := range in[1:] {
-		all = append(all, i)
-	}
+	all := upTo(0, len(in)-1)
 	switch r := o.strAttr("reduction", "mean"); r {
 	case "none":
 		return each
@@ -86,9 +80,5 @@ func (o *op) loss(x graph.Value) graph.Value {
 
 // perClass is the shape of a number for each class.
 func (o *op) perClass(in []int) []int {
-	shape := []int{in[1]}
-	for range in[2:] {
-		shape = append(shape, 1)
-	}
-	return shape
+	return slices.Concat(in[1:2], slices.Repeat([]int{1}, len(in)-2))
 }

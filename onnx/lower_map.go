@@ -62,29 +62,21 @@ var (
 	mappedBinary = map[string]func(*graph.Builder, graph.Value, graph.Value) graph.Value{
 		"Add": (*graph.Builder).Add, "Sub": (*graph.Builder).Sub, "Mul": (*graph.Builder).Mul, "Div": (*graph.Builder).Div,
 	}
-	mappedUnary = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
+	mappedUnary   = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
+	mappedReduced = map[string]bool{"ReduceSum": true, "ReduceSumSquare": true, "ReduceMax": true, "ReduceL1": true} // without axes that are an operand
 )
 
 // possible says whether a mapping may have all nodes of the body, before any is built.
 func (m *mapping) possible() bool {
 	for _, n := range m.body.Node {
-		op := n.GetOpType()
+		op, operands := n.GetOpType(), 0
 		switch {
-		case !standardDomain(n.GetDomain()) || len(n.Output) != 1:
-			return false
-		case op == "Identity" || mappedUnary[op]:
-			if len(n.Input) != 1 {
-				return false
-			}
+		case op == "Identity" || mappedUnary[op] || mappedReduced[op]:
+			operands = 1
 		case mappedBinary[op] != nil:
-			if len(n.Input) != 2 {
-				return false
-			}
-		case op == "ReduceSum" || op == "ReduceSumSquare" || op == "ReduceMax" || op == "ReduceL1":
-			if len(n.Input) != 1 { // axes that are an operand
-				return false
-			}
-		default:
+			operands = 2
+		}
+		if operands == 0 || len(n.Input) != operands || !standardDomain(n.GetDomain()) || len(n.Output) != 1 {
 			return false
 		}
 	}

@@ -118,19 +118,17 @@ func lowerTranspose(o *op) {
 	x := o.in(0)
 	rank := len(o.shape(x))
 	list := o.intsAttr("perm")
-	perm := make([]int, rank)
 	if list == nil {
-		for j := range perm {
-			perm[j] = rank - 1 - j
-		}
-	} else {
-		if len(list) != rank {
-			o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
-		}
-		o.axes(list, rank) // distinct
-		for j, p := range list {
-			perm[j] = o.axis(p, rank)
-		}
+		list = upTo(0, int64(rank))
+		slices.Reverse(list)
+	}
+	if len(list) != rank {
+		o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
+	}
+	o.axes(list, rank) // distinct
+	perm := make([]int, rank)
+	for j, p := range list {
+		perm[j] = o.axis(p, rank)
 	}
 	o.result(0, o.Transpose(x, perm))
 }
@@ -145,9 +143,7 @@ func lowerSlice(o *op) {
 		o.failf("bounds for %d axes of shape %v", n, in)
 	}
 	if axes == nil {
-		for i := range n {
-			axes = append(axes, int64(i))
-		}
+		axes = upTo(0, int64(n))
 	}
 	steps := slices.Repeat([]int64{1}, n)
 	if o.has(4) {
@@ -210,16 +206,21 @@ func lowerSplit(o *op) {
 	if len(sizes) != n {
 		o.failf("split %v has not one entry for each of %d outputs", sizes, n)
 	}
-	at := int64(0)
+	o.cut(x, axis, sizes, o.result)
+}
+
+// cut gives take the parts of x along an axis, which are of these sizes.
+func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part graph.Value)) {
+	n, at := int64(o.shape(x)[axis]), int64(0)
 	for i, s := range sizes {
-		if s < 0 || s > int64(in[axis])-at {
-			o.failf("split %v of an axis of %d", sizes, in[axis])
+		if s < 0 || s > n-at {
+			o.failf("split %v of an axis of %d", sizes, n)
 		}
-		o.result(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
+		take(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
 		at += s
 	}
-	if at != int64(in[axis]) {
-		o.failf("split %v of an axis of %d", sizes, in[axis])
+	if at != n {
+		o.failf("split %v of an axis of %d", sizes, n)
 	}
 }
 
@@ -246,10 +247,7 @@ func lowerPad(o *op) {
 	if o.has(2) {
 		value = o.scalarInput(2, "the padding value")
 	}
-	axes := make([]int64, rank)
-	for i := range axes {
-		axes[i] = int64(i)
-	}
+	axes := upTo(0, int64(rank))
 	if o.has(3) {
 		axes = o.intsInput(3, "the axes")
 		o.axes(axes, rank)
@@ -287,11 +285,7 @@ func lowerConcat(o *op) {
 		first = 1
 	}
 	axis := o.axis(o.intAttr("axis", first), len(o.shape(o.in(0))))
-	var parts []graph.Value
-	for i := range o.proto.Input {
-		parts = append(parts, o.in(i))
-	}
-	o.result(0, o.Concat(axis, parts...))
+	o.result(0, o.Concat(axis, o.inputs(0)...))
 }
 
 // toShape turns a constant input into a shape.

@@ -16,13 +16,12 @@ func lowerInstanceNorm(o *op) {
 	o.result(0, o.perChannel(y, o.in(1), o.in(2)))
 }
 
-// upTo lists the axes from one on.
-func upTo(from, rank int) []int {
-	var axes []int
-	for i := from; i < rank; i++ {
-		axes = append(axes, i)
+// upTo lists whole numbers from one on, such as axes.
+func upTo[T int | int64](from, to T) (list []T) {
+	for i := from; i < to; i++ {
+		list = append(list, i)
 	}
-	return axes
+	return list
 }
 
 // perChannel is x·scale + bias, with one of each for a channel.

@@ -15,26 +15,11 @@ func (o *op) pick(x graph.Value, shape, index []int) graph.Value {
 
 // constantIndices returns the elements of integer input i, of any shape.
 func (o *op) constantIndices(i int) *graph.Tensor {
-	v := o.in(i)
-	t := o.Tensor(v)
-	if t == nil {
-		o.failf("its indices must be constant, but %s", o.Depends(v))
-	}
+	t := o.constantInput(i, "its indices")
 	if t.I64 == nil {
 		o.failf("its indices have type %v", t.DType)
 	}
 	return t
-}
-
-// stridesOf returns how far apart neighbours along each axis are.
-func stridesOf(shape []int) []int {
-	out := make([]int, len(shape))
-	s := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		out[i] = s
-		s *= shape[i]
-	}
-	return out
 }
 
 // elements returns, for each entry of indices along an axis, the flat index of
@@ -49,7 +34,7 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 		}
 	}
 	o.room(indices.Len())
-	from, st := stridesOf(indices.Shape), stridesOf(in)
+	from, st := graph.Strides(indices.Shape), graph.Strides(in)
 	out := make([]int, indices.Len())
 	for at := range out {
 		for i, d := range indices.Shape {
@@ -112,7 +97,15 @@ func lowerGatherND(o *op) {
 	if last < 1 || batch+last > len(in) {
 		o.failf("indices of shape %v for shape %v", t.Shape, in)
 	}
-	st := stridesOf(in)
+	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), o.slicesAt(in, t, batch)))
+}
+
+// slicesAt returns the flat indices of the slices of a tensor of shape in that constant
+// indices name: those of one along the last axis of t are of axes from batch on, the axes
+// before that being those of t.
+func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
+	last := t.Shape[len(t.Shape)-1]
+	st := graph.Strides(in)
 	rows := graph.Size(t.Shape[:len(t.Shape)-1])
 	each := graph.Size(in[batch+last:])
 	perBatch := rows / max(graph.Size(in[:batch]), 1)
@@ -127,7 +120,7 @@ func lowerGatherND(o *op) {
 			index = append(index, at+e)
 		}
 	}
-	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), index))
+	return index
 }
 
 // takeND is GatherND at computed indices.
@@ -141,17 +134,14 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	if span < 1 || batch+span > len(in) {
 		o.failf("indices of shape %v for shape %v", si, in)
 	}
-	rows, st := graph.Size(in[:batch+span]), stridesOf(in[:batch+span])
+	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
 	// Where each element of the batch begins.
 	begin := make([]int64, graph.Size(si[:batch]))
 	for i := range begin {
 		begin[i] = int64(i * graph.Size(in[batch:batch+span]))
 	}
-	shape := slices.Clone(si[:batch])
-	for range si[batch:last] {
-		shape = append(shape, 1)
-	}
+	shape := slices.Concat(si[:batch], slices.Repeat([]int{1}, last-batch))
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
 	for k := range span {
 		i := o.fromStart(o.Reshape(o.SliceAxis(index, last, k, 1, 1), si[:last]), in[batch+k])
@@ -238,29 +228,13 @@ func lowerScatterND(o *op) {
 	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
 		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
 	}
-	o.room(graph.Size(t.Shape[:r-1]), graph.Size(in[last:]))
-	st := stridesOf(in)
-	var targets []int
-	for i := range graph.Size(t.Shape[:r-1]) {
-		at := 0
-		for k := range last {
-			at += o.axis(t.I64[i*last+k], in[k]) * st[k]
-		}
-		for e := range graph.Size(in[last:]) {
-			targets = append(targets, at+e)
-		}
-	}
-	o.result(0, o.scatter(x, o.in(2), targets, o.strAttr("reduction", "none")))
+	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.strAttr("reduction", "none")))
 }
 
 // lowerCompress takes a constant condition.
 func lowerCompress(o *op) {
 	x, in := o.tensor(0)
-	v := o.in(1)
-	t := o.Tensor(v)
-	if t == nil {
-		o.failf("its condition must be constant, but %s", o.Depends(v))
-	}
+	t := o.constantInput(1, "its condition")
 	var index []int
 	for i := range t.Len() {
 		if t.At(i) != 0 {
@@ -283,7 +257,7 @@ func lowerReverseSequence(o *op) {
 		o.failf("%d lengths for shape %v", len(lens), in)
 	}
 	o.room(in...)
-	st := stridesOf(in)
+	st := graph.Strides(in)
 	index := make([]int, graph.Size(in))
 	for at := range index {
 		t := at / st[time] % in[time]
@@ -302,18 +276,14 @@ func lowerReverseSequence(o *op) {
 func lowerDepthToSpace(o *op) {
 	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
-	mode := o.strAttr("mode", "DCR")
+	mode := o.wordAttr("mode", "DCR", "CRD")
 	if len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0 {
 		o.failf("blocks of %d of shape %v", b, in)
 	}
 	c := in[1] / (b * b)
 	split, perm := []int{in[0], b, b, c, in[2], in[3]}, []int{0, 3, 4, 1, 5, 2}
-	switch mode {
-	case "DCR":
-	case "CRD":
+	if mode == "CRD" {
 		split, perm = []int{in[0], c, b, b, in[2], in[3]}, []int{0, 1, 4, 2, 5, 3}
-	default:
-		o.failf("mode %s is not known", graph.Quote(mode))
 	}
 	o.result(0, o.Reshape(o.Transpose(o.Reshape(x, split), perm), []int{in[0], c, in[2] * b, in[3] * b}))
 }
@@ -324,12 +294,7 @@ func lowerSpaceToDepth(o *op) {
 	if len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0 {
 		o.failf("blocks of %d of shape %v", b, in)
 	}
-	perm := []int{0, 3, 5, 1, 2, 4}
-	if mode := o.strAttr("mode", "DCR"); mode == "CRD" {
-		perm = []int{0, 1, 3, 5, 2, 4}
-	} else if mode != "DCR" {
-		o.failf("mode %s is not known", graph.Quote(mode))
-	}
+	perm := choiceAttr(o, "mode", "DCR", map[string][]int{"DCR": {0, 3, 5, 1, 2, 4}, "CRD": {0, 1, 3, 5, 2, 4}})
 	y := o.Transpose(o.Reshape(x, []int{in[0], in[1], in[2] / b, b, in[3] / b, b}), perm)
 	o.result(0, o.Reshape(y, []int{in[0], in[1] * b * b, in[2] / b, in[3] / b}))
 }

@@ -13,13 +13,7 @@ import (
 func lowerCenterCropPad(o *op) {
 	x, in := o.tensor(0)
 	target := o.toShape(1, "the new shape")
-	axes := upTo(0, len(in))
-	if list := o.intsAttr("axes"); list != nil {
-		axes = nil
-		for _, a := range list {
-			axes = append(axes, o.axis(a, len(in)))
-		}
-	}
+	axes := o.axesNamed(len(in))
 	if len(target) != len(axes) {
 		o.failf("%d sizes for %d axes", len(target), len(axes))
 	}
@@ -36,6 +30,19 @@ func lowerCenterCropPad(o *op) {
 		}
 	}
 	o.result(0, x)
+}
+
+// axesNamed are the axes that the attribute axes names, in its order, or all.
+func (o *op) axesNamed(rank int) []int {
+	named := o.intsAttr("axes")
+	if named == nil {
+		return upTo(0, rank)
+	}
+	axes := make([]int, len(named))
+	for i, a := range named {
+		axes[i] = o.axis(a, rank)
+	}
+	return axes
 }
 
 // lowerCol2Im adds up overlapping blocks: each pixel is the sum of the block entries that
@@ -65,7 +72,7 @@ func lowerCol2Im(o *op) {
 	// For each pixel and each place in a block, the block that has this place on the
 	// pixel.
 	index := make([]int, pixels*taps)
-	ofPixel, ofTap, ofBlock := stridesOf(image), stridesOf(block), stridesOf(counts)
+	ofPixel, ofTap, ofBlock := graph.Strides(image), graph.Strides(block), graph.Strides(counts)
 	for i := range index {
 		pixel, tap := i/taps, i%taps
 		at := 0
@@ -123,10 +130,7 @@ func lowerTensorScatter(o *op) {
 	cache, update := o.in(0), o.in(1)
 	in, part := o.shape(cache), o.shape(update)
 	axis := o.axis(o.intAttr("axis", -2), len(in))
-	mode := o.strAttr("mode", "linear")
-	if mode != "linear" && mode != "circular" {
-		o.failf("mode %s is not known", graph.Quote(mode))
-	}
+	mode := o.wordAttr("mode", "linear", "circular")
 	fits := axis > 0 && len(part) == len(in) && part[axis] <= in[axis]
 	for a := range in {
 		fits = fits && (a == axis || part[a] == in[a])

@@ -39,11 +39,8 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 
 // fixedInput returns constant input i.
 func (o *op) fixedInput(i int, what string) graph.Value {
-	v := o.in(i)
-	if o.Tensor(v) == nil {
-		o.failf("%s must be constant, but %s", what, o.Depends(v))
-	}
-	return v
+	o.constantInput(i, what)
+	return o.in(i)
 }
 
 // isResult reports whether output i of the node is an output of the model.
@@ -60,19 +57,23 @@ func (o *op) fewBits(dt graph.DType) {
 
 // quantised is round(x/scale) + zero point, clamped to a type.
 func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
-	if dt.Small() {
-		y := o.Div(x, scale)
-		if o.Valid(zero) {
-			y = o.Add(y, o.Cast(zero, graph.Float))
-		}
-		return o.Cast(y, dt)
+	y := o.Div(x, scale)
+	if !dt.Small() {
+		o.fewBits(dt)
+		y = o.Apply(graph.Round, y)
 	}
-	o.fewBits(dt)
-	lo, hi := dt.Bounds()
-	y := o.Apply(graph.Round, o.Div(x, scale))
 	if o.Valid(zero) {
 		y = o.Add(y, o.Cast(zero, graph.Float))
 	}
+	if dt.Small() {
+		return o.Cast(y, dt)
+	}
+	return o.clampedTo(y, dt)
+}
+
+// clampedTo are whole numbers clamped to an integer type.
+func (o *op) clampedTo(y graph.Value, dt graph.DType) graph.Value {
+	lo, hi := dt.Bounds()
 	return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
 }
 
@@ -176,9 +177,7 @@ func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.V
 	dt := o.DType(zero)
 	if t := o.Tensor(factor); t.Len() == 1 && t.At(0) > 0 {
 		o.fewBits(dt)
-		lo, hi := dt.Bounds()
-		y := o.Add(o.Rescale(sum, t.At(0)), o.Cast(zero, graph.Float))
-		return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
+		return o.clampedTo(o.Add(o.Rescale(sum, t.At(0)), o.Cast(zero, graph.Float)), dt)
 	}
 	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, dt)
 }

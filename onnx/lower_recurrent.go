@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // mostSteps is the most steps of a recurrent operator, which is unrolled.
@@ -42,11 +43,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
 	}
 	o.ignore("hidden_size")
-	direction := o.strAttr("direction", "forward")
-	r.reverse = directions[direction]
-	if r.reverse == nil {
-		o.failf("direction %s is not known", graph.Quote(direction))
-	}
+	r.reverse = choiceAttr(o, "direction", "forward", directions)
 	r.directions = len(r.reverse)
 	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
 		o.failf("weights of shapes %v and %v for an input of shape %v", sw, sr, in)
@@ -103,7 +100,7 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	switch name {
 	case "Affine":
 		a, b := take(alpha, 1), take(beta, 0)
-		return func(x graph.Value) graph.Value { return o.Add(o.Mul(x, o.Number(a)), o.Number(b)) }
+		return func(x graph.Value) graph.Value { return o.affine(x, a, b) }
 	case "ScaledTanh":
 		a, b := take(alpha, 1), take(beta, 1)
 		return func(x graph.Value) graph.Value { return o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(b))), o.Number(a)) }
@@ -124,11 +121,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 
 // stringsAttr returns a list of strings; nil if there is none.
 func (o *op) stringsAttr(name string) []string {
-	a := o.attrs[name]
+	a := o.attr(name, onnxpb.AttributeProto_STRINGS)
 	if a == nil {
 		return nil
 	}
-	delete(o.attrs, name)
 	var out []string
 	for _, s := range a.Strings {
 		out = append(out, string(s))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // resize is what Resize says of every axis.
@@ -68,13 +69,7 @@ func lowerResize(o *op) {
 // sizeInput is negative where the operator has no sizes.
 func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	policy := o.strAttr("keep_aspect_ratio_policy", "stretch")
-	list := upTo(0, len(in))
-	if named := o.intsAttr("axes"); named != nil {
-		list = nil
-		for _, a := range named {
-			list = append(list, o.axis(a, len(in)))
-		}
-	}
+	list := o.axesNamed(len(in))
 	var scales []float64
 	switch {
 	case o.opset < 7:
@@ -339,11 +334,10 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 
 // floatsAttr returns a list of floats; nil if there is none.
 func (o *op) floatsAttr(name string) []float64 {
-	a := o.attrs[name]
+	a := o.attr(name, onnxpb.AttributeProto_FLOATS)
 	if a == nil {
 		return nil
 	}
-	delete(o.attrs, name)
 	out := make([]float64, len(a.Floats))
 	for i, v := range a.Floats {
 		if f := float64(v); f-f != 0 {
@@ -356,10 +350,5 @@ func (o *op) floatsAttr(name string) []float64 {
 
 // floatsInput returns the elements of constant input i.
 func (o *op) floatsInput(i int, what string) []float64 {
-	v := o.in(i)
-	t := o.Tensor(v)
-	if t == nil {
-		o.failf("%s must be constant, but %s", what, o.Depends(v))
-	}
-	return t.Float64s()
+	return o.constantInput(i, what).Float64s()
 }

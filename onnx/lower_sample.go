@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -23,14 +24,10 @@ const maxSampled = 1 << 24
 // axis the coordinates, of shape (N, Q), in entries from the first one. The result has
 // shape (N, C, Q).
 func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
-	constant := true
-	for _, p := range places {
-		constant = constant && o.Tensor(p) != nil
+	if i := slices.IndexFunc(places, func(p graph.Value) bool { return o.Tensor(p) == nil }); i >= 0 {
+		return s.computed(o, x, places, places[i])
 	}
-	if constant {
-		return s.wired(o, x, places)
-	}
-	return s.computed(o, x, places)
+	return s.wired(o, x, places)
 }
 
 // wired is at for constant places: a Gather of the entries around each, and their weights.
@@ -39,7 +36,7 @@ func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value 
 	n, c, dims := in[0], in[1], in[2:]
 	q := o.shape(places[0])[1]
 	size := graph.Size(dims)
-	strides := stridesOf(dims)
+	strides := graph.Strides(dims)
 	taps := 1
 	for range dims {
 		taps *= map[string]int{"nearest": 1, "linear": 2, "cubic": 4}[s.mode]
@@ -145,12 +142,12 @@ func reflect(at, lo, hi float64) float64 {
 	return lo + at
 }
 
-// computed is at for computed places. Along each axis the weight of an entry is a function
+// computed is at for computed places, of which first is the first one. Along each axis the weight of an entry is a function
 // of its distance from the place. A product with all entries then sums them, times the
 // products of their weights.
-func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Value {
+func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first graph.Value) graph.Value {
 	if s.mode == "cubic" || s.padding == "reflection" {
-		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(s.first(o, places)))
+		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(first))
 	}
 	in := o.shape(x)
 	n, c, dims := in[0], in[1], in[2:]
@@ -193,11 +190,6 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Val
 	return o.Transpose(o.MatMul(all, rows), []int{0, 2, 1})
 }
 
-// first is the first of several values that is computed.
-func (sampling) first(o *op, values []graph.Value) graph.Value {
-	return values[slices.IndexFunc(values, func(v graph.Value) bool { return o.Tensor(v) == nil })]
-}
-
 // lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the
 // last axis first.
 func lowerGridSample(o *op) {
@@ -207,16 +199,9 @@ func lowerGridSample(o *op) {
 	if r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r {
 		o.failf("an input of shape %v and a grid of shape %v", in, places)
 	}
-	s := sampling{mode: o.strAttr("mode", "linear"), padding: o.strAttr("padding_mode", "zeros"), corners: o.flagAttr("align_corners", false)}
-	switch s.mode {
-	case "linear", "nearest", "cubic":
-	case "bilinear", "bicubic": // before set 20
-		s.mode = s.mode[2:]
-	default:
-		o.failf("mode %s is not known", graph.Quote(s.mode))
-	}
-	if !slices.Contains([]string{"zeros", "border", "reflection"}, s.padding) {
-		o.failf("padding_mode %s is not known", graph.Quote(s.padding))
+	s := sampling{
+		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // as before set 20
+		padding: o.wordAttr("padding_mode", "zeros", "border", "reflection"), corners: o.flagAttr("align_corners", false),
 	}
 	n, q := in[0], graph.Size(places[1:r+1])
 	flat := o.Reshape(grid, []int{n, q, r})
@@ -253,7 +238,7 @@ func lowerAffineGrid(o *op) {
 	}
 	dims := size[2:]
 	q := graph.Size(dims)
-	strides := stridesOf(dims)
+	strides := graph.Strides(dims)
 	o.room(q, r+1)
 	base := make([]float64, q*(r+1))
 	for i := range q {

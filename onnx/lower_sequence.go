@@ -51,11 +51,7 @@ func lowerSequenceEmpty(o *op) {
 }
 
 func lowerSequenceConstruct(o *op) {
-	var list []graph.Value
-	for i := range o.proto.Input {
-		list = append(list, o.in(i))
-	}
-	o.sequenceResult(list)
+	o.sequenceResult(o.inputs(0))
 }
 
 func lowerSequenceInsert(o *op) {
@@ -111,21 +107,12 @@ func lowerSplitToSequence(o *op) {
 		}
 	}
 	var list []graph.Value
-	at := int64(0)
-	for _, s := range sizes {
-		if s < 0 || s > int64(in[axis])-at {
-			o.failf("split %v of an axis of %d", sizes, in[axis])
-		}
-		part := o.SliceAxis(x, axis, int(at), 1, int(s))
+	o.cut(x, axis, sizes, func(_ int, part graph.Value) {
 		if !keep {
 			part = o.Reshape(part, without(in, axis))
 		}
 		list = append(list, part)
-		at += s
-	}
-	if at != int64(in[axis]) {
-		o.failf("split %v of an axis of %d", sizes, in[axis])
-	}
+	})
 	o.sequenceResult(list)
 }
 

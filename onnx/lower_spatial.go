@@ -59,18 +59,12 @@ func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ..
 	}
 	n, c := sx[0], sx[1]
 	x = o.Reshape(o.Gather(x, 2, index), slices.Concat([]int{n, c, outs, taps}, sx[3:]))
-	perm := []int{0, 2, 1, 3}
-	for i := range sx[3:] {
-		perm = append(perm, 4+i)
-	}
+	perm := append([]int{0, 2, 1, 3}, upTo(4, 1+len(sx))...)
 	x = o.Reshape(o.Transpose(x, perm), slices.Concat([]int{n * outs, c * taps}, sx[3:]))
 	weights = o.Reshape(weights, slices.Concat([]int{sw[0], sw[1] * taps}, sw[3:]))
 	y := o.convolve(rest, group, x, weights, bias...)
 	sy := o.shape(y)
-	perm = []int{0, 2, 1}
-	for i := range sy[2:] {
-		perm = append(perm, 3+i)
-	}
+	perm = append([]int{0, 2, 1}, upTo(3, 1+len(sy))...)
 	return o.Transpose(o.Reshape(y, slices.Concat([]int{n, outs, sy[1]}, sy[2:])), perm)
 }
 

@@ -28,12 +28,8 @@ func lowerCausalConv(o *op) {
 	}
 	w := graph.Window{Kernel: []int{sw[2]}, Strides: []int{1}, Dilations: []int{1}, Begin: []int{0}, End: []int{0}}
 	y := o.convolve(w, in[1], x, weights, o.optional(2)...)
-	switch a := o.strAttr("activation", "none"); a {
-	case "none":
-	case "silu", "swish":
+	if o.wordAttr("activation", "none", "silu", "swish") != "none" {
 		y = o.Apply(graph.Swish, y)
-	default:
-		o.failf("activation = %s is not known", graph.Quote(a))
 	}
 	o.result(0, y)
 	if o.wanted(1) {
@@ -66,11 +62,7 @@ func (o *op) linearAttention() linearAttention {
 	if q[1] > maxTrips {
 		o.failf("%d tokens; at most %d are supported", q[1], maxTrips)
 	}
-	name := o.strAttr("update_rule", "gated_delta")
-	rule, known := updateRules[name]
-	if !known {
-		o.failf("update_rule = %s is not known", graph.Quote(name))
-	}
+	rule := choiceAttr(o, "update_rule", "gated_delta", updateRules)
 	if rule.gated { // also where one token without a state has no use for it
 		o.in(4)
 	}

@@ -8,7 +8,7 @@ import (
 // lowerSuppression is NonMaxSuppression of constants: how many boxes are chosen of computed ones would depend on the input. A box is
 // chosen if its score is above a threshold and it covers no box of a higher score by more than a part of what both cover.
 func lowerSuppression(o *op) {
-	boxes, scores := o.Tensor(o.fixedInput(0, "its boxes")), o.Tensor(o.fixedInput(1, "its scores"))
+	boxes, scores := o.constantInput(0, "its boxes"), o.constantInput(1, "its scores")
 	b, s := boxes.Shape, scores.Shape
 	if len(b) != 3 || len(s) != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4 {
 		o.failf("boxes of shape %v and scores of shape %v", b, s)

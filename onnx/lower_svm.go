@@ -76,11 +76,9 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 	w := o.matrix("support_vectors", vectors, count, features) // transposed
 	switch kind := strings.ToUpper(o.strAttr("kernel_type", "")); kind {
 	case "POLY":
-		s := o.Add(o.Mul(o.MatMul(x, w), o.Number(gamma)), o.Number(coef0))
-		return o.Pow(s, o.Number(degree))
+		return o.Pow(o.affine(o.MatMul(x, w), gamma, coef0), o.Number(degree))
 	case "SIGMOID":
-		s := o.Add(o.Mul(o.MatMul(x, w), o.Number(gamma)), o.Number(coef0))
-		return o.Apply(graph.Tanh, s)
+		return o.Apply(graph.Tanh, o.affine(o.MatMul(x, w), gamma, coef0))
 	case "RBF":
 		// ‖x − v‖² = ‖x‖² − 2·x·v + ‖v‖².
 		norms, double := make([]float64, count), make([]float64, len(vectors))

@@ -105,10 +105,7 @@ func lowerMomentum(o *op) {
 	if s.count == 0 {
 		beta = 1
 	}
-	mode := o.strAttr("mode", "standard")
-	if mode != "standard" && mode != "nesterov" {
-		o.failf("mode = %s is not known", graph.Quote(mode))
-	}
+	mode := o.wordAttr("mode", "standard", "nesterov")
 	for i := range s.n {
 		g := s.decayed(i, norm)
 		v := o.Add(s.times(s.of(i, 2), alpha), s.times(g, beta))

@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/graph"
 )
 
@@ -153,21 +155,32 @@ type ownBit struct {
 
 // eachNode gives each node a bit of its own.
 func (q *questions) eachNode(nodes []treeNode) {
-	known := map[ownBit]int{}
+	var bits distinct[ownBit]
 	for i := range nodes {
-		n := &nodes[i]
-		if n.mode == leafMode {
-			continue
+		if n := &nodes[i]; n.mode != leafMode {
+			q.bit[i] = bits.place(ownBit{q.bit[i], n.feature, n.missing == q.yes[i]})
 		}
-		own := ownBit{q.bit[i], n.feature, n.missing == q.yes[i]}
-		at, ok := known[own]
-		if !ok {
-			at = len(q.own)
-			known[own] = at
-			q.own = append(q.own, own)
-		}
-		q.bit[i] = at
 	}
+	q.own = bits.list
+}
+
+// distinct lists different things in the order in which they are met first.
+type distinct[T comparable] struct {
+	list []T
+	at   map[T]int
+}
+
+// place is where something is in the list, to which it is added if it is new.
+func (d *distinct[T]) place(x T) int {
+	at, met := d.at[x]
+	if !met {
+		if d.at == nil {
+			d.at = map[T]int{}
+		}
+		at = len(d.list)
+		d.at[x], d.list = at, append(d.list, x)
+	}
+	return at
 }
 
 // withNaN returns the nodes' own bits, which include what a node says about NaN.
@@ -185,16 +198,9 @@ func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
 
 func (o *op) questions(nodes []treeNode) questions {
 	q := questions{bit: make([]int, len(nodes)), yes: make([]bool, len(nodes))}
-	known := map[graph.Split]int{}
+	var splits distinct[graph.Split]
 	split := func(n *treeNode, value float32, orEqual bool) int {
-		s := graph.Split{Feature: n.feature, Value: value, OrEqual: orEqual}
-		at, ok := known[s]
-		if !ok {
-			at = len(q.splits)
-			known[s] = at
-			q.splits = append(q.splits, s)
-		}
-		return at
+		return splits.place(graph.Split{Feature: n.feature, Value: value, OrEqual: orEqual})
 	}
 	sets := map[int]int{} // by node
 	equal := map[graph.Split]int{}
@@ -215,13 +221,13 @@ func (o *op) questions(nodes []treeNode) questions {
 			}
 			sets[i] = equal[s]
 		case "BRANCH_MEMBER":
-			var set [][2]int
-			met := map[float32]bool{}
+			var members distinct[float32]
 			for _, v := range n.members {
-				if !met[v] {
-					met[v] = true
-					set = append(set, [2]int{split(n, v, true), split(n, v, false)})
-				}
+				members.place(v)
+			}
+			var set [][2]int
+			for _, v := range members.list {
+				set = append(set, [2]int{split(n, v, true), split(n, v, false)})
 			}
 			if len(set) == 0 {
 				o.failf("node %d asks whether a feature is one of no numbers", i)
@@ -232,6 +238,7 @@ func (o *op) questions(nodes []treeNode) questions {
 			o.failf("node %d has mode %s", i, graph.Quote(n.mode))
 		}
 	}
+	q.splits = splits.list
 	for i, set := range sets {
 		q.bit[i] = len(q.splits) + set
 	}
@@ -540,10 +547,7 @@ func (o *op) best(scores graph.Value, labels []int64) graph.Value {
 func (o *op) labels(attribute string) []int64 {
 	labels, names := o.intsAttr(attribute), o.strings("classlabels_strings")
 	if len(labels) == 0 {
-		labels = nil
-		for i := range names {
-			labels = append(labels, int64(i))
-		}
+		labels = upTo(0, int64(len(names)))
 		if o.wanted(0) && len(names) > 0 {
 			o.labelled(0, names)
 		}
@@ -557,11 +561,7 @@ func (o *op) labels(attribute string) []int64 {
 // named replaces classes, places of shape [rows], by their labels.
 func (o *op) named(class graph.Value, labels []int64) graph.Value {
 	in := o.shape(class)
-	first := true
-	for i, l := range labels {
-		first = first && l == int64(i)
-	}
-	if first {
+	if slices.Equal(labels, upTo(0, int64(len(labels)))) {
 		return class
 	}
 	which := o.Cast(o.OneHot(o.Reshape(class, []int{in[0], 1}), 1, len(labels)), graph.Int64)

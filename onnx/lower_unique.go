@@ -11,7 +11,7 @@ import (
 // would depend on the input.
 func lowerUnique(o *op) {
 	x, in := o.in(0), o.shape(o.in(0))
-	t := o.Tensor(o.fixedInput(0, "what it lists"))
+	t := o.constantInput(0, "what it lists")
 	axis := 0
 	if o.attrs["axis"] == nil {
 		in = []int{graph.Size(in)}

@@ -99,6 +99,14 @@ func (o *op) tensor(i int) (graph.Value, []int) {
 	return v, o.shape(v)
 }
 
+// inputs returns the values of all inputs from one on.
+func (o *op) inputs(from int) (list []graph.Value) {
+	for i := from; i < len(o.proto.Input); i++ {
+		list = append(list, o.in(i))
+	}
+	return list
+}
+
 // optional returns the value of input i, if it is present.
 func (o *op) optional(i int) []graph.Value {
 	if !o.has(i) {
@@ -124,16 +132,22 @@ func (o *op) room(sizes ...int) {
 	}
 }
 
-// intsInput returns the elements of integer constant input i; what names it in the
-// message when it is computed.
-func (o *op) intsInput(i int, what string) []int64 {
+// constantInput returns input i, which must be constant; what names it in the message when
+// it is computed.
+func (o *op) constantInput(i int, what string) *graph.Tensor {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
 		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
+	return t
+}
+
+// intsInput returns the elements of integer constant input i.
+func (o *op) intsInput(i int, what string) []int64 {
+	t := o.constantInput(i, what)
 	if t.I64 == nil {
-		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(v)), t.DType)
+		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(o.in(i))), t.DType)
 	}
 	if len(t.Shape) > 1 {
 		o.failf("%s has shape %v", what, t.Shape)
@@ -228,6 +242,26 @@ func (o *op) strAttr(name, def string) string {
 		return string(a.GetS())
 	}
 	return def
+}
+
+// choiceAttr returns what a word stands for that is an attribute.
+func choiceAttr[T any](o *op, name, def string, of map[string]T) T {
+	word := o.strAttr(name, def)
+	choice, known := of[word]
+	if !known {
+		o.failf("%s %s is not known", name, graph.Quote(word))
+	}
+	return choice
+}
+
+// wordAttr returns an attribute that is one of some words, of which the first one stands for
+// an absent one.
+func (o *op) wordAttr(name string, known ...string) string {
+	word := o.strAttr(name, known[0])
+	if !slices.Contains(known, word) {
+		o.failf("%s %s is not known", name, graph.Quote(word))
+	}
+	return word
 }
 
 // ignore removes attributes that do not matter for inference.

@@ -23,6 +23,15 @@ type words struct {
 	constant []string // nil if it is computed
 }
 
+// shape is that of constant words.
+func (w *words) shape() []int {
+	shape := make([]int, len(w.dims))
+	for i, d := range w.dims {
+		shape[i] = d.N
+	}
+	return shape
+}
+
 // texts is what a reader knows of strings.
 type texts struct {
 	words   map[string]*words   // by name of the value
@@ -208,12 +217,8 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 	for i := range n {
 		w, name := o.operand(i), o.proto.Input[i]
 		if w.constant != nil && !t.put[name] {
-			shape := []int{}
-			for _, d := range w.dims {
-				shape = append(shape, d.N)
-			}
 			t.put[name] = true
-			t.made.Steps = append(t.made.Steps, vocabulary.Step{In: []string{}, Out: []string{name}, Constant: &vocabulary.Constant{Shape: shape, Strings: w.constant}})
+			t.made.Steps = append(t.made.Steps, vocabulary.Step{In: []string{}, Out: []string{name}, Constant: &vocabulary.Constant{Shape: w.shape(), Strings: w.constant}})
 		}
 		in, s.In = append(in, w.dims), append(s.In, name)
 	}
@@ -282,12 +287,7 @@ func init() {
 
 // integersAt are the integers of constant input i.
 func (o *op) integersAt(i int, what string) []int {
-	list := o.intsInput(i, what)
-	out := make([]int, len(list))
-	for k, v := range list {
-		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
-	}
-	return out
+	return toInts(o.intsInput(i, what))
 }
 
 // wholeAttr are the integers of an attribute, nil if it is absent.
@@ -296,9 +296,14 @@ func (o *op) wholeAttr(name string) []int {
 	if list == nil {
 		return nil
 	}
+	return toInts(list)
+}
+
+// toInts clamps integers to what a shape or an index may be.
+func toInts(list []int64) []int {
 	out := make([]int, len(list))
-	for k, v := range list {
-		out[k] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
+	for i, v := range list {
+		out[i] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
 	}
 	return out
 }
@@ -336,10 +341,7 @@ func stringCounts(o *op) {
 // weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
 func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
 	in := o.shape(counts)
-	each := make([]float32, in[len(in)-1])
-	for i := range each {
-		each[i] = 1
-	}
+	each := slices.Repeat([]float32{1}, in[len(in)-1])
 	if len(weights) > 0 && len(weights) != len(index) {
 		o.failf("%d weights for %d n-grams", len(weights), len(index))
 	}
@@ -503,14 +505,6 @@ func stringGather(o *op) {
 		return
 	}
 	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: axis, Index: toInts(at.I64), Shape: append([]int{}, at.Shape...)}})
-}
-
-func toInts(list []int64) []int {
-	out := make([]int, len(list))
-	for i, v := range list {
-		out[i] = int(v)
-	}
-	return out
 }
 
 // stringFeatures is ArrayFeatureExtractor: entries along the last axis.

@@ -162,5 +162,5 @@ func TestBends(t *testing.T) {
 
 // byConstant reports whether an operand of a product is constant.
 func byConstant(g *graph.Graph, n *graph.Node) bool {
-	return (n.Op.Kind() == "MatMul" || n.Op == graph.Mul) && (g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil)
+	return (graph.Kind(n.Op) == "MatMul" || n.Op == graph.Mul) && (g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil)
 }

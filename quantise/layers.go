@@ -39,7 +39,7 @@ func (m *Model) Layers(fg *graph.Graph, values map[string][]float64, w *forward.
 	var layers []Layer
 	for _, n := range fg.Nodes {
 		name := model.PrintableName(n.Name)
-		l := Layer{Node: name, Op: n.Op.Kind(), Value: n.Output, Shape: fg.Shapes[n.Output],
+		l := Layer{Node: name, Op: graph.Kind(n.Op), Value: n.Output, Shape: fg.Shapes[n.Output],
 			LookUps: lookUps[name], Committed: committed[name], Saturated: clipped[name]}
 		if id, ok := m.Held[n.Output]; ok {
 			t := &m.Graph.Tensors[id]

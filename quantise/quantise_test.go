@@ -55,11 +55,11 @@ func TestOptions(t *testing.T) {
 		{Mode: "int4"}, {WeightBits: 1}, {WeightBits: 17}, {ActBits: 3}, {ActBits: 17}, {Headroom: 0.5},
 		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21},
 	} {
-		if _, err := o.Complete(); err == nil {
+		if _, err := o.WithDefaults(); err == nil {
 			t.Errorf("%+v: accepted", o)
 		}
 	}
-	o, err := Options{Mode: "w8a8"}.Complete()
+	o, err := Options{Mode: "w8a8"}.WithDefaults()
 	if err != nil || o.WeightBits != 8 || o.ActBits != 8 {
 		t.Errorf("w8a8: %+v, %v", o, err)
 	}

@@ -129,7 +129,7 @@ func TestLoweredScores(t *testing.T) {
 				return !(b.Kind == fixed.TextSoftmaxBlock || b.Kind == fixed.LoweredSoftmaxBlock)
 			})
 			for _, node := range x.g.Nodes {
-				if node.Op.Kind() != "Softmax" {
+				if graph.Kind(node.Op) != "Softmax" {
 					continue
 				}
 				first := texts[0].Tensors
@@ -194,7 +194,7 @@ func TestLoweredScores(t *testing.T) {
 // maskedLayers counts the layers whose scores are masked.
 func maskedLayers(x *text) (n int) {
 	for _, node := range x.g.Nodes {
-		if node.Op.Kind() == "Softmax" && len(node.Inputs) == 2 {
+		if graph.Kind(node.Op) == "Softmax" && len(node.Inputs) == 2 {
 			n++
 		}
 	}
@@ -203,13 +203,13 @@ func maskedLayers(x *text) (n int) {
 
 // makesScores reports whether a node multiplies two computed matrices for a Softmax alone.
 func makesScores(g *graph.Graph, n *graph.Node) bool {
-	if n.Op.Kind() != "MatMul" || g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil {
+	if graph.Kind(n.Op) != "MatMul" || g.Consts[n.Inputs[0]] != nil || g.Consts[n.Inputs[1]] != nil {
 		return false
 	}
 	softmax := 0
 	for _, r := range g.Nodes {
 		for i, in := range r.Inputs {
-			if in == n.Output && (i > 0 || r.Op.Kind() != "Softmax") {
+			if in == n.Output && (i > 0 || graph.Kind(r.Op) != "Softmax") {
 				return false
 			} else if in == n.Output {
 				softmax++

@@ -138,7 +138,7 @@ func TestTarget(t *testing.T) {
 		runs = c.Runs
 	}
 	for _, aim := range []float64{-0.1, 1.5, math.NaN()} {
-		if _, err := (Options{Target: aim}).Complete(); err == nil {
+		if _, err := (Options{Target: aim}).WithDefaults(); err == nil {
 			t.Errorf("a target of %g is accepted", aim)
 		}
 	}
@@ -173,7 +173,7 @@ func TestFormatsRepeat(t *testing.T) {
 
 func TestFormatsAreChecked(t *testing.T) {
 	for _, f := range []Format{{Bits: 3}, {Bits: -1}, {Bits: 29}, {Weights: 1}, {Weights: 23}} {
-		if _, err := (Options{Formats: Formats{"x": f}}).Complete(); err == nil {
+		if _, err := (Options{Formats: Formats{"x": f}}).WithDefaults(); err == nil {
 			t.Errorf("%+v: accepted", f)
 		}
 	}

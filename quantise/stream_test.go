@@ -171,7 +171,7 @@ func TestWeightsOfLongSums(t *testing.T) {
 func usualFormats(g *graph.Graph) Formats {
 	f := Formats{g.Inputs[0].Name: {Bits: 14}}
 	for _, n := range g.Nodes {
-		switch n.Op.Kind() {
+		switch graph.Kind(n.Op) {
 		case "Add":
 			f[n.Output] = Format{Bits: 26}
 		case "MatMul":

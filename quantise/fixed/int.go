@@ -58,6 +58,16 @@ func (e *Int) Times(c int64) *Int {
 	return out
 }
 
+// Finer is e in units that are 2^bits smaller.
+func (e *Int) Finer(bits int) *Int {
+	if bits == 0 {
+		return e
+	}
+	out := e.Times(1 << bits)
+	out.Frac += bits
+	return out
+}
+
 // Plus returns e + o; both have the same Shape and Frac.
 func (e *Int) Plus(o *Int) *Int {
 	all := e.interval().Add(o.interval())

@@ -23,7 +23,7 @@ func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
 		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
-			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
+			v.fn = &function{name: graph.Kind(n.Op), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
 			return
 		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
@@ -84,7 +84,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
+			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {
@@ -113,13 +113,10 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 // refine scales e up, if it is too coarse to take in constants with the
 // precision that the sum v will have.
 func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
-	exact := values.secret == nil
-	for _, c := range values.shown {
-		if c *= fixed.Pow2(e.Frac); c != math.Trunc(c) {
-			exact = false
-			break
-		}
-	}
+	exact := values.secret == nil && !slices.ContainsFunc(values.shown, func(c float64) bool {
+		c *= fixed.Pow2(e.Frac)
+		return c != math.Trunc(c)
+	})
 	widest := math.Max(rng.Abs()*l.opts.Headroom, most)
 	if exact || widest == 0 {
 		return e
@@ -131,9 +128,7 @@ func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, 
 	if frac <= e.Frac || frac-e.Frac > 28 {
 		return e
 	}
-	e = e.Times(1 << (frac - e.Frac))
-	e = &fixed.Int{Acc: e.Acc, Shape: e.Shape, Frac: frac, Min: e.Min, Max: e.Max}
-	return e
+	return e.Finer(frac - e.Frac)
 }
 
 // infinity is the least magnitude that stands for ∞ in masks alone.

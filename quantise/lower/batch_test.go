@@ -18,7 +18,7 @@ import (
 // their size.
 func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Result) {
 	t.Helper()
-	opts, err := Options{}.Complete()
+	opts, err := Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ func init() { register(lowerTest, always[graph.Test](Traits{jumps: true})) }
 func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x.nonlinear() {
-		l.apply(v, x, op.Kind(), curve{at: op.At}, nil)
+		l.apply(v, x, graph.Kind(op), curve{at: op.At}, nil)
 		return
 	}
 	e := l.operandFlat(x)

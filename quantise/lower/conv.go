@@ -140,10 +140,7 @@ func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
 	if x == nil || scale == nil || shift == nil {
 		fixed.Refuse("only constant scale and shift are supported")
 	}
-	labels := make([]int, len(v.shape))
-	for i := range labels {
-		labels[i] = i
-	}
+	labels := fixed.AllLabels(v.shape)
 	l.weighted(v, x, weighting{
 		name: n.Inputs[1], t: l.constant(scale), shape: []int{v.shape[1]}, labels: []int{1},
 		channels: v.shape[1], inner: 1, count: 1, out: v.shape,

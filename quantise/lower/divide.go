@@ -55,7 +55,7 @@ func (l *lowering) fewDivisors(v, b *value) bool {
 // constantValue makes a constant an operand like a computed one.
 func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := l.numbersOf(t)
-	r := Ranges(map[string][]float64{name: values.shown})[name]
+	r := NewRange(values.shown).plusNone()
 	frac := 0
 	if r.Abs() > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())

@@ -56,9 +56,8 @@ type reader struct {
 }
 
 func usesOf(fg *graph.Graph) uses {
-	u := uses{map[string]*graph.Node{}, map[string][]reader{}, map[string]int{}}
+	u := uses{fg.Makers(), map[string][]reader{}, map[string]int{}}
 	for _, n := range fg.Nodes {
-		u.by[n.Output] = n
 		for i, in := range n.Inputs {
 			u.readers[in] = append(u.readers[in], reader{n, i})
 		}
@@ -91,8 +90,7 @@ func OfPower(n *graph.Node) bool {
 
 // powers lists the values of which nothing is read but logarithms of powers, maybe moved.
 func powers(fg *graph.Graph) map[string]bool {
-	only := map[string]bool{}
-	other := map[string]bool{}
+	only, other := map[string]bool{}, map[string]bool{}
 	for _, name := range fg.Outputs {
 		other[name] = true
 	}

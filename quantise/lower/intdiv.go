@@ -37,8 +37,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 		}
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
-	e = e.Times(1 << (frac - e.Frac))
-	e.Frac = frac
+	e = e.Finer(frac - e.Frac)
 	den := l.View(idb, nil, b.shape)
 	den = den.Times(1 << (frac - den.Frac))
 	if den.Max < 1 {
@@ -93,5 +92,5 @@ func (l *lowering) exactConstant(name string) *value {
 		}
 	}
 	id := l.Constant(name, t.Shape, values, frac)
-	return &value{name: name, shape: t.Shape, rng: Ranges(map[string][]float64{name: values})[name], id: id, shaped: id}
+	return &value{name: name, shape: t.Shape, rng: NewRange(values).plusNone(), id: id, shaped: id}
 }

@@ -162,9 +162,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	if up := p.Bits - drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
 		e = l.View(l.roundAt(v, e, e.Frac), nil, w.out)
-		e = e.Times(1 << up)
-		e.Frac += up
-		e = e.Plus(carry)
+		e = e.Finer(up).Plus(carry)
 	} else {
 		e = e.Plus(carry.Times(1 << -up))
 	}

@@ -130,10 +130,8 @@ func (l *lowering) run() error {
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
-		} else {
-			if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
-				return err
-			}
+		} else if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
+			return err
 		}
 		v.shaped = v.id
 		l.values[in.Name] = v
@@ -274,10 +272,7 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 		entries += s.Entries
 	}
 	need += bits - p.Bits
-	free := 0 // a table of this size is no more than the look-ups themselves
-	for 1<<(free+1) <= entries {
-		free++
-	}
+	free := fixed.FloorLog2(float64(max(entries, 1))) // a table of this size is no more than the look-ups themselves
 	n := min(need, max(fixed.CheapTable, free))
 	// Below that, lose precision, but not too much of it.
 	n = max(n, need-(bits-min(bits, fixed.EnoughBits)))
@@ -292,12 +287,7 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 
 // precise reports whether every step has enough bits.
 func (l *lowering) precise() bool {
-	for _, s := range l.Steps {
-		if s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.Steps, func(s fixed.StepNeed) bool { return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) })
 }
 
 // choose chooses what all look-ups share and lowers the model with that. A first

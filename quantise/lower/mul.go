@@ -21,7 +21,7 @@ func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 		l.mulConstant(v, b, n.Inputs[0], t, part)
 	default:
 		if base, fa, fb, ok := l.common(v, a, b); ok {
-			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, "Mul", func(a, b float64) float64 { return a * b })}
+			v.fn = &function{name: graph.Kind(n.Op), base: base, curve: both(fa, fb, "Mul", func(a, b float64) float64 { return a * b })}
 			return
 		}
 		v.acc = l.elementwise(v, a, b)

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -177,10 +178,8 @@ func (l *lowering) divRelative(v, a, b *value) {
 // negative; None if neither is ever negative.
 func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 	var have []model.TensorID
-	for _, id := range []model.TensorID{a, b} {
-		if id != model.None {
-			have = append(have, l.VirtualOf("not negative", l.broadcastOf(id, v.shape)))
-		}
+	for _, id := range slices.DeleteFunc([]model.TensorID{a, b}, func(id model.TensorID) bool { return id == model.None }) {
+		have = append(have, l.VirtualOf("not negative", l.broadcastOf(id, v.shape)))
 	}
 	switch len(have) {
 	case 0:
@@ -219,9 +218,7 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 		}
 		e := l.View(l.tensor(y), nil, y.shape)
 		if up := logFrac - e.Frac; up >= 0 {
-			e = e.Times(1 << up)
-			e.Frac = logFrac
-			return l.VirtualOf(y.name, e), model.None
+			return l.VirtualOf(y.name, e.Finer(up)), model.None
 		}
 		return l.RoundTo(y.name, e, logFrac), model.None
 	}

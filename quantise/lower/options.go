@@ -176,8 +176,5 @@ const Target = 1e-3
 // taking bits from the weights.
 const LimbedBits = 20
 
-// Complete returns the options with defaults in place of zeros.
-func (o Options) Complete() (Options, error) { return o.WithDefaults() }
-
 // FirstBits is the least size of a value with a format that a search chooses.
 const FirstBits = 15

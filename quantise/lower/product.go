@@ -96,12 +96,7 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 	carry := func(what string, e *fixed.Int, bits int) *fixed.Int {
 		return l.View(l.RoundCarry(v.name+what, e, e.Frac-bits), nil, e.Shape)
 	}
-	in := func(e *fixed.Int, bits int) *fixed.Int { // in finer units
-		e = e.Times(1 << bits)
-		e.Frac += bits
-		return e
-	}
-	high, middle := sum(pa.High, pb.High), in(sum(pa.High, pb.Low), pa.Bits-less).Plus(in(sum(pa.Low, pb.High), pb.Bits-less))
+	high, middle := sum(pa.High, pb.High), sum(pa.High, pb.Low).Finer(pa.Bits-less).Plus(sum(pa.Low, pb.High).Finer(pb.Bits-less))
 	if float64(high.Abs()) > float64(l.limitOf(v))/2 || middle.Abs() > model.Bound/4 {
 		return nil
 	}
@@ -113,7 +108,7 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 		finer--
 	}
 	middle = middle.Plus(carry(", low carry", sum(pa.Low, pb.Low), less))
-	return in(high, finer).Plus(carry(", carry", middle, more-finer))
+	return high.Finer(finer).Plus(carry(", carry", middle, more-finer))
 }
 
 // wide reports whether a value has more than NarrowBits.

@@ -74,12 +74,9 @@ func Values(fg *graph.Graph) []string {
 // checkRanges checks that every input and node has a range, and a finite one.
 func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 	for _, in := range fg.Inputs {
-		if _, ok := ranges[in.Name]; !ok {
+		if r, ok := ranges[in.Name]; !ok {
 			return fmt.Errorf("no calibrated range for input %q", in.Name)
-		}
-	}
-	for _, in := range fg.Inputs {
-		if ranges[in.Name].Abs() >= infinity {
+		} else if r.Abs() >= infinity {
 			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
 		}
 	}
@@ -104,7 +101,7 @@ func domain(op graph.Op) string {
 	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
 }
 
-func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }
+func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, graph.Kind(n.Op)) }
 
 // Quantise is quantise with the weights.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, error) {

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -34,13 +35,7 @@ func RangesOf(g *graph.Graph, runs ...map[string][]float64) map[string]Range {
 }
 
 func finiteOnly(values []float64) []float64 {
-	var finite []float64
-	for _, x := range values {
-		if x-x == 0 {
-			finite = append(finite, x)
-		}
-	}
-	return finite
+	return slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return x-x != 0 })
 }
 
 // Range tells which real values calibration met: their interval, and the
@@ -58,20 +53,7 @@ func (r Range) Union(o Range) Range {
 // Ranges returns the range of every tensor over the given runs of the float
 // model (each: values by tensor name, inputs included).
 func Ranges(runs ...map[string][]float64) map[string]Range {
-	ranges := map[string]Range{}
-	for _, run := range runs {
-		for name, values := range run {
-			r := NewRange(values)
-			if old, ok := ranges[name]; ok {
-				r = r.Union(old)
-			}
-			ranges[name] = r
-		}
-	}
-	for name, r := range ranges {
-		ranges[name] = r.plusNone()
-	}
-	return ranges
+	return RangesOf(&graph.Graph{}, runs...)
 }
 
 // plusNone has the range of no values be that of 0.

@@ -76,7 +76,7 @@ func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x
 
 // lowerFunction makes the value a function of the node's first input.
 func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	l.apply(v, l.values[n.Inputs[0]], op.Kind(), curveOf(op), boundsOf(op))
+	l.apply(v, l.values[n.Inputs[0]], graph.Kind(op), curveOf(op), boundsOf(op))
 }
 
 // apply makes v the function f of x; b is set if that is piecewise.

@@ -29,10 +29,7 @@ func (l *lowering) scaling(in graph.Input) *scaling {
 		return nil
 	}
 	n := in.Shape[len(in.Shape)-1]
-	s := &scaling{input: in.Name, last: in.Name, mul: make([]float64, n), add: make([]float64, n)}
-	for j := range s.mul {
-		s.mul[j] = 1
-	}
+	s := &scaling{input: in.Name, last: in.Name, mul: slices.Repeat([]float64{1}, n), add: make([]float64, n)}
 	for {
 		node := l.uses.only(s.last)
 		if node == nil || !s.extend(l, node) {
@@ -41,13 +38,8 @@ func (l *lowering) scaling(in graph.Input) *scaling {
 		s.last = node.Output
 		s.names = append(s.names, s.last)
 	}
-	if len(s.names) == 0 {
+	if len(s.names) == 0 || slices.Contains(s.mul, 0) {
 		return nil
-	}
-	for _, m := range s.mul {
-		if m == 0 {
-			return nil
-		}
 	}
 	return s
 }
@@ -60,22 +52,14 @@ func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 		return false
 	}
 	first := n.Inputs[0] == s.last
-	other := n.Inputs[1]
-	if !first {
-		other = n.Inputs[0]
-	}
-	t := fg.Consts[other]
+	t := fg.Consts[other(n, s.last)]
 	if t == nil || l.secrets[t] != nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
 		return false
 	}
 	c := t.Float64s()
 	at := func(j int) float64 { return c[j%len(c)] }
-	if op == graph.Div {
-		for _, x := range c {
-			if !first || x == 0 {
-				return false
-			}
-		}
+	if op == graph.Div && (!first || slices.Contains(c, 0)) {
+		return false
 	}
 	for j := range s.mul {
 		switch op {
@@ -116,10 +100,7 @@ func (l *lowering) scaledInput(v *value, s *scaling) {
 		scales.F32[j] = float32(m * fixed.Pow2(-in.Fracs[j]))
 	}
 	last := len(v.shape) - 1
-	labels := make([]int, len(v.shape))
-	for i := range labels {
-		labels[i] = i
-	}
+	labels := fixed.AllLabels(v.shape)
 	l.weighted(v, x, weighting{
 		name: s.last + ", scales", t: &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}, shape: scales.Shape, labels: []int{last},
 		channels: len(s.mul), inner: 1, count: 1, out: v.shape,

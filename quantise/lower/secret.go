@@ -237,12 +237,8 @@ func (x numbers) same() (float64, bool) {
 	if x.secret != nil {
 		return 0, false
 	}
-	for _, y := range x.shown {
-		if y != x.shown[0] {
-			return 0, false
-		}
-	}
-	return x.shown[0], true
+	first := x.shown[0]
+	return first, !slices.ContainsFunc(x.shown, func(y float64) bool { return y != first })
 }
 
 // most is the largest magnitude.

@@ -20,7 +20,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 		fixed.Refuse("only a computed input with a constant slope is supported")
 	}
 	if c, same := l.uniform(slope); same {
-		l.apply(v, x, n.Op.Kind(), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
+		l.apply(v, x, graph.Kind(n.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
 	}
 	id := l.narrowed(x, l.narrowBitsOf(x))

@@ -297,13 +297,7 @@ func (l *lowering) uniform(t *graph.Tensor) (float64, bool) {
 	if l.secrets[t] != nil {
 		return 0, false
 	}
-	x := t.At(0)
-	for i := 1; i < t.Len(); i++ {
-		if t.At(i) != x {
-			return 0, false
-		}
-	}
-	return x, true
+	return t.Uniform()
 }
 
 // statsOf are the statistics of the channels of weights: of those that are part of a

@@ -25,7 +25,7 @@ func TestRoundedScaleIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts, err := Options{}.Complete()
+	opts, err := Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

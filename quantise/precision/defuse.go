@@ -15,9 +15,8 @@ type defUse struct {
 }
 
 func newDefUse(fg *graph.Graph) *defUse {
-	a := &defUse{fg, map[string]*graph.Node{}, map[string][]*graph.Node{}}
+	a := &defUse{fg, fg.Makers(), map[string][]*graph.Node{}}
 	for _, n := range fg.Nodes {
-		a.by[n.Output] = n
 		for i, in := range n.Inputs {
 			if slices.Index(n.Inputs, in) == i {
 				a.readers[in] = append(a.readers[in], n)

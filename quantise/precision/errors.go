@@ -143,12 +143,7 @@ func (s *search) inputError(a *attempt, name string) float64 {
 	id := a.model.Held[name]
 	for i, in := range s.samples[0].Graph.Inputs {
 		if in.Name == name {
-			x := s.samples[0].Inputs[i]
-			row := 1
-			if n := len(in.Shape); n > 0 {
-				row = in.Shape[n-1]
-			}
-			return columnError(&a.model.Graph.Tensors[id], x, row)
+			return columnError(&a.model.Graph.Tensors[id], s.samples[0].Inputs[i], rowOf(in.Shape, false))
 		}
 	}
 	return 0

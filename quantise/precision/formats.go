@@ -25,7 +25,7 @@ func alike(fg *graph.Graph) []group {
 		for _, in := range n.Inputs {
 			readers[in] = append(readers[in], n)
 		}
-		kinds[n.Output] = n.Op.Kind()
+		kinds[n.Output] = graph.Kind(n.Op)
 	}
 	index := map[string]int{}
 	var groups []group
@@ -47,7 +47,7 @@ func alike(fg *graph.Graph) []group {
 			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
 			continue
 		}
-		key := fmt.Sprintf("%s %v", n.Op.Kind(), fg.Shapes[n.Output])
+		key := fmt.Sprintf("%s %v", graph.Kind(n.Op), fg.Shapes[n.Output])
 		for _, in := range n.Inputs {
 			key += fmt.Sprintf(" (%s %v", kinds[in], fg.Shapes[in])
 			if fg.Consts[in] != nil {
@@ -56,7 +56,7 @@ func alike(fg *graph.Graph) []group {
 			key += ")"
 		}
 		for _, r := range readers[n.Output] {
-			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
+			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
 		add(key, n.Output, hasWeights(a, n), lower.TraitsOf(n.Op).Sums)
 		if a.attends(n) {

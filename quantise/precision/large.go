@@ -45,7 +45,7 @@ func (s *search) chooseLarge() (*lower.Result, *Choice, error) {
 	if best, err = s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}); err != nil {
 		return nil, nil, err
 	}
-	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(began), s.runs}, nil
+	return s.taken(best, began)
 }
 
 // widenWeights returns formats with those for weights that do not give half the channels enough
@@ -90,12 +90,7 @@ func (s *search) enough(a *attempt, refused map[move]bool) ([]move, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, groupOf := segments(s.fg, a.model), map[string]int{}
-	for i, g := range s.groups {
-		for _, name := range g.names {
-			groupOf[name] = i
-		}
-	}
+	before, groupOf := segments(s.fg, a.model), s.groupOf()
 	left, moves := 0.0, map[string][]move{} // that are open, by where errors enter
 	names := slices.Sorted(maps.Keys(local))
 	for _, name := range names {

@@ -40,7 +40,7 @@ func TestAmple(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts, err := lower.Options{}.Complete()
+		opts, err := lower.Options{}.WithDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts, err := lower.Options{}.Complete()
+	opts, err := lower.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestMuch(t *testing.T) {
 		for _, weights := range []bool{false, true} {
 			f, n := lower.Format{}, 0
 			for next := g.much(f, weights); next != f; next = g.much(f, weights) {
-				if _, err := (lower.Options{Formats: lower.Formats{"x": next}}).Complete(); err != nil {
+				if _, err := (lower.Options{Formats: lower.Formats{"x": next}}).WithDefaults(); err != nil {
 					t.Fatal(err)
 				}
 				f = next

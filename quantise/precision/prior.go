@@ -200,8 +200,7 @@ const (
 // spectral are the formats that such models begin with; none for others.
 func spectral(fg *graph.Graph, groups []group) lower.Formats {
 	before, inputs := map[string]bool{}, map[string]bool{} // values that a logarithm depends on, and what bands are the powers of
-	for i := len(fg.Nodes) - 1; i >= 0; i-- {
-		n := fg.Nodes[i]
+	for _, n := range slices.Backward(fg.Nodes) {
 		_, bands := n.Op.(graph.LogBands)
 		if lower.OfPower(n) || before[n.Output] {
 			for _, in := range n.Inputs {
@@ -215,21 +214,27 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 	if len(before) == 0 {
 		return nil
 	}
+	return fineBefore(groups, before, inputs)
+}
+
+// fineBefore are the formats of models in which some values come before what small numbers count
+// in, and some of these have all bits that there are.
+func fineBefore(groups []group, before, finest map[string]bool) lower.Formats {
 	f := lower.Formats{}
 	for _, g := range groups {
 		for _, name := range g.names {
 			v := lower.Format{Bits: spectrumAfter}
-			if before[name] {
-				v.Bits = spectrumBits
-			}
-			if inputs[name] {
-				v.Bits = fixed.FormatBits
-			}
 			if g.product {
 				v.Weights = spectrumAfter
-				if before[name] {
+			}
+			if before[name] {
+				v.Bits = spectrumBits
+				if g.product {
 					v.Weights = lower.FormatWeights
 				}
+			}
+			if finest[name] {
+				v.Bits = fixed.FormatBits
 			}
 			f[name] = v
 		}

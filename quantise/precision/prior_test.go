@@ -21,7 +21,7 @@ func TestUsualFormats(t *testing.T) {
 		count[b]++
 		_, norm := n.Op.(graph.Norm)
 		if norm && b != normBits || n.Op == (graph.Softmax{}) && b != 0 {
-			t.Errorf("%s %s: %d bits", n.Op.Kind(), n.Output, b)
+			t.Errorf("%s %s: %d bits", graph.Kind(n.Op), n.Output, b)
 		}
 	}
 	// Three layers of two sums; in each the scores, and what they are made of.

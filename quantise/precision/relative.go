@@ -13,10 +13,7 @@ import (
 // logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
 // are made of as many as spectra have. It returns none for other models.
 func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
-	by := map[string]*graph.Node{}
-	for _, n := range fg.Nodes {
-		by[n.Output] = n
-	}
+	by := fg.Makers()
 	needed, before := map[string]bool{}, map[string]bool{}
 	for _, n := range fg.Nodes {
 		for _, name := range readRelatively(fg, n, ranges, headroom) {
@@ -26,26 +23,7 @@ func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, he
 	if len(needed) == 0 {
 		return nil
 	}
-	f := lower.Formats{}
-	for _, g := range groups {
-		for _, name := range g.names {
-			v := lower.Format{Bits: spectrumAfter}
-			if g.product {
-				v.Weights = spectrumAfter
-			}
-			if before[name] {
-				v.Bits = spectrumBits
-				if g.product {
-					v.Weights = lower.FormatWeights
-				}
-			}
-			if needed[name] {
-				v.Bits = lower.RelativeBits
-			}
-			f[name] = v
-		}
-	}
-	return f
+	return fineBefore(groups, before, needed)
 }
 
 // readRelatively lists the operands of a node that it reads by the size of each entry.

@@ -54,45 +54,36 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 
 // choose is Choose with complete options.
 func (s *search) choose() (*lower.Result, *Choice, error) {
-	opts, fg := s.opts, s.fg
-	if opts.Mode == lower.ModeExact {
-		s.opts.Formats = widest(fg)
-		best, err := s.try(s.opts.Formats)
-		if err != nil {
-			return nil, nil, err
-		}
-		first := best.error
-		if !large(fg) {
-			if best, err = s.widen(best); err != nil {
-				return nil, nil, err
-			}
-		}
-		return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
-	}
-	if s.large = opts.Mode == lower.ModeAuto && large(fg); s.large {
+	mode, isLarge := s.opts.Mode, large(s.fg)
+	if s.large = mode == lower.ModeAuto && isLarge; s.large {
 		return s.chooseLarge()
 	}
-	best, err := s.try(opts.Formats)
+	if mode == lower.ModeExact {
+		s.opts.Formats = widest(s.fg)
+	}
+	first, err := s.try(s.opts.Formats)
 	if err != nil {
 		return nil, nil, err
 	}
-	first := best.error
-	if opts.Mode == lower.ModeAuto {
-		if best, err = s.widen(best); err == nil {
-			best, err = s.narrowed(best)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+	best := first
+	if mode == lower.ModeAuto || mode == lower.ModeExact && !isLarge {
+		best, err = s.widen(best)
 	}
-	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+	if err == nil && mode == lower.ModeAuto {
+		best, err = s.narrowed(best)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.taken(best, first.error)
 }
 
-// taken returns an attempt's model, with its weights.
-func (s *search) taken(a *attempt) *lower.Result {
+// taken returns an attempt's model, with its weights, and how it was chosen; first is the error of
+// the first attempt.
+func (s *search) taken(a *attempt, first float64) (*lower.Result, *Choice, error) {
 	s.memory.Fill(a.model)
 	a.model.Making = nil
-	return a.model
+	return a.model, &Choice{a.formats, s.inRange(a.error), s.inRange(first), s.runs}, nil
 }
 
 // inRange returns an error of the search in units of the range.
@@ -322,25 +313,16 @@ var levels = []lower.Format{{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {B
 // as fine as the target needs, with those of a spectrum before its logarithm, or of models
 // that are far from it with all values finer, if that is better.
 func (s *search) start(first *attempt) (*attempt, error) {
-	best := first
 	var starts []lower.Formats
-	finest := transformerPrior(s.fg, mostSteps, s.needs())
-	for steps := 0; len(finest) > 0 && steps < mostSteps; steps++ {
+	for steps := range mostSteps + 1 {
 		starts = append(starts, transformerPrior(s.fg, steps, s.needs()))
 	}
-	if len(finest) > 0 {
-		starts = append(starts, finest)
-	}
-	if f := spectral(s.fg, s.groups); f != nil {
-		starts = append(starts, f)
-	}
-	if f := relative(s.fg, s.groups, s.ranges, s.opts.Headroom); f != nil {
-		starts = append(starts, f)
-	}
+	starts = append(starts, spectral(s.fg, s.groups), relative(s.fg, s.groups, s.ranges, s.opts.Headroom))
+	starts = slices.DeleteFunc(starts, func(f lower.Formats) bool { return len(f) == 0 })
 	if first.error > far*lower.Target {
 		starts = append(starts, s.finer()...)
 	}
-	return s.best(best, starts)
+	return s.best(first, starts)
 }
 
 // finer are the levels of all values.
@@ -394,12 +376,7 @@ func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
 	}
 	before := segments(s.fg, a.model)
 	scores := map[move]float64{}
-	groupOf := map[string]int{}
-	for i, g := range s.groups {
-		for _, name := range g.names {
-			groupOf[name] = i
-		}
-	}
+	groupOf := s.groupOf()
 	for name, e := range local {
 		// Of values that no tensor holds the error shows where the next one does.
 		for _, source := range slices.Concat(before[name], []string{name}) {
@@ -427,6 +404,17 @@ func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
 	return moves, nil
+}
+
+// groupOf are the numbers of values' groups.
+func (s *search) groupOf() map[string]int {
+	of := map[string]int{}
+	for i, g := range s.groups {
+		for _, name := range g.names {
+			of[name] = i
+		}
+	}
+	return of
 }
 
 // narrowed is narrow. With a free batch it tries models that are made for fewer sizes of it, and

@@ -29,7 +29,7 @@ func TestSpreadHasNoUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts, err := lower.Options{}.Complete()
+		opts, err := lower.Options{}.WithDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}

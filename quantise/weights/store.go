@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 
@@ -68,13 +69,7 @@ func (w *Store) Fill(m *Recipe) {
 	}
 	values := map[string]ints.Ints{}
 	for _, f := range m.list {
-		v := values[f.Key]
-		if v == nil {
-			v = w.last[f.Key]
-		}
-		if v == nil {
-			v = w.before[f.Key]
-		}
+		v := cmp.Or(values[f.Key], w.last[f.Key], w.before[f.Key])
 		if v == nil {
 			v = f.Values(&m.graph.Tensors[f.ID])
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -83,7 +84,7 @@ func OfModel(f *provemodel.Model) *Model {
 		m.Outputs = append(m.Outputs, IO(out))
 	}
 	for _, n := range g.Nodes {
-		node := Node{Op: n.Op.Kind(), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
+		node := Node{Op: graph.Kind(n.Op), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
 		for _, in := range n.Inputs {
 			node.Inputs = append(node.Inputs, IO{in, g.Shapes[in]})
 		}
