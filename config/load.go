@@ -89,7 +89,7 @@ func FlagError(err error) error {
 
 // others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and
 // scripts do.
-var others = regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|PYTHON|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|CLIENT|SHOTS|TIMES|VENV|COMMAND|BINARY|PLATFORM|TEST_\w+)$`)
+var others = regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|PYTHON|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|CLIENT|SHOTS|TIMES|VENV|COMMAND|PROGRAMS|PLATFORM|TEST_\w+)$`)
 
 // checkEnvironment refuses variables of our prefix that are no settings: a misspelt one would otherwise silently do
 // nothing, such as a bound on the error that a script relies on.

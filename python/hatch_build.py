@@ -1,6 +1,6 @@
 """Puts the command, its server and the second verifier into a wheel.
 
-PROVE_MODEL_BINARY names a folder with prove-model and prove-model-server, which must be built for the platform of
+PROVE_MODEL_PROGRAMS names a folder with prove-model and prove-model-server, which must be built for the platform of
 PROVE_MODEL_PLATFORM (a wheel's platform tag). Without them both are built for this machine, with Go.
 """
 
@@ -19,7 +19,7 @@ PROGRAMS = ("prove-model", "prove-model-server")
 class Hook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        folder = Path(os.environ.get("PROVE_MODEL_BINARY") or build(root))
+        folder = Path(os.environ.get("PROVE_MODEL_PROGRAMS") or build(root))
         platform = os.environ.get("PROVE_MODEL_PLATFORM") or this_platform()
         ending = ".exe" if platform.startswith("win") else ""
         build_data["pure_python"] = False

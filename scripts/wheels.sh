@@ -28,7 +28,7 @@ go generate ./internal/serve # the verifier of the server's page
 wheel() {
 	GOOS=$1 GOARCH=$2 GOAMD64=v1 go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/$1-$2/" ./cmd/prove-model ./cmd/prove-model-server
 	chmod 755 "$work/$1-$2"/*
-	(cd python && PROVE_MODEL_BINARY="$work/$1-$2" PROVE_MODEL_PLATFORM=$3 "$python" -m hatchling build -t wheel -d "$out" 2>&1 |
+	(cd python && PROVE_MODEL_PROGRAMS="$work/$1-$2" PROVE_MODEL_PLATFORM=$3 "$python" -m hatchling build -t wheel -d "$out" 2>&1 |
 		grep -v '^$')
 }
 
