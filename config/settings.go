@@ -25,12 +25,13 @@ type setting struct {
 var settings = describe(reflect.TypeFor[Config]())
 
 func describe(t reflect.Type) []setting {
+	named := strings.NewReplacer("{", "`", "}", "`")
 	all := make([]setting, t.NumField())
 	for i := range all {
 		tag := t.Field(i).Tag
 		s := setting{
 			field: i, typ: t.Field(i).Type, name: tag.Get("mapstructure"), group: tag.Get("group"), bare: tag.Get("bare"),
-			usage: strings.NewReplacer("{", "`", "}", "`").Replace(tag.Get("usage")),
+			usage: named.Replace(tag.Get("usage")),
 			file:  tag.Get("file"), words: strings.Fields(tag.Get("oneof")), unset: tag.Get("unset") == "ok",
 		}
 		if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
