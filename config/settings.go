@@ -17,8 +17,8 @@ type setting struct {
 	name, group, usage, bare string
 	min, max                 float64 // of a number, unless both are 0
 	words                    []string
-	file                     string // what its paths are to commands: reads, writes or made, "" if it has none
-	unset                    bool   // the zero value is allowed beside these
+	file                     string              // what its paths are to commands: reads, writes or made, "" if it has none
+	unset                    bool                // the zero value is allowed beside these
 	marks                    map[string][]string // annotations of its flags
 }
 
