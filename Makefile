@@ -10,7 +10,7 @@ BIN    := bin/prove-model
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insists on, support for GPUs
+build: ## the command, as bin/prove-model, with its server beside it; GPU=off leaves out, GPU=require insists on, support for GPUs
 	scripts/build.sh $(BIN)
 
 # The compiler and most tests spend a sixth of their time collecting garbage otherwise, and some wait for

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
@@ -89,7 +90,9 @@ func FlagError(err error) error {
 
 // others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and
 // scripts do.
-var others = regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|PYTHON|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|CLIENT|SHOTS|TIMES|VENV|COMMAND|BINARY|PLATFORM|TEST_\w+)$`)
+var others = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|PYTHON|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|CLIENT|SHOTS|TIMES|VENV|COMMAND|PROGRAMS|PLATFORM|TEST_\w+)$`)
+})
 
 // checkEnvironment refuses variables of our prefix that are no settings: a misspelt one would otherwise silently do
 // nothing, such as a bound on the error that a script relies on.
@@ -98,7 +101,7 @@ func checkEnvironment(environment []string) error {
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
 		key, ours := strings.CutPrefix(name, envPrefix+"_")
-		if !ours || others.MatchString(name) {
+		if !ours || others().MatchString(name) {
 			continue
 		}
 		key = strings.ToLower(strings.ReplaceAll(key, "_", "-"))

@@ -17,22 +17,29 @@ type setting struct {
 	name, group, usage, bare string
 	min, max                 float64 // of a number, unless both are 0
 	words                    []string
-	file                     string // what its paths are to commands: reads, writes or made, "" if it has none
-	unset                    bool   // the zero value is allowed beside these
+	file                     string              // what its paths are to commands: reads, writes or made, "" if it has none
+	unset                    bool                // the zero value is allowed beside these
+	marks                    map[string][]string // annotations of its flags
 }
 
 // settings are all of them, in the order of the fields.
 var settings = describe(reflect.TypeFor[Config]())
 
 func describe(t reflect.Type) []setting {
+	named := strings.NewReplacer("{", "`", "}", "`")
+	marks := map[string]map[string][]string{} // of a group: commands have hundreds of flags, and start with all of them
 	all := make([]setting, t.NumField())
 	for i := range all {
 		tag := t.Field(i).Tag
 		s := setting{
 			field: i, typ: t.Field(i).Type, name: tag.Get("mapstructure"), group: tag.Get("group"), bare: tag.Get("bare"),
-			usage: strings.NewReplacer("{", "`", "}", "`").Replace(tag.Get("usage")),
+			usage: named.Replace(tag.Get("usage")),
 			file:  tag.Get("file"), words: strings.Fields(tag.Get("oneof")), unset: tag.Get("unset") == "ok",
 		}
+		if marks[s.group] == nil {
+			marks[s.group] = map[string][]string{ours: {}, inGroup: {s.group}}
+		}
+		s.marks = marks[s.group]
 		if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
 			var errs [2]error
 			s.min, errs[0] = strconv.ParseFloat(lo, 64)
@@ -144,7 +151,7 @@ func AddFlags(fs *pflag.FlagSet, names ...string) {
 			panic(fmt.Sprintf("config: no setting %q", name))
 		}
 		s.add(fs, &d)
-		fs.Lookup(name).Annotations = map[string][]string{ours: {}, inGroup: {s.group}}
+		fs.Lookup(name).Annotations = s.marks
 		if s.bare != "" {
 			fs.Lookup(name).NoOptDefVal = s.bare
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
@@ -23,7 +24,9 @@ var npyTypes = map[string]graph.DType{
 }
 
 // npyHeader matches the dictionary that NumPy writes, whose keys are sorted.
-var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zUS]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
+var npyHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\{'descr': '([<>|=])([a-zUS]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
+})
 
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
@@ -49,7 +52,7 @@ func parseNPY(data []byte) (Inputs, error) {
 	if bytes.Contains(rest[:n], []byte("'|O'")) {
 		return nil, errors.New("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
 	}
-	m := npyHeader.FindSubmatch(rest[:n])
+	m := npyHeader().FindSubmatch(rest[:n])
 	if m == nil {
 		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(string(rest[:n])))
 	}
@@ -146,7 +149,9 @@ func rowMajor[T any](v []T, shape []int) []T {
 }
 
 // positional are the names that NumPy gives to arrays of an archive that nobody named.
-var positional = regexp.MustCompile(`^arr_[0-9]+$`)
+var positional = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^arr_[0-9]+$`)
+})
 
 // parseNPZ reads a zip archive of arrays.
 func parseNPZ(data []byte) (Inputs, error) {
@@ -180,7 +185,7 @@ func parseNPZ(data []byte) (Inputs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
 		}
-		one[0].Name, one[0].numbered = name, positional.MatchString(name)
+		one[0].Name, one[0].numbered = name, positional().MatchString(name)
 		in = append(in, one[0])
 	}
 	return in, nil

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the command: with GPU support where a C compiler and CUDA's headers can
-# be had, else without. GPU=off leaves it out, GPU=require insists on it.
+# Builds the command, and beside it the server, OUTPUT-server: with GPU support where
+# a C compiler and CUDA's headers can be had, else without. GPU=off leaves it out,
+# GPU=require insists on it.
 #
 #   scripts/build.sh OUTPUT
 set -euo pipefail
@@ -20,9 +21,11 @@ else
 fi
 # What the page of the server verifies with in browsers.
 GOFLAGS='' CGO_ENABLED=0 "${GO:-go}" generate ./internal/serve
-"${GO:-go}" build -trimpath -tags "$tags" -o "$1" ./cmd/prove-model
-# The driver is opened when it is asked for, never linked.
-if [ -n "$tags" ] && command -v ldd >/dev/null && ldd "$1" | grep -E 'cuda|nvrtc|nvidia'; then
-	echo "build: $1 needs the libraries above to start" >&2
-	exit 1
-fi
+for program in "$1" "$1-server"; do
+	"${GO:-go}" build -trimpath -tags "$tags" -o "$program" "./cmd/prove-model${program#"$1"}"
+	# The driver is opened when it is asked for, never linked.
+	if [ -n "$tags" ] && command -v ldd >/dev/null && ldd "$program" | grep -E 'cuda|nvrtc|nvidia'; then
+		echo "build: $program needs the libraries above to start" >&2
+		exit 1
+	fi
+done

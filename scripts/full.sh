@@ -11,7 +11,7 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'KeyEveryByteMatters' ./prover/proof -full
 "$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$|SegmentsLikeRun|AdaptersQuantised' . -full
-"$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model -cluster-jobs 30
+"$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model-server -cluster-jobs 30
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
 "$go" test -timeout 1h -run 'FreeLength|HiddenWeights|AnyInputRuns|InputScales' ./quantise -full
 

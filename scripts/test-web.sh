@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 go run ./web/build -o "$work"
 go run ./web/testfiles "$work/files"
 go generate ./internal/serve # the verifier of the server's page
-go build -o "$work/prove-model" ./cmd/prove-model
+go build -o "$work" ./cmd/prove-model ./cmd/prove-model-server
 # Proofs of the command, with their reports: of a picture, and of a text whose tokens are
 # the likeliest, or drawn.
 cp -r testdata/digits "$work/files/digits"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Python wheels of prove-model, each with the command for its platform. The same
-# commit gives the same bytes.
+# Python wheels of prove-model, each with the command and its server for its
+# platform. The same commit gives the same bytes.
 #
 #   scripts/wheels.sh [--all] [FOLDER]     default: dist
 #
@@ -26,9 +26,9 @@ trap 'rm -rf "$work"' EXIT
 go generate ./internal/serve # the verifier of the server's page
 # wheel GOOS GOARCH TAG
 wheel() {
-	GOOS=$1 GOARCH=$2 GOAMD64=v1 go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/prove-model" ./cmd/prove-model
-	chmod 755 "$work/prove-model"
-	(cd python && PROVE_MODEL_BINARY="$work/prove-model" PROVE_MODEL_PLATFORM=$3 "$python" -m hatchling build -t wheel -d "$out" 2>&1 |
+	GOOS=$1 GOARCH=$2 GOAMD64=v1 go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/$1-$2/" ./cmd/prove-model ./cmd/prove-model-server
+	chmod 755 "$work/$1-$2"/*
+	(cd python && PROVE_MODEL_PROGRAMS="$work/$1-$2" PROVE_MODEL_PLATFORM=$3 "$python" -m hatchling build -t wheel -d "$out" 2>&1 |
 		grep -v '^$')
 }
 

@@ -13,6 +13,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -67,7 +68,7 @@ func TestPoorCopies(t *testing.T) {
 			os.Remove("p.vk") // whose replacement is warned about
 			line := append(strings.Fields(strings.ReplaceAll(tc.line, "MODELS", models)), "--no-cache", "--quiet", "--json", "--proof", "p.proof", "--vk", "p.vk")
 			var stdout, stderr bytes.Buffer
-			if code := run(line, &stdout, &stderr); code != exitOK {
+			if code := run(line, &stdout, &stderr); code != program.ExitOK {
 				t.Fatalf("exit code %d, %s", code, stderr.String())
 			}
 			var p proved

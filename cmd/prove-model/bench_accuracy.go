@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
@@ -48,7 +49,7 @@ not seen. Nothing is proved: a proof has the same integers.
 			if test == "" {
 				return job.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"; for a language model a text with --text`)
 			}
-			a, err := bench.MeasureAccuracy(cmd.Context(), cfg, test, progress(cmd, cfg))
+			a, err := bench.MeasureAccuracy(cmd.Context(), cfg, test, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ not seen. Nothing is proved: a proof has the same integers.
 }
 
 func benchText(cmd *cobra.Command, cfg *config.Config, text string, limit int) error {
-	f, err := bench.MeasureText(cmd.Context(), cfg, text, limit, progress(cmd, cfg))
+	f, err := bench.MeasureText(cmd.Context(), cfg, text, limit, program.Progress(cmd, cfg))
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) err
 			return fmt.Errorf("--%s is for a single model: folders have files of their own", name)
 		}
 	}
-	all, err := bench.MeasureFidelity(cmd.Context(), cfg, folders, progress(cmd, cfg))
+	all, err := bench.MeasureFidelity(cmd.Context(), cfg, folders, program.Progress(cmd, cfg))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,7 @@ copy on the same device.
 
   bench kernels --gpu --openings 26,28,30     commitments to 2^26, 2^28 and 2^30 weights
                                               and their openings alone, pass by pass`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -58,7 +59,7 @@ func benchDevice(cmd *cobra.Command, cfg *config.Config, openings []int) error {
 			return fmt.Errorf("--openings %d: want numbers from 16 to %d", n, bench.MaxOpening)
 		}
 	}
-	dev, err := job.OpenKernels(cmd.Context(), progress(cmd, cfg))
+	dev, err := job.OpenKernels(cmd.Context(), program.Progress(cmd, cfg))
 	if err != nil {
 		return err
 	}

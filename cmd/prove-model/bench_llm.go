@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -29,7 +30,7 @@ and verify the logits after a text of random tokens. Phases are printed.
                                               weights stay on the GPU for the second
                                               run; nothing is compared with the float
                                               model, which runs on the processor`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -54,7 +55,7 @@ and verify the logits after a text of random tokens. Phases are printed.
 			case o.Float == 0:
 				o.Float = o.Shape.Context()
 			}
-			m, err := bench.MeasureLLM(cmd.Context(), cfg, o, progress(cmd, cfg))
+			m, err := bench.MeasureLLM(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
@@ -38,7 +39,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if list < 0 {
 				return fmt.Errorf("--list %d: want 0 or more", list)
 			}
-			unlimited, err := job.LimitMemory(cfg, progress(cmd, cfg))
+			unlimited, err := job.LimitMemory(cfg, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -57,7 +58,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if err != nil {
 				return err
 			}
-			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, progress(cmd, cfg))
+			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 }
 
 func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) error {
-	all, err := bench.Files(cmd.Context(), cfg, paths, limits, runs, list, progress(cmd, cfg))
+	all, err := bench.Files(cmd.Context(), cfg, paths, limits, runs, list, program.Progress(cmd, cfg))
 	if err != nil {
 		return err
 	}

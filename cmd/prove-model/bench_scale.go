@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +27,7 @@ each, without the cache, and print a table.
 
 What would take more memory than there is, or than --memory-gb, is refused in its
 row. scripts/scale.py draws what --json prints.`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -48,7 +49,7 @@ row. scripts/scale.py draws what --json prints.`,
 			if s.Layers < 1 || s.Layers > 1<<10 {
 				return fmt.Errorf("--layers %d: want a number from 1 to 1024", s.Layers)
 			}
-			ph := progress(cmd, cfg)
+			ph := program.Progress(cmd, cfg)
 			unlimited, err := job.LimitMemory(cfg, ph)
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +31,7 @@ far, of the process and of a GPU.
   bench segments --shape smollm2 --gpu=require --turns 1024,768,256,64
                                              turns of a conversation
   bench segments --shape smollm2 --gpu=require --segments 16 --segment-tokens 512 --no-whole`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -48,7 +49,7 @@ far, of the process and of a GPU.
 				return fmt.Errorf("%d segments of %d tokens in all: want 1 to 256, of %d tokens in all at most", n, o.Tokens(), o.Shape.Context())
 			}
 			o.Whole = !alone
-			m, err := bench.MeasureSegments(cmd.Context(), cfg, o, progress(cmd, cfg))
+			m, err := bench.MeasureSegments(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}

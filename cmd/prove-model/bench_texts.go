@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,7 @@ up once.
 
   bench texts --shape smollm2 --layers 2 --texts 33 --prompt 24 --tokens 8
   bench texts --shape qwen3-14b --texts 64 --tokens 1 --mode w8a8 --gpu=require`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -41,7 +42,7 @@ up once.
 			case o.Alone < 2:
 				return fmt.Errorf("--alone %d: want at least 2, of which the first is not counted", o.Alone)
 			}
-			m, err := bench.MeasureTexts(cmd.Context(), cfg, o, progress(cmd, cfg))
+			m, err := bench.MeasureTexts(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}

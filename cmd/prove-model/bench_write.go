@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +23,7 @@ prompt takes; the other tokens are averaged.
 
   bench write --shape smollm2
   bench write --shape qwen3-14b --gpu --mode w8a8 --prompt 128 --tokens 64`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -37,7 +38,7 @@ prompt takes; the other tokens are averaged.
 			if o.Runs < 1 {
 				return fmt.Errorf("--runs %d: want at least one text", o.Runs)
 			}
-			w, err := bench.MeasureWriting(cmd.Context(), cfg, o, progress(cmd, cfg))
+			w, err := bench.MeasureWriting(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
 			if err != nil {
 				return err
 			}

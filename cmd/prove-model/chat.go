@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 func newChat() *cobra.Command {
@@ -38,7 +39,7 @@ Ctrl-C ends an answer where it is, ctrl-D the conversation. A standard input tha
 no terminal is read to its end, one turn a line; with --json events are printed, one
 object a line. The model's key is that of ` + "`commit --logits generated`" + ` with the same
 --tokens, which bounds the whole conversation.`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -74,7 +75,7 @@ func talk(cmd *cobra.Command, cfg *config.Config) error {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !cfg.JSON {
 		out.terminal = term.IsTerminal(int(f.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 	}
-	c, err := openConversation(cmd.Context(), cfg, progress(cmd, cfg), out)
+	c, err := openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out)
 	if err != nil {
 		return err
 	}

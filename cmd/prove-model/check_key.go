@@ -12,6 +12,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -28,7 +29,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 
 A key that hides weights cannot be made again. With --renew and no model, a link (commit
 --renew) is checked: that it hides the same weights, of the same circuit, as another key.`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -37,7 +38,7 @@ A key that hides weights cannot be made again. With --renew and no model, a link
 			if cfg.Renew != "" || cfg.Link != "" {
 				return printLinkCheck(cmd, cfg)
 			}
-			c, err := checkKey(cmd.Context(), cfg, progress(cmd, cfg))
+			c, err := checkKey(cmd.Context(), cfg, program.Progress(cmd, cfg))
 			if c == nil {
 				return err
 			}

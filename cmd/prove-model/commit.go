@@ -11,6 +11,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -41,7 +42,7 @@ and the secret of the former key must be beside that.
 With --certify a certificate is written beside the key: with it (verify --cert)
 a verifier need not trust whoever issued the key that no integer of the model is
 too large for the proof's arithmetic.`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
@@ -49,7 +50,7 @@ too large for the proof's arithmetic.`,
 			}
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
-			c, err := commit(cmd.Context(), cfg, files, progress(cmd, cfg))
+			c, err := commit(cmd.Context(), cfg, files, program.Progress(cmd, cfg))
 			if err != nil {
 				return job.MemoryHint(err)
 			}

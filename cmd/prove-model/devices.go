@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func newDevices() *cobra.Command {
 		Long: `List the GPUs of this machine, and NVRTC, which compiles the kernels for them.
 Having none is not an error: --gpu then proves on the processor. With --multi-gpu
 or --devices, which GPUs these would use.`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {

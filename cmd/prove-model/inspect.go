@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
@@ -19,7 +20,7 @@ func newInspect() *cobra.Command {
   inspect --vk x.vk                     sizes, tables, and the bits of security of every round;
                                         with --secret how far a key that hides weights is used up
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
-		Args: noArgs,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // Ctrl-C in the middle of the work: exit code 2, one line, no file.
@@ -50,7 +52,7 @@ func TestInterrupt(t *testing.T) {
 		last = lines.Text()
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitError || last != "prove-model: interrupted; no file was written" {
+	if code := cmd.ProcessState.ExitCode(); code != program.ExitError || last != "prove-model: interrupted; no file was written" {
 		t.Errorf("exit code %d, last line %q", code, last)
 	}
 	list, err := os.ReadDir(dir)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // full is standard output on a device without room.
@@ -59,14 +61,14 @@ func TestFullOutput(t *testing.T) {
 		for _, rest := range lines[name] {
 			line := append(strings.Fields(name), rest...)
 			var stderr bytes.Buffer
-			if code := run(line, full{}, &stderr); code != exitError || !strings.Contains(stderr.String(), "standard output: no space left on device") {
+			if code := run(line, full{}, &stderr); code != program.ExitError || !strings.Contains(stderr.String(), "standard output: no space left on device") {
 				t.Errorf("%v: exit code %d, %s", line, code, stderr.String())
 			}
 		}
 	}
 	// A verdict keeps its exit code.
 	var stderr bytes.Buffer
-	if code := run([]string{"verify", "--proof", "m.proof", "--vk", "m.vk", "--min-bits", "120"}, full{}, &stderr); code != exitNotValid || !strings.Contains(stderr.String(), "standard output: ") {
+	if code := run([]string{"verify", "--proof", "m.proof", "--vk", "m.vk", "--min-bits", "120"}, full{}, &stderr); code != program.ExitNotValid || !strings.Contains(stderr.String(), "standard output: ") {
 		t.Errorf("NOT VALID: exit code %d, %s", code, stderr.String())
 	}
 }
@@ -104,7 +106,7 @@ func prepare(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(nil, &stdout, &stderr); code != exitOK {
+	if code := run(nil, &stdout, &stderr); code != program.ExitOK {
 		t.Fatalf("exit code %d, %s", code, stderr.String())
 	}
 }
@@ -118,28 +120,28 @@ func TestErrorsAsJSON(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{[]string{"--model", "none.onnx", "--json"}, "error", exitError, "none.onnx"},
-		{[]string{"--modle", "m.onnx", "--json"}, "error", exitError, "unknown flag: --modle"},
-		{[]string{"--json", "--mode", "int4"}, "error", exitError, "auto or w8a8 or exact"},
-		{[]string{"--json", "extra"}, "error", exitError, "unexpected argument"},
-		{[]string{"--config", "settings.yaml", "--mode", "int4"}, "error", exitError, "auto or w8a8 or exact"},
-		{[]string{"--json", "--proof", "m.onnx", "--model", "m.onnx"}, "error", exitError, "would overwrite what is read"},
-		{[]string{"commit", "--json", "--ranges", "a.json"}, "error", exitError, "not a file of ranges"},
-		{[]string{"verify", "--json"}, "error", exitError, "verify needs a proof and a key"},
-		{[]string{"verify", "--json", "--proof", "m.vk", "--vk", "m.vk"}, "verify", exitNotValid, "not a prove-model proof"},
-		{[]string{"verify", "--json", "--proof", "none", "--vk", "m.vk"}, "error", exitError, "none"},
-		{[]string{"check-key", "--json", "--vk", "none"}, "error", exitError, "none"},
-		{[]string{"check-key", "--json", "--vk", "m.proof"}, "check-key", exitNotValid, "key"},
-		{[]string{"inspect", "--json", "--vk", "m.proof"}, "error", exitError, "m.proof"},
-		{[]string{"inspect", "--json", "--html", "m.html", "--model", "none.onnx"}, "error", exitError, "none.onnx"},
-		{[]string{"inspect", "--json", "--html", "m.html"}, "inspect-html", exitOK, "m.html"},
-		{[]string{"bench", "accuracy", "--json"}, "error", exitError, "no test set"},
-		{[]string{"bench", "model", "m.onnx", "--json", "--runs", "0"}, "error", exitError, "--runs 0"},
-		{[]string{"bench", "model", "none.onnx", "--json"}, "bench-models", exitError, "none.onnx"},
-		{[]string{"bench", "scale", "--json", "--layers", "0"}, "error", exitError, "--layers 0"},
-		{[]string{"bench", "llm", "--json", "--shape", "none"}, "error", exitError, "--shape"},
-		{[]string{"bench", "kernels", "--json", "--openings", "20"}, "error", exitError, "--openings"},
-		{[]string{"devices", "--json", "--devices", "x"}, "error", exitError, "--devices"},
+		{[]string{"--model", "none.onnx", "--json"}, "error", program.ExitError, "none.onnx"},
+		{[]string{"--modle", "m.onnx", "--json"}, "error", program.ExitError, "unknown flag: --modle"},
+		{[]string{"--json", "--mode", "int4"}, "error", program.ExitError, "auto or w8a8 or exact"},
+		{[]string{"--json", "extra"}, "error", program.ExitError, "unexpected argument"},
+		{[]string{"--config", "settings.yaml", "--mode", "int4"}, "error", program.ExitError, "auto or w8a8 or exact"},
+		{[]string{"--json", "--proof", "m.onnx", "--model", "m.onnx"}, "error", program.ExitError, "would overwrite what is read"},
+		{[]string{"commit", "--json", "--ranges", "a.json"}, "error", program.ExitError, "not a file of ranges"},
+		{[]string{"verify", "--json"}, "error", program.ExitError, "verify needs a proof and a key"},
+		{[]string{"verify", "--json", "--proof", "m.vk", "--vk", "m.vk"}, "verify", program.ExitNotValid, "not a prove-model proof"},
+		{[]string{"verify", "--json", "--proof", "none", "--vk", "m.vk"}, "error", program.ExitError, "none"},
+		{[]string{"check-key", "--json", "--vk", "none"}, "error", program.ExitError, "none"},
+		{[]string{"check-key", "--json", "--vk", "m.proof"}, "check-key", program.ExitNotValid, "key"},
+		{[]string{"inspect", "--json", "--vk", "m.proof"}, "error", program.ExitError, "m.proof"},
+		{[]string{"inspect", "--json", "--html", "m.html", "--model", "none.onnx"}, "error", program.ExitError, "none.onnx"},
+		{[]string{"inspect", "--json", "--html", "m.html"}, "inspect-html", program.ExitOK, "m.html"},
+		{[]string{"bench", "accuracy", "--json"}, "error", program.ExitError, "no test set"},
+		{[]string{"bench", "model", "m.onnx", "--json", "--runs", "0"}, "error", program.ExitError, "--runs 0"},
+		{[]string{"bench", "model", "none.onnx", "--json"}, "bench-models", program.ExitError, "none.onnx"},
+		{[]string{"bench", "scale", "--json", "--layers", "0"}, "error", program.ExitError, "--layers 0"},
+		{[]string{"bench", "llm", "--json", "--shape", "none"}, "error", program.ExitError, "--shape"},
+		{[]string{"bench", "kernels", "--json", "--openings", "20"}, "error", program.ExitError, "--openings"},
+		{[]string{"devices", "--json", "--devices", "x"}, "error", program.ExitError, "--devices"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(tc.line, &stdout, &stderr)
@@ -153,7 +155,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		if tc.schema != "error" {
 			continue
 		}
-		var f failed
+		var f program.Failed
 		if err := json.Unmarshal(stdout.Bytes(), &f); err != nil || f.Code != code || !strings.Contains(stderr.String(), "prove-model: ") {
 			t.Errorf("%v: %+v, %v, and %s on standard error", tc.line, f, err, stderr.String())
 		}
@@ -175,7 +177,7 @@ func TestVersion(t *testing.T) {
 	var lines []string
 	for _, arg := range []string{"--version", "version"} {
 		var stdout, stderr bytes.Buffer
-		if code := run([]string{arg}, &stdout, &stderr); code != exitOK || !strings.HasPrefix(stdout.String(), "prove-model ") || strings.Count(stdout.String(), "\n") != 1 {
+		if code := run([]string{arg}, &stdout, &stderr); code != program.ExitOK || !strings.HasPrefix(stdout.String(), "prove-model ") || strings.Count(stdout.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q", arg, code, stdout.String())
 		}
 		lines = append(lines, stdout.String())

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // Whatever setting names an output of a command, its file is never that of a setting which the command reads. The pairs are made
@@ -49,7 +50,7 @@ func TestOutputsAreNoInputs(t *testing.T) {
 				}
 				code := run(line, &stdout, &stderr)
 				said := strings.Contains(stderr.String(), "would overwrite what is read") || strings.Contains(stderr.String(), "are one file")
-				if code != exitError || !said {
+				if code != program.ExitError || !said {
 					t.Errorf("%s: exit code %d, %s", strings.Join(line, " "), code, stderr.String())
 				}
 				pairs++

@@ -3,12 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,9 +41,7 @@ With --max-error nothing is proved of a run that is off by more.
 
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
-		Args:          noArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version, _ := cmd.Flags().GetBool("version"); version {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), builtAs())
@@ -60,7 +57,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			}
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
-			ph := progress(cmd, cfg)
+			ph := program.Progress(cmd, cfg)
 			if cfg.Chain != "" || cfg.SegmentTokens > 0 {
 				return runChain(cmd, cfg, files, ph, stream)
 			}
@@ -105,53 +102,17 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	}
 	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return job.WithHint(config.FlagError(err), "see "+cmd.CommandPath()+" --help")
-	})
-	root.SetUsageFunc(usage)
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newCommitInput(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
 	return root
 }
 
-// usage prints how a command is called, with its flags in groups. A template of cobra's would
-// do as well, but package text/template calls methods by name, so that the linker keeps all
-// there are: the command would be a third larger, and slower to start.
-func usage(c *cobra.Command) error {
-	var b strings.Builder
-	b.WriteString("Usage:")
-	if c.Runnable() {
-		fmt.Fprintf(&b, "\n  %s", c.UseLine())
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n  %s [command]\n\nAvailable Commands:", c.CommandPath())
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
-	}
-	if c.HasAvailableLocalFlags() {
-		fmt.Fprintf(&b, "\n\n%s", config.Help(c.LocalFlags()))
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n\nUse \"%s [command] --help\" for more information about a command.", c.CommandPath())
-	}
-	_, err := fmt.Fprintln(c.OutOrStderr(), b.String())
-	return err
-}
-
-// load returns the command's settings and puts the number of threads into
-// effect.
+// load returns the command's settings.
 func load(cmd *cobra.Command) (*config.Config, error) {
-	cfg, err := config.Load(cmd.Flags())
-	if err != nil {
-		return nil, job.WithHint(err, "see "+cmd.CommandPath()+" --help")
+	cfg, err := program.Load(cmd)
+	if err == nil {
+		draws(cmd.Flags(), cfg)
 	}
-	if cfg.Threads > 0 {
-		runtime.GOMAXPROCS(cfg.Threads)
-	}
-	draws(cmd.Flags(), cfg)
-	return cfg, nil
+	return cfg, err
 }
 
 // draws sets the temperature where tokens are drawn and nothing is said of it: with
@@ -164,14 +125,6 @@ func draws(flags *pflag.FlagSet, cfg *config.Config) {
 	if cfg.TopK > 0 || cfg.TopP < 1 || writes && flags.Changed("seed") {
 		cfg.Temperature = 1
 	}
-}
-
-// progress shows the command's work on standard error.
-func progress(cmd *cobra.Command, cfg *config.Config) *ui.Phases {
-	if cfg.ProgressJSON {
-		return ui.NewEvents(cmd.ErrOrStderr())
-	}
-	return ui.NewPhases(cmd.ErrOrStderr(), cfg.Quiet)
 }
 
 // tooFar writes the result of a run that --max-error does not let pass, with --json, and returns the error.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/statement"
 )
@@ -43,7 +44,7 @@ var results = map[string]struct {
 	"inspect-model":     {"prove-model inspect --model x.onnx --json", inspect.Model{}},
 	"inspect-html":      {"prove-model inspect --model x.onnx --html x.html --json", described{}},
 	"chat":              {"a line of prove-model chat --json", chatEvent{}},
-	"error":             {"any command with --json that ends with exit code 2, unless it has printed a document of its own", failed{}},
+	"error":             {"any command with --json that ends with exit code 2, unless it has printed a document of its own", program.Failed{}},
 	"inspect-key":       {"prove-model inspect --vk x.vk --json", inspect.Key{}},
 	"inspect-proof":     {"prove-model inspect --proof x.proof --json", inspect.Proof{}},
 	"devices":           {"prove-model devices --json", deviceList{}},

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"prove-model": main})
+	testscript.Main(m, map[string]func(){"prove-model": main, "prove-model-server": standIn})
 }
 
 // TestScripts runs the command as a user would. Besides testscript's own

@@ -3,18 +3,17 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
-	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and how it was built",
-		Args:  noArgs,
+		Args:  program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), builtAs())
 			return err
@@ -24,13 +23,5 @@ func newVersion() *cobra.Command {
 
 // builtAs is the version of the program, and how it was built.
 func builtAs() string {
-	revision := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = " " + s.Value
-			}
-		}
-	}
-	return fmt.Sprintf("prove-model %s%s %s %s/%s", provemodel.Version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("prove-model %s %s %s/%s", program.Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // kind is the kind of a token of a template.
@@ -49,7 +50,9 @@ func catch(err *error) {
 }
 
 // words matches a token within a tag.
-var words = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z_0-9]*)|([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(//|\*\*|==|!=|<=|>=|[-+*/%~<>=(),.:|\[\]{}]))`)
+var words = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z_0-9]*)|([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(//|\*\*|==|!=|<=|>=|[-+*/%~<>=(),.:|\[\]{}]))`)
+})
 
 // lexer cuts a template into tokens.
 type lexer struct {
@@ -160,7 +163,7 @@ func (l *lexer) tag(tag string, open, close kind, mark string) {
 // word reads a token within a tag. It returns 1 for a bracket that opens, and −1 for one
 // that closes.
 func (l *lexer) word() (depth int) {
-	m := words.FindStringSubmatch(l.rest)
+	m := words().FindStringSubmatch(l.rest)
 	switch {
 	case l.rest == "":
 		fail(l.line, "a tag does not end")

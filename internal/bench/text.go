@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -192,13 +193,15 @@ func surprise(logits []float64, token int) float64 {
 }
 
 // inLayer matches the names of a layer's nodes.
-var inLayer = regexp.MustCompile(`^(.*?\.[0-9]+)\.`)
+var inLayer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*?\.[0-9]+)\.`)
+})
 
 // drift sums up the nodes of each layer, in order.
 func drift(layers []quantise.Layer) []LayerDrift {
 	var list []LayerDrift
 	for _, l := range layers {
-		m := inLayer.FindStringSubmatch(l.Value)
+		m := inLayer().FindStringSubmatch(l.Value)
 		if m == nil || !l.Held {
 			continue
 		}

@@ -1,6 +1,6 @@
 // Command dist builds what a release consists of: an archive for each system, with
-// the command, its manual pages and shell completions, and the checksums of all. The
-// same commit gives the same bytes, wherever it is built.
+// the command and its server, manual pages and shell completions, and the checksums of
+// all. The same commit gives the same bytes, wherever it is built.
 //
 //	go run ./scripts/dist [-o dist] [-targets linux/amd64,…] [-gpu auto|require|off]
 package main
@@ -20,6 +20,9 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 )
+
+// programs are what an archive is of. The second is what commands of the first become.
+var programs = []string{"prove-model", "prove-model-server"}
 
 // targets are built without a C compiler, for the CPU alone.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
@@ -107,10 +110,11 @@ func (r *release) describe() error {
 	if _, err := output("go", "generate", "./internal/serve"); err != nil { // the verifier of the server's page
 		return fmt.Errorf("go generate ./internal/serve: %w", err)
 	}
-	command := filepath.Join(r.work, "host")
-	if err := build(command, runtime.GOOS, runtime.GOARCH); err != nil {
+	host, err := build(filepath.Join(r.work, "host"), runtime.GOOS, runtime.GOARCH)
+	if err != nil {
 		return err
 	}
+	command := host[0].path
 	manuals := filepath.Join(r.work, "man")
 	if err := os.Mkdir(manuals, 0o755); err != nil {
 		return err
@@ -139,31 +143,33 @@ func (r *release) describe() error {
 	return nil
 }
 
-// plain builds and packs the command for the CPU alone.
+// plain builds and packs the programs for the CPU alone.
 func (r *release) plain(goos, goarch string) error {
-	command := filepath.Join(r.work, goos+"-"+goarch)
-	if err := build(command, goos, goarch); err != nil {
+	built, err := build(filepath.Join(r.work, goos+"-"+goarch), goos, goarch)
+	if err != nil {
 		return err
 	}
-	return r.pack(command, goos+"_"+goarch, goos == "windows")
+	return r.pack(built, goos+"_"+goarch, goos == "windows")
 }
 
 // withGPU does so for Linux, on this machine's processor, with GPU support. That
-// needs a C compiler, whose C library is what the program asks for.
+// needs a C compiler, whose C library is what the programs ask for.
 func (r *release) withGPU() error {
-	command := filepath.Join(r.work, "gpu")
-	cmd := exec.Command("scripts/build.sh", command)
+	built := in(filepath.Join(r.work, "gpu"), "")
+	cmd := exec.Command("scripts/build.sh", built[0].path)
 	cmd.Env = append(os.Environ(), "GPU=require", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("scripts/build.sh: %w", err)
 	}
-	needs, err := newestSymbols(command)
-	if err != nil {
-		return err
+	for _, b := range built {
+		needs, err := newestSymbols(b.path)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("dist: %s with GPU support: needs %s or later\n", b.name, strings.ReplaceAll(needs, "GLIBC_", "glibc "))
 	}
-	fmt.Printf("dist: with GPU support: needs %s or later\n", strings.ReplaceAll(needs, "GLIBC_", "glibc "))
-	return r.pack(command, "linux_"+runtime.GOARCH+"_cuda", false)
+	return r.pack(built, "linux_"+runtime.GOARCH+"_cuda", false)
 }
 
 // newestSymbols returns the newest version of the C library that a program asks for.
@@ -187,17 +193,20 @@ func newestSymbols(program string) (string, error) {
 	return newest, nil
 }
 
-// pack writes an archive with a built command.
-func (r *release) pack(command, system string, windows bool) error {
-	data, err := os.ReadFile(command)
-	if err != nil {
-		return err
-	}
-	name, program, write, extension := fmt.Sprintf("prove-model_%s_%s", provemodel.Version, system), "prove-model", tarball, ".tar.gz"
+// pack writes an archive with built programs.
+func (r *release) pack(built []program, system string, windows bool) error {
+	name, write, extension := fmt.Sprintf("prove-model_%s_%s", provemodel.Version, system), tarball, ".tar.gz"
 	if windows {
-		program, write, extension = "prove-model.exe", zipfile, ".zip"
+		write, extension = zipfile, ".zip"
 	}
-	files := slices.Concat([]file{{program, data, true}}, r.common)
+	files := slices.Clone(r.common)
+	for _, b := range built {
+		data, err := os.ReadFile(b.path)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{b.name, data, true})
+	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	for i := range files {
 		files[i].name = name + "/" + files[i].name
@@ -211,15 +220,34 @@ func (r *release) pack(command, system string, windows bool) error {
 	return os.WriteFile(filepath.Join(r.out, name+extension), archive.Bytes(), 0o644)
 }
 
-// build compiles the command.
-func build(path, goos, goarch string) error {
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/prove-model")
+// program is one that was built, with its name in archives.
+type program struct{ name, path string }
+
+// in returns where the programs are in a folder.
+func in(folder, ending string) (built []program) {
+	for _, name := range programs {
+		built = append(built, program{name + ending, filepath.Join(folder, name+ending)})
+	}
+	return built
+}
+
+// build compiles the programs into a folder.
+func build(folder, goos, goarch string) ([]program, error) {
+	args := []string{"build", "-o", folder + string(filepath.Separator)}
+	for _, name := range programs {
+		args = append(args, "./cmd/"+name)
+	}
+	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go build for %s/%s: %w", goos, goarch, err)
+		return nil, fmt.Errorf("go build for %s/%s: %w", goos, goarch, err)
 	}
-	return nil
+	ending := ""
+	if goos == "windows" {
+		ending = ".exe"
+	}
+	return in(folder, ending), nil
 }
 
 // output runs a program and returns what it prints.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"hash/crc32"
+	"sync"
 )
 
 // checksum tells damage: the SHA-256 of the CRC-32C of every piece, in order. It reads
@@ -20,7 +21,7 @@ type checksum struct {
 // pieceSize is the length of all pieces but the last.
 const pieceSize = 1 << 16
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func newChecksum() *checksum { return &checksum{pieces: sha256.New()} }
 
@@ -29,7 +30,7 @@ func (c *checksum) Write(b []byte) (int, error) {
 	all := len(b)
 	for len(b) > 0 {
 		part := b[:min(len(b), pieceSize-c.n)]
-		c.crc, c.n = crc32.Update(c.crc, castagnoli, part), c.n+len(part)
+		c.crc, c.n = crc32.Update(c.crc, castagnoli(), part), c.n+len(part)
 		if c.n == pieceSize {
 			c.end()
 		}

@@ -46,6 +46,9 @@ func New[T any](name string, init func(*T), fields ...Field[T]) *Message[T] {
 	if init != nil {
 		m.init = func(t any) { init(t.(*T)) }
 	}
+	if len(fields) > 0 {
+		m.fields = make([]field, 0, min(64, 1+max(0, fields[len(fields)-1].field.Number)))
+	}
 	for _, f := range fields {
 		m.add(f.field)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
@@ -49,7 +50,7 @@ func TestJointReceipts(t *testing.T) {
 			args = append(args, "--request", write("request.json", []byte(request)), "--model", "../../testdata/story")
 		}
 		var out, log bytes.Buffer
-		code := run(append(args, more...), &out, &log)
+		code := proveModel(append(args, more...), &out, &log)
 		return code, out.String() + log.String()
 	}
 	var first struct {
@@ -80,7 +81,7 @@ func TestJointReceipts(t *testing.T) {
 		}
 		texts[i] = []string{"1", "2", "3"}[record.Joint.TextID-1]
 		for _, more := range [][]string{nil, {"--text-id", texts[i]}} {
-			if code, said := verify(proof, string(answers[i]), requestOf(prompts[i]), more...); code != exitOK || !strings.Contains(said, "compared: request, text, prompt") || !strings.Contains(said, "text        "+texts[i]+" of 3") {
+			if code, said := verify(proof, string(answers[i]), requestOf(prompts[i]), more...); code != program.ExitOK || !strings.Contains(said, "compared: request, text, prompt") || !strings.Contains(said, "text        "+texts[i]+" of 3") {
 				t.Errorf("%s %q: code %d: %s", prompts[i], more, code, said)
 			}
 		}
@@ -98,7 +99,7 @@ func TestJointReceipts(t *testing.T) {
 		return out.Bytes()
 	}
 	withPlace := string(placed(1))
-	if code, said := verify(proof, withPlace, ""); code != exitOK || !strings.Contains(said, "text        2 of 3") {
+	if code, said := verify(proof, withPlace, ""); code != program.ExitOK || !strings.Contains(said, "text        2 of 3") {
 		t.Errorf("code %d: %s", code, said)
 	}
 	signing, err := receipt.OpenKey(filepath.Join(dir, "data", "receipts.pem"))
@@ -119,7 +120,7 @@ func TestJointReceipts(t *testing.T) {
 	}
 	alone := filepath.Join(dir, "alone.proof")
 	var out, log bytes.Buffer
-	if code := run(append([]string{"--model", "../../testdata/story", "--prompt", prompts[1], "--tokens", "64", "--max-tokens", "32", "--proof", alone, "--vk", filepath.Join(dir, "y.vk"), "--no-cache", "--quiet"}, quick...), &out, &log); code != exitOK {
+	if code := proveModel(append([]string{"--model", "../../testdata/story", "--prompt", prompts[1], "--tokens", "64", "--max-tokens", "32", "--proof", alone, "--vk", filepath.Join(dir, "y.vk"), "--no-cache", "--quiet"}, quick...), &out, &log); code != program.ExitOK {
 		t.Fatal(log.String())
 	}
 	text := func(id, of int) string {
@@ -134,23 +135,23 @@ func TestJointReceipts(t *testing.T) {
 		code          int
 		want          string
 	}{
-		"another text's id":                {proof, text(1, 3), nil, exitNotValid, "another text: its tokens"},
-		"another id than the receipt's":    {proof, withPlace, []string{"--text-id", "3"}, exitNotValid, "the receipt is about text 2"},
-		"another id than the text's":       {proof, string(answers[1]), []string{"--text-id", "3"}, exitNotValid, "another text: its tokens"},
-		"an id beyond all":                 {proof, string(answers[1]), []string{"--text-id", "9"}, exitNotValid, "the receipt is about text 2"},
-		"text 0":                           {proof, text(0, 3), nil, exitNotValid, "text 0 of a proof of 3"},
-		"text 4":                           {proof, text(4, 3), nil, exitNotValid, "text 4 of a proof of 3"},
-		"text −1":                          {proof, text(-1, 3), nil, exitNotValid, "text -1 of a proof of 3"},
-		"a huge text":                      {proof, text(1<<62, 3), nil, exitNotValid, "of a proof of 3"},
-		"beyond numbers":                   {proof, strings.Replace(withPlace, `"text_id":2`, `"text_id":99999999999999999999`, 1), nil, exitError, "receipt: "},
-		"of another number":                {proof, text(2, 4), nil, exitNotValid, "text 2 of a proof of 4, and this is a proof of 3"},
-		"one altered":                      {proof, strings.Replace(withPlace, `"text_id":2`, `"text_id":1`, 1), nil, exitNotValid, "signature"},
-		"a text that is not there":         {proof, signed(other), nil, exitNotValid, "none of the 3 has its tokens"},
-		"one that was to be by itself":     {proof, signed(func(r *receipt.Receipt) { r.Joint, r.Shared = nil, "" }), nil, exitNotValid, "of its text alone"},
-		"one by itself with a place":       {proof, signed(func(r *receipt.Receipt) { r.Shared = "" }), nil, exitNotValid, "of its text alone"},
-		"a place, of a proof of one":       {alone, withPlace, nil, exitNotValid, "text 2 of a proof of 3, and this is a proof of one"},
-		"a proof of one, as anybody makes": {alone, string(answers[1]), nil, exitOK, "compared: text"},
-		"an id, of a proof of one":         {alone, string(answers[1]), []string{"--text-id", "1"}, exitNotValid, "--text-id 1: it is of one text"},
+		"another text's id":                {proof, text(1, 3), nil, program.ExitNotValid, "another text: its tokens"},
+		"another id than the receipt's":    {proof, withPlace, []string{"--text-id", "3"}, program.ExitNotValid, "the receipt is about text 2"},
+		"another id than the text's":       {proof, string(answers[1]), []string{"--text-id", "3"}, program.ExitNotValid, "another text: its tokens"},
+		"an id beyond all":                 {proof, string(answers[1]), []string{"--text-id", "9"}, program.ExitNotValid, "the receipt is about text 2"},
+		"text 0":                           {proof, text(0, 3), nil, program.ExitNotValid, "text 0 of a proof of 3"},
+		"text 4":                           {proof, text(4, 3), nil, program.ExitNotValid, "text 4 of a proof of 3"},
+		"text −1":                          {proof, text(-1, 3), nil, program.ExitNotValid, "text -1 of a proof of 3"},
+		"a huge text":                      {proof, text(1<<62, 3), nil, program.ExitNotValid, "of a proof of 3"},
+		"beyond numbers":                   {proof, strings.Replace(withPlace, `"text_id":2`, `"text_id":99999999999999999999`, 1), nil, program.ExitError, "receipt: "},
+		"of another number":                {proof, text(2, 4), nil, program.ExitNotValid, "text 2 of a proof of 4, and this is a proof of 3"},
+		"one altered":                      {proof, strings.Replace(withPlace, `"text_id":2`, `"text_id":1`, 1), nil, program.ExitNotValid, "signature"},
+		"a text that is not there":         {proof, signed(other), nil, program.ExitNotValid, "none of the 3 has its tokens"},
+		"one that was to be by itself":     {proof, signed(func(r *receipt.Receipt) { r.Joint, r.Shared = nil, "" }), nil, program.ExitNotValid, "of its text alone"},
+		"one by itself with a place":       {proof, signed(func(r *receipt.Receipt) { r.Shared = "" }), nil, program.ExitNotValid, "of its text alone"},
+		"a place, of a proof of one":       {alone, withPlace, nil, program.ExitNotValid, "text 2 of a proof of 3, and this is a proof of one"},
+		"a proof of one, as anybody makes": {alone, string(answers[1]), nil, program.ExitOK, "compared: text"},
+		"an id, of a proof of one":         {alone, string(answers[1]), []string{"--text-id", "1"}, program.ExitNotValid, "--text-id 1: it is of one text"},
 	} {
 		if what == "a proof of one, as anybody makes" {
 			c.more = []string{"--model", "../../testdata/story"}

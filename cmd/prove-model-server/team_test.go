@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // batch asks about so many pictures at once, of which a number makes others, and returns the id of the proof and what was asked.
@@ -83,7 +85,7 @@ func TestTeam(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, log bytes.Buffer
-		if code := run(append([]string{"--input", file, "--proof", proof, "--vk", filepath.Join(dir, "x.vk")}, model...), &out, &log); code != exitOK {
+		if code := proveModel(append([]string{"--input", file, "--proof", proof, "--vk", filepath.Join(dir, "x.vk")}, model...), &out, &log); code != program.ExitOK {
 			t.Fatalf("%s", log.String())
 		}
 		if want, err := os.ReadFile(proof); err != nil || !bytes.Equal(got, want) {

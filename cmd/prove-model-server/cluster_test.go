@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -94,7 +95,7 @@ func proofBy(t *testing.T, dir string, input []byte, args []string) []byte {
 	}
 	proof := filepath.Join(dir, "x.proof")
 	var out, log bytes.Buffer
-	if code := run(append([]string{"--proof", proof, "--vk", filepath.Join(dir, "x.vk"), "--force"}, args...), &out, &log); code != exitOK {
+	if code := proveModel(append([]string{"--proof", proof, "--vk", filepath.Join(dir, "x.vk"), "--force"}, args...), &out, &log); code != program.ExitOK {
 		t.Fatalf("%s", log.String())
 	}
 	data, err := os.ReadFile(proof)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // authority is a certificate authority of a test, with its files in a folder.
@@ -173,7 +175,7 @@ func TestClusterTLS(t *testing.T) {
 		"a cluster of another authority":  with(other.file("other.pem"), a.file("client.pem"), a.file("client.key"), a.file("known.nk")),
 	} {
 		var out, log strings.Builder
-		if code := run(append([]string{"worker"}, flags...), &out, &log); code != exitError || !strings.Contains(log.String(), "the cluster: ") {
+		if code := proveModel(append([]string{"worker"}, flags...), &out, &log); code != program.ExitError || !strings.Contains(log.String(), "the cluster: ") {
 			t.Errorf("%s: code %d: %s", name, code, log.String())
 		}
 	}

@@ -9,43 +9,27 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/serve"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
 func newWorker() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "worker",
-		Short: "Prove, for the servers of a cluster, what they have answered",
-		Long: `Prove, for the servers of a cluster, what they have answered.
-
-  prove-model worker --cluster nats://HOST --model FOLDER
-
-takes the jobs of the models that it is given, one after the other, from the NATS
-servers that ` + "`prove-model serve --cluster`" + ` puts them into. Its models must have
-the servers' keys: the same files and settings, or --ranges that commit wrote.
-The servers verify what it leaves, so that it is trusted with the texts alone.
-A worker that is killed loses nothing: its job is given to another.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if cfg.Cluster == "" {
-				return job.WithHint(errors.New("no cluster"), "name its NATS servers with --cluster nats://HOST:4222")
-			}
-			if cfg.Workers == 0 {
-				return errors.New("--workers 0: a worker proves at least one job at a time")
-			}
-			return job.MemoryHint(workUntil(cmd, cfg))
-		},
+	cmd := program.Worker()
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := program.Load(cmd)
+		if err != nil {
+			return err
+		}
+		if cfg.Cluster == "" {
+			return job.WithHint(errors.New("no cluster"), "name its NATS servers with --cluster nats://HOST:4222")
+		}
+		if cfg.Workers == 0 {
+			return errors.New("--workers 0: a worker proves at least one job at a time")
+		}
+		return job.MemoryHint(workUntil(cmd, cfg))
 	}
-	cmd.Flags().StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
-	config.AddFlags(cmd.Flags(), append(servedFlags, "batch", "workers", "cluster", "cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert", "cluster-key", "bucket", "traces")...)
-	forServers(cmd.Flags())
-	cmd.Flags().Lookup("batch").Usage = "most answers, a `number`, that are proved in one proof, as far as memory allows, of those that servers say may be (default: 16)"
 	return cmd
 }
 

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/program"
+	"github.com/prove-model/prove-model/internal/serve"
+	"github.com/prove-model/prove-model/internal/serve/models"
+	"github.com/prove-model/prove-model/internal/serve/queue"
+	"github.com/prove-model/prove-model/internal/serve/receipt"
+	"github.com/prove-model/prove-model/internal/serve/traces"
+	"github.com/prove-model/prove-model/internal/ui"
+)
+
+func newServe() *cobra.Command {
+	cmd := program.Serve()
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := program.Load(cmd)
+		if err != nil {
+			return err
+		}
+		if cfg.Workers == 0 && cfg.Cluster == "" {
+			return job.WithHint(errors.New("--workers 0: nothing would be proved"), "leave it out, or name the --cluster that others prove in")
+		}
+		return job.MemoryHint(serveUntil(cmd, cfg))
+	}
+	return cmd
+}
+
+// serveUntil serves until the command's context ends.
+func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
+	log := logger(cmd.ErrOrStderr(), cfg)
+	sources, err := sourcesOf(cmd.Flags(), cfg)
+	if err != nil {
+		return err
+	}
+	opts, err := serveOptions(cfg, log)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	signing, err := receipt.OpenKey(filepath.Join(cfg.Data, "receipts.pem"))
+	if err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+	if a, ok := listener.Addr().(*net.TCPAddr); ok {
+		opts.Local = a.IP.IsLoopback() && opts.Keys == nil
+		if !a.IP.IsLoopback() && opts.Keys == nil {
+			log.Warn("everybody who reaches " + listener.Addr().String() + " may ask: --keys FILE says who may")
+		}
+	}
+	ctx := cmd.Context()
+	stop, err := openTraces(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	q, err := openQueue(ctx, cfg, false)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	s := serve.New(q, signing, opts)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Listen(ctx, listener, cfg.TLSCert, cfg.TLSKey) })
+	group.Go(func() error { return s.Check(ctx) })
+	group.Go(func() error {
+		list, end, err := openModels(ctx, cmd, cfg, sources)
+		if err != nil {
+			return err
+		}
+		defer end()
+		for _, m := range list {
+			if err := s.Add(ctx, m); err != nil {
+				return err
+			}
+			log.Info("committed", "model", m.Name, "commitment", m.Commitment)
+		}
+		s.Ready()
+		printReady(cmd.OutOrStdout(), cfg, listener.Addr(), list, s)
+		if err := serve.Work(ctx, q, list, cfg.Workers, cfg.Batch, workerName()); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	err = group.Wait()
+	if cmd.Context().Err() == nil {
+		return err
+	}
+	// It was told to end.
+	limited, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if n, err := q.Waiting(limited); err == nil && n > 0 {
+		log.Info("ended; what was answered is proved when the server is started again", "waiting", n)
+	}
+	return nil
+}
+
+// serveOptions are what the settings say of the server, but for what depends on its address.
+func serveOptions(cfg *config.Config, log *slog.Logger) (serve.Options, error) {
+	opts := serve.Options{
+		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue, Parallel: cfg.Parallel, Webhook: cfg.Webhook, Log: log,
+	}
+	if opts.Parallel == 0 {
+		opts.Parallel = runtime.GOMAXPROCS(0)
+	}
+	var err error
+	if opts.Shared, err = shared(cfg); err != nil {
+		return opts, err
+	}
+	if opts.Prove, err = cfg.ProveShare(); err != nil {
+		return opts, err
+	}
+	if cfg.Keys != "" {
+		if opts.Keys, err = serve.ReadKeys(cfg.Keys); err != nil {
+			return opts, fmt.Errorf("--keys: %w", err)
+		}
+	}
+	if cfg.Webhook != "" {
+		if u, err := url.Parse(cfg.Webhook); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return opts, errors.New("--webhook: want a URL with http or https")
+		}
+	}
+	return opts, nil
+}
+
+// shared says with whose answers one may be proved together: with those of the same API key, unless the settings say with everybody's.
+// Without keys nobody is told apart.
+func shared(cfg *config.Config) (string, error) {
+	switch {
+	case cfg.Batch < 2 && cfg.BatchAcrossKeys:
+		return "", job.WithHint(errors.New("--batch-across-keys: each answer is proved by itself"), "--batch N says how many are proved together")
+	case cfg.Batch < 2:
+		return "", nil
+	case cfg.Keys == "" || cfg.BatchAcrossKeys:
+		return receipt.SharedAll, nil
+	}
+	return receipt.SharedKey, nil
+}
+
+// printReady says where the server is, what it serves, and what its receipts are signed with.
+func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Model, s *serve.Server) {
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(w, "ready       %s://%s\n", scheme, at)
+	for _, m := range list {
+		fmt.Fprintf(w, "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+	}
+	fmt.Fprintf(w, "receipts    signed with %s\n", s.PublicKey())
+}
+
+// logger logs for people or for programs.
+func logger(w io.Writer, cfg *config.Config) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if cfg.Quiet {
+		opts.Level = slog.LevelWarn
+	}
+	if cfg.JSON {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// workerName says which process has made a proof.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// openTraces has the process tell the collector of the settings, if there is one.
+func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop func(), err error) {
+	if cfg.Traces == "" {
+		return func() {}, nil
+	}
+	if stop, err = traces.Open(ctx, cfg.Traces, provemodel.Version, log); err != nil {
+		return nil, fmt.Errorf("--traces: %w", err)
+	}
+	return stop, nil
+}
+
+// openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
+func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue, error) {
+	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas, Bucket: cfg.Bucket}
+	if cfg.Cluster == "" {
+		return queue.Embedded(ctx, filepath.Join(cfg.Data, "store"), opts)
+	}
+	var how []nats.Option
+	if cfg.ClusterCreds != "" {
+		how = append(how, nats.UserCredentials(cfg.ClusterCreds))
+	}
+	if cfg.ClusterNKey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(cfg.ClusterNKey)
+		if err != nil {
+			return nil, fmt.Errorf("--cluster-nkey: %w", err)
+		}
+		how = append(how, nkey)
+	}
+	if cfg.ClusterCA != "" {
+		how = append(how, nats.RootCAs(cfg.ClusterCA))
+	}
+	if cfg.ClusterCert != "" {
+		how = append(how, nats.ClientCert(cfg.ClusterCert, cfg.ClusterKey))
+	}
+	return queue.Connect(ctx, cfg.Cluster, opts, how...)
+}
+
+// source is a model that the settings name, with its own settings.
+type source struct {
+	name string
+	cfg  *config.Config
+}
+
+// modelName is what a model may be called: it stands in addresses.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// sourcesOf reads which models the flags name: NAME=PATH or PATH, where PATH may be a settings file.
+func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
+	named, err := flags.GetStringArray("model")
+	if err != nil {
+		return nil, err
+	}
+	if len(named) == 0 && cfg.Model != "" {
+		named = []string{cfg.Model}
+	}
+	if len(named) == 0 {
+		return nil, job.WithHint(errors.New("no model"), "name one with --model FOLDER, or several")
+	}
+	var out []source
+	arrays := 0
+	for _, text := range named {
+		name, path := nameAndPath(text)
+		if !modelName.MatchString(name) {
+			return nil, job.WithHint(fmt.Errorf("--model %s: %q cannot be a model's name", text, name), "give it one of letters, digits, dots and dashes: --model NAME=PATH")
+		}
+		if slices.ContainsFunc(out, func(s source) bool { return s.name == name }) {
+			return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
+		}
+		own := *cfg
+		switch ext := strings.ToLower(filepath.Ext(path)); {
+		case ext == ".yaml" || ext == ".yml":
+			read, err := settingsOf(path)
+			if err != nil {
+				return nil, err
+			}
+			own = ofModel(own, read)
+		case hf.Is(path):
+			own.Model = path
+			own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
+		default:
+			own.Model = path
+			own.Tokens, own.MaxTokens = 0, 0
+			arrays++
+		}
+		out = append(out, source{name, &own})
+	}
+	if len(out) > 1 && (cfg.Adapter != "" || cfg.Base != "") {
+		return nil, job.WithHint(errors.New("there are several models, and --adapter and --base are of one"),
+			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
+	}
+	if arrays > 1 && (len(cfg.Calibration) > 0 || cfg.Ranges != "" || len(cfg.Dim) > 0 || len(cfg.Fix) > 0 || len(cfg.Output) > 0) {
+		return nil, job.WithHint(errors.New("there are several ONNX models, and --calibration, --ranges, --dim, --fix or --output are of one"),
+			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
+	}
+	return out, nil
+}
+
+// nameAndPath divides NAME=PATH. A path alone, which may have an equals sign, names the model by its last part without the ending.
+func nameAndPath(text string) (name, path string) {
+	st, err := os.Stat(text)
+	if name, path, ok := strings.Cut(text, "="); ok && err != nil {
+		return name, path
+	}
+	name = filepath.Base(filepath.Clean(text))
+	if err == nil && st.IsDir() {
+		return name, text
+	}
+	return strings.TrimSuffix(name, filepath.Ext(name)), text
+}
+
+// settingsOf reads a model's settings file.
+func settingsOf(path string) (*config.Config, error) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	if err := flags.Parse([]string{"--config", path}); err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(flags)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Model == "" {
+		return nil, fmt.Errorf("%s: it names no model", path)
+	}
+	return cfg, nil
+}
+
+// ofModel are settings of the process with those that keys depend on from a model's.
+func ofModel(all config.Config, m *config.Config) config.Config {
+	all.Adapter, all.Base = m.Adapter, m.Base
+	all.Model, all.Calibration, all.Ranges, all.Image, all.Output, all.Dim, all.Fix, all.Tokens, all.MaxTokens = m.Model, m.Calibration, m.Ranges, m.Image, m.Output, m.Dim, m.Fix, m.Tokens, m.MaxTokens
+	all.Mode, all.TargetError, all.Headroom, all.Soundness, all.Hash, all.SecurityBits, all.GrindBits = m.Mode, m.TargetError, m.Headroom, m.Soundness, m.Hash, m.SecurityBits, m.GrindBits
+	return all
+}
+
+// openModels opens the device and commits to all models, one after the other. end releases them.
+func openModels(ctx context.Context, cmd *cobra.Command, cfg *config.Config, sources []source) (list []*models.Model, end func(), err error) {
+	var ends []func()
+	release := func() {
+		for i := len(ends) - 1; i >= 0; i-- {
+			ends[i]()
+		}
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	ph := program.Progress(cmd, cfg)
+	unlimited, err := job.LimitMemory(cfg, ph)
+	if err != nil {
+		return nil, nil, err
+	}
+	ends = append(ends, unlimited)
+	var dev *provemodel.Device
+	if dev, err = job.OpenDevice(ctx, cfg, ph); err != nil {
+		return nil, nil, err
+	}
+	ends = append(ends, dev.Close)
+	for _, s := range sources {
+		m, err := models.Open(ctx, s.name, s.cfg, dev, ph)
+		if err != nil {
+			return nil, nil, err
+		}
+		ends = append(ends, m.Close)
+		list = append(list, m)
+	}
+	return list, release, nil
+}

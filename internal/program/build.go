@@ -1,0 +1,47 @@
+package program
+
+import (
+	"os"
+	"runtime/debug"
+
+	provemodel "github.com/prove-model/prove-model"
+)
+
+// frontVariable tells prove-model-server which build of prove-model has started it.
+const frontVariable = "PROVE_MODEL_FRONT"
+
+// Commit is what the program was built from, as `go install` takes it behind an @: a commit, or a version; "" if it is not known.
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	if info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version // by go install
+}
+
+// Build is the version of the program, with what it was built from.
+func Build() string {
+	if commit := Commit(); commit != "" {
+		return provemodel.Version + " " + commit
+	}
+	return provemodel.Version
+}
+
+// AsFront are the variables for a program that this one starts in its place.
+func AsFront() []string { return append(os.Environ(), frontVariable+"="+Build()) }
+
+// Front is the build of the program that has started this one in its place, "" if none has. It can be asked once, since the variable
+// is no setting.
+func Front() string {
+	build := os.Getenv(frontVariable)
+	os.Unsetenv(frontVariable)
+	return build
+}
