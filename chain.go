@@ -177,7 +177,7 @@ func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []
 	if s.plan, _, err = c.planned(&o, s.model); err != nil {
 		return nil, err
 	}
-	need := c.circuit.estimate(s.device, o.Workers, s.model, s.plan)
+	need := c.circuit.estimate(&o, s.model, s.plan)
 	if err := need.within(); err != nil {
 		return nil, err
 	}

@@ -242,6 +242,24 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
 // the forward pass for every time that values are wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	defer m.asked()()
+	n, how := m.choose(p, all, beside, runs)
+	m.SetMode(how)
+	m.SetSpare(0)
+	if beside > 0 {
+		m.SetSpare(max(1, beside-n.Witness-n.Trees))
+	}
+	return n
+}
+
+// Would returns what Settle would, and sets nothing.
+func (m *Machine) Would(p *plan.Plan, all, beside int64, runs int) *Need {
+	defer m.asked()()
+	n, _ := m.choose(p, all, beside, runs)
+	return n
+}
+
+// choose chooses the mode that Settle sets.
+func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode) {
 	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
 	if m.Sharing == 1 { // several GPUs have parts of a run each
 		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
@@ -263,11 +281,11 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 				how.Kept = m.mostKept(p, how, runs, all, beside)
 				n = m.needIn(p, how)
 			}
-			return m.settled(n, how, beside)
+			return n, how
 		}
 	}
 	how := modes[len(modes)-1]
-	return m.settled(m.needIn(p, how), how, beside)
+	return m.needIn(p, how), how
 }
 
 // fits says whether a proof beside the values of others, runs in all, takes no more than so many
@@ -275,16 +293,6 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 func (n *Need) fits(runs int, all, beside int64) bool {
 	working := n.Working() + int64(runs-1)*(n.Witness+n.Trees)
 	return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
-}
-
-// settled notes what Settle has chosen.
-func (m *Machine) settled(n *Need, how device.Mode, beside int64) *Need {
-	if beside > 0 {
-		beside = max(1, beside-n.Witness-n.Trees)
-	}
-	m.SetMode(how)
-	m.SetSpare(beside)
-	return n
 }
 
 // lanesBesideKept is how many chunks have room at once beside the segments that are kept. More
