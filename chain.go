@@ -63,6 +63,44 @@ func readersOf(files [][]byte) []io.Reader {
 	return list
 }
 
+// Begun returns what a chain has of its text, for a text that goes on from it (GenerateOptions.Prefix): the processor does not compute it
+// again. Of keys and values that the model cannot have it has nothing. What is written with others than the model's does not hold with the
+// chain's proofs: ProveSegment refuses it.
+func (c *Committed) Begun(ch *chain.Chain) (*Pass, error) {
+	p := &Pass{text: keptText{circuit: c.circuit, caches: c.circuit.caches()}}
+	if ch.Segments() == 0 || p.text.caches == nil {
+		return p, nil
+	}
+	g, err := c.circuit.quantised.Circuit.At(c.circuit.quantised.Circuit.Choose(ch.Instance(1, 1)))
+	if err != nil {
+		return nil, err
+	}
+	own := g.Apart[g.OwnTree()].Tensors
+	values, tokens := ch.Values(), ch.Tokens()
+	var caches []forward.RowCache
+	var parts [][][]int32
+	for _, x := range p.text.caches {
+		k := slices.Index(own, x.Of)
+		if k < 0 { // an input, or what is read of later rows alone, where there are logits
+			continue
+		}
+		t := &c.circuit.quantised.Graph.Tensors[x.Of]
+		var list [][]int32
+		for i := k; i < len(values); i += len(own) {
+			if slices.ContainsFunc(values[i], func(v int32) bool { return int64(v) < t.Min || int64(v) > t.Max }) {
+				return p, nil
+			}
+			list = append(list, values[i])
+		}
+		caches, parts = append(caches, x), append(parts, list)
+	}
+	if len(caches) < len(own) {
+		return p, nil
+	}
+	p.text.tokens, p.text.kept = tokens, forward.NewFirstRows(c.circuit.quantised.Graph, caches, len(tokens), parts)
+	return p, nil
+}
+
 // again computes the keys and values of a segment that has been proved.
 func (r *proving) again(ctx context.Context) ([][]int32, error) {
 	p, _, err := r.planned(r.o, r.model)
@@ -177,7 +215,7 @@ func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []
 	if s.plan, _, err = c.planned(&o, s.model); err != nil {
 		return nil, err
 	}
-	need := c.circuit.estimate(s.device, o.Workers, s.model, s.plan)
+	need := c.circuit.estimate(&o, s.model, s.plan)
 	if err := need.within(); err != nil {
 		return nil, err
 	}

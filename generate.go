@@ -452,14 +452,21 @@ func (w *onProcessor) pass(ctx context.Context, p *Pass, in Input) error {
 	return p.take(ctx, w.c, w.rows, in)
 }
 
+// caches are those of rows of a text; nil if none can be told.
+func (c *Circuit) caches() []forward.RowCache {
+	if !c.freely() {
+		return nil
+	}
+	one, err := forward.NewRowCircuit(c.quantised.Graph, c.quantised.Weights, textAxes)
+	if err != nil {
+		return nil
+	}
+	return one.Caches
+}
+
 func (w *onProcessor) keep(p *keptText, tokens []int) {
 	if p.circuit != w.c {
-		*p = keptText{circuit: w.c}
-		if q := w.c.quantised; w.c.freely() {
-			if one, err := forward.NewRowCircuit(q.Graph, q.Weights, textAxes); err == nil {
-				p.caches = one.Caches
-			}
-		}
+		*p = keptText{circuit: w.c, caches: w.c.caches()}
 	}
 	if whole, _ := w.rows.Whole(); whole == 0 && p.caches != nil {
 		p.tokens, p.kept = tokens, w.rows.Keep(p.caches, 0, len(tokens))

@@ -104,8 +104,8 @@ func (e *Estimate) within() error {
 }
 
 // bounded sets a limit of the process's memory (LimitMemory) until release: the weights and
-// MemoryBudget together. It sets none if the proof takes less than the budget anyway, or if a limit
-// is set already. A budget below the least that a proof takes is raised to that, with a warning.
+// MemoryBudget together. It sets none if the proof takes less than the budget anyway, as where a GPU does all of it, or if a limit
+// is set already. A budget below the least that a proof takes is raised to that, with a warning, one for all proofs on a Device.
 func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
 	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil
@@ -113,7 +113,8 @@ func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error
 	bytes := e.Memory - e.Beside + o.MemoryBudget
 	if e.Least > bytes {
 		least := e.Least - (e.Memory - e.Beside)
-		w.warn("proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more", gb(least), gb(o.MemoryBudget))
+		orProcessor(o.Device).set().WarnOnce("budget", w.warn, "proving takes %.2f GB beside the weights at least, and the budget is %.2f GB: it will take more",
+			gb(least), gb(o.MemoryBudget))
 		bytes = e.Least
 	}
 	end, err := LimitMemory(bytes, o.CacheDir)
@@ -139,8 +140,12 @@ type Estimate struct {
 	Beside int64 `json:"beside_weights_bytes"`
 	// Least is the least limit (LimitMemory) that will do.
 	Least int64 `json:"least_memory_bytes"`
-	// Device is what is taken of a GPU at most, 0 without one.
-	Device int64 `json:"device_memory_bytes"`
+	// Device is what is taken of each GPU at most, 0 without one, and DeviceBeside what of it is beside the weights: what is bounded by
+	// GPUOptions.MemoryBudget. Where GPUs do the whole proof, the process does not take its values, trees and tables besides.
+	Device       int64 `json:"device_memory_bytes"`
+	DeviceBeside int64 `json:"device_beside_weights_bytes"`
+	// DeviceShort says that this is more than a GPU has free, or than the bound.
+	DeviceShort bool `json:"device_short"`
 	// Commit and Prove are seconds of all cores together.
 	Commit float64 `json:"commit_seconds"`
 	Prove  float64 `json:"prove_seconds"`
@@ -201,7 +206,7 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 	} else if p, err = c.planBefore(o, q.Graph, sec.Config()); err != nil {
 		return nil, err
 	}
-	return c.estimate(orProcessor(o.Device), o.Workers, q, p), nil
+	return c.estimate(o, q, p), nil
 }
 
 // Bytes of memory of what the estimate counts.
@@ -219,17 +224,77 @@ const (
 	tableBytes  = 2 * 16 >> 4
 	// keeper is what a limit keeps free: pages that come before any are dropped.
 	keeper = 160 << 20
+	// pinnedBytes are those in which data waits for a GPU's bus: 16 MB for each of its queues.
+	pinnedBytes = (defaultStreams + 1) * 16 << 20
+	// smallBytes are those of a value or key that a GPU leaves to the host, as the device has it and as an integer, and outputBytes those of an
+	// output besides.
+	smallBytes, outputBytes = 8, 12
 )
 
-// estimate is that of a plan of the circuit in the size of q, with so many workers.
-func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Plan) *Estimate {
-	var weights, values int64 // bytes
-	var fixed, witness int    // entries
-	for _, v := range q.Weights {
-		if v != nil {
-			weights += int64(v.Len()) * int64(v.Width())
+// estimate is that of a plan of the circuit in the size of q, with these options.
+func (c *Circuit) estimate(o *ProveOptions, q *quantise.Model, p *plan.Plan) *Estimate {
+	e := c.onProcessor(o.Workers, q, p)
+	t := orProcessor(o.Device).set().Takes(p)
+	if t.Whole {
+		c.besideDevice(e, t.Threshold, o.Resume, q, p)
+	}
+	e.Device, e.DeviceBeside, e.DeviceShort = t.Peak, t.Beside, !t.Fits()
+	return e
+}
+
+// besideDevice puts in what the process takes where a GPU does the whole proof: values and keys of steps below a threshold, outputs, what a
+// segment passes on, and the digests of weights; those of the witness if they are kept for a run that is interrupted.
+func (c *Circuit) besideDevice(e *Estimate, threshold int, resume bool, q *quantise.Model, p *plan.Plan) {
+	var values, digests int64
+	g := p.Graph
+	small := func(n int) {
+		if n < threshold {
+			values += smallBytes * int64(n)
 		}
 	}
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Witness {
+			small(model.Size(t.Shape))
+		}
+	}
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind == model.StepLookup {
+			small(model.Size(s.Shape))
+		}
+	}
+	for _, a := range g.Apart {
+		for _, id := range a.Tensors {
+			values += smallBytes * int64(model.Size(g.Tensors[id].Shape))
+		}
+	}
+	for _, id := range q.Graph.Outputs {
+		values += outputBytes * int64(model.Size(q.Graph.Tensors[id].Shape))
+	}
+	for i := range p.Trees {
+		if p.Trees[i].Fixed || resume {
+			digests += 64 << p.Trees[i].LogDomain()
+		}
+	}
+	weights := bytesOf(q.Weights)
+	e.Beside = 2*values + digests + pinnedBytes
+	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	e.Least = (programBytes + keeper + pinnedBytes + digests + max(values, c.floats)) / 15 * 16
+}
+
+// bytesOf are those of all weights.
+func bytesOf(weights model.Weights) (n int64) {
+	for _, v := range weights {
+		if v != nil {
+			n += int64(v.Len()) * int64(v.Width())
+		}
+	}
+	return n
+}
+
+// onProcessor is the estimate where the processor does all, with so many workers.
+func (c *Circuit) onProcessor(workers int, q *quantise.Model, p *plan.Plan) *Estimate {
+	var fixed, witness int // entries
+	weights := bytesOf(q.Weights)
 	var widest int64 // entries of a tensor that is made when it is wanted, or an accumulator
 	for i := range q.Graph.Tensors {
 		switch t := &q.Graph.Tensors[i]; t.Kind {
@@ -244,7 +309,7 @@ func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Pl
 			widest = max(widest, int64(model.Size(t.Shape)))
 		}
 	}
-	values = 4 * int64(witness)
+	values := 4 * int64(witness)
 	for i := range q.Graph.Steps {
 		n := int64(model.Size(q.Graph.Steps[i].Shape))
 		widest = max(widest, n)
@@ -286,7 +351,6 @@ func (c *Circuit) estimate(d *Device, workers int, q *quantise.Model, p *plan.Pl
 	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
-	e.Device = d.set().Peak(p)
 	return e
 }
 
@@ -306,5 +370,5 @@ func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.estimate(d, 1, q, p), nil
+	return c.estimate(&ProveOptions{Device: d}, q, p), nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
@@ -91,5 +92,85 @@ func TestFloatRunWithinMemory(t *testing.T) {
 	}
 	if err := quantised(1<<14+1, 0); err == nil || !strings.Contains(err.Error(), `output "y"`) {
 		t.Errorf("an output of more than 2^24 entries: %v", err)
+	}
+}
+
+// counting is a device that only counts, of which so many bytes are free.
+type counting struct {
+	*kernels.Dry
+	free int64
+}
+
+func (c counting) Available() (free, total int64, err error) { return c.free, c.free, nil }
+
+// Where a GPU has room for the whole proof, the estimate has for the process what is left for it, and for the GPU what it takes, which a
+// budget bounds; where it has none, what the processor takes, which may do all.
+func TestEstimateOnDevice(t *testing.T) {
+	b := graph.NewBuilder("wide")
+	x := b.Expand(b.Input("x", graph.Float, []int{1}), []int{1 << 11, 1 << 10})
+	for range 3 {
+		x = b.Apply(graph.Relu, b.Add(x, x))
+	}
+	b.Output("y", b.Reduce(graph.Sum, x, []int{0, 1}, true))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{{1}}
+	c, err := Quantise(t.Context(), NewModel(g), []Input{in}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(free, budget int64) *Estimate {
+		dev, err := openGPU(t.Context(), &GPUOptions{MemoryBudget: budget}, finds(counting{kernels.NewDry(132), free}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dev.Close()
+		e, err := c.Estimate(in, nil, &ProveOptions{Device: dev, MemoryBudget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	processor, err := c.Estimate(in, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := on(1<<40, 0)
+	if whole.Beside > processor.Beside/2 || whole.Memory > processor.Memory*2/3 || whole.Device < 1<<20 || whole.DeviceBeside > whole.Device || whole.DeviceShort {
+		t.Errorf("a GPU does all: %+v; the processor: %+v", *whole, *processor)
+	}
+	within := on(1<<40, whole.DeviceBeside*19/20)
+	if within.DeviceBeside > whole.DeviceBeside*19/20 || within.Beside != whole.Beside || within.DeviceShort {
+		t.Errorf("in a budget of nineteen parts in twenty of %d bytes: %+v", whole.DeviceBeside, *within)
+	}
+	if e := on(1<<40, 1); !e.DeviceShort || e.DeviceBeside <= 1 || e.Beside != whole.Beside {
+		t.Errorf("in a budget of one byte: %+v", *e)
+	}
+	if e := on(1<<20, 0); !e.DeviceShort || e.Beside != processor.Beside || e.Least != processor.Least || e.Memory != processor.Memory {
+		t.Errorf("on a GPU of 1 MB: %+v; on the processor %+v", *e, *processor)
+	}
+}
+
+// A budget that a proof cannot keep within is warned of once for all proofs on a device, and one that is not reached bounds nothing.
+func TestBudgetTold(t *testing.T) {
+	r := &recorder{t: t}
+	w := newWatch(r)
+	defer w.stop()
+	o := &ProveOptions{Device: &Device{}, MemoryBudget: 1 << 30, CacheDir: t.TempDir()}
+	for _, c := range []struct {
+		beside int64
+		bound  int64
+		told   int
+	}{{1 << 30, 0, 0}, {9 << 30, 8 << 30, 1}, {9 << 30, 8 << 30, 1}} {
+		release, err := o.bounded(&Estimate{Memory: 10 << 30, Beside: c.beside, Least: 8 << 30}, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := arena.Bounded(); got != c.bound || len(r.log) != c.told {
+			t.Errorf("%d bytes beside the weights: %d are the bound, said %q", c.beside, got, r.log)
+		}
+		release()
 	}
 }

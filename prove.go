@@ -184,7 +184,7 @@ func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input
 	if err != nil {
 		return nil, err
 	}
-	release, err := o.bounded(c.circuit.estimate(r.device, o.Workers, r.model, r.plan), w)
+	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving,
 		return nil, err
 	}
 	d := orProcessor(o.Device)
-	if err := c.circuit.estimate(d, o.Workers, q, p).within(); err != nil {
+	if err := c.circuit.estimate(o, q, p).within(); err != nil {
 		return nil, err
 	}
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
@@ -551,7 +551,7 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	if err != nil {
 		return err
 	}
-	release, err := o.bounded(c.circuit.estimate(r.device, o.Workers, r.model, r.plan), w)
+	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
 	if err != nil {
 		return err
 	}
@@ -615,7 +615,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	if err != nil {
 		return nil, fmt.Errorf("input 1: %w", err)
 	}
-	release, err := o.bounded(c.circuit.estimate(device, o.Workers, first.model, first.plan), w)
+	release, err := o.bounded(c.circuit.estimate(o, first.model, first.plan), w)
 	if err != nil {
 		return nil, err
 	}

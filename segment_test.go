@@ -22,6 +22,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -582,6 +583,9 @@ func TestProveSegment(t *testing.T) {
 	}
 }
 
+// errAny stands for whatever error there is.
+var errAny = errors.New("some error")
+
 // Keys and values that are stored beside a chain are what would be computed again. Where they are missing, of another segment or chain, or
 // damaged, they are computed again, and whoever opens the chain is told so. What somebody has put there, and is none of these, leads to no proof.
 func TestStoredValues(t *testing.T) {
@@ -619,7 +623,22 @@ func TestStoredValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Values that no tensor has: the first is 2^30.
+	outside := slices.Clone(stored[0][:head])
+	for i, v := range honest.Begin(1).Values() {
+		v = slices.Clone(v)
+		if i == 0 {
+			v[0] = 1 << 30
+		}
+		outside = append(append(outside, 4), ints.Bytes(ints.Int32s(v))...)
+	}
+	outside = forged(append(outside, make([]byte, sha256.Size)...), func([]byte) {})
 	next := []int{6, 6}
+	prompt := slices.Concat(honest.Tokens(), next)
+	written, _, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want, err := c.ProveSegment(t.Context(), honest.Begin(2), next, 2, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -640,6 +659,7 @@ func TestStoredValues(t *testing.T) {
 		"of another chain":          {others, 2, nil},
 		"of another, as if of this": {[][]byte{stored[0], forged(others[1], func(b []byte) { copy(b, stored[1][:head]) })}, 0, prover.ErrOtherValues},
 		"altered":                   {[][]byte{forged(stored[0], func(b []byte) { b[head+1] ^= 1 }), stored[1]}, 0, prover.ErrOtherValues},
+		"outside of their range":    {[][]byte{outside, stored[1]}, 0, errAny},
 	} {
 		r := &recorder{t: t}
 		ch, err := c.OpenChain(t.Context(), files, x.stored, &ProveOptions{Observer: r})
@@ -649,8 +669,20 @@ func TestStoredValues(t *testing.T) {
 		if n := len(r.log); n != x.again {
 			t.Errorf("%s: %d segments were computed again, not %d: %q", name, n, x.again, r.log)
 		}
+		// What the model writes then goes on from the stored values, and is the same; others do not make it fail.
+		known, err := c.Begun(ch)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if kept := known.text.kept != nil; kept == (name == "outside of their range") {
+			t.Errorf("%s: the text goes on from what is stored: %v", name, kept)
+		}
+		on, _, err := c.circuit.Generate(t.Context(), prompt, &GenerateOptions{MaxTokens: 4, Prefix: known})
+		if err != nil || x.err == nil && !slices.Equal(on.Tokens, written.Tokens) {
+			t.Errorf("%s: the model writes %v, not %v, %v", name, on, written.Tokens, err)
+		}
 		p, err := c.ProveSegment(t.Context(), ch, next, 2, nil)
-		if !errors.Is(err, x.err) {
+		if !errors.Is(err, x.err) && (x.err != errAny || err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil && !bytes.Equal(p.File, want.File) {

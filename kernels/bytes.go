@@ -265,7 +265,11 @@ func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error
 		all, longest = all+tiles[i], max(longest, int(p.Pieces))
 	}
 	chunk, _ := parts(longest, all, productBlocks(d), 16, maxPieces)
-	var blocks []productBlock
+	n := 0
+	for i, p := range products {
+		n += tiles[i] * ((int(p.Pieces) + chunk - 1) / chunk)
+	}
+	blocks := make([]productBlock, 0, n)
 	for i, p := range products {
 		for from := uint32(0); from < p.Pieces; from += uint32(chunk) {
 			for tile := range tiles[i] {

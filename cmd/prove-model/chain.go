@@ -213,7 +213,11 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	made := &provedChain{Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Chain: cfg.Chain, Before: len(before), VK: s.vk.path, Commitment: s.committed.Commitment().String()}
 	given := len(tokens)
 	if cfg.MaxTokens > 0 {
-		text, err := s.job.Generate(ctx, s.circuit, w, &s.opts.Prove, ph.Began())
+		known, err := s.committed.Begun(ch)
+		if err != nil {
+			return nil, err
+		}
+		text, err := s.job.Generate(ctx, s.circuit, w, &s.opts.Prove, known, ph.Began())
 		if err != nil {
 			return nil, err
 		}

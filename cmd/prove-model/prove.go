@@ -163,7 +163,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		if !s.device.GPU() { // which runs circuits itself
 			s.opts.Prove.Pass = new(provemodel.Pass)
 		}
-		if text, err = j.Generate(ctx, s.circuit, w, &s.opts.Prove, ph.Began()); err != nil {
+		if text, err = j.Generate(ctx, s.circuit, w, &s.opts.Prove, nil, ph.Began()); err != nil {
 			return nil, err
 		}
 	}

@@ -208,17 +208,21 @@ func loadKernels(ctx context.Context, dev kernels.Device, load func(ctx context.
 // at the same time.
 func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	g := d.first()
-	if g == nil || g.free == 0 {
+	if g == nil {
 		return
 	}
 	need := g.settle(p, runs)
-	if need.Peak() > int64(g.free) && d.once("memory") {
-		warn("this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
+	switch {
+	case g.free > 0 && need.Peak() > int64(g.free):
+		d.WarnOnce("memory", warn, "this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
 			float64(need.Peak())/1e9, float64(g.free)/1e9)
+	case g.budget > 0 && need.Working() > g.budget:
+		d.WarnOnce("device budget", warn, "proving takes %.2f GB of the GPU beside the weights at least, and the budget is %.2f GB: it will take more",
+			float64(need.Working())/(1<<30), float64(g.budget)/(1<<30))
 	}
 	for _, g := range d.gpus {
-		if g.free > 0 {
-			g.machine.MaxResident, g.machine.Piece = max(1, g.free-int(g.settle(p, runs).Working())), g.piece
+		if n := g.settle(p, runs); g.free > 0 {
+			g.machine.MaxResident, g.machine.Piece = max(1, g.free-int(n.Working())), g.piece
 		}
 	}
 }
@@ -404,12 +408,40 @@ func (d *Set) Prover(s Share, warn Log) prover.Options {
 	return prover.Options{Backend: d.Backend(warn), Pool: d.machines(s, warn)}
 }
 
-// Peak is the most memory of a GPU that a proof takes, in bytes; 0 without one.
-func (d *Set) Peak(p *plan.Plan) int64 {
-	if g := d.first(); g != nil {
-		return g.settle(p, 1).Peak()
+// Taken is what a proof takes of each GPU.
+type Taken struct {
+	Peak   int64 // the most bytes, weights included; 0 without a GPU
+	Beside int64 // of them, beside the weights
+	Free   int64 // bytes that were free; 0 if the driver does not tell
+	Budget int64 // of a proof beside the weights, 0 for none
+	// Whole says that all steps from so many entries on are done there: the host has neither values of the run nor tables of them.
+	Whole     bool
+	Threshold int
+}
+
+// Takes returns what a proof takes of each GPU, as Reserve settles it.
+func (d *Set) Takes(p *plan.Plan) Taken {
+	g := d.first()
+	if g == nil {
+		return Taken{}
 	}
-	return 0
+	n := g.machine.Would(p, int64(g.free), g.budget, 1)
+	t := Taken{Peak: n.Peak(), Beside: n.Working(), Free: int64(g.free), Budget: g.budget, Threshold: d.threshold}
+	// A run that begins with hidden inputs is the processor's.
+	t.Whole = (t.Free == 0 || t.Peak <= t.Free) && len(p.Graph.Hidden) == 0 && d.worth(p.Graph)
+	return t
+}
+
+// Fits says whether that is what there is.
+func (t Taken) Fits() bool {
+	return (t.Free == 0 || t.Peak <= t.Free) && (t.Budget == 0 || t.Beside <= t.Budget)
+}
+
+// WarnOnce warns if nobody has been warned of this so far.
+func (d *Set) WarnOnce(of string, warn Log, format string, args ...any) {
+	if d.once(of) {
+		warn(format, args...)
+	}
 }
 
 // Names lists the GPUs.

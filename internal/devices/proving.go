@@ -211,7 +211,7 @@ func (d *Set) Foresee(s Share, p *plan.Plan, warn Log) {
 		room = max(room, int64(g.free)-g.machine.Stays(p))
 	}
 	if largest != nil && need > room {
-		warn("chunk %d of %d takes about %.2f GB beside what stays on a GPU, and no GPU has more than %.2f GB for it: it will be proved on the CPU",
+		d.WarnOnce("large chunk", warn, "chunk %d of %d takes about %.2f GB beside what stays on a GPU, and no GPU has more than %.2f GB for it: it will be proved on the CPU",
 			largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(max(room, 0))/1e9)
 	}
 	if len(d.gpus) > 0 {
@@ -224,6 +224,6 @@ func (d *Set) Foresee(s Share, p *plan.Plan, warn Log) {
 		}
 	}
 	if need > s.bytes() {
-		warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(s.bytes())/1e9)
+		d.WarnOnce("large chunk", warn, "chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(s.bytes())/1e9)
 	}
 }

@@ -31,13 +31,13 @@ func (t *Text) PerSecond() float64 {
 }
 
 // Generate has the circuit go on after the prompt, which makes the job's input, for a proof with these options: on their device, by their
-// rule, and their pass, unless nil, is left what was computed. Text, or tokens if there is no tokenizer, is written to w as it comes, unless
+// rule, and their pass, unless nil, is left what was computed. What is known of the prompt, if not nil, is not computed again. Text, or tokens if there is no tokenizer, is written to w as it comes, unless
 // w is nil. The user has waited since.
-func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, since time.Time) (*Text, error) {
+func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, known *provemodel.Pass, since time.Time) (*Text, error) {
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
 	}
-	out, in, err := j.prompt.generate(ctx, c, j.Model.Start(), w, opts, since)
+	out, in, err := j.prompt.generate(ctx, c, j.Model.Start(), w, opts, known, since)
 	if err == nil {
 		j.Input, j.generated = in, true
 	}
@@ -45,7 +45,7 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 }
 
 // generate has the circuit go on after the prompt, as Generate.
-func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []int, w io.Writer, opts *provemodel.ProveOptions, since time.Time) (*Text, provemodel.Input, error) {
+func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []int, w io.Writer, opts *provemodel.ProveOptions, known *provemodel.Pass, since time.Time) (*Text, provemodel.Input, error) {
 	out := &Text{}
 	var stream *tokenizer.Stream
 	if p.Tokenizer != nil {
@@ -58,7 +58,7 @@ func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []in
 	}
 	reading := time.Now()
 	var began time.Time
-	generated, in, err := c.Generate(ctx, p.IDs, &provemodel.GenerateOptions{Pass: opts.Pass, Sampling: opts.Sampling, Device: opts.Device, Observer: opts.Observer, Each: func(token int) {
+	generated, in, err := c.Generate(ctx, p.IDs, &provemodel.GenerateOptions{Pass: opts.Pass, Prefix: known, Sampling: opts.Sampling, Device: opts.Device, Observer: opts.Observer, Each: func(token int) {
 		if began.IsZero() {
 			began = time.Now()
 			out.First, out.Reading = began.Sub(since).Seconds(), began.Sub(reading).Seconds()

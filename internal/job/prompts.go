@@ -116,7 +116,7 @@ func (j *Job) Together() []provemodel.Input {
 func (j *Job) GenerateAll(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, since time.Time, each func(done int)) ([]*Text, error) {
 	var list []*Text
 	for i, p := range j.prompts {
-		text, in, err := p.generate(ctx, c, j.Model.Start(), w, opts, since)
+		text, in, err := p.generate(ctx, c, j.Model.Start(), w, opts, nil, since)
 		if err != nil {
 			return nil, fmt.Errorf("prompt %d: %w", i+1, err)
 		}

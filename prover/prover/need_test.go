@@ -372,3 +372,105 @@ func TestSettleSegments(t *testing.T) {
 		t.Errorf("beside four chunks values take %+v, not %+v", got, none)
 	}
 }
+
+// plainly is Settle by its definition: every need is estimated whole, on a machine of its own.
+type plainly struct {
+	p     *plan.Plan
+	of    func() *cuda.Machine
+	needs map[device.Mode]cuda.Need
+}
+
+func (s *plainly) need(how device.Mode) cuda.Need {
+	n, ok := s.needs[how]
+	if !ok {
+		m := s.of()
+		m.SetMode(how)
+		n = *m.Need(s.p)
+		s.needs[how] = n
+	}
+	return n
+}
+
+func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
+	m := s.of()
+	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
+	if m.Sharing == 1 {
+		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
+	}
+	if beside > 0 {
+		modes = append(modes, modes[len(modes)-1])
+	}
+	for i := range modes {
+		modes[i].Tables = beside / 2
+		if i == len(modes)-1 {
+			modes[i].Tables = beside / 4
+		}
+	}
+	for ; runs > 0; runs-- {
+		fits := func(n cuda.Need) bool {
+			working := n.Working() + int64(runs-1)*(n.Witness+n.Trees)
+			return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
+		}
+		for _, how := range modes {
+			if !fits(s.need(how)) {
+				continue
+			}
+			for n := 0; how.Values; n++ {
+				more := how
+				more.Kept = n + 1
+				need := s.need(more)
+				if need.Tasks = max(need.Tasks, int64(min(m.Streams, 4))*need.Tasks/4*5); n > 100 || !fits(need) {
+					break
+				}
+				how = more
+			}
+			return s.need(how), how
+		}
+	}
+	return s.need(modes[len(modes)-1]), modes[len(modes)-1]
+}
+
+// TestSettlePlainly: what Settle leaves out, as it cannot fit, and what it estimates once for several modes, changes no choice.
+func TestSettlePlainly(t *testing.T) {
+	for name, b := range map[string]*builder{"wide": wide(), "flat": layered(3, 60, 70, false), "layers": layered(24, 512, 32, true), "everything": everything(rand.New(rand.NewPCG(1, 2)))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if b.g.Chunks == 0 {
+				b.g.Finish(0)
+			}
+			sec := proof.Security{TargetBits: 40, GrindBits: 8}
+			p, err := plan.New(&b.g, sec.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			chosen, kept := map[device.Mode]bool{}, 0
+			for _, sharing := range []int{1, 2} {
+				of := func() *cuda.Machine {
+					m := cuda.NewMachine(kernels.NewDry(132))
+					m.Sharing, m.Streams, m.MaxResident, m.Piece = sharing, 1, 0, 1<<14
+					return m
+				}
+				s := &plainly{p, of, map[device.Mode]cuda.Need{}}
+				whole := s.need(device.Mode{})
+				m := of() // for all questions, so that what it remembers counts
+				for i := range int64(30) {
+					all, beside, runs := whole.Peak()*(i+1)/25, int64(0), int(1+i%3)
+					if i%2 == 1 {
+						all, beside = 0, whole.Working()*(i+1)/25
+					}
+					want, how := s.settle(all, beside, runs)
+					got := *m.Settle(p, all, beside, runs)
+					if got != want || m.Mode() != how {
+						t.Errorf("%d GPUs, %d bytes, %d beside the weights, %d runs: %+v, %+v; plainly %+v, %+v", sharing, all, beside, runs, got, m.Mode(), want, how)
+					}
+					kept += how.Kept
+					how.Tables = 0
+					chosen[how] = true
+				}
+			}
+			if len(chosen) < 3 || name == "layers" && kept == 0 {
+				t.Errorf("%d modes were chosen, and %d segments keep values", len(chosen), kept)
+			}
+		})
+	}
+}

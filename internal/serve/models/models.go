@@ -175,15 +175,15 @@ func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progr
 	return p.File, nil
 }
 
-// Fits says whether there is memory for the proof of a joint job: what the process is limited to, or else half of what is free beside what
-// it has. A job that there can be no proof of does not fit.
+// Fits says whether there is memory for the proof of a joint job, on a GPU and in the process: what that is limited to, or else half of what
+// is free beside what it has. A job that there can be no proof of does not fit.
 func (m *Model) Fits(j *queue.Job) bool {
 	in, opts, err := m.asked(j)
 	if err != nil {
 		return false
 	}
 	e, err := m.committed.Circuit().EstimateTexts(in, &m.opts.Commit, opts)
-	if err != nil {
+	if err != nil || e.DeviceShort {
 		return false
 	}
 	if limit := arena.Bounded(); limit > 0 {

@@ -36,6 +36,27 @@ func (r *Rows) Keep(caches []RowCache, input, rows int) *FirstRows {
 	return k
 }
 
+// NewFirstRows returns so many rows of what caches are of, which are known in parts: those of every cache, in order, the rows of one behind
+// those of the one before. g is an instance of any size.
+func NewFirstRows(g *model.Graph, caches []RowCache, rows int, parts [][][]int32) *FirstRows {
+	k := &FirstRows{rows: rows}
+	for i, c := range caches {
+		shape := slices.Clone(g.Tensors[c.Of].Shape)
+		shape[c.Axis] = rows
+		inner := model.Size(shape[c.Axis+1:])
+		outer := model.Size(shape[:c.Axis])
+		v := make([]int32, 0, model.Size(shape))
+		for at := range outer {
+			for _, p := range parts[i] {
+				n := len(p) / outer // entries of one index of the axes before
+				v = append(v, p[at*n:][:n]...)
+			}
+		}
+		k.tensors = append(k.tensors, firstRowsOf{c.Of, c.Axis, shape, v[:outer*rows*inner]})
+	}
+	return k
+}
+
 // NewRowsFrom is NewRowsAfter where the first n rows are kept of another run that had the same there, and nothing is computed of later
 // ones. It returns nil if some step has to be computed as a whole for every row. Witness returns nil for such rows.
 func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {

@@ -36,38 +36,126 @@ func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 type needs struct {
 	mu     sync.Mutex
 	plan   *plan.Plan
-	wholes map[device.Mode]*Need
-	tasks  map[device.Mode]*tasks // by what of the mode forward passes depend on
+	least  *run.Least
+	wholes map[device.Mode]*estimate
+	// By what of the mode each depends on.
+	tasks          map[device.Mode]*tasks
+	commits, opens map[device.Mode]int64
+	runs           map[device.Mode]*dry // while a question is answered
+}
+
+// estimate is a Need in the making: no part is more than it will be.
+type estimate struct {
+	Need
+	parts int // that are known, of partsOfNeed
 }
 
 // Need estimates what proofs of a plan need. The result must not be changed.
-func (m *Machine) Need(p *plan.Plan) *Need { return m.needIn(p, m.Mode()) }
+func (m *Machine) Need(p *plan.Plan) *Need {
+	defer m.asked()()
+	return m.needIn(p, m.Mode())
+}
 
-// needIn is Need in a mode.
-func (m *Machine) needIn(p *plan.Plan, how device.Mode) *Need {
+// asked holds the mutex, and runs, until the result is called: until a question is answered.
+func (m *Machine) asked() (answered func()) {
 	m.needs.mu.Lock()
-	defer m.needs.mu.Unlock()
-	return m.whole(p, how)
+	return func() {
+		m.needs.endRuns()
+		m.needs.mu.Unlock()
+	}
 }
 
-// whole returns the estimate for a mode. The mutex is held.
-func (m *Machine) whole(p *plan.Plan, how device.Mode) *Need {
-	if m.needs.plan != p {
-		m.needs.plan, m.needs.wholes, m.needs.tasks = p, map[device.Mode]*Need{}, map[device.Mode]*tasks{}
-	}
-	n := m.needs.wholes[how]
-	if n == nil {
-		n = m.estimate(p, how)
-		m.needs.wholes[how] = n
-	}
-	return n
+// needIn is Need in a mode. The mutex is held, as by what follows.
+func (m *Machine) needIn(p *plan.Plan, how device.Mode) *Need {
+	return m.needIf(p, how, func(*Need) bool { return true })
 }
 
-// estimate makes the estimate for a mode. The mutex is held.
-func (m *Machine) estimate(p *plan.Plan, how device.Mode) *Need {
-	n := &Need{Fixed: fixedNeed(p.Graph)}
-	d := m.newDry(p.Graph, how)
-	defer d.close()
+// needIf returns the estimate for a mode if it fits, else nil. A need with larger parts must not fit if one with smaller parts
+// does not: what comes behind the first part that is too large is not estimated.
+func (m *Machine) needIf(p *plan.Plan, how device.Mode, fits func(*Need) bool) *Need {
+	e := m.estimate(p, how)
+	for ; e.parts < len(partsOfNeed) && fits(&e.Need); e.parts++ {
+		partsOfNeed[e.parts](m.dry(how), p, &e.Need)
+	}
+	if !fits(&e.Need) {
+		return nil
+	}
+	return &e.Need
+}
+
+// estimate returns what is known for a mode.
+func (m *Machine) estimate(p *plan.Plan, how device.Mode) *estimate {
+	n := &m.needs
+	if n.plan != p {
+		n.plan, n.least, n.wholes, n.tasks = p, run.NewLeast(p.Graph), map[device.Mode]*estimate{}, map[device.Mode]*tasks{}
+		n.commits, n.opens, n.runs = map[device.Mode]int64{}, map[device.Mode]int64{}, map[device.Mode]*dry{}
+	}
+	e := n.wholes[how]
+	if e == nil {
+		e = &estimate{Need: Need{Fixed: fixedNeed(p.Graph), Witness: n.least.Bytes(how)}}
+		if p.Params != nil {
+			for i := range p.Trees {
+				if tree := &p.Trees[i]; !tree.Fixed {
+					e.Trees += hash.DigestBytes << (tree.LogDomain() + 1)
+				}
+			}
+		}
+		n.wholes[how] = e
+	}
+	return e
+}
+
+// dry returns a run in a mode, which is there until the question is answered.
+func (m *Machine) dry(how device.Mode) *dry {
+	d := m.needs.runs[how.Forward()]
+	if d == nil {
+		d = m.newDry(m.needs.plan.Graph, how)
+		m.needs.runs[how.Forward()] = d
+	}
+	d.mode = how
+	d.on.SetMode(how)
+	return d
+}
+
+// endRuns gives all runs back.
+func (n *needs) endRuns() {
+	for how, d := range n.runs {
+		d.close()
+		delete(n.runs, how)
+	}
+}
+
+// partsOfNeed estimate one part of a Need after the other, the ones that take long last.
+var partsOfNeed = []func(d *dry, p *plan.Plan, n *Need){
+	(*dry).needForward,
+	func(d *dry, p *plan.Plan, n *Need) {
+		if p.Params != nil {
+			n.Commit = remember(d.m.needs.commits, commitMode(d.mode), func() int64 { return d.commits(p) })
+		}
+	},
+	func(d *dry, p *plan.Plan, n *Need) { n.Tasks = d.allTasks(p).most },
+	func(d *dry, p *plan.Plan, n *Need) {
+		if p.Params != nil {
+			n.Open = remember(d.m.needs.opens, openMode(d.mode), func() int64 {
+				bytes, _ := d.open(p, d.allTasks(p).claims) // an error is of sizes that no device takes
+				return bytes
+			})
+		}
+	},
+}
+
+// remember returns what a map has for a mode, or has f make it.
+func remember[T any](of map[device.Mode]T, how device.Mode, f func() T) T {
+	v, ok := of[how]
+	if !ok {
+		v = f()
+		of[how] = v
+	}
+	return v
+}
+
+// needForward estimates what the forward pass leaves and takes.
+func (d *dry) needForward(p *plan.Plan, n *Need) {
 	n.Witness, n.Forward = d.values, d.forward
 	switch {
 	case d.kept == nil: // they are uploaded
@@ -76,32 +164,25 @@ func (m *Machine) estimate(p *plan.Plan, how device.Mode) *Need {
 				n.Witness += run.TensorNeed(t)
 			}
 		}
-	case how.Values: // of some segments at a time, and what makes them
-		n.Witness += d.kept.Recomputed(how.Together())
+	case d.mode.Values: // of some segments at a time, and what makes them
+		n.Witness += d.kept.Recomputed(d.mode.Together())
 		n.Forward = max(0, d.values+d.forward-n.Witness)
 	}
-	t := m.needs.tasks[taskMode(how)]
-	if t == nil {
-		t = d.tasks(p)
-		m.needs.tasks[taskMode(how)] = t
-	}
-	n.Tasks = t.most
-	if p.Params == nil {
-		return n
-	}
+}
+
+// commits is the most that a commitment of the plan takes.
+func (d *dry) commits(p *plan.Plan) (most int64) {
 	for i := range p.Trees {
-		tree := &p.Trees[i]
-		if bytes, err := d.commit(&tree.Commitment); err == nil {
-			n.Commit = max(n.Commit, bytes)
-		}
-		if !tree.Fixed {
-			n.Trees += hash.DigestBytes << (tree.LogDomain() + 1)
+		if bytes, err := d.commit(&p.Trees[i].Commitment); err == nil {
+			most = max(most, bytes)
 		}
 	}
-	if bytes, err := d.open(p, t.claims); err == nil {
-		n.Open = bytes
-	}
-	return n
+	return most
+}
+
+// allTasks are those of the plan in the mode.
+func (d *dry) allTasks(p *plan.Plan) *tasks {
+	return remember(d.m.needs.tasks, taskMode(d.mode), func() *tasks { return d.tasks(p) })
 }
 
 // taskMode is what sub-transcripts depend on of a mode. They take the same however many segments keep their values.
@@ -109,6 +190,15 @@ func taskMode(how device.Mode) device.Mode {
 	how = how.Forward()
 	how.Kept = 0
 	return how
+}
+
+// commitMode is what commitments depend on of a mode: keys are not committed to, and segments are the same whether they keep their
+// values or not.
+func commitMode(how device.Mode) device.Mode { return device.Mode{Values: how.Values} }
+
+// openMode is what the opening depends on.
+func openMode(how device.Mode) device.Mode {
+	return device.Mode{Values: how.Values, Rows: how.Rows, Tables: how.Tables}
 }
 
 // Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
@@ -127,11 +217,14 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // what depends on values alone: keys that fit into fewer bytes than their table's range. Weights for which there is
 // no room as a whole take a piece more. The error says that no device could prove it.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
-	m.needs.mu.Lock()
-	defer m.needs.mu.Unlock()
+	defer m.asked()()
 	how := m.Mode()
-	m.whole(p, how)
-	bytes, ok := m.needs.tasks[taskMode(how)].bytes[f]
+	m.estimate(p, how)
+	tasks := m.needs.tasks[taskMode(how)]
+	if tasks == nil {
+		tasks = m.dry(how).allTasks(p)
+	}
+	bytes, ok := tasks.bytes[f]
 	if !ok {
 		return 0, errNoTask
 	}
@@ -148,6 +241,25 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
 // Where values are recomputed, as many segments keep theirs as leave room for some chunks at once: each saves a part of
 // the forward pass for every time that values are wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
+	defer m.asked()()
+	n, how := m.choose(p, all, beside, runs)
+	m.SetMode(how)
+	m.SetSpare(0)
+	if beside > 0 {
+		m.SetSpare(max(1, beside-n.Witness-n.Trees))
+	}
+	return n
+}
+
+// Would returns what Settle would, and sets nothing.
+func (m *Machine) Would(p *plan.Plan, all, beside int64, runs int) *Need {
+	defer m.asked()()
+	n, _ := m.choose(p, all, beside, runs)
+	return n
+}
+
+// choose chooses the mode that Settle sets.
+func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode) {
 	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
 	if m.Sharing == 1 { // several GPUs have parts of a run each
 		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
@@ -161,19 +273,19 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	}
 	for ; runs > 0; runs-- {
 		for _, how := range modes {
-			n := m.needIn(p, how)
-			if !n.fits(runs, all, beside) {
+			n := m.needIf(p, how, func(n *Need) bool { return n.fits(runs, all, beside) })
+			if n == nil {
 				continue
 			}
 			if how.Values {
 				how.Kept = m.mostKept(p, how, runs, all, beside)
 				n = m.needIn(p, how)
 			}
-			return m.settled(n, how, beside)
+			return n, how
 		}
 	}
 	how := modes[len(modes)-1]
-	return m.settled(m.needIn(p, how), how, beside)
+	return m.needIn(p, how), how
 }
 
 // fits says whether a proof beside the values of others, runs in all, takes no more than so many
@@ -181,16 +293,6 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 func (n *Need) fits(runs int, all, beside int64) bool {
 	working := n.Working() + int64(runs-1)*(n.Witness+n.Trees)
 	return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
-}
-
-// settled notes what Settle has chosen.
-func (m *Machine) settled(n *Need, how device.Mode, beside int64) *Need {
-	if beside > 0 {
-		beside = max(1, beside-n.Witness-n.Trees)
-	}
-	m.SetMode(how)
-	m.SetSpare(beside)
-	return n
 }
 
 // lanesBesideKept is how many chunks have room at once beside the segments that are kept. More
@@ -201,13 +303,34 @@ const lanesBesideKept = 4
 // mostKept returns how many segments may keep their values where so many runs fit of which none
 // do: with room for some chunks at once, of which the scheduler books four fifths.
 func (m *Machine) mostKept(p *plan.Plan, how device.Mode, runs int, all, beside int64) int {
-	n := run.NewSegments(p.Graph).N
-	return n - sort.Search(n, func(i int) bool {
-		how.Kept = n - i
-		more := *m.needIn(p, how)
+	fits := func(n *Need) bool {
+		more := *n
 		more.Tasks = max(more.Tasks, int64(min(m.Streams, lanesBesideKept))*more.Tasks/4*5)
 		return more.fits(runs, all, beside)
-	})
+	}
+	tasks, beyond := m.needs.tasks[taskMode(how)].most, m.needIn(p, how).Witness-m.needs.least.Bytes(how)
+	most := func(of int, beyond int64) int { // that fit, if values take so much beyond what they must
+		return of - sort.Search(of, func(i int) bool {
+			how.Kept = of - i
+			n := m.estimate(p, how).Need
+			n.Tasks, n.Witness = tasks, n.Witness+beyond
+			return fits(&n)
+		})
+	}
+	from, to := 0, most(m.needs.least.Segments(), 0)
+	at := max(1, most(to, beyond)) // about as much for any number
+	for tried := false; from < to; tried = true {
+		how.Kept = at
+		if m.needIf(p, how, fits) != nil {
+			from, at = at, at+1
+		} else {
+			to, at = at-1, at-1
+		}
+		if tried {
+			at = (from + to + 1) / 2
+		}
+	}
+	return from
 }
 
 // fixedNeed is Need.Fixed.

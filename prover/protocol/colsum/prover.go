@@ -53,9 +53,26 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 	return End{point, transcript.Known(claim)}, nil
 }
 
-// newSums prepares the sums over the rows of all steps that are cut, for the given number of
-// rounds.
-func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
+// Dry makes the passes of Prove for columns that only count their memory, at a point of the transcript's, and leaves out what the
+// processor alone computes. It writes nothing.
+func Dry(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns) (End, error) {
+	point := w.Challenges(Vars(g, l))
+	sums, jobs := sumsOf(g, l, z, len(point))
+	if _, err := c.RowSums(ctx, jobs); err != nil {
+		return End{}, err
+	}
+	for round := range point {
+		if _, jobs := columnSums(sums, round, point); len(jobs) > 0 {
+			if _, err := c.ColumnSums(ctx, jobs); err != nil {
+				return End{}, err
+			}
+		}
+	}
+	return End{point, transcript.Known(field.Zero)}, nil
+}
+
+// sumsOf are the sums over the rows of all steps that are cut, for the given number of rounds, and the passes that they begin with.
+func sumsOf(g *model.Graph, l *backend.Leaves, z []field.QM31, rounds int) ([]*sum, []backend.RowSum) {
 	var steps []*backend.LeafStep
 	var layouts []*layout // of steps
 	byShape := map[string]*layout{}
@@ -81,6 +98,12 @@ func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.Q
 			jobs[i] = sums[i].rowSum()
 		}
 	})
+	return sums, jobs
+}
+
+// newSums prepares the sums over rows.
+func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
+	sums, jobs := sumsOf(g, l, z, rounds)
 	results, err := c.RowSums(ctx, jobs)
 	if err != nil {
 		return nil, err
@@ -112,14 +135,7 @@ func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c 
 			}
 		})
 	}
-	var ready []*sum
-	var jobs []backend.ColumnSum
-	for _, s := range sums {
-		if round == s.fromCol && s.rowVars < s.vars {
-			s.bind(point[s.fromRow:round])
-			ready, jobs = append(ready, s), append(jobs, s.columnSum())
-		}
-	}
+	ready, jobs := columnSums(sums, round, point)
 	each(func(s *sum) {
 		if s.fromRow < round {
 			s.fold(point[round-1])
@@ -142,4 +158,15 @@ func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c 
 		}
 	})
 	return nil
+}
+
+// columnSums are the sums whose row variables are all bound in a round, and the passes with which they go on.
+func columnSums(sums []*sum, round int, point []field.QM31) (ready []*sum, jobs []backend.ColumnSum) {
+	for _, s := range sums {
+		if round == s.fromCol && s.rowVars < s.vars {
+			s.bind(point[s.fromRow:round])
+			ready, jobs = append(ready, s), append(jobs, s.columnSum())
+		}
+	}
+	return ready, jobs
 }

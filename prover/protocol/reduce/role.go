@@ -214,6 +214,9 @@ func (p *Role) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int,
 	if !p.proving() {
 		return colsum.Verify(p.r, vars, claim)
 	}
+	if p.dry {
+		return on(p, func() (colsum.End, error) { return colsum.Dry(p.ctx, p.w, g, l, z, p.b) })
+	}
 	return on(p, func() (colsum.End, error) { return colsum.Prove(p.ctx, p.w, g, l, z, claim.Plain(), p.b) })
 }
 

@@ -212,8 +212,11 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 // rows have.
 func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
 	w := r.weightsOf(q)
-	first := make([]uint64, 1, len(joined)+1)
-	var all []kernels.RowPart
+	n := 0
+	for _, j := range joined {
+		n += len(j.parts)
+	}
+	first, all := make([]uint64, 1, len(joined)+1), make([]kernels.RowPart, 0, n)
 	for _, j := range joined {
 		for _, i := range j.parts {
 			all = append(all, w.rowPart(q, i, q.Parts[i].RowWeights[0]))

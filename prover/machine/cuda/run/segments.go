@@ -363,3 +363,65 @@ func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
 func TensorNeed(t *model.Tensor) int64 {
 	return int64(model.Size(t.Shape)) * int64(device.WidthOfRange(t.Min, t.Max))
 }
+
+// Least bounds from below what values of a run take: what no layout can do without.
+type Least struct {
+	outside  int64   // tensors that more than one segment reads or writes
+	inner    []int64 // the others, by segment
+	keys     int64   // of look-ups, where they are kept
+	uploaded int64   // all values, for a circuit that no device runs
+	inOrder  bool
+}
+
+// NewLeast returns the bounds of a circuit.
+func NewLeast(g *model.Graph) *Least {
+	s := NewSegments(g)
+	l := &Least{inner: make([]int64, s.N), inOrder: InOrder(g)}
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind != model.Fixed {
+			l.uploaded += TensorNeed(t)
+		}
+	}
+	for i := range g.Steps {
+		x := &g.Steps[i]
+		for _, id := range []model.TensorID{x.Out, x.Lo} {
+			switch {
+			case id == model.None:
+			case s.inner[id] < 0:
+				l.outside += TensorNeed(&g.Tensors[id])
+			default:
+				l.inner[s.inner[id]] += TensorNeed(&g.Tensors[id])
+			}
+		}
+		if x.Kind != model.StepLookup {
+			continue
+		}
+		if _, _, ok := keyTensor(g, i); !ok {
+			l.keys += int64(model.Size(x.Shape) * widthOfKeys(&g.Tables[x.Table]))
+		}
+	}
+	return l
+}
+
+// Segments is how many segments the circuit has.
+func (l *Least) Segments() int { return len(l.inner) }
+
+// Bytes is the bound in a mode, with what segments take when their values are recomputed.
+func (l *Least) Bytes(how device.Mode) int64 {
+	all, kept, most := l.outside, l.outside, int64(0)
+	for i, n := range l.inner {
+		all += n
+		if i < how.Kept {
+			kept += n
+		} else {
+			most = max(most, n)
+		}
+	}
+	switch {
+	case how.Values && l.inOrder:
+		all = kept + int64(how.Together())*most
+	case !how.Forward().Keys:
+		all += l.keys
+	}
+	return min(all, l.uploaded)
+}
