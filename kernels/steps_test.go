@@ -287,6 +287,23 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 		}
 	}
 	check()
+	// As those of a row, which counts nothing and keeps no keys.
+	for _, c := range chains {
+		for _, s := range c {
+			for _, r := range []kernels.Result{s.Out, s.Lo} {
+				if r.At != 0 {
+					must(t, d.Clear(r.At, n*r.Width))
+				}
+			}
+		}
+	}
+	ofRow, err := records.AddRow(chains...)
+	must(t, err)
+	rowCode, err := kernels.NewSlice(d, records.Words())
+	must(t, err)
+	x.held = append(x.held, rowCode)
+	must(t, kernels.RunRow(d, ofRow, &kernels.Bases{Code: rowCode, Small: bad}, acc))
+	check()
 	// Again, without counts; and keys alone.
 	must(t, kernels.RunStepsAgain(d, launch, bases, acc))
 	only := x.result(n, 2)
@@ -395,6 +412,9 @@ func TestChainsRefused(t *testing.T) {
 	for name, c := range map[string]kernels.Chain{"empty": {}, "two sizes": {step(3), step(4)}, "no entries": {step(0)}, "no operands": {none}, "no summands": {many}} {
 		if _, err := r.Add(c); err == nil {
 			t.Errorf("%s is accepted", name)
+		}
+		if _, err := r.AddRow(c); err == nil {
+			t.Errorf("%s is accepted of a row", name)
 		}
 	}
 }

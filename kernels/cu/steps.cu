@@ -174,7 +174,8 @@ DEVICE void add_term(u64 (&sum)[N], const i64 *term, const launched &l, u32 x, u
 }
 
 // The sum of a term at entry x, but for its coefficient, over every `lanes`-th four summands from
-// lane on.
+// lane on, of which AHEAD are read before the first is used.
+template <u32 AHEAD>
 DEVICE u64 part_of_term(const i64 *term, const launched &l, u32 x, u32 lane, u32 lanes)
 {
     const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
@@ -204,25 +205,31 @@ DEVICE u64 part_of_term(const i64 *term, const launched &l, u32 x, u32 lane, u32
             p[i] = address(w[O_ADDRESS], l) + place(w, l, x, 0) * (i64)width[i];
         }
     }
-    for (u32 t = 4 * lane; t < summands; t += 4 * lanes) {
-        const u32 have = min(4u, summands - t);
-        i32 v[2][4];
+    for (u32 t = 4 * lane; t < summands; t += 4 * AHEAD * lanes) {
+        i32 v[AHEAD][2][4];
 #pragma unroll
-        for (u32 i = 0; i < 2; i++) {
-            if (!p[i]) {
-                v[i][0] = v[i][1] = v[i][2] = v[i][3] = 1;
-            } else if (stride[i] == 1) {
-                load_four(v[i], p[i] + (u64)t * width[i], width[i], have);
-            } else {
+        for (u32 a = 0; a < AHEAD; a++) {
+            const u32 at = t + 4 * a * lanes, have = at < summands ? min(4u, summands - at) : 0;
 #pragma unroll
-                for (u32 e = 0; e < 4; e++)
-                    v[i][e] = e < have ? entry(p[i], width[i], (u64)(stride[i] * (i64)(t + e))) : 0;
+            for (u32 i = 0; i < 2; i++) {
+                if (!p[i]) {
+#pragma unroll
+                    for (u32 e = 0; e < 4; e++)
+                        v[a][i][e] = e < have;
+                } else if (stride[i] == 1) {
+                    load_four(v[a][i], p[i] + (u64)at * width[i], width[i], have);
+                } else {
+#pragma unroll
+                    for (u32 e = 0; e < 4; e++)
+                        v[a][i][e] = e < have ? entry(p[i], width[i], (u64)(stride[i] * (i64)(at + e))) : 0;
+                }
             }
         }
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
-            if (e < have)
-                sum += (u64)((i64)v[0][e] * v[1][e]);
+        for (u32 a = 0; a < AHEAD; a++)
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                sum += (u64)((i64)v[a][0][e] * v[a][1][e]);
     }
     return sum;
 }
@@ -416,7 +423,7 @@ DEVICE void sum_wide(u64 *sums, const i64 *terms, u32 n, const launched &l, u32 
         u64 sum = 0;
         const i64 *term = terms;
         for (u32 k = 0; k < n; k++, term += term[T_WORDS])
-            sum += (u64)term[T_COEF] * part_of_term(term, l, begin + i, 32 * part + lane, 32 * share);
+            sum += (u64)term[T_COEF] * part_of_term<1>(term, l, begin + i, 32 * part + lane, 32 * share);
         for (int d = 16; d > 0; d /= 2)
             sum += __shfl_xor_sync(~0u, sum, d);
         if (lane == 0)
@@ -638,6 +645,207 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
                 run_step<1>(step, l, i, min(end, i + some), wide, counted);
             else
                 run_step<4>(step, l, i, min(end, i + some), wide, counted);
+        }
+    }
+}
+
+// Steps of a row. There are few entries and many steps, each of which depends on others: so values that
+// later steps of a chain read stay in shared memory, its independent steps are at one time the work of
+// different warps, and nothing is counted or kept for a proof.
+
+// A result: where it goes (0: nowhere), and its number in shared memory, from one on (0: none reads it).
+struct row_result {
+    i64 at;
+    u32 width, slot;
+    i32 least, most;
+};
+
+// A step. Behind it lie its pieces, the terms of an operand in place and a coefficient, others, and from
+// word `wide_at` on those with many summands.
+struct row_step {
+    u32 kind, plain, others, wide;
+    u32 shift, drop, rows, pieces;
+    i32 least;
+    u32 value_width, den_width, wide_at;
+    i64 constant, acc;
+    i64 values, den;
+    row_result out, lo;
+};
+
+// A chain. Its blocks have `each` of the n entries, `batch` at a time; sums and slots are in shared memory
+// from these words on. Behind it lie its levels, where steps begin, and the steps.
+struct row_chain {
+    u32 n, each, batch, levels, steps, sums, slots, unused;
+};
+
+// Steps [first, end) depend on those of levels before, and not on each other; those before `wide` have sums
+// with many summands.
+struct row_level {
+    u32 first, wide, end, unused;
+};
+
+// Where a chain of a launch lies, and the first of its blocks.
+struct row_job {
+    u64 first, at, words;
+};
+
+// What steps of a row read and write, in a batch of entries from one on.
+struct row_batch {
+    const launched *l;
+    i32 *slots; // of entry `from` of the chain
+    u64 *sums;
+    u32 from, entries, pitch, share; // pitch: of slots
+};
+
+// An operand that lies in place: in shared memory, if its address begins with a one.
+DEVICE i32 row_entry(i64 at, u32 width, const row_batch &b, u32 x)
+{
+    if ((u64)at >> 61 == 1)
+        return b.slots[(u32)at * b.pitch + x - b.from];
+    return entry(address(at, *b.l), width, x);
+}
+
+// An operand's entry for entry x and summand t.
+DEVICE i64 row_operand(const i64 *o, const row_batch &b, u32 x, u32 t, i64 fill)
+{
+    if (o[O_LAYOUT] == IN_PLACE)
+        return row_entry(o[O_ADDRESS], (u32)o[O_WIDTH], b, x);
+    i64 at = place(o, *b.l, x, t);
+    return at < 0 ? fill : entry(address(o[O_ADDRESS], *b.l), (u64)o[O_WIDTH], (u64)at);
+}
+
+DEVICE void row_set(const row_result &r, const row_batch &b, u32 x, i32 v)
+{
+    if (r.slot)
+        b.slots[(r.slot - 1) * b.pitch + x - b.from] = v;
+    const result to{address(r.at, *b.l), r.width, 0, 0};
+    to.set(x, v);
+}
+
+// A step at entry x. The sums of its terms with many summands have the number `wide` of its level.
+DEVICE void row_step_at(const row_step &s, const row_batch &b, u32 x, u32 wide, u32 wides)
+{
+    u64 sum = (u64)s.constant;
+    if (s.acc & 1)
+        sum += (u64)b.l->sums[(s.acc >> 3) + x];
+    else if (s.acc)
+        sum += ((const u64 *)address(s.acc, *b.l))[x];
+    if (s.wide)
+        for (u32 p = 0; p < b.share; p++)
+            sum += b.sums[(p * wides + wide) * b.entries + x - b.from];
+    const piece *pieces = (const piece *)(&s + 1);
+    const i64 *t = (const i64 *)(pieces + s.pieces);
+    for (u32 k = 0; k < s.plain; k += 4, t += 4 * P_WORDS) {
+        i32 v[4];
+#pragma unroll
+        for (u32 j = 0; j < 4; j++)
+            if (k + j < s.plain)
+                v[j] = row_entry(t[j * P_WORDS + P_ADDRESS], (u32)t[j * P_WORDS + P_WIDTH], b, x);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++)
+            if (k + j < s.plain)
+                sum += (u64)(t[j * P_WORDS + P_COEF] * v[j]);
+    }
+    t = (const i64 *)(pieces + s.pieces) + s.plain * P_WORDS;
+    for (u32 k = 0; k < s.others; k++, t += t[T_WORDS]) {
+        const u32 summands = (u32)t[T_SUMMANDS], operands = (u32)t[T_OPERANDS];
+        u64 all = 0;
+        for (u32 i = 0; i < summands; i++) {
+            const i64 *o = t + T_FIRST;
+            u64 value = (u64)row_operand(o, b, x, i, t[T_FILL]);
+            for (u32 j = 1; j < operands; j++) {
+                o += o[O_WORDS];
+                value *= (u64)row_operand(o, b, x, i, t[T_FILL]);
+            }
+            all += value;
+        }
+        sum += (u64)t[T_COEF] * all;
+    }
+    i64 value = (i64)sum;
+    i32 rest = 0;
+    bool good = s.kind == SUM || (value > -BOUND && value < BOUND);
+    if (s.kind == LOOK_UP) {
+        const i32 key = (i32)value >> s.shift;
+        rest = (i32)value & (((i32)1 << s.shift) - 1);
+        value = 0;
+        good = good && key >= s.least && (u32)(key - s.least) < s.rows;
+        if (good && s.pieces) {
+            u32 k = 0;
+            while (k + 1 < s.pieces && (key >> s.drop) >= pieces[k].end + s.least)
+                k++;
+            value = pieces[k].slope * (key >> s.drop) + pieces[k].offset;
+        } else if (good && s.values) {
+            value = entry(address(s.values, *b.l), s.value_width, (u64)((i64)key - s.least));
+        }
+    } else if (s.kind == DIVIDE) {
+        const i32 d = row_entry(s.den, s.den_width, b, x);
+        good = good && d > 0;
+        if (good) {
+            const i32 v = (i32)value, y = v / d - (v % d < 0);
+            value = y;
+            rest = v - y * d;
+        }
+    }
+    good = good && (!s.out.at || (value >= s.out.least && value <= s.out.most)) && (!s.lo.at || (rest >= s.lo.least && rest <= s.lo.most));
+    if (s.out.at)
+        row_set(s.out, b, x, good ? (i32)value : 0);
+    if (s.lo.at)
+        row_set(s.lo, b, x, good ? rest : 0);
+    if (!good)
+        *b.l->bad = 1;
+}
+
+// Chains of steps on a row, as steps_run runs them. All chains lie in the records as jobs say.
+KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, char *small, char *large, const i64 *sums)
+{
+    DYNAMIC_SHARED(uint4, own);
+    __shared__ launched l;
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const row_job *jobs = (const row_job *)(code + at);
+    u32 job = 0;
+    for (u32 k = 0; k < chains; k += 32)
+        job += (u32)__popc((int)__ballot_sync(~0u, k + lane < chains && jobs[min((u64)k + lane, chains - 1)].first <= blockIdx.x));
+    const row_job j = jobs[job - 1];
+    const uint4 *from = (const uint4 *)(code + j.at);
+    for (u32 i = threadIdx.x; i < j.words / 2; i += blockDim.x)
+        own[i] = from[i];
+    if (threadIdx.x == 0)
+        l = {{nullptr, nullptr, code, code, small, small, large, nullptr}, sums, nullptr, (u32 *)small, false};
+    __syncthreads();
+    const row_chain c = *(const row_chain *)own;
+    const i64 *words = (const i64 *)own;
+    const row_level *levels = (const row_level *)(own + sizeof(row_chain) / sizeof(uint4));
+    const u32 *steps = (const u32 *)(levels + c.levels);
+    const u32 begin = (u32)(blockIdx.x - j.first) * c.each, end = min(begin + c.each, c.n);
+    for (u32 i = begin; i < end; i += c.batch) {
+        const u32 entries = min(c.batch, end - i), groups = (entries + 31) / 32;
+        row_batch b = {&l, (i32 *)((u64 *)own + c.slots), (u64 *)own + c.sums, i, entries, c.batch, 1};
+        for (u32 level = 0; level < c.levels; level++) {
+            const row_level now = levels[level];
+            const u32 wides = now.wide - now.first, items = wides * entries;
+            if (items) {
+                // Where there are fewer sums than warps, several share one.
+                b.share = max(1u, warps / items);
+                for (u32 k = warp; k < items * b.share; k += warps) {
+                    const u32 part = k / items, item = k % items;
+                    const row_step &s = *(const row_step *)(words + steps[now.first + item / entries]);
+                    const i64 *term = (const i64 *)&s + s.wide_at;
+                    u64 sum = 0;
+                    for (u32 n = 0; n < s.wide; n++, term += term[T_WORDS])
+                        sum += (u64)term[T_COEF] * part_of_term<4>(term, l, i + item % entries, 32 * part + lane, 32 * b.share);
+                    for (int d = 16; d > 0; d /= 2)
+                        sum += __shfl_xor_sync(~0u, sum, d);
+                    if (lane == 0)
+                        b.sums[k] = sum;
+                }
+                __syncthreads();
+            }
+            for (u32 k = warp; k < (now.end - now.first) * groups; k += warps) {
+                const u32 step = groups == 1 ? k : k / groups, x = i + 32 * (k - step * groups) + lane;
+                if (x < i + entries)
+                    row_step_at(*(const row_step *)(words + steps[now.first + step]), b, x, step, wides);
+            }
+            __syncthreads(); // what this level has written is there
         }
     }
 }

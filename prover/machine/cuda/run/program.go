@@ -235,7 +235,7 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
-		c.schedule = newSchedule(p)
+		c.schedule = newSchedule(p, c.row != nil)
 	}
 	return c.schedule
 }

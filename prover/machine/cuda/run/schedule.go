@@ -17,6 +17,7 @@ import (
 // outside of the schedule.
 type schedule struct {
 	on    *part
+	row   bool // the steps are those of a row
 	turns []turn
 	made  map[model.TensorID]maker
 	sums  []sumSpan
@@ -58,8 +59,8 @@ type read struct {
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part) *schedule {
-	return &schedule{on: on, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+func newSchedule(on *part, row bool) *schedule {
+	return &schedule{on: on, row: row, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
 }
 
 // after returns the first turn in which all tensors can be read.
@@ -235,6 +236,14 @@ func (s *schedule) launches() []launch {
 			}
 		}
 		if len(chains) == 0 {
+			continue
+		}
+		if s.row {
+			l, err := s.on.records.AddRow(chains...)
+			if err != nil {
+				device.Check(errNot)
+			}
+			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, w.bases, w.acc) })
 			continue
 		}
 		l, err := s.on.records.Add(chains...)
