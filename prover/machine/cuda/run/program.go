@@ -374,8 +374,9 @@ func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand
 // multiplication is a product that is a launch of its own: it adds to accumulators of the work from
 // one on. Of one with the same matrix as the one before, b has what that was made into.
 type multiplication struct {
-	by model.TensorID // the matrix
-	do func(w *work, at int, b *kernels.Planes) error
+	by  model.TensorID // the matrix
+	do  func(w *work, at int, b *kernels.Planes) error
+	set func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
 }
 
 // products adds the products of a step as terms, or returns launches before it that add to an
@@ -458,16 +459,24 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		y = c.source(p, b)
 	}
 	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
+	located := func(w *work, at int) kernels.MatMul {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
+		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
 		mm.Tables.Resolve(w.bases)
+		return mm
+	}
+	m := multiplication{by: b, do: func(w *work, at int, kept *kernels.Planes) error {
+		mm := located(w, at)
 		if pieces != nil {
 			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
 		}
-		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
 		return kernels.MultiplyAddWith(w.dev, mm, kept)
 	}}
+	if c.row != nil && mm.Sets() && mm.N == model.Size(out) {
+		m.set = located
+	}
+	return m
 }
 
 // Magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or

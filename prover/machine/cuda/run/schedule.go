@@ -224,10 +224,17 @@ func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
 		t := &s.turns[i]
-		for _, x := range joined(t.clears) {
+		clears, products, at := t.clears, t.products, t.at
+		if s.row {
+			var set launch
+			if set, clears, products, at = t.sets(); set != nil {
+				all = append(all, set)
+			}
+		}
+		for _, x := range joined(clears) {
 			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
 		}
-		all = append(all, multiplied(t.products, t.at)...)
+		all = append(all, multiplied(products, at)...)
 		all = append(all, t.single...)
 		var chains []kernels.Chain
 		for _, c := range t.chains {
@@ -267,6 +274,35 @@ func (s *schedule) launches() []launch {
 		}
 		return kernels.RunTallies(w.dev, l, w.bases)
 	})
+}
+
+// sets returns a launch of the products of a row's turn that can be the first ones of their accumulators, if there are any, and what is
+// left: those to be cleared, and the other products.
+func (t *turn) sets() (set launch, clears []sumSpan, products []multiplication, at []int) {
+	var first []multiplication
+	var to []int
+	for i, m := range t.products {
+		if m.set != nil && !slices.Contains(t.at[:i], t.at[i]) {
+			first, to = append(first, m), append(to, t.at[i])
+		} else {
+			products, at = append(products, m), append(at, t.at[i])
+		}
+	}
+	for _, x := range t.clears {
+		if !slices.Contains(to, x.at) {
+			clears = append(clears, x)
+		}
+	}
+	if len(first) == 0 {
+		return nil, clears, products, at
+	}
+	return func(w *work) error {
+		list := make([]kernels.MatMul, len(first))
+		for i, m := range first {
+			list[i] = m.set(w, to[i])
+		}
+		return kernels.MultiplyRows(w.dev, list)
+	}, clears, products, at
 }
 
 // multiplied returns the launches of products that add to accumulators from some on, one for all
