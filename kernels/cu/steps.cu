@@ -649,39 +649,46 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
     }
 }
 
-// Steps of a row. There are few entries and many steps, each of which depends on others: so values that
-// later steps of a chain read stay in shared memory, its independent steps are at one time the work of
-// different warps, and nothing is counted or kept for a proof.
+// Steps of a row. There are few entries and many steps, each of which depends on others. So a block first reads all
+// that its chain reads, at once, into shared memory, then goes through the steps there, independent ones in different
+// warps, and writes all results at the end. Nothing is counted or kept for a proof.
 
-// A result: where it goes (0: nowhere), and its number in shared memory, from one on (0: none reads it).
-struct row_result {
-    i64 at;
-    u32 width, slot;
-    i32 least, most;
-};
-
-// A step. Behind it lie its pieces, the terms of an operand in place and a coefficient, others, and from
-// word `wide_at` on those with many summands.
-struct row_step {
-    u32 kind, plain, others, wide;
-    u32 shift, drop, rows, pieces;
-    i32 least;
-    u32 value_width, den_width, wide_at;
-    i64 constant, acc;
-    i64 values, den;
-    row_result out, lo;
-};
-
-// A chain. Its blocks have `each` of the n entries, `batch` at a time; sums and slots are in shared memory
-// from these words on. Behind it lie its levels, where steps begin, and the steps.
+// A chain. Its blocks have `each` of the n entries, `batch` at a time. Behind it lie, from these words on: where its
+// operands lie in the records, where its sums do, of which the first ones are for warps, its results, its levels, and
+// where its steps do. Values and sums are in shared memory from these words on, and parts of sums.
 struct row_chain {
-    u32 n, each, batch, levels, steps, sums, slots, unused;
+    u32 n, each, batch, loads;
+    u32 adds, wides, stores, levels;
+    u32 loads_at, adds_at, stores_at, levels_at;
+    u32 steps_at, values, sums, parts;
 };
 
-// Steps [first, end) depend on those of levels before, and not on each other; those before `wide` have sums
-// with many summands.
+// Where a result goes that is in shared memory.
+struct row_store {
+    i64 at;
+    u32 width, value;
+};
+
+// Steps [first, end) depend on those of levels before, and not on each other.
 struct row_level {
-    u32 first, wide, end, unused;
+    u32 first, end;
+};
+
+// A step. Values and sums have the numbers of their first entries in shared memory; those at 0 are ones, and no result.
+// Behind it lie its terms, its pieces, and the numbers of its sums.
+struct row_step {
+    u32 kind, terms, sums, pieces;
+    u32 shift, drop, rows, value_width;
+    i32 least;
+    u32 den, out, lo;
+    i32 out_least, out_most, lo_least, lo_most;
+    i64 constant, values;
+};
+
+// coefficient · a · b
+struct row_term {
+    i64 coef;
+    u32 a, b;
 };
 
 // Where a chain of a launch lies, and the first of its blocks.
@@ -689,78 +696,43 @@ struct row_job {
     u64 first, at, words;
 };
 
-// What steps of a row read and write, in a batch of entries from one on.
-struct row_batch {
-    const launched *l;
-    i32 *slots; // of entry `from` of the chain
-    u64 *sums;
-    u32 from, entries, pitch, share; // pitch: of slots
-};
-
-// An operand that lies in place: in shared memory, if its address begins with a one.
-DEVICE i32 row_entry(i64 at, u32 width, const row_batch &b, u32 x)
-{
-    if ((u64)at >> 61 == 1)
-        return b.slots[(u32)at * b.pitch + x - b.from];
-    return entry(address(at, *b.l), width, x);
-}
-
 // An operand's entry for entry x and summand t.
-DEVICE i64 row_operand(const i64 *o, const row_batch &b, u32 x, u32 t, i64 fill)
+DEVICE i64 row_operand(const i64 *o, const launched &l, u32 x, u32 t, i64 fill)
 {
-    if (o[O_LAYOUT] == IN_PLACE)
-        return row_entry(o[O_ADDRESS], (u32)o[O_WIDTH], b, x);
-    i64 at = place(o, *b.l, x, t);
-    return at < 0 ? fill : entry(address(o[O_ADDRESS], *b.l), (u64)o[O_WIDTH], (u64)at);
+    const i64 at = place(o, l, x, t);
+    return at < 0 ? fill : entry(address(o[O_ADDRESS], l), (u64)o[O_WIDTH], (u64)at);
 }
 
-DEVICE void row_set(const row_result &r, const row_batch &b, u32 x, i32 v)
+// A sum of a thread's at entry x: an accumulator, if there is one, or a term.
+DEVICE u64 row_sum(const i64 *w, const launched &l, u32 x)
 {
-    if (r.slot)
-        b.slots[(r.slot - 1) * b.pitch + x - b.from] = v;
-    const result to{address(r.at, *b.l), r.width, 0, 0};
-    to.set(x, v);
+    if (w[0])
+        return w[0] & 1 ? (u64)l.sums[(w[0] >> 3) + x] : ((const u64 *)address(w[0], l))[x];
+    const i64 *term = w + 1;
+    const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
+    u64 all = 0;
+    for (u32 t = 0; t < summands; t++) {
+        const i64 *o = term + T_FIRST;
+        u64 value = 1;
+        for (u32 j = 0; j < operands; j++, o += o[O_WORDS])
+            value *= (u64)row_operand(o, l, x, t, term[T_FILL]);
+        all += value;
+    }
+    return (u64)term[T_COEF] * all;
 }
 
-// A step at entry x. The sums of its terms with many summands have the number `wide` of its level.
-DEVICE void row_step_at(const row_step &s, const row_batch &b, u32 x, u32 wide, u32 wides)
+// A step at an entry, whose values and sums are given. Returns whether all numbers are in their ranges.
+DEVICE bool row_step_at(const row_step &s, const launched &l, i32 *values, const u64 *sums)
 {
+    const row_term *term = (const row_term *)(&s + 1);
+    const piece *pieces = (const piece *)(term + s.terms);
+    const u32 *list = (const u32 *)(pieces + s.pieces);
     u64 sum = (u64)s.constant;
-    if (s.acc & 1)
-        sum += (u64)b.l->sums[(s.acc >> 3) + x];
-    else if (s.acc)
-        sum += ((const u64 *)address(s.acc, *b.l))[x];
-    if (s.wide)
-        for (u32 p = 0; p < b.share; p++)
-            sum += b.sums[(p * wides + wide) * b.entries + x - b.from];
-    const piece *pieces = (const piece *)(&s + 1);
-    const i64 *t = (const i64 *)(pieces + s.pieces);
-    for (u32 k = 0; k < s.plain; k += 4, t += 4 * P_WORDS) {
-        i32 v[4];
-#pragma unroll
-        for (u32 j = 0; j < 4; j++)
-            if (k + j < s.plain)
-                v[j] = row_entry(t[j * P_WORDS + P_ADDRESS], (u32)t[j * P_WORDS + P_WIDTH], b, x);
-#pragma unroll
-        for (u32 j = 0; j < 4; j++)
-            if (k + j < s.plain)
-                sum += (u64)(t[j * P_WORDS + P_COEF] * v[j]);
-    }
-    t = (const i64 *)(pieces + s.pieces) + s.plain * P_WORDS;
-    for (u32 k = 0; k < s.others; k++, t += t[T_WORDS]) {
-        const u32 summands = (u32)t[T_SUMMANDS], operands = (u32)t[T_OPERANDS];
-        u64 all = 0;
-        for (u32 i = 0; i < summands; i++) {
-            const i64 *o = t + T_FIRST;
-            u64 value = (u64)row_operand(o, b, x, i, t[T_FILL]);
-            for (u32 j = 1; j < operands; j++) {
-                o += o[O_WORDS];
-                value *= (u64)row_operand(o, b, x, i, t[T_FILL]);
-            }
-            all += value;
-        }
-        sum += (u64)t[T_COEF] * all;
-    }
+    for (u32 k = 0; k < s.sums; k++)
+        sum += sums[list[k]];
+#pragma unroll 4
+    for (u32 k = 0; k < s.terms; k++)
+        sum += (u64)term[k].coef * (u64)((i64)values[term[k].a] * values[term[k].b]);
     i64 value = (i64)sum;
     i32 rest = 0;
     bool good = s.kind == SUM || (value > -BOUND && value < BOUND);
@@ -769,16 +741,17 @@ DEVICE void row_step_at(const row_step &s, const row_batch &b, u32 x, u32 wide, 
         rest = (i32)value & (((i32)1 << s.shift) - 1);
         value = 0;
         good = good && key >= s.least && (u32)(key - s.least) < s.rows;
-        if (good && s.pieces) {
-            u32 k = 0;
-            while (k + 1 < s.pieces && (key >> s.drop) >= pieces[k].end + s.least)
-                k++;
-            value = pieces[k].slope * (key >> s.drop) + pieces[k].offset;
+        if (s.pieces) {
+            const i32 of = key >> s.drop;
+            const piece *p = pieces;
+            for (u32 k = 1; k < s.pieces && of >= p->end + s.least; k++)
+                p++;
+            value = p->slope * of + p->offset;
         } else if (good && s.values) {
-            value = entry(address(s.values, *b.l), s.value_width, (u64)((i64)key - s.least));
+            value = entry(address(s.values, l), s.value_width, (u64)((i64)key - s.least));
         }
     } else if (s.kind == DIVIDE) {
-        const i32 d = row_entry(s.den, s.den_width, b, x);
+        const i32 d = values[s.den];
         good = good && d > 0;
         if (good) {
             const i32 v = (i32)value, y = v / d - (v % d < 0);
@@ -786,17 +759,16 @@ DEVICE void row_step_at(const row_step &s, const row_batch &b, u32 x, u32 wide, 
             rest = v - y * d;
         }
     }
-    good = good && (!s.out.at || (value >= s.out.least && value <= s.out.most)) && (!s.lo.at || (rest >= s.lo.least && rest <= s.lo.most));
-    if (s.out.at)
-        row_set(s.out, b, x, good ? (i32)value : 0);
-    if (s.lo.at)
-        row_set(s.lo, b, x, good ? rest : 0);
-    if (!good)
-        *b.l->bad = 1;
+    good = good && (!s.out || (value >= s.out_least && value <= s.out_most)) && (!s.lo || (rest >= s.lo_least && rest <= s.lo_most));
+    if (s.out)
+        values[s.out] = good ? (i32)value : 0;
+    if (s.lo)
+        values[s.lo] = good ? rest : 0;
+    return good;
 }
 
 // Chains of steps on a row, as steps_run runs them. All chains lie in the records as jobs say.
-KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, char *small, char *large, const i64 *sums)
+KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, char *small, char *large, const i64 *given)
 {
     DYNAMIC_SHARED(uint4, own);
     __shared__ launched l;
@@ -810,43 +782,65 @@ KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, char *sm
     for (u32 i = threadIdx.x; i < j.words / 2; i += blockDim.x)
         own[i] = from[i];
     if (threadIdx.x == 0)
-        l = {{nullptr, nullptr, code, code, small, small, large, nullptr}, sums, nullptr, (u32 *)small, false};
+        l = {{nullptr, nullptr, code, code, small, small, large, nullptr}, given, nullptr, (u32 *)small, false};
     __syncthreads();
     const row_chain c = *(const row_chain *)own;
     const i64 *words = (const i64 *)own;
-    const row_level *levels = (const row_level *)(own + sizeof(row_chain) / sizeof(uint4));
-    const u32 *steps = (const u32 *)(levels + c.levels);
+    const u32 *loads = (const u32 *)(words + c.loads_at), *adds = (const u32 *)(words + c.adds_at), *steps = (const u32 *)(words + c.steps_at);
+    const row_store *stores = (const row_store *)(words + c.stores_at);
+    const row_level *levels = (const row_level *)(words + c.levels_at);
+    i32 *values = (i32 *)((u64 *)own + c.values);
+    u64 *sums = (u64 *)own + c.sums, *parts = (u64 *)own + c.parts;
     const u32 begin = (u32)(blockIdx.x - j.first) * c.each, end = min(begin + c.each, c.n);
     for (u32 i = begin; i < end; i += c.batch) {
-        const u32 entries = min(c.batch, end - i), groups = (entries + 31) / 32;
-        row_batch b = {&l, (i32 *)((u64 *)own + c.slots), (u64 *)own + c.sums, i, entries, c.batch, 1};
+        const u32 entries = min(c.batch, end - i), groups = (entries + 31) / 32, items = c.wides * entries;
+        for (u32 k = threadIdx.x; k < entries; k += blockDim.x)
+            values[k] = 1;
+        for (u32 k = threadIdx.x; k < c.loads * entries; k += blockDim.x) {
+            const u32 which = k / entries, e = k - which * entries;
+            const i64 *o = words + loads[which];
+            values[(which + 1) * c.batch + e] = (i32)row_operand(o + 1, l, i + e, 0, o[0]);
+        }
+        for (u32 k = threadIdx.x; k < (c.adds - c.wides) * entries; k += blockDim.x) {
+            const u32 which = k / entries + c.wides, e = k % entries;
+            sums[which * c.batch + e] = row_sum(words + adds[which], l, i + e);
+        }
+        // Where there are fewer sums than warps, several share one.
+        const u32 share = items ? max(1u, warps / items) : 1;
+        for (u32 k = warp; k < items * share; k += warps) {
+            const u32 part = k / items, item = k % items, which = item / entries, e = item % entries;
+            const i64 *term = words + adds[which] + 1;
+            u64 sum = (u64)term[T_COEF] * part_of_term<4>(term, l, i + e, 32 * part + lane, 32 * share);
+            for (int d = 16; d > 0; d /= 2)
+                sum += __shfl_xor_sync(~0u, sum, d);
+            if (lane == 0)
+                (share == 1 ? sums[which * c.batch + e] : parts[k]) = sum;
+        }
+        __syncthreads();
+        if (share > 1) {
+            for (u32 k = threadIdx.x; k < items; k += blockDim.x) {
+                u64 sum = 0;
+                for (u32 p = 0; p < share; p++)
+                    sum += parts[p * items + k];
+                sums[k / entries * c.batch + k % entries] = sum;
+            }
+            __syncthreads();
+        }
         for (u32 level = 0; level < c.levels; level++) {
             const row_level now = levels[level];
-            const u32 wides = now.wide - now.first, items = wides * entries;
-            if (items) {
-                // Where there are fewer sums than warps, several share one.
-                b.share = max(1u, warps / items);
-                for (u32 k = warp; k < items * b.share; k += warps) {
-                    const u32 part = k / items, item = k % items;
-                    const row_step &s = *(const row_step *)(words + steps[now.first + item / entries]);
-                    const i64 *term = (const i64 *)&s + s.wide_at;
-                    u64 sum = 0;
-                    for (u32 n = 0; n < s.wide; n++, term += term[T_WORDS])
-                        sum += (u64)term[T_COEF] * part_of_term<4>(term, l, i + item % entries, 32 * part + lane, 32 * b.share);
-                    for (int d = 16; d > 0; d /= 2)
-                        sum += __shfl_xor_sync(~0u, sum, d);
-                    if (lane == 0)
-                        b.sums[k] = sum;
-                }
-                __syncthreads();
-            }
             for (u32 k = warp; k < (now.end - now.first) * groups; k += warps) {
-                const u32 step = groups == 1 ? k : k / groups, x = i + 32 * (k - step * groups) + lane;
-                if (x < i + entries)
-                    row_step_at(*(const row_step *)(words + steps[now.first + step]), b, x, step, wides);
+                const u32 step = groups == 1 ? k : k / groups, e = 32 * (k - step * groups) + lane;
+                if (e < entries && !row_step_at(*(const row_step *)(words + steps[now.first + step]), l, values + e, sums + e))
+                    *l.bad = 1;
             }
-            __syncthreads(); // what this level has written is there
+            __syncthreads(); // what this level has made is there
         }
+        for (u32 k = threadIdx.x; k < c.stores * entries; k += blockDim.x) {
+            const u32 which = k / entries, e = k - which * entries;
+            const row_store to = stores[which];
+            result{address(to.at, l), to.width, 0, 0}.set(i + e, values[to.value + e]);
+        }
+        __syncthreads(); // before the next entries
     }
 }
 

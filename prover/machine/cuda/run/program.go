@@ -356,7 +356,7 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	for i := range linear {
 		l := &linear[i]
 		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w)}}
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w, w.summands)}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -364,10 +364,11 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// operand is a tensor that the step in hand reads.
-func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand {
+// operand is a tensor that the step in hand reads, in a term of so many summands: of a row's steps one of several reads no other step of
+// its chain.
+func (c *compiler) operand(p *part, id model.TensorID, w wiring, summands int) kernels.Operand {
 	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
-	c.reads = append(c.reads, read{id, o.InPlace()})
+	c.reads = append(c.reads, read{id, o.InPlace() && (c.row == nil || summands == 1)})
 	return o
 }
 
@@ -394,7 +395,8 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
+			n := dims(l.Sum)
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}})
 			continue
 		}
 		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})

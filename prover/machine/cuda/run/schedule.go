@@ -97,6 +97,8 @@ const (
 	// mostMerged is how many steps, at most, are put behind others that they do not depend on, so
 	// that what reads both can follow.
 	mostMerged = 8
+	// mostRowWords is how many words of records a chain of a row has at most.
+	mostRowWords = 4096
 )
 
 // room returns the turn of a step that runs after a turn, and the chains that it continues, if any:
@@ -130,7 +132,11 @@ func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*ch
 		}
 		join = append(join, c)
 	}
-	if len(join) == 0 || last == after || words > kernels.MostWords || steps-longest > mostMerged {
+	full := words > kernels.MostWords || steps-longest > mostMerged
+	if s.row { // whose steps are at one time if they do not depend on each other
+		full = words > mostRowWords
+	}
+	if len(join) == 0 || last == after || full {
 		return last + 1, nil
 	}
 	return last, join
