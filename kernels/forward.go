@@ -180,7 +180,7 @@ func multiplyRows(d Device, types string, products []MatMul) error {
 		}
 		args = append(args, p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, parts)
 	}
-	return launchForward(d, "forward_gemv_three_"+types, Launch{GridX: blocks, Block: block}, args...)
+	return launchForward(d, "forward_gemv_three_"+types, Launch{GridX: blocks, Block: block, Early: true}, args...)
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and

@@ -6,7 +6,7 @@ import (
 )
 
 // A RowLaunch are chains of a row's steps among records that are on a device.
-type RowLaunch struct{ at, chains, blocks, threads, shared int }
+type RowLaunch struct{ at, chains, words, blocks, threads, shared int }
 
 // Sizes of steps_row: the threads of a block whose chains have sums that warps add up, and of one whose chains have none, the blocks up
 // to which such sums are worth twice as many, and the bytes of a block's values in shared memory.
@@ -40,6 +40,10 @@ func (r *Records) AddRow(chains ...Chain) (RowLaunch, error) {
 	}
 	if l.threads == rowSumThreads && l.blocks <= rowFewBlocks {
 		l.threads *= 2
+	}
+	if len(chains) == 1 {
+		l.at, l.words = int(jobs[1]), int(jobs[2])
+		return l, nil
 	}
 	l.at = r.Len()
 	r.words = append(r.words, jobs...)
@@ -279,5 +283,5 @@ func pairs(v []int) []int64 {
 
 // RunRow runs chains of the records at b.Code, with int64 at acc for steps whose Acc the launch brings.
 func RunRow(d Device, l RowLaunch, b *Bases, acc Ptr) error {
-	return launchSteps(d, "steps_row", Launch{GridX: l.blocks, Block: l.threads, Shared: l.shared}, b.Code, l.at, l.chains, b.Small, b.Large, acc)
+	return launchSteps(d, "steps_row", Launch{GridX: l.blocks, Block: l.threads, Shared: l.shared, Early: true}, b.Code, l.at, l.chains, l.words, b.Small, b.Large, acc)
 }

@@ -536,7 +536,9 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	if n < 1 || row < 1 {
 		return fmt.Errorf("%w: %d rows of %d", ErrSize, n, row)
 	}
-	return launchSteps(d, "steps_max", Cover(32*n), bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
+	l := Cover(32 * n)
+	l.Early = true
+	return launchSteps(d, "steps_max", l, bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
 }
 
 // PutRow copies row into whole, a tensor of before × rows × after entries: whole[b][at][a] = row[b][a]. The index at is a number on
@@ -545,7 +547,9 @@ func PutRow(d Device, whole, row, at Integers, before, rows, after int) error {
 	if before < 1 || rows < 1 || after < 1 {
 		return fmt.Errorf("%w: a row of %d × %d × %d entries", ErrSize, before, rows, after)
 	}
-	return launchSteps(d, "steps_put", Cover(before*after), whole.At, whole.Width, row.At, row.Width, at.At, at.Width, before, rows, after)
+	l := Cover(before * after)
+	l.Early = true
+	return launchSteps(d, "steps_put", l, whole.At, whole.Width, row.At, row.Width, at.At, at.Width, before, rows, after)
 }
 
 // KeyCount asks how many of N keys are in [Min, Max].

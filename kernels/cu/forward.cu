@@ -192,6 +192,8 @@ DEVICE void gemv_set(const gemv &g)
         u64 first1, i64 *acc1, const void *w1, const void *x1, u64 rows1, u64 k1, i64 coef1, u64 parts1,                                \
         u64 first2, i64 *acc2, const void *w2, const void *x2, u64 rows2, u64 k2, i64 coef2, u64 parts2)                                \
     {                                                                                                                                   \
+        let_next_begin();                                                                                                               \
+        wait_for_earlier();                                                                                                             \
         gemv g = {0, acc0, w0, x0, rows0, k0, coef0, parts0};                                                                           \
         if (blockIdx.x >= first2)                                                                                                       \
             g = {first2, acc2, w2, x2, rows2, k2, coef2, parts2};                                                                       \

@@ -767,22 +767,28 @@ DEVICE bool row_step_at(const row_step &s, const launched &l, i32 *values, const
     return good;
 }
 
-// Chains of steps on a row, as steps_run runs them. All chains lie in the records as jobs say.
-KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, char *small, char *large, const i64 *given)
+// Chains of steps on a row, as steps_run runs them. All chains lie in the records as jobs say, which are there, or one alone, of so many
+// words.
+KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, u64 words_of_one, char *small, char *large, const i64 *given)
 {
     DYNAMIC_SHARED(uint4, own);
     __shared__ launched l;
+    let_next_begin();
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const row_job *jobs = (const row_job *)(code + at);
-    u32 job = 0;
-    for (u32 k = 0; k < chains; k += 32)
-        job += (u32)__popc((int)__ballot_sync(~0u, k + lane < chains && jobs[min((u64)k + lane, chains - 1)].first <= blockIdx.x));
-    const row_job j = jobs[job - 1];
+    row_job j = {0, at, words_of_one};
+    if (chains > 1) {
+        const row_job *jobs = (const row_job *)(code + at);
+        u32 job = 0;
+        for (u32 k = 0; k < chains; k += 32)
+            job += (u32)__popc((int)__ballot_sync(~0u, k + lane < chains && jobs[min((u64)k + lane, chains - 1)].first <= blockIdx.x));
+        j = jobs[job - 1];
+    }
     const uint4 *from = (const uint4 *)(code + j.at);
     for (u32 i = threadIdx.x; i < j.words / 2; i += blockDim.x)
         own[i] = from[i];
     if (threadIdx.x == 0)
         l = {{nullptr, nullptr, code, code, small, small, large, nullptr}, given, nullptr, (u32 *)small, false};
+    wait_for_earlier(); // the records are always there
     __syncthreads();
     const row_chain c = *(const row_chain *)own;
     const i64 *words = (const i64 *)own;
@@ -919,6 +925,8 @@ KERNEL __launch_bounds__(512) steps_tally(char *code, u64 at, u64 tallies, char 
 // out[i] = the greatest of the entries i·row … of x, a warp for each of n rows.
 KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width, u64 n, u64 row, i64 least, i64 most)
 {
+    let_next_begin();
+    wait_for_earlier();
     const result r{out, (u32)outwidth, least, most};
     u64 lane = threadIdx.x % 32, warps = thread_count() / 32;
     for (u64 i = thread_index() / 32; i < n; i += warps) {
@@ -938,6 +946,8 @@ KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width,
 // Puts a row in a tensor, at the index that *at has, on an axis of so many, with before and after entries of the axes around it.
 KERNEL steps_put(char *whole, u64 width, const void *row, u64 rowwidth, const void *at, u64 atwidth, u64 before, u64 rows, u64 after)
 {
+    let_next_begin();
+    wait_for_earlier();
     const result r{whole, (u32)width, 0, 0};
     const u64 index = (u64)entry(at, atwidth, 0);
     if (index >= rows)
