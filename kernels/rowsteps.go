@@ -9,12 +9,13 @@ import (
 type RowLaunch struct{ at, chains, words, blocks, threads, shared int }
 
 // Sizes of steps_row: the threads of a block whose chains have sums that warps add up, and of one whose chains have none, the blocks up
-// to which such sums are worth twice as many, and the bytes of a block's values in shared memory.
+// to which such sums are worth twice as many, the bytes of a block's values in shared memory, and of all that may be there.
 const (
 	rowSumThreads = 256
 	rowThreads    = 128
 	rowFewBlocks  = 64
 	rowValues     = 24 << 10
+	rowShared     = 96 << 10
 )
 
 // AddRow adds a launch of chains that do not depend on each other, for a row: their look-ups are not counted, and their keys go nowhere.
@@ -29,6 +30,9 @@ func (r *Records) AddRow(chains ...Chain) (RowLaunch, error) {
 			return l, err
 		}
 		words, each, shared := x.words()
+		if shared > rowShared {
+			return l, fmt.Errorf("%w: a chain that takes %d bytes of shared memory", ErrSize, shared)
+		}
 		r.words = append(r.words, make([]int64, len(r.words)%2)...)
 		jobs = append(jobs, int64(l.blocks), int64(r.Len()), int64(len(words)))
 		r.words = append(r.words, words...)

@@ -417,6 +417,19 @@ func TestChainsRefused(t *testing.T) {
 			t.Errorf("%s is accepted of a row", name)
 		}
 	}
+	long := step(3)
+	for i := range 4000 {
+		long.Terms = append(long.Terms, kernels.Term{Coef: 1, Summands: 1, Operands: []kernels.Operand{{Integers: kernels.Integers{At: kernels.Ptr(256 * i), Width: 1}}}})
+	}
+	if _, err := r.AddRow(kernels.Chain{long}); err == nil {
+		t.Error("a step of a row that fits in no shared memory is accepted")
+	}
+	makes, sums := step(3), step(3)
+	makes.Out = kernels.Result{Integers: kernels.Integers{At: 512, Width: 4}}
+	sums.Terms[0].Operands[0].At, sums.Terms[0].Summands = makes.Out.At, 2
+	if _, err := r.AddRow(kernels.Chain{makes, sums}); err == nil {
+		t.Error("a sum of what a step of a row's chain makes is accepted")
+	}
 }
 
 // A row goes where its index says, in whatever widths, and nowhere if there is no such row.
