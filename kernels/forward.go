@@ -122,7 +122,9 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 }
 
 // Sets reports whether MultiplyRows can make the product.
-func (p *MatMul) Sets() bool { return p.Vector() && p.byRows() && p.OutColumn == 1 }
+func (p *MatMul) Sets() bool {
+	return p.Vector() && p.byRows() && p.OutColumn == 1 && max(p.A.Width, p.B.Width) <= 2
+}
 
 // MultiplyRows sets the accumulators of products, each of which Sets: Acc is not added to. They are launched together where their entries
 // have the same types.

@@ -167,11 +167,11 @@ func TestMultiplyRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list []kernels.MatMul
 	var want [][]int64
-	for _, widths := range [][2]int{{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}, {4, 4}} {
+	for _, widths := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {2, 2}} {
 		for i, c := range []struct{ n, k int }{{37, 160}, {1, 1}, {6, 45}, {9, 5000}, {3, 1040}, {500, 2048}, {33, 8208}} {
 			a, pa := forwardIntegers(t, d, rng, c.k, widths[1], min(8*widths[1], 25))
 			b, pb := forwardIntegers(t, d, rng, c.n*c.k, widths[0], min(8*widths[0], 25))
-			if i == 4 && widths[0] < 4 && widths[1] < 4 {
+			if i == 4 {
 				d.Free(pa)
 				d.Free(pb)
 				pa, pb = lowest(t, d, a, widths[1]), lowest(t, d, b, widths[0])

@@ -204,13 +204,8 @@ DEVICE void gemv_set(const gemv &g)
 
 GEMV_THREE_OF(i8, i8)
 GEMV_THREE_OF(i8, i16)
-GEMV_THREE_OF(i8, i32)
 GEMV_THREE_OF(i16, i8)
 GEMV_THREE_OF(i16, i16)
-GEMV_THREE_OF(i16, i32)
-GEMV_THREE_OF(i32, i8)
-GEMV_THREE_OF(i32, i16)
-GEMV_THREE_OF(i32, i32)
 
 #define GEMV_ROWS_OF(W, X)                                                                                                              \
     KERNEL forward_gemv_rows_##W##_##X(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part) \

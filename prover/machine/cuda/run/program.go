@@ -460,11 +460,10 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	} else {
 		y = c.source(p, b)
 	}
-	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
+	mm.XBits, mm.A.Width, mm.B.Width = magnitude(&c.g.Tensors[a], x.Width), x.Width, y.Width
 	located := func(w *work, at int) kernels.MatMul {
 		mm := mm
-		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
-		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
+		mm.Acc, mm.A.Ptr, mm.B.Ptr = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), w.bases.Resolve(y.At)
 		mm.Tables.Resolve(w.bases)
 		return mm
 	}
