@@ -128,7 +128,8 @@ func TestMultiplyAdd(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got[:min(8, len(got))], acc[:min(8, len(acc))])
 		}
 	}
-	if kernels.MultiplyRows(d, []kernels.MatMul{{Acc: 1, M: 2, N: 2, K: 2, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 4}, B: kernels.Matrix{Ptr: 1, Width: 4}}}) == nil {
+	two := kernels.MatMul{Acc: 1, M: 2, N: 2, K: 2, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 2}, B: kernels.Matrix{Ptr: 1, Width: 2}}
+	if kernels.MultiplyRows(d, []kernels.MatMul{two}) == nil {
 		t.Error("a product of two rows is set")
 	}
 	// The largest sums that 32 bits have to hold.
@@ -195,7 +196,8 @@ func TestMultiplyRows(t *testing.T) {
 		got := make([]int64, p.N)
 		must(t, kernels.DownloadSlice(d, got, p.Acc))
 		if !slices.Equal(got, want[i]) {
-			t.Errorf("%d rows of %d, %d and %d bytes: got %v, want %v", p.N, p.K, p.B.Width, p.A.Width, got[:min(8, len(got))], want[i][:min(8, p.N)])
+			some := min(8, p.N)
+			t.Errorf("%d rows of %d, %d and %d bytes: got %v, want %v", p.N, p.K, p.B.Width, p.A.Width, got[:some], want[i][:some])
 		}
 		for _, at := range []kernels.Ptr{p.Acc, p.A.Ptr, p.B.Ptr} {
 			d.Free(at)

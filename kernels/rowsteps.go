@@ -287,5 +287,6 @@ func pairs(v []int) []int64 {
 
 // RunRow runs chains of the records at b.Code, with int64 at acc for steps whose Acc the launch brings.
 func RunRow(d Device, l RowLaunch, b *Bases, acc Ptr) error {
-	return launchSteps(d, "steps_row", Launch{GridX: l.blocks, Block: l.threads, Shared: l.shared, Early: true}, b.Code, l.at, l.chains, l.words, b.Small, b.Large, acc)
+	shape := Launch{GridX: l.blocks, Block: l.threads, Shared: l.shared, Early: true}
+	return launchSteps(d, "steps_row", shape, b.Code, l.at, l.chains, l.words, b.Small, b.Large, acc)
 }

@@ -419,7 +419,8 @@ func TestChainsRefused(t *testing.T) {
 	}
 	long := step(3)
 	for i := range 4000 {
-		long.Terms = append(long.Terms, kernels.Term{Coef: 1, Summands: 1, Operands: []kernels.Operand{{Integers: kernels.Integers{At: kernels.Ptr(256 * i), Width: 1}}}})
+		o := kernels.Operand{Integers: kernels.Integers{At: kernels.Ptr(256 * i), Width: 1}}
+		long.Terms = append(long.Terms, kernels.Term{Coef: 1, Summands: 1, Operands: []kernels.Operand{o}})
 	}
 	if _, err := r.AddRow(kernels.Chain{long}); err == nil {
 		t.Error("a step of a row that fits in no shared memory is accepted")

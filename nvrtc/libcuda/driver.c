@@ -37,7 +37,8 @@ CUresult libcuda_launch(CUcontext ctx, CUfunction f, const uint32_t grid[3], con
 	if (way == LAUNCH_COOPERATIVE)
 		WITHIN(ctx, cuLaunchCooperativeKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, params));
 	if (way == LAUNCH_EARLY) {
-		CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1};
+		CUlaunchAttribute early = {
+			.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1};
 		CUlaunchConfig config = {
 			.gridDimX = grid[0], .gridDimY = grid[1], .gridDimZ = grid[2], .blockDimX = block[0], .blockDimY = block[1], .blockDimZ = block[2],
 			.sharedMemBytes = shared, .hStream = stream, .attrs = &early, .numAttrs = 1};

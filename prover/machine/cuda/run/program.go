@@ -396,7 +396,8 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			n := dims(l.Sum)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}})
+			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: both})
 			continue
 		}
 		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
