@@ -27,7 +27,9 @@ func (e *Executor) Capture(f func() error) (*Graph, error) {
 	if err := libcuda.BeginCapture(e.ctx, e.stream); err != nil {
 		return nil, e.note(err)
 	}
+	e.recording, e.behind = true, false
 	err := f()
+	e.recording = false
 	g, ended := libcuda.EndCapture(e.ctx, e.stream)
 	if err == nil && ended == nil {
 		return &Graph{e, g}, nil

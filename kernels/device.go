@@ -15,8 +15,12 @@ type Ptr uint64
 type Kernel struct{ Group, Name string }
 
 // A Launch is the shape of one launch: GridX·GridY blocks of Block threads,
-// with Shared bytes of dynamic shared memory a block. GridY of zero means one.
-type Launch struct{ GridX, GridY, Block, Shared int }
+// with Shared bytes of dynamic shared memory a block. GridY of zero means one. With Early the kernel waits itself for what was
+// enqueued before it (wait_for_earlier): in a recording a device may let it begin sooner.
+type Launch struct {
+	GridX, GridY, Block, Shared int
+	Early                       bool
+}
 
 // A Device runs kernels on memory of its own. Its operations happen in the
 // order of the calls, asynchronously where the method does not say otherwise;

@@ -34,6 +34,8 @@ type Executor struct {
 	stage  staging
 	small  smallBlocks
 	mark   mark
+
+	recording, behind bool // work, whose last operation is a kernel
 }
 
 // card is what the executors of a device share.
@@ -213,6 +215,9 @@ func (e *Executor) Copy(dst, src Ptr, bytes int) error {
 	if err := e.check(bytes); err != nil || bytes == 0 {
 		return err
 	}
+	if e.recording {
+		e.behind = false
+	}
 	return e.note(libcuda.Copy(e.ctx, uint64(dst), uint64(src), bytes, e.stream))
 }
 
@@ -220,6 +225,9 @@ func (e *Executor) Copy(dst, src Ptr, bytes int) error {
 func (e *Executor) Clear(dst Ptr, bytes int) error {
 	if err := e.check(bytes); err != nil || bytes == 0 {
 		return err
+	}
+	if e.recording {
+		e.behind = false
 	}
 	return e.note(libcuda.Set(e.ctx, uint64(dst), 0, bytes, e.stream))
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // A Matrix is a strided matrix of signed integers of Width bytes (1, 2 or 4)
 // in a device's memory, one of a batch: entry (i, c) of matrix b is at
@@ -117,6 +121,70 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	return multiplyPlanes(d, p, kept)
 }
 
+// Sets reports whether MultiplyRows can make the product.
+func (p *MatMul) Sets() bool {
+	return p.Vector() && p.byRows() && p.OutColumn == 1 && max(p.A.Width, p.B.Width) <= 2
+}
+
+// MultiplyRows sets the accumulators of products, each of which Sets: Acc is not added to. They are launched together where their entries
+// have the same types.
+func MultiplyRows(d Device, products []MatMul) error {
+	byTypes := map[string][]MatMul{}
+	var order []string
+	for _, p := range products {
+		a, err := typeName(p.A.Width)
+		if err != nil {
+			return err
+		}
+		b, err := typeName(p.B.Width)
+		if err != nil {
+			return err
+		}
+		name := b + "_" + a
+		if byTypes[name] == nil {
+			order = append(order, name)
+		}
+		byTypes[name] = append(byTypes[name], p)
+	}
+	for _, name := range order {
+		for some := range slices.Chunk(byTypes[name], gemvTogether) {
+			if err := multiplyRows(d, name, some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// multiplyRows is MultiplyRows for a few products with entries of these types.
+func multiplyRows(d Device, types string, products []MatMul) error {
+	const warps = block / 32
+	jobs := 0
+	for _, p := range products {
+		if !p.Sets() || p.N < 1 || p.K < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
+			return fmt.Errorf("a product of a row of %d with %d×%d", p.K, p.N, p.K)
+		}
+		jobs += (p.N + gemvRows - 1) / gemvRows
+	}
+	var args []any
+	blocks := 0
+	for i := range gemvTogether {
+		p, parts, first := MatMul{}, 1, math.MaxInt32
+		if i < len(products) {
+			p, first = products[i], blocks
+			for parts < warps && 2*parts*jobs <= gemvWarps && p.K >= 2*parts*gemvPart {
+				parts *= 2
+			}
+			blocks += ((p.N+gemvRows-1)/gemvRows*parts-1)/warps + 1
+		}
+		if i > 0 {
+			args = append(args, first)
+		}
+		args = append(args, p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, parts)
+	}
+	return launchForward(d, "forward_gemv_three_"+types, Launch{GridX: blocks, Block: block, Early: true}, args...)
+}
+
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
 // columns of a tile, the terms of it at a time, how many of these are worth a block, and the shared
 // memory of a block: twelve planes of rows.
@@ -134,6 +202,10 @@ const (
 	gemvRows  = 2
 	gemvTerms = 1024
 	gemvWarps = 1 << 12
+
+	// Of those that are launched together: how many there are at most, and the terms that are worth a warp.
+	gemvTogether = 3
+	gemvPart     = 512
 )
 
 // PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.

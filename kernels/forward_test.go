@@ -128,6 +128,10 @@ func TestMultiplyAdd(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got[:min(8, len(got))], acc[:min(8, len(acc))])
 		}
 	}
+	two := kernels.MatMul{Acc: 1, M: 2, N: 2, K: 2, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 2}, B: kernels.Matrix{Ptr: 1, Width: 2}}
+	if kernels.MultiplyRows(d, []kernels.MatMul{two}) == nil {
+		t.Error("a product of two rows is set")
+	}
 	// The largest sums that 32 bits have to hold.
 	const k = 1<<15 + 1024 // which must be added up in two parts
 	v := make([]int16, 2*k)
@@ -155,6 +159,65 @@ func TestMultiplyAdd(t *testing.T) {
 	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, M: 1, N: 1, K: 1, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 3}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
 		t.Error("three bytes an entry")
 	}
+}
+
+// TestMultiplyRows: products of vectors with matrices that are launched together, of all types, with rows and terms that fill no block
+// and no part, whose sums are set, and of the entries whose products are the largest.
+func TestMultiplyRows(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var list []kernels.MatMul
+	var want [][]int64
+	for _, widths := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {2, 2}} {
+		for i, c := range []struct{ n, k int }{{37, 160}, {1, 1}, {6, 45}, {9, 5000}, {3, 1040}, {500, 2048}, {33, 8208}} {
+			a, pa := forwardIntegers(t, d, rng, c.k, widths[1], min(8*widths[1], 25))
+			b, pb := forwardIntegers(t, d, rng, c.n*c.k, widths[0], min(8*widths[0], 25))
+			if i == 4 {
+				d.Free(pa)
+				d.Free(pb)
+				pa, pb = lowest(t, d, a, widths[1]), lowest(t, d, b, widths[0])
+			}
+			p := kernels.MatMul{M: 1, N: c.n, K: c.k, Batches: 1, Coef: int64(i - 3), XBits: 31, OutColumn: 1,
+				A: kernels.Matrix{Ptr: pa, Width: widths[1], Column: 1}, B: kernels.Matrix{Ptr: pb, Width: widths[0], Row: c.k, Column: 1}}
+			sums := make([]int64, c.n)
+			for j := range sums {
+				sums[j] = rng.Int64()
+			}
+			var err error
+			p.Acc, err = kernels.NewSlice(d, sums)
+			must(t, err)
+			clear(sums)
+			product(sums, a, b, p)
+			list, want = append(list, p), append(want, sums)
+		}
+	}
+	must(t, kernels.MultiplyRows(d, list))
+	for i, p := range list {
+		got := make([]int64, p.N)
+		must(t, kernels.DownloadSlice(d, got, p.Acc))
+		if !slices.Equal(got, want[i]) {
+			some := min(8, p.N)
+			t.Errorf("%d rows of %d, %d and %d bytes: got %v, want %v", p.N, p.K, p.B.Width, p.A.Width, got[:some], want[i][:some])
+		}
+		for _, at := range []kernels.Ptr{p.Acc, p.A.Ptr, p.B.Ptr} {
+			d.Free(at)
+		}
+	}
+}
+
+// lowest sets all of v to the least number of so many bytes, and returns it on a device.
+func lowest(t *testing.T, d kernels.Device, v []int32, width int) (at kernels.Ptr) {
+	for i := range v {
+		v[i] = -1 << (8*width - 1)
+	}
+	var err error
+	if width == 1 {
+		at, err = kernels.NewSlice(d, converted[int8](v))
+	} else {
+		at, err = kernels.NewSlice(d, converted[int16](v))
+	}
+	must(t, err)
+	return at
 }
 
 // BenchmarkMultiplyAdd: products of a language model's layer of width 5120. On a GPU.

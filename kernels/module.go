@@ -148,6 +148,12 @@ func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) er
 	if err := e.reserve(f, l.Shared); err != nil {
 		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
 	}
+	if l.Early && e.recording && e.behind && e.info.Major >= 9 {
+		launch = libcuda.LaunchEarly
+	}
+	if e.recording {
+		e.behind = true
+	}
 	err = launch(e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
 	if err != nil {
 		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))

@@ -251,17 +251,24 @@ func flag(yes bool) int64 {
 	return 0
 }
 
-// record returns the words of a step, and whether it has terms with many summands.
-func (s *Step) record() (w []int64, wide bool, err error) {
+// check refuses what no step may be.
+func (s *Step) check() error {
 	if s.N < 1 || s.N >= 1<<31 || s.Shift < 0 || s.Shift > model.MaxShift {
-		return nil, false, fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
+		return fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
 	}
-	var plain, many, others []*Term
+	for i := range s.Terms {
+		if t := &s.Terms[i]; t.Summands < 1 || t.Summands >= 1<<31 || len(t.Operands) == 0 {
+			return fmt.Errorf("%w: %d summands of %d operands", ErrSize, t.Summands, len(t.Operands))
+		}
+	}
+	return nil
+}
+
+// sorted returns the terms: those of an operand in place, those with many summands, and the others.
+func (s *Step) sorted() (plain, many, others []*Term) {
 	for i := range s.Terms {
 		t := &s.Terms[i]
 		switch {
-		case t.Summands < 1 || t.Summands >= 1<<31 || len(t.Operands) == 0:
-			return nil, false, fmt.Errorf("%w: %d summands of %d operands", ErrSize, t.Summands, len(t.Operands))
 		case t.wide(s.N):
 			many = append(many, t)
 		case t.Summands == 1 && len(t.Operands) == 1 && t.Operands[0].InPlace():
@@ -270,6 +277,26 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 			others = append(others, t)
 		}
 	}
+	return plain, many, others
+}
+
+// append adds the words of a term that is not one of an operand in place.
+func (t *Term) append(w []int64) []int64 {
+	begin := len(w)
+	w = append(w, 0, t.Coef, int64(t.Summands), int64(len(t.Operands)), t.Fill)
+	for j := range t.Operands {
+		w = t.Operands[j].append(w)
+	}
+	w[begin] = int64(len(w) - begin)
+	return w
+}
+
+// record returns the words of a step, and whether it has terms with many summands.
+func (s *Step) record() (w []int64, wide bool, err error) {
+	if err := s.check(); err != nil {
+		return nil, false, err
+	}
+	plain, many, others := s.sorted()
 	w = []int64{0, int64(s.Kind), s.Const, int64(s.Acc), int64(len(plain)), int64(len(many)), int64(len(others)), int64(s.Shift)}
 	if t := s.Table; t != nil {
 		pieces := 0
@@ -289,12 +316,7 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 		w = append(w, t.Coef, int64(t.Operands[0].At), int64(t.Operands[0].Width))
 	}
 	for _, t := range append(many, others...) {
-		begin := len(w)
-		w = append(w, 0, t.Coef, int64(t.Summands), int64(len(t.Operands)), t.Fill)
-		for j := range t.Operands {
-			w = t.Operands[j].append(w)
-		}
-		w[begin] = int64(len(w) - begin)
+		w = t.append(w)
 	}
 	w[0] = int64(len(w))
 	return w, len(many) > 0, nil
@@ -514,7 +536,9 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	if n < 1 || row < 1 {
 		return fmt.Errorf("%w: %d rows of %d", ErrSize, n, row)
 	}
-	return launchSteps(d, "steps_max", Cover(32*n), bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
+	l := Cover(32 * n)
+	l.Early = true
+	return launchSteps(d, "steps_max", l, bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
 }
 
 // PutRow copies row into whole, a tensor of before × rows × after entries: whole[b][at][a] = row[b][a]. The index at is a number on
@@ -523,7 +547,9 @@ func PutRow(d Device, whole, row, at Integers, before, rows, after int) error {
 	if before < 1 || rows < 1 || after < 1 {
 		return fmt.Errorf("%w: a row of %d × %d × %d entries", ErrSize, before, rows, after)
 	}
-	return launchSteps(d, "steps_put", Cover(before*after), whole.At, whole.Width, row.At, row.Width, at.At, at.Width, before, rows, after)
+	l := Cover(before * after)
+	l.Early = true
+	return launchSteps(d, "steps_put", l, whole.At, whole.Width, row.At, row.Width, at.At, at.Width, before, rows, after)
 }
 
 // KeyCount asks how many of N keys are in [Min, Max].

@@ -287,6 +287,23 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 		}
 	}
 	check()
+	// As those of a row, which counts nothing and keeps no keys.
+	for _, c := range chains {
+		for _, s := range c {
+			for _, r := range []kernels.Result{s.Out, s.Lo} {
+				if r.At != 0 {
+					must(t, d.Clear(r.At, n*r.Width))
+				}
+			}
+		}
+	}
+	ofRow, err := records.AddRow(chains...)
+	must(t, err)
+	rowCode, err := kernels.NewSlice(d, records.Words())
+	must(t, err)
+	x.held = append(x.held, rowCode)
+	must(t, kernels.RunRow(d, ofRow, &kernels.Bases{Code: rowCode, Small: bad}, acc))
+	check()
 	// Again, without counts; and keys alone.
 	must(t, kernels.RunStepsAgain(d, launch, bases, acc))
 	only := x.result(n, 2)
@@ -396,6 +413,23 @@ func TestChainsRefused(t *testing.T) {
 		if _, err := r.Add(c); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
+		if _, err := r.AddRow(c); err == nil {
+			t.Errorf("%s is accepted of a row", name)
+		}
+	}
+	long := step(3)
+	for i := range 4000 {
+		o := kernels.Operand{Integers: kernels.Integers{At: kernels.Ptr(256 * i), Width: 1}}
+		long.Terms = append(long.Terms, kernels.Term{Coef: 1, Summands: 1, Operands: []kernels.Operand{o}})
+	}
+	if _, err := r.AddRow(kernels.Chain{long}); err == nil {
+		t.Error("a step of a row that fits in no shared memory is accepted")
+	}
+	makes, sums := step(3), step(3)
+	makes.Out = kernels.Result{Integers: kernels.Integers{At: 512, Width: 4}}
+	sums.Terms[0].Operands[0].At, sums.Terms[0].Summands = makes.Out.At, 2
+	if _, err := r.AddRow(kernels.Chain{makes, sums}); err == nil {
+		t.Error("a sum of what a step of a row's chain makes is accepted")
 	}
 }
 

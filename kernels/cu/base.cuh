@@ -24,6 +24,21 @@ using i64 = long long;
 
 #define DEVICE static __device__ __forceinline__
 
+// What a kernel calls that may be launched early: first that the kernel behind it may begin, then, before it reads or writes what others
+// do, that all kernels before it have ended.
+DEVICE void let_next_begin()
+{
+#if !defined(PROVE_MODEL_HOST) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+DEVICE void wait_for_earlier()
+{
+#if !defined(PROVE_MODEL_HOST) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // The index of this thread among all of a one-dimensional launch, and their
 // number.
 DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }

@@ -31,74 +31,181 @@ template <int BYTES> struct packed {
     }
 };
 
+// Sums of products of four bytes: of a and b, both signed, added to *high, and of x and y, of which y is unsigned,
+// added to *low with 128 times the sum of y, which is added to *more.
+DEVICE void dot_bytes(i32 *high, u32 a, u32 b) { *high = __dp4a((i32)a, (i32)b, *high); }
+DEVICE void dot_bytes(u32 *low, u32 *more, u32 x, u32 y)
+{
+    *low = __dp4a(x ^ 0x80808080u, y, *low);
+    *more = __dp4a(0x01010101u, y, *more);
+}
+
+// The low and the high bytes of four integers of 16 bits.
+DEVICE u32 low_bytes(const u32 *w) { return __byte_perm(w[0], w[1], 0x6420); }
+DEVICE u32 high_bytes(const u32 *w) { return __byte_perm(w[0], w[1], 0x7531); }
+
+// The sum of products of N entries, N of W being 16 bytes.
+template <class W, class X>
+DEVICE i64 dot(const packed<16> &q, const packed<16 / sizeof(W) * sizeof(X)> &v)
+{
+    constexpr int N = 16 / sizeof(W);
+    if constexpr (sizeof(W) == 1 && sizeof(X) == 1) {
+        i32 sum = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            dot_bytes(&sum, q.w[i], v.w[i]);
+        return sum;
+    } else if constexpr (sizeof(W) + sizeof(X) == 3) {
+        // Bytes times the two bytes of the other's entries.
+        i32 high = 0;
+        u32 low = 0, more = 0;
+#pragma unroll
+        for (int i = 0; i < N / 4; i++) {
+            const u32 one = sizeof(W) == 1 ? q.w[i] : v.w[i], *two = (sizeof(W) == 1 ? v.w : q.w) + 2 * i;
+            dot_bytes(&high, one, high_bytes(two));
+            dot_bytes(&low, &more, one, low_bytes(two));
+        }
+        return 256 * high + (i32)(low - 128 * more);
+    } else if constexpr (sizeof(W) == 2 && sizeof(X) == 2) {
+        i32 high = 0;
+        u32 mixed = 0, more = 0, low = 0;
+#pragma unroll
+        for (int i = 0; i < N / 4; i++) {
+            const u32 ah = high_bytes(q.w + 2 * i), al = low_bytes(q.w + 2 * i), bh = high_bytes(v.w + 2 * i), bl = low_bytes(v.w + 2 * i);
+            dot_bytes(&high, ah, bh);
+            dot_bytes(&mixed, &more, ah, bl);
+            dot_bytes(&mixed, &more, bh, al);
+            low = __dp4a(al, bl, low);
+        }
+        return (i64)high * 65536 + (i64)(i32)(mixed - 128 * more) * 256 + low;
+    } else {
+        i64 sum = 0;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            sum += (i64)q.template entry<W>(j) * v.template entry<X>(j);
+        return sum;
+    }
+}
+
 // Rows that a warp of a matrix-vector product takes at a time: they share what is read of x.
 constexpr int GEMV_ROWS = 2;
+
+// sum[r] += Σ_c w[(first + r)·k + c]·x[c] over terms from … to - 1, by all lanes of a warp together.
+template <class W, class X>
+DEVICE void gemv_terms(i64 (&sum)[GEMV_ROWS], const W *w, const X *x, u64 first, u64 rows, u64 k, u64 from, u64 to)
+{
+    // N entries are 16 bytes of w. AHEAD of these are read before the first is used.
+    constexpr int N = 16 / sizeof(W), AHEAD = N * sizeof(X) > 32 ? 2 : 4;
+    const u64 lane = threadIdx.x % 32;
+    if (k % N == 0 && ((u64)w & 15) == 0 && ((u64)x & 15) == 0) {
+        for (u64 c = from + lane * N; c < to; c += AHEAD * 32 * N) {
+            packed<N * sizeof(X)> v[AHEAD];
+            packed<16> q[AHEAD][GEMV_ROWS];
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                const u64 at = c + a * 32 * N;
+                if (at >= to)
+                    break;
+                v[a].load(x + at);
+#pragma unroll
+                for (int r = 0; r < GEMV_ROWS; r++)
+                    if (first + r < rows)
+                        q[a][r].load(w + (first + r) * k + at);
+            }
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                if (c + a * 32 * N >= to)
+                    break;
+#pragma unroll
+                for (int r = 0; r < GEMV_ROWS; r++)
+                    if (first + r < rows)
+                        sum[r] += dot<W, X>(q[a][r], v[a]);
+            }
+        }
+    } else {
+        for (u64 c = from + lane; c < to; c += 32)
+            for (int r = 0; r < GEMV_ROWS && first + r < rows; r++)
+                sum[r] += (i64)w[(first + r) * k + c] * x[c];
+    }
+#pragma unroll
+    for (int r = 0; r < GEMV_ROWS; r++)
+        for (int d = 16; d > 0; d /= 2)
+            sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], d);
+}
 
 // acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r: a warp for two of them, and one of
 // `parts` parts of the terms, each of `part`, a multiple of 16 but for the last.
 template <class W, class X>
 DEVICE void gemv_rows(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part)
 {
-    // N entries are 16 bytes of w. AHEAD of these are read before the first is used; the products
-    // of N fit 32 bits if both have few.
-    constexpr int N = 16 / sizeof(W), AHEAD = N * sizeof(X) > 32 ? 2 : 4;
-    constexpr bool SMALL = sizeof(W) + sizeof(X) <= 3;
     const u64 lane = thread_index() % 32, warps = thread_count() / 32, all = (rows + GEMV_ROWS - 1) / GEMV_ROWS * parts;
-    const bool whole = k % N == 0 && ((u64)w & 15) == 0 && ((u64)x & 15) == 0;
     for (u64 job = thread_index() / 32; job < all; job += warps) {
         const u64 first = job / parts * GEMV_ROWS, from = job % parts * part, to = min(k, from + part);
         i64 sum[GEMV_ROWS] = {};
-        if (whole) {
-            for (u64 c = from + lane * N; c < to; c += AHEAD * 32 * N) {
-                packed<N * sizeof(X)> v[AHEAD];
-                packed<16> q[AHEAD][GEMV_ROWS];
-#pragma unroll
-                for (int a = 0; a < AHEAD; a++) {
-                    const u64 at = c + a * 32 * N;
-                    if (at >= to)
-                        break;
-                    v[a].load(x + at);
-#pragma unroll
-                    for (int r = 0; r < GEMV_ROWS; r++)
-                        if (first + r < rows)
-                            q[a][r].load(w + (first + r) * k + at);
-                }
-#pragma unroll
-                for (int a = 0; a < AHEAD; a++) {
-                    if (c + a * 32 * N >= to)
-                        break;
-#pragma unroll
-                    for (int r = 0; r < GEMV_ROWS; r++) {
-                        if (first + r >= rows)
-                            break;
-                        if (SMALL) {
-                            i32 some = 0;
-#pragma unroll
-                            for (int j = 0; j < N; j++)
-                                some += q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
-                            sum[r] += some;
-                        } else {
-#pragma unroll
-                            for (int j = 0; j < N; j++)
-                                sum[r] += (i64)q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
-                        }
-                    }
-                }
-            }
-        } else {
-            for (u64 c = from + lane; c < to; c += 32)
-                for (int r = 0; r < GEMV_ROWS && first + r < rows; r++)
-                    sum[r] += (i64)w[(first + r) * k + c] * x[c];
-        }
-#pragma unroll
-        for (int r = 0; r < GEMV_ROWS; r++) {
-            for (int d = 16; d > 0; d /= 2)
-                sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], d);
+        gemv_terms(sum, w, x, first, rows, k, from, to);
+        for (int r = 0; r < GEMV_ROWS; r++)
             if (lane == 0 && first + r < rows)
                 atomicAdd((u64 *)&acc[(first + r) * stride], (u64)(coef * sum[r]));
-        }
     }
 }
+
+constexpr u32 GEMV_WARPS = 8;
+
+// A product of a matrix with a vector, whose rows take blocks from `first` on: two rows for `parts` of a block's warps, a power of two.
+struct gemv {
+    u64 first;
+    i64 *acc;
+    const void *w, *x;
+    u64 rows, k;
+    i64 coef;
+    u64 parts;
+};
+
+// acc[r] = coef·Σ_c w[r·k + c]·x[c] for the rows of a block.
+template <class W, class X>
+DEVICE void gemv_set(const gemv &g)
+{
+    __shared__ i64 sums[GEMV_WARPS][GEMV_ROWS];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, parts = (u32)g.parts, part = warp & (parts - 1);
+    const u64 each = ((g.k - 1) / parts / 16 + 1) * 16, first = ((blockIdx.x - g.first) * GEMV_WARPS + warp) / parts * GEMV_ROWS;
+    i64 sum[GEMV_ROWS] = {};
+    if (first < g.rows)
+        gemv_terms(sum, (const W *)g.w, (const X *)g.x, first, g.rows, g.k, part * each, min(g.k, (part + 1) * each));
+    if (parts > 1) {
+        if (lane == 0)
+            for (int r = 0; r < GEMV_ROWS; r++)
+                sums[warp][r] = sum[r];
+        __syncthreads();
+        for (u32 p = 1; p < parts && part == 0; p++)
+            for (int r = 0; r < GEMV_ROWS; r++)
+                sum[r] += sums[warp + p][r];
+    }
+    for (int r = 0; r < GEMV_ROWS; r++)
+        if (part == 0 && lane == 0 && first + r < g.rows)
+            g.acc[first + r] = g.coef * sum[r];
+}
+
+// Up to three of these, in one launch.
+#define GEMV_THREE_OF(W, X)                                                                                                             \
+    KERNEL forward_gemv_three_##W##_##X(                                                                                                \
+        i64 *acc0, const void *w0, const void *x0, u64 rows0, u64 k0, i64 coef0, u64 parts0,                                            \
+        u64 first1, i64 *acc1, const void *w1, const void *x1, u64 rows1, u64 k1, i64 coef1, u64 parts1,                                \
+        u64 first2, i64 *acc2, const void *w2, const void *x2, u64 rows2, u64 k2, i64 coef2, u64 parts2)                                \
+    {                                                                                                                                   \
+        let_next_begin();                                                                                                               \
+        wait_for_earlier();                                                                                                             \
+        gemv g = {0, acc0, w0, x0, rows0, k0, coef0, parts0};                                                                           \
+        if (blockIdx.x >= first2)                                                                                                       \
+            g = {first2, acc2, w2, x2, rows2, k2, coef2, parts2};                                                                       \
+        else if (blockIdx.x >= first1)                                                                                                  \
+            g = {first1, acc1, w1, x1, rows1, k1, coef1, parts1};                                                                       \
+        gemv_set<W, X>(g);                                                                                                              \
+    }
+
+GEMV_THREE_OF(i8, i8)
+GEMV_THREE_OF(i8, i16)
+GEMV_THREE_OF(i16, i8)
+GEMV_THREE_OF(i16, i16)
 
 #define GEMV_ROWS_OF(W, X)                                                                                                              \
     KERNEL forward_gemv_rows_##W##_##X(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part) \

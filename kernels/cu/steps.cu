@@ -174,7 +174,8 @@ DEVICE void add_term(u64 (&sum)[N], const i64 *term, const launched &l, u32 x, u
 }
 
 // The sum of a term at entry x, but for its coefficient, over every `lanes`-th four summands from
-// lane on.
+// lane on, of which AHEAD are read before the first is used.
+template <u32 AHEAD>
 DEVICE u64 part_of_term(const i64 *term, const launched &l, u32 x, u32 lane, u32 lanes)
 {
     const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
@@ -204,25 +205,31 @@ DEVICE u64 part_of_term(const i64 *term, const launched &l, u32 x, u32 lane, u32
             p[i] = address(w[O_ADDRESS], l) + place(w, l, x, 0) * (i64)width[i];
         }
     }
-    for (u32 t = 4 * lane; t < summands; t += 4 * lanes) {
-        const u32 have = min(4u, summands - t);
-        i32 v[2][4];
+    for (u32 t = 4 * lane; t < summands; t += 4 * AHEAD * lanes) {
+        i32 v[AHEAD][2][4];
 #pragma unroll
-        for (u32 i = 0; i < 2; i++) {
-            if (!p[i]) {
-                v[i][0] = v[i][1] = v[i][2] = v[i][3] = 1;
-            } else if (stride[i] == 1) {
-                load_four(v[i], p[i] + (u64)t * width[i], width[i], have);
-            } else {
+        for (u32 a = 0; a < AHEAD; a++) {
+            const u32 at = t + 4 * a * lanes, have = at < summands ? min(4u, summands - at) : 0;
 #pragma unroll
-                for (u32 e = 0; e < 4; e++)
-                    v[i][e] = e < have ? entry(p[i], width[i], (u64)(stride[i] * (i64)(t + e))) : 0;
+            for (u32 i = 0; i < 2; i++) {
+                if (!p[i]) {
+#pragma unroll
+                    for (u32 e = 0; e < 4; e++)
+                        v[a][i][e] = e < have;
+                } else if (stride[i] == 1) {
+                    load_four(v[a][i], p[i] + (u64)at * width[i], width[i], have);
+                } else {
+#pragma unroll
+                    for (u32 e = 0; e < 4; e++)
+                        v[a][i][e] = e < have ? entry(p[i], width[i], (u64)(stride[i] * (i64)(at + e))) : 0;
+                }
             }
         }
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
-            if (e < have)
-                sum += (u64)((i64)v[0][e] * v[1][e]);
+        for (u32 a = 0; a < AHEAD; a++)
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                sum += (u64)((i64)v[a][0][e] * v[a][1][e]);
     }
     return sum;
 }
@@ -416,7 +423,7 @@ DEVICE void sum_wide(u64 *sums, const i64 *terms, u32 n, const launched &l, u32 
         u64 sum = 0;
         const i64 *term = terms;
         for (u32 k = 0; k < n; k++, term += term[T_WORDS])
-            sum += (u64)term[T_COEF] * part_of_term(term, l, begin + i, 32 * part + lane, 32 * share);
+            sum += (u64)term[T_COEF] * part_of_term<1>(term, l, begin + i, 32 * part + lane, 32 * share);
         for (int d = 16; d > 0; d /= 2)
             sum += __shfl_xor_sync(~0u, sum, d);
         if (lane == 0)
@@ -642,6 +649,207 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
     }
 }
 
+// Steps of a row. There are few entries and many steps, each of which depends on others. So a block first reads all
+// that its chain reads, at once, into shared memory, then goes through the steps there, independent ones in different
+// warps, and writes all results at the end. Nothing is counted or kept for a proof.
+
+// A chain. Its blocks have `each` of the n entries, `batch` at a time. Behind it lie, from these words on: where its
+// operands lie in the records, where its sums do, of which the first ones are for warps, its results, its levels, and
+// where its steps do. Values and sums are in shared memory from these words on, and parts of sums.
+struct row_chain {
+    u32 n, each, batch, loads;
+    u32 adds, wides, stores, levels;
+    u32 loads_at, adds_at, stores_at, levels_at;
+    u32 steps_at, values, sums, parts;
+};
+
+// Where a result goes that is in shared memory.
+struct row_store {
+    i64 at;
+    u32 width, value;
+};
+
+// Steps [first, end) depend on those of levels before, and not on each other.
+struct row_level {
+    u32 first, end;
+};
+
+// A step. Values and sums have the numbers of their first entries in shared memory; those at 0 are ones, and no result.
+// Behind it lie its terms, its pieces, and the numbers of its sums.
+struct row_step {
+    u32 kind, terms, sums, pieces;
+    u32 shift, drop, rows, value_width;
+    i32 least;
+    u32 den, out, lo;
+    i32 out_least, out_most, lo_least, lo_most;
+    i64 constant, values;
+};
+
+// coefficient · a · b
+struct row_term {
+    i64 coef;
+    u32 a, b;
+};
+
+// Where a chain of a launch lies, and the first of its blocks.
+struct row_job {
+    u64 first, at, words;
+};
+
+// An operand's entry for entry x and summand t.
+DEVICE i64 row_operand(const i64 *o, const launched &l, u32 x, u32 t, i64 fill)
+{
+    const i64 at = place(o, l, x, t);
+    return at < 0 ? fill : entry(address(o[O_ADDRESS], l), (u64)o[O_WIDTH], (u64)at);
+}
+
+// A sum of a thread's at entry x: an accumulator, if there is one, or a term.
+DEVICE u64 row_sum(const i64 *w, const launched &l, u32 x)
+{
+    if (w[0])
+        return w[0] & 1 ? (u64)l.sums[(w[0] >> 3) + x] : ((const u64 *)address(w[0], l))[x];
+    const i64 *term = w + 1;
+    const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
+    u64 all = 0;
+    for (u32 t = 0; t < summands; t++) {
+        const i64 *o = term + T_FIRST;
+        u64 value = 1;
+        for (u32 j = 0; j < operands; j++, o += o[O_WORDS])
+            value *= (u64)row_operand(o, l, x, t, term[T_FILL]);
+        all += value;
+    }
+    return (u64)term[T_COEF] * all;
+}
+
+// A step at an entry, whose values and sums are given. Returns whether all numbers are in their ranges.
+DEVICE bool row_step_at(const row_step &s, const launched &l, i32 *values, const u64 *sums)
+{
+    const row_term *term = (const row_term *)(&s + 1);
+    const piece *pieces = (const piece *)(term + s.terms);
+    const u32 *list = (const u32 *)(pieces + s.pieces);
+    u64 sum = (u64)s.constant;
+    for (u32 k = 0; k < s.sums; k++)
+        sum += sums[list[k]];
+#pragma unroll 4
+    for (u32 k = 0; k < s.terms; k++)
+        sum += (u64)term[k].coef * (u64)((i64)values[term[k].a] * values[term[k].b]);
+    i64 value = (i64)sum;
+    i32 rest = 0;
+    bool good = s.kind == SUM || (value > -BOUND && value < BOUND);
+    if (s.kind == LOOK_UP) {
+        const i32 key = (i32)value >> s.shift;
+        rest = (i32)value & (((i32)1 << s.shift) - 1);
+        value = 0;
+        good = good && key >= s.least && (u32)(key - s.least) < s.rows;
+        if (s.pieces) {
+            const i32 of = key >> s.drop;
+            const piece *p = pieces;
+            for (u32 k = 1; k < s.pieces && of >= p->end + s.least; k++)
+                p++;
+            value = p->slope * of + p->offset;
+        } else if (good && s.values) {
+            value = entry(address(s.values, l), s.value_width, (u64)((i64)key - s.least));
+        }
+    } else if (s.kind == DIVIDE) {
+        const i32 d = values[s.den];
+        good = good && d > 0;
+        if (good) {
+            const i32 v = (i32)value, y = v / d - (v % d < 0);
+            value = y;
+            rest = v - y * d;
+        }
+    }
+    good = good && (!s.out || (value >= s.out_least && value <= s.out_most)) && (!s.lo || (rest >= s.lo_least && rest <= s.lo_most));
+    if (s.out)
+        values[s.out] = good ? (i32)value : 0;
+    if (s.lo)
+        values[s.lo] = good ? rest : 0;
+    return good;
+}
+
+// Chains of steps on a row, as steps_run runs them. All chains lie in the records as jobs say, which are there, or one alone, of so many
+// words.
+KERNEL __launch_bounds__(512) steps_row(char *code, u64 at, u64 chains, u64 words_of_one, char *small, char *large, const i64 *given)
+{
+    DYNAMIC_SHARED(uint4, own);
+    __shared__ launched l;
+    let_next_begin();
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    row_job j = {0, at, words_of_one};
+    if (chains > 1) {
+        const row_job *jobs = (const row_job *)(code + at);
+        u32 job = 0;
+        for (u32 k = 0; k < chains; k += 32)
+            job += (u32)__popc((int)__ballot_sync(~0u, k + lane < chains && jobs[min((u64)k + lane, chains - 1)].first <= blockIdx.x));
+        j = jobs[job - 1];
+    }
+    const uint4 *from = (const uint4 *)(code + j.at);
+    for (u32 i = threadIdx.x; i < j.words / 2; i += blockDim.x)
+        own[i] = from[i];
+    if (threadIdx.x == 0)
+        l = {{nullptr, nullptr, code, code, small, small, large, nullptr}, given, nullptr, (u32 *)small, false};
+    wait_for_earlier(); // the records are always there
+    __syncthreads();
+    const row_chain c = *(const row_chain *)own;
+    const i64 *words = (const i64 *)own;
+    const u32 *loads = (const u32 *)(words + c.loads_at), *adds = (const u32 *)(words + c.adds_at), *steps = (const u32 *)(words + c.steps_at);
+    const row_store *stores = (const row_store *)(words + c.stores_at);
+    const row_level *levels = (const row_level *)(words + c.levels_at);
+    i32 *values = (i32 *)((u64 *)own + c.values);
+    u64 *sums = (u64 *)own + c.sums, *parts = (u64 *)own + c.parts;
+    const u32 begin = (u32)(blockIdx.x - j.first) * c.each, end = min(begin + c.each, c.n);
+    for (u32 i = begin; i < end; i += c.batch) {
+        const u32 entries = min(c.batch, end - i), groups = (entries + 31) / 32, items = c.wides * entries;
+        for (u32 k = threadIdx.x; k < entries; k += blockDim.x)
+            values[k] = 1;
+        for (u32 k = threadIdx.x; k < c.loads * entries; k += blockDim.x) {
+            const u32 which = k / entries, e = k - which * entries;
+            const i64 *o = words + loads[which];
+            values[(which + 1) * c.batch + e] = (i32)row_operand(o + 1, l, i + e, 0, o[0]);
+        }
+        for (u32 k = threadIdx.x; k < (c.adds - c.wides) * entries; k += blockDim.x) {
+            const u32 which = k / entries + c.wides, e = k % entries;
+            sums[which * c.batch + e] = row_sum(words + adds[which], l, i + e);
+        }
+        // Where there are fewer sums than warps, several share one.
+        const u32 share = items ? max(1u, warps / items) : 1;
+        for (u32 k = warp; k < items * share; k += warps) {
+            const u32 part = k / items, item = k % items, which = item / entries, e = item % entries;
+            const i64 *term = words + adds[which] + 1;
+            u64 sum = (u64)term[T_COEF] * part_of_term<4>(term, l, i + e, 32 * part + lane, 32 * share);
+            for (int d = 16; d > 0; d /= 2)
+                sum += __shfl_xor_sync(~0u, sum, d);
+            if (lane == 0)
+                (share == 1 ? sums[which * c.batch + e] : parts[k]) = sum;
+        }
+        __syncthreads();
+        if (share > 1) {
+            for (u32 k = threadIdx.x; k < items; k += blockDim.x) {
+                u64 sum = 0;
+                for (u32 p = 0; p < share; p++)
+                    sum += parts[p * items + k];
+                sums[k / entries * c.batch + k % entries] = sum;
+            }
+            __syncthreads();
+        }
+        for (u32 level = 0; level < c.levels; level++) {
+            const row_level now = levels[level];
+            for (u32 k = warp; k < (now.end - now.first) * groups; k += warps) {
+                const u32 step = groups == 1 ? k : k / groups, e = 32 * (k - step * groups) + lane;
+                if (e < entries && !row_step_at(*(const row_step *)(words + steps[now.first + step]), l, values + e, sums + e))
+                    *l.bad = 1;
+            }
+            __syncthreads(); // what this level has made is there
+        }
+        for (u32 k = threadIdx.x; k < c.stores * entries; k += blockDim.x) {
+            const u32 which = k / entries, e = k - which * entries;
+            const row_store to = stores[which];
+            result{address(to.at, l), to.width, 0, 0}.set(i + e, values[to.value + e]);
+        }
+        __syncthreads(); // before the next entries
+    }
+}
+
 // The look-ups of a table whose keys lie in memory, or those of them in `own` rows from a row on.
 // They lie in n pieces from a byte on; blocks from `first` on share them. If own is 0 these are all.
 struct tally {
@@ -717,6 +925,8 @@ KERNEL __launch_bounds__(512) steps_tally(char *code, u64 at, u64 tallies, char 
 // out[i] = the greatest of the entries i·row … of x, a warp for each of n rows.
 KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width, u64 n, u64 row, i64 least, i64 most)
 {
+    let_next_begin();
+    wait_for_earlier();
     const result r{out, (u32)outwidth, least, most};
     u64 lane = threadIdx.x % 32, warps = thread_count() / 32;
     for (u64 i = thread_index() / 32; i < n; i += warps) {
@@ -736,6 +946,8 @@ KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width,
 // Puts a row in a tensor, at the index that *at has, on an axis of so many, with before and after entries of the axes around it.
 KERNEL steps_put(char *whole, u64 width, const void *row, u64 rowwidth, const void *at, u64 atwidth, u64 before, u64 rows, u64 after)
 {
+    let_next_begin();
+    wait_for_earlier();
     const result r{whole, (u32)width, 0, 0};
     const u64 index = (u64)entry(at, atwidth, 0);
     if (index >= rows)

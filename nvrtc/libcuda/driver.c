@@ -27,15 +27,23 @@
 	} while (0)
 
 CUresult libcuda_launch(CUcontext ctx, CUfunction f, const uint32_t grid[3], const uint32_t block[3],
-	unsigned int shared, CUstream stream, const uint64_t *args, int count, int cooperative)
+	unsigned int shared, CUstream stream, const uint64_t *args, int count, int way)
 {
 	void *params[MAX_ARGS];
 	if (count < 0 || count > MAX_ARGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < count; i++)
 		params[i] = (void *)&args[i];
-	if (cooperative)
+	if (way == LAUNCH_COOPERATIVE)
 		WITHIN(ctx, cuLaunchCooperativeKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, params));
+	if (way == LAUNCH_EARLY) {
+		CUlaunchAttribute early = {
+			.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1};
+		CUlaunchConfig config = {
+			.gridDimX = grid[0], .gridDimY = grid[1], .gridDimZ = grid[2], .blockDimX = block[0], .blockDimY = block[1], .blockDimZ = block[2],
+			.sharedMemBytes = shared, .hStream = stream, .attrs = &early, .numAttrs = 1};
+		WITHIN(ctx, cuLaunchKernelEx(&config, f, params, NULL));
+	}
 	WITHIN(ctx, cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, params, NULL));
 }
 

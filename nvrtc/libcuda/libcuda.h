@@ -14,9 +14,12 @@
  * size bytes is put at message. Must be called once at most. */
 CUresult libcuda_open(const char *path, char *message, size_t size);
 
+/* Ways to launch: as usual, with all blocks at once, or before the kernel in front has ended. */
+enum { LAUNCH_PLAIN, LAUNCH_COOPERATIVE, LAUNCH_EARLY };
+
 /* Launches f with count arguments of 8 bytes each. */
 CUresult libcuda_launch(CUcontext ctx, CUfunction f, const uint32_t grid[3], const uint32_t block[3],
-	unsigned int shared, CUstream stream, const uint64_t *args, int count, int cooperative);
+	unsigned int shared, CUstream stream, const uint64_t *args, int count, int way);
 
 CUresult libcuda_set_max_dynamic_shared(CUcontext ctx, CUfunction f, int bytes);
 

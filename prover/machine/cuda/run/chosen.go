@@ -47,7 +47,7 @@ func (c *compiler) chosen(p *part, q *model.Product, out []int, reads []read) (m
 	}
 	x.N = c.g.Tensors[w].Shape[1]
 	x.By, x.X, x.W = c.source(p, of.A), c.source(p, of.B), c.source(p, w)
-	return multiplication{w, func(k *work, at int, _ *kernels.Planes) error {
+	return multiplication{by: w, do: func(k *work, at int, _ *kernels.Planes) error {
 		x := x
 		for _, v := range []*kernels.Integers{&x.By, &x.X, &x.W} {
 			v.At = k.bases.Resolve(v.At)

@@ -235,7 +235,7 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
-		c.schedule = newSchedule(p)
+		c.schedule = newSchedule(p, c.row != nil)
 	}
 	return c.schedule
 }
@@ -356,7 +356,7 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	for i := range linear {
 		l := &linear[i]
 		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w)}}
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w, w.summands)}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -364,18 +364,20 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// operand is a tensor that the step in hand reads.
-func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand {
+// operand is a tensor that the step in hand reads, in a term of so many summands: of a row's steps one of several reads no other step of
+// its chain.
+func (c *compiler) operand(p *part, id model.TensorID, w wiring, summands int) kernels.Operand {
 	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
-	c.reads = append(c.reads, read{id, o.InPlace()})
+	c.reads = append(c.reads, read{id, o.InPlace() && (c.row == nil || summands == 1)})
 	return o
 }
 
 // multiplication is a product that is a launch of its own: it adds to accumulators of the work from
 // one on. Of one with the same matrix as the one before, b has what that was made into.
 type multiplication struct {
-	by model.TensorID // the matrix
-	do func(w *work, at int, b *kernels.Planes) error
+	by  model.TensorID // the matrix
+	do  func(w *work, at int, b *kernels.Planes) error
+	set func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
 }
 
 // products adds the products of a step as terms, or returns launches before it that add to an
@@ -393,7 +395,9 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
+			n := dims(l.Sum)
+			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: both})
 			continue
 		}
 		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
@@ -457,17 +461,24 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	} else {
 		y = c.source(p, b)
 	}
-	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
+	mm.XBits, mm.A.Width, mm.B.Width = magnitude(&c.g.Tensors[a], x.Width), x.Width, y.Width
+	located := func(w *work, at int) kernels.MatMul {
 		mm := mm
-		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
+		mm.Acc, mm.A.Ptr, mm.B.Ptr = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), w.bases.Resolve(y.At)
 		mm.Tables.Resolve(w.bases)
+		return mm
+	}
+	m := multiplication{by: b, do: func(w *work, at int, kept *kernels.Planes) error {
+		mm := located(w, at)
 		if pieces != nil {
 			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
 		}
-		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
 		return kernels.MultiplyAddWith(w.dev, mm, kept)
 	}}
+	if c.row != nil && mm.Sets() && mm.N == model.Size(out) {
+		m.set = located
+	}
+	return m
 }
 
 // Magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or

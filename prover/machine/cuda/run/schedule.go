@@ -17,6 +17,7 @@ import (
 // outside of the schedule.
 type schedule struct {
 	on    *part
+	row   bool // the steps are those of a row
 	turns []turn
 	made  map[model.TensorID]maker
 	sums  []sumSpan
@@ -58,8 +59,8 @@ type read struct {
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part) *schedule {
-	return &schedule{on: on, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+func newSchedule(on *part, row bool) *schedule {
+	return &schedule{on: on, row: row, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
 }
 
 // after returns the first turn in which all tensors can be read.
@@ -96,6 +97,8 @@ const (
 	// mostMerged is how many steps, at most, are put behind others that they do not depend on, so
 	// that what reads both can follow.
 	mostMerged = 8
+	// mostRowWords is how many words of records a chain of a row has at most.
+	mostRowWords = 4096
 )
 
 // room returns the turn of a step that runs after a turn, and the chains that it continues, if any:
@@ -129,7 +132,11 @@ func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*ch
 		}
 		join = append(join, c)
 	}
-	if len(join) == 0 || last == after || words > kernels.MostWords || steps-longest > mostMerged {
+	full := words > kernels.MostWords || steps-longest > mostMerged
+	if s.row { // whose steps are at one time if they do not depend on each other
+		full = words > mostRowWords
+	}
+	if len(join) == 0 || last == after || full {
 		return last + 1, nil
 	}
 	return last, join
@@ -223,10 +230,17 @@ func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
 		t := &s.turns[i]
-		for _, x := range joined(t.clears) {
+		clears, products, at := t.clears, t.products, t.at
+		if s.row {
+			var set launch
+			if set, clears, products, at = t.sets(); set != nil {
+				all = append(all, set)
+			}
+		}
+		for _, x := range joined(clears) {
 			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
 		}
-		all = append(all, multiplied(t.products, t.at)...)
+		all = append(all, multiplied(products, at)...)
 		all = append(all, t.single...)
 		var chains []kernels.Chain
 		for _, c := range t.chains {
@@ -235,6 +249,14 @@ func (s *schedule) launches() []launch {
 			}
 		}
 		if len(chains) == 0 {
+			continue
+		}
+		if s.row {
+			l, err := s.on.records.AddRow(chains...)
+			if err != nil {
+				device.Check(errNot)
+			}
+			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, w.bases, w.acc) })
 			continue
 		}
 		l, err := s.on.records.Add(chains...)
@@ -258,6 +280,35 @@ func (s *schedule) launches() []launch {
 		}
 		return kernels.RunTallies(w.dev, l, w.bases)
 	})
+}
+
+// sets returns a launch of the products of a row's turn that can be the first ones of their accumulators, if there are any, and what is
+// left: those to be cleared, and the other products.
+func (t *turn) sets() (set launch, clears []sumSpan, products []multiplication, at []int) {
+	var first []multiplication
+	var to []int
+	for i, m := range t.products {
+		if m.set != nil && !slices.Contains(t.at[:i], t.at[i]) {
+			first, to = append(first, m), append(to, t.at[i])
+		} else {
+			products, at = append(products, m), append(at, t.at[i])
+		}
+	}
+	for _, x := range t.clears {
+		if !slices.Contains(to, x.at) {
+			clears = append(clears, x)
+		}
+	}
+	if len(first) == 0 {
+		return nil, clears, products, at
+	}
+	return func(w *work) error {
+		list := make([]kernels.MatMul, len(first))
+		for i, m := range first {
+			list[i] = m.set(w, to[i])
+		}
+		return kernels.MultiplyRows(w.dev, list)
+	}, clears, products, at
 }
 
 // multiplied returns the launches of products that add to accumulators from some on, one for all

@@ -40,7 +40,7 @@ func TestSchedule(t *testing.T) {
 	joined, merged, shared := 0, 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		s := newSchedule(nil)
+		s := newSchedule(nil, false)
 		const room = 100
 		steps := map[*kernels.Step]scheduled{}
 		maxima := map[model.TensorID][]read{}
@@ -157,7 +157,7 @@ func TestSchedule(t *testing.T) {
 // TestScheduleNorm: what a norm is made of takes a launch for each time that entries of others are
 // wanted, and no more.
 func TestScheduleNorm(t *testing.T) {
-	s := newSchedule(nil)
+	s := newSchedule(nil, false)
 	id := model.TensorID(0) // made before
 	next := func(n int, inPlace bool, of ...model.TensorID) model.TensorID {
 		var reads []read
