@@ -23,9 +23,9 @@ func newBenchSegments() *cobra.Command {
 		Short: "Prove a text in segments with random weights, and in one proof",
 		Long: `Draw a language model as bench llm does, and prove a text of random tokens in
 segments, each behind those before, and the same text in one proof. Each row has
-what proving one took, its size, what its stored keys and values take, what it
-takes to open the chain up to it again and to verify it, and the most memory so
-far, of the process and of a GPU.
+what proving one took, its size, what its stored keys and values take, and the
+most memory so far, of the process and of a GPU. Below stands what it takes to
+verify all, and to open the chain again.
 
   bench segments --shape smollm2 --layers 2 --segments 4 --segment-tokens 32
   bench segments --shape smollm2 --gpu=require --turns 1024,768,256,64

@@ -211,7 +211,7 @@ func TestMeasureSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Runs) != 3 || m.Runs[0].Again != 0 || m.Runs[2].Again == 0 || m.Runs[2].Stored == 0 || m.Runs[2].Before != 8 || m.Whole == nil || m.Whole.ProofBytes == 0 || m.Runs[2].ProofBytes < m.Runs[0].ProofBytes {
+	if len(m.Runs) != 3 || m.Verify == 0 || m.Reopen == 0 || m.Again == 0 || m.Runs[2].Stored == 0 || m.Runs[2].Before != 8 || m.Whole == nil || m.Whole.ProofBytes == 0 || m.Runs[2].ProofBytes < m.Runs[0].ProofBytes {
 		t.Errorf("%+v", m)
 	}
 	var b bytes.Buffer
