@@ -152,6 +152,7 @@ func TestWorkersKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a job whose worker was killed is given to another after half a minute")
 	}
+	t.Parallel()
 	for name, k := range map[string]*killing{
 		"by itself": {
 			model: []string{"--model", "../../testdata/digits/digits.onnx", "--calibration", "../../testdata/digits/calibration.json"},

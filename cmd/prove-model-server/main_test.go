@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +24,10 @@ func TestMain(m *testing.M) {
 // that is on the path: what users type becomes what is tested.
 type besideServer struct{ *testing.M }
 
-// Run implements testscript.TestingM.
+// Run implements testscript.TestingM. Tests with workers that are killed wait half a minute for their jobs to be given to others, and
+// compute little: they wait together, however few processors there are.
 func (b besideServer) Run() int {
+	_ = flag.Set("test.parallel", "8")
 	server, err := exec.LookPath("prove-model-server")
 	if err == nil {
 		// The command must have a commit if this one has, which tests rarely have.

@@ -122,6 +122,7 @@ var quick = []string{"--security-bits", "20", "--grind-bits", "0"} // proofs tha
 // TestKilledServer: what a server has answered outlasts kill −9, as often as that happens, and is proved to the bytes that the command makes
 // of it: each by itself, and those that wait together.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	for _, batch := range []string{"1", "4"} {
 		t.Run("batch "+batch, func(t *testing.T) {
 			t.Parallel()
