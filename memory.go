@@ -233,7 +233,7 @@ const (
 
 // estimate is that of a plan of the circuit in the size of q, with these options.
 func (c *Circuit) estimate(o *ProveOptions, q *quantise.Model, p *plan.Plan) *Estimate {
-	e := c.onProcessor(o.Workers, q, p)
+	e := c.estimateOnHost(o.Workers, q, p)
 	t := orProcessor(o.Device).set().Takes(p)
 	if t.Whole {
 		c.besideDevice(e, t.Threshold, o.Resume, q, p)
@@ -291,8 +291,8 @@ func bytesOf(weights model.Weights) (n int64) {
 	return n
 }
 
-// onProcessor is the estimate where the processor does all, with so many workers.
-func (c *Circuit) onProcessor(workers int, q *quantise.Model, p *plan.Plan) *Estimate {
+// estimateOnHost is the estimate where the processor does all, with so many workers.
+func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *Estimate {
 	var fixed, witness int // entries
 	weights := bytesOf(q.Weights)
 	var widest int64 // entries of a tensor that is made when it is wanted, or an accumulator

@@ -318,7 +318,9 @@ func (m *Machine) mostKept(p *plan.Plan, how device.Mode, runs int, all, beside 
 		})
 	}
 	from, to := 0, most(m.needs.least.Segments(), 0)
-	at := max(1, most(to, beyond)) // about as much for any number
+	// Values take about as much beyond the bound for any number of kept segments, so the guess and its neighbour are tried first. If
+	// they do not decide it, the range is halved.
+	at := max(1, most(to, beyond))
 	for tried := false; from < to; tried = true {
 		how.Kept = at
 		if m.needIf(p, how, fits) != nil {
