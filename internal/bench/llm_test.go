@@ -18,7 +18,7 @@ import (
 
 // The shapes have the parameters of the models that they are named after.
 func TestShapes(t *testing.T) {
-	for name, want := range map[string]float64{"qwen3-14b": 14.768e9, "llama2-7b": 6.738e9, "smollm2": 134.5e6, "gpt2": 124.4e6, "qwen3-30b-a3b": 30.53e9, "mixtral-quarter": 2.919e9} {
+	for name, want := range map[string]float64{"qwen3-14b": 14.768e9, "llama2-7b": 6.738e9, "smollm2": 134.5e6, "llama3.2-3b": 3.213e9, "gpt2": 124.4e6, "qwen3-30b-a3b": 30.53e9, "mixtral-quarter": 2.919e9} {
 		s, n := Shapes[name], 0
 		for _, d := range s.tensors(s.Layers) {
 			n += graph.Size(d.shape)
@@ -27,7 +27,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s has %d parameters, not %g", name, n, want)
 		}
 	}
-	if len(Shapes) != 6 {
+	if len(Shapes) != 7 {
 		t.Errorf("shapes %v", ShapeNames())
 	}
 }

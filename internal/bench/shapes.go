@@ -58,6 +58,8 @@ var Shapes = map[string]*Shape{
 		map[string]any{"rms_norm_eps": 1e-5, "max_position_embeddings": 4096}),
 	"smollm2": decoder("smollm2", "llama", gated{layers: 30, width: 576, heads: 9, groups: 3, dim: 64, inner: 1536, vocabulary: 49152, tied: true},
 		map[string]any{"rms_norm_eps": 1e-5, "rope_theta": 1e5, "max_position_embeddings": 8192}),
+	"llama3.2-3b": decoder("llama3.2-3b", "llama", gated{layers: 28, width: 3072, heads: 24, groups: 8, dim: 128, inner: 8192, vocabulary: 128256, tied: true},
+		map[string]any{"rms_norm_eps": 1e-5, "rope_theta": 5e5, "max_position_embeddings": 131072}),
 	"gpt2": gpt2Shape("gpt2", 12, 768, 12, 1024, 50257),
 	"qwen3-30b-a3b": decoder("qwen3-30b-a3b", "qwen3_moe",
 		gated{layers: 48, width: 2048, heads: 32, groups: 4, dim: 128, inner: 768, vocabulary: 151936, headNorms: true, experts: 128, router: "mlp.gate",
