@@ -1,6 +1,9 @@
 package kernels
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Chosen is the sum over e and c of By(r, e)·X(r/Each, c)·W(e, j, c), for each row r and column j. By has Rows × Experts
 // integers, most of them 0; X has Rows/Each rows of K integers; W has Experts matrices of N × K. A kernel reads only
@@ -12,7 +15,7 @@ type Chosen struct {
 }
 
 func (c *Chosen) check() error {
-	if c.Rows < 1 || c.Experts < 1 || c.N < 1 || c.K < 1 || c.Each < 1 || c.Rows%c.Each != 0 || c.By.At == 0 || c.X.At == 0 {
+	if c.Rows < 1 || c.Rows > math.MaxUint32 || c.Experts < 1 || c.N < 1 || c.K < 1 || c.Each < 1 || c.Rows%c.Each != 0 || c.By.At == 0 || c.X.At == 0 {
 		return fmt.Errorf("a product of %d rows with some of %d matrices of %d×%d", c.Rows, c.Experts, c.N, c.K)
 	}
 	for _, x := range []Integers{c.By, c.X} {
@@ -32,8 +35,8 @@ func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) error {
 	if err != nil {
 		return err
 	}
-	const warps = block / 32
-	l := Launch{GridX: min((c.Rows*c.N-1)/warps+1, maxGrid), Block: block}
+	const warps, columns = 8, 32 // CHOSEN_WARPS, CHOSEN_COLUMNS
+	l := Launch{GridX: min(c.Experts*((c.N-1)/columns+1), maxGrid), Block: 32 * warps}
 	return launchOf(d, Kernel{"chosen", "chosen_products_" + suffix}, l,
 		acc, c.W.At, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.N, c.K, c.Each, coef)
 }
@@ -47,7 +50,8 @@ func ChosenRestrict(d Device, out, weights Ptr, c Chosen) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	pitch, size := PaddedSize([]int{c.K}), PaddedSize([]int{c.Experts, c.K})
-	return launchOf(d, Kernel{"chosen", "chosen_restrict"}, Cover(size),
-		out, weights, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.K, c.Each, pitch, size)
+	pitch := PaddedSize([]int{c.K})
+	blocks := (pitch-1)/block + 1
+	return launchOf(d, Kernel{"chosen", "chosen_restrict"}, Launch{GridX: PaddedSize([]int{c.Experts}) * blocks, Block: block},
+		out, weights, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.K, c.Each, pitch, blocks)
 }

@@ -19,6 +19,7 @@ func TestChosen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct{ rows, experts, n, k, each, by, x, w int }{
 		{1, 1, 1, 1, 1, 1, 1, 1}, {6, 4, 5, 7, 2, 1, 2, 1}, {8, 8, 33, 64, 1, 4, 4, 2}, {16, 70, 3, 40, 8, 1, 2, 4}, {9, 32, 12, 31, 3, 2, 1, 1},
+		{80, 3, 37, 1030, 2, 1, 2, 2}, {1300, 2, 5, 12, 4, 1, 1, 2},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			by := make([]int32, c.rows*c.experts)
