@@ -46,18 +46,17 @@ template <class T> DEVICE four<T> four_of(const T *list, u64 c, u64 k, bool alig
     return some;
 }
 
-// Of 32 sums in every lane, lane i returns the i-th, of all lanes.
-DEVICE i64 warp_sums(i64 (&v)[32])
+// Of 2·D sums in every lane of 2·D, lane i returns the i-th, of all of these lanes.
+template <u32 D> DEVICE i64 lane_sums(i64 *v)
 {
-    const u32 lane = threadIdx.x % 32;
+    const bool upper = threadIdx.x & D;
 #pragma unroll
-    for (u32 d = 16; d > 0; d /= 2)
-#pragma unroll
-        for (u32 i = 0; i < d; i++) {
-            const bool upper = lane & d;
-            const i64 kept = upper ? v[i + d] : v[i], sent = upper ? v[i] : v[i + d];
-            v[i] = kept + __shfl_xor_sync(~0u, sent, (int)d);
-        }
+    for (u32 i = 0; i < D; i++) {
+        const i64 kept = upper ? v[i + D] : v[i], sent = upper ? v[i] : v[i + D];
+        v[i] = kept + __shfl_xor_sync(~0u, sent, (int)D);
+    }
+    if constexpr (D > 1)
+        return lane_sums<D / 2>(v);
     return v[0];
 }
 
@@ -101,7 +100,7 @@ DEVICE void chosen_products(i64 *acc, const T *w, const void *x, u64 x_width, co
                         }
                     }
                 }
-                const i64 sum = warp_sums(sums);
+                const i64 sum = lane_sums<16>(sums);
                 const u64 j = first + lane / CHOSEN_WARPS;
                 const u32 r = batch + lane % CHOSEN_WARPS;
                 if (j < n && r < chose.count)
