@@ -15,17 +15,17 @@ pub fn reduce(x: u64) -> u32 {
     if x >= P { x - P } else { x }
 }
 
-/// `reduce` of a number below 2^63, in operations of 32 bits where a machine has no others.
+/// `reduce` of a sum of four products, in operations of 32 bits where a machine has no others.
 #[inline(always)]
-fn reduce63(x: u64) -> u32 {
+fn reduce_products(x: u64) -> u32 {
     if cfg!(target_pointer_width = "64") {
         return reduce(x);
     }
-    let (low, high) = (x as u32, (x >> 31) as u32);
-    // At most p + 1, then at most 2p + 1.
-    let high = (high & P) + (high >> 31);
-    let x = (low & P) + high;
-    let x = if x >= P { x - P } else { x };
+    let (low, high) = (x as u32, (x >> 32) as u32);
+    // At most p + 3, then below p + 3 or at most 3; so the sum is below 2p.
+    let first = (low & P) + (high >> 30);
+    let first = if first >= P { first - P } else { first };
+    let x = first + ((high << 1 | low >> 31) & P);
     if x >= P { x - P } else { x }
 }
 
@@ -136,20 +136,15 @@ impl Mul for K {
     type Output = K;
     #[inline(always)]
     fn mul(self, o: K) -> K {
-        /// A multiple of p that no product exceeds.
-        const PP: u64 = P as u64 * P as u64;
-        let [a0, a1, a2, a3] = self.0.map(u64::from);
-        let [b0, b1, b2, b3] = o.0.map(u64::from);
-        // (a2 + a3·i)(b2 + b3·i) = x + y·i, times u² = 2 + i. Two products are at most 2p² − 2p + 1 = 2^63 − 6·2^31 + 5, and
-        // what is added to them is at most 3p: all sums are below 2^63.
-        let x = reduce63(a2 * b2 + (PP - a3 * b3)) as u64;
-        let y = reduce63(a2 * b3 + a3 * b2) as u64;
-        K([
-            reduce63(a0 * b0 + (PP - a1 * b1) + 2 * x + (P as u64 - y)),
-            reduce63(a0 * b1 + a1 * b0 + x + 2 * y),
-            reduce63(a0 * b2 + (PP - a1 * b3) + reduce63(a2 * b0 + (PP - a3 * b1)) as u64),
-            reduce63(a0 * b3 + a1 * b2 + reduce63(a2 * b1 + a3 * b0) as u64),
-        ])
+        let (a, [b0, b1, b2, b3]) = (self.0, o.0);
+        // (b2 + b3·i)·u² = (b2 + b3·i)(2 + i)
+        let (c2, c3) = (sub(add(b2, b2), b3), add(add(b3, b3), b2));
+        let (n1, n3, m3) = (P - b1, P - b3, P - c3); // at most p, which a sum of four products with has room for
+        let dot = |b: [u32; 4]| {
+            let product = |k: usize| a[k] as u64 * b[k] as u64;
+            reduce_products(product(0) + product(1) + product(2) + product(3))
+        };
+        K([dot([b0, n1, c2, m3]), dot([b1, b0, c3, c2]), dot([b2, n3, b0, n1]), dot([b3, b2, b1, b0])])
     }
 }
 

@@ -5,9 +5,9 @@ use crate::field::{K, ONE, P, ZERO};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
 use crate::key::Commitment;
-use crate::poly::{Prefixes, eq, eq_index, eq_table, last, split};
+use crate::poly::{eq, eq_index, eq_table, expand, last, split};
 use crate::proof::Header;
-use crate::shape::{Block, BySize, aligned, cut, variables};
+use crate::shape::{Block, BySize, Run, aligned, cut, variables};
 use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -42,13 +42,14 @@ pub struct Tree {
     pub first_row: u64,      // of the table
     pub tails: Vec<u64>,     // of a masked proof: their lengths, by group
     pub auxiliary: u64,      // rows of the auxiliary row, which are the last group and in no slot
+    runs: Vec<Run>,          // of all blocks
     ends: Vec<(u64, usize)>, // unused ends of rows: the first value, counted over slots, and the variables of each block
 }
 
 impl Tree {
     fn new(of: Of, row_vars: u32, shift: u32, first_row: u64) -> Tree {
-        let (groups, tails, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Tree { of, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, ends }
+        let (groups, tails, runs, ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Tree { of, row_vars, groups, root: [0; 8], shift, first_row, tails, auxiliary: 0, runs, ends }
     }
 
     pub fn depth(&self) -> usize {
@@ -98,11 +99,14 @@ impl Tree {
     /// Lays the tensors of a stack out, which begins with a row of the table.
     fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
         let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
-        let (mut order, values) = BySize::new(cuts.iter().flatten().map(|b| b.bits));
-        let start = self.add_stack(suite, values)? << self.row_vars;
+        let mut order = BySize::new(cuts.iter().flatten().map(|b| b.bits));
+        let start = self.add_stack(suite, order.end)? << self.row_vars;
+        let before: u64 = self.runs.iter().map(|r| r.count).sum();
+        self.runs.extend(order.runs.iter().map(|r| Run { offset: start + r.offset, ..*r }));
         let lay = |(&id, mut blocks): (&u32, Vec<Block>)| {
             for b in &mut blocks {
-                b.offset = start + order.next(b.bits);
+                order.put(b);
+                (b.offset, b.place) = (start + b.offset, before as usize + b.place);
             }
             (id, blocks)
         };
@@ -248,11 +252,11 @@ impl Table {
     /// coordinates of tau.
     pub fn differences(&self, point: &[K], blocks: &[Block], tau: &[K], zeta: K) -> K {
         let at = TablePoint::new(self, point);
-        let places = at.places(self, blocks.len());
+        let places = at.places(self);
         let (mut sum, mut power) = (ZERO, ONE);
         for b in blocks {
             let own = last(tau, b.bits);
-            let [first, second] = [0, 1].map(|i| places[i].block(b.offset, own, places[i].inside(own)));
+            let [first, second] = [0, 1].map(|i| places[i].block(b, own, places[i].inside(own)));
             sum += power * (first - second);
             power *= zeta;
         }
@@ -305,7 +309,7 @@ struct Places<'p> {
     rows: &'p [K],
     first_row: u64,
     point: &'p [K],
-    prefixes: Prefixes<'p>,
+    weights: Vec<K>, // of blocks that are not longer than a row, by place: of all but what is inside them
 }
 
 /// A point of a table: the weights of its rows, and the rest as each tree sees it.
@@ -321,28 +325,33 @@ impl TablePoint {
         TablePoint { rows: eq_table(high, table.rows), trees: table.trees.iter().map(own).collect() }
     }
 
-    /// The weights of each tree's values, for about so many uses.
-    fn places<'p>(&'p self, table: &Table, uses: usize) -> Vec<Places<'p>> {
-        let place = |(t, point): (&Tree, &'p Vec<K>)| Places {
-            bits: table.row_vars as usize,
-            rows: &self.rows,
-            first_row: t.first_row,
-            point,
-            prefixes: Prefixes::new(point, uses),
+    /// The weights of each tree's values.
+    fn places<'p>(&'p self, table: &Table) -> Vec<Places<'p>> {
+        let (bits, rows) = (table.row_vars as usize, &self.rows);
+        let place = |(t, point): (&Tree, &'p Vec<K>)| {
+            let run = |r: &Run| match bits.checked_sub(r.bits) {
+                Some(high) => expand(rows, 0, &point[..high], (t.first_row << bits >> r.bits) + (r.offset >> r.bits), r.count),
+                None => vec![ZERO; r.count as usize],
+            };
+            Places { bits, rows, first_row: t.first_row, point, weights: t.runs.iter().flat_map(run).collect() }
         };
         table.trees.iter().zip(&self.trees).map(place).collect()
     }
 }
 
 impl Places<'_> {
-    /// The weight of a block of 2^n values from this value of the slots on, at a point inside the block; `own` is what
-    /// `inside` says of that point.
-    fn block(&self, start: u64, point: &[K], own: K) -> K {
+    /// The weight of a block at a point inside it; `own` is what `inside` says of that point.
+    fn block(&self, b: &Block, point: &[K], own: K) -> K {
+        if b.bits > self.bits { self.values(b.offset, point, own) } else { self.weights[b.place] * own }
+    }
+
+    /// The weight of 2^n values from this one of the slots on, at a point inside them; `own` is what `inside` says of that point.
+    fn values(&self, start: u64, point: &[K], own: K) -> K {
         let row = (self.first_row + (start >> self.bits)) as usize;
         match self.bits.checked_sub(point.len()) {
             Some(high) => {
                 let index = (start & ((1 << self.bits) - 1)) >> point.len();
-                self.rows[row] * self.prefixes.eq(high, index) * own
+                self.rows[row] * eq_index(&self.point[..high], index) * own
             }
             None => {
                 let high = &point[..point.len() - self.bits];
@@ -421,9 +430,8 @@ impl<'c> Combined<'c> {
     /// Q's extension at a point of the table's variables.
     pub fn weight(&self, point: &[K]) -> K {
         let table = self.table;
-        let uses = self.claims.iter().map(|c| table.located[c.tensor as usize].blocks.len()).sum();
         let at = TablePoint::new(table, point);
-        let places = at.places(table, uses);
+        let places = at.places(table);
         let (mut sum, mut power) = (ZERO, ONE);
         // Tensors of one shape at one point have the same blocks but for their places.
         let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();
@@ -436,7 +444,7 @@ impl<'c> Combined<'c> {
                     let first = located.blocks[0].offset;
                     let block = |&(row, bits): &(u64, usize)| {
                         let middle = vec![half; bits];
-                        place.block(first + row, &middle, place.inside(&middle)).times(1 << bits)
+                        place.values(first + row, &middle, place.inside(&middle)).times(1 << bits)
                     };
                     rows.iter().map(block).sum()
                 }
@@ -451,7 +459,7 @@ impl<'c> Combined<'c> {
                         };
                         located.blocks.iter().map(one).collect()
                     });
-                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b.offset, low, *own)).sum()
+                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b, low, *own)).sum()
                 }
             };
             sum += power * own;
@@ -459,7 +467,7 @@ impl<'c> Combined<'c> {
         }
         for (tree, at, bits) in table.ends() {
             let point = last(&self.tau, bits);
-            sum += power * places[tree].block(at, point, places[tree].inside(point));
+            sum += power * places[tree].values(at, point, places[tree].inside(point));
             power *= self.zeta;
         }
         if let (Some(place), false) = (places.last(), self.pads.1.is_empty()) {

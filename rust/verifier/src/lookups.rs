@@ -6,9 +6,9 @@ use crate::field::{self, K, ONE, ZERO};
 use crate::forms::Tape;
 use crate::graph::{Graph, Multiplicity, Step, StepKind, Table};
 use crate::layout::inside;
-use crate::poly::{Prefixes, eq, index_value, last, split, weighted_prefix};
+use crate::poly::{eq, index_value, last, outside, split, weighted_prefix};
 use crate::reduce::{Fork, Point};
-use crate::shape::{Block, BySize, Part, aligned, cut, shape_variables, variables};
+use crate::shape::{Block, BySize, Part, Run, aligned, cut, shape_variables, variables};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,6 +19,7 @@ const MOST_FRACTIONS: u64 = 1 << 30;
 pub struct Tree<'g> {
     steps: Vec<(&'g Step<'g>, Vec<Block>)>,
     tables: Vec<(Multiplicity, Block)>,
+    runs: Vec<Run>,
     pub fractions: u64,
     depth: usize,
 }
@@ -30,17 +31,17 @@ impl<'g> Tree<'g> {
         let own = g.multiplicities.iter().filter(|m| m.chunk == chunk);
         let of_table = |m: &Multiplicity| {
             let bits = g.tables[m.table as usize].bits as usize;
-            (*m, Block { parts: vec![Part { start: 0, bits }], bits, offset: 0 })
+            (*m, Block { parts: vec![Part { start: 0, bits }], bits, offset: 0, place: 0 })
         };
         let mut tables: Vec<_> = own.map(of_table).collect();
         let sizes = steps.iter().flat_map(|(_, blocks)| blocks.iter()).chain(tables.iter().map(|(_, b)| b)).map(|b| b.bits);
-        let (mut order, fractions) = BySize::new(sizes);
+        let mut order = BySize::new(sizes);
+        let fractions = order.end;
         require!(fractions <= MOST_FRACTIONS, "chunk {chunk} has {fractions} look-ups and table rows, more than {MOST_FRACTIONS}");
-        for b in steps.iter_mut().flat_map(|(_, blocks)| blocks.iter_mut()).chain(tables.iter_mut().map(|(_, b)| b)) {
-            b.offset = order.next(b.bits);
-        }
+        let blocks = steps.iter_mut().flat_map(|(_, blocks)| blocks.iter_mut()).chain(tables.iter_mut().map(|(_, b)| b));
+        blocks.for_each(|b| order.put(b));
         let depth = if fractions > 0 { variables(fractions) } else { 0 };
-        Ok(Tree { steps, tables, fractions, depth })
+        Ok(Tree { steps, tables, runs: order.runs, fractions, depth })
     }
 }
 
@@ -141,7 +142,7 @@ struct Leaves<'p> {
     beta: K,
     beta2: K,
     point: &'p [K],
-    prefixes: Prefixes<'p>,
+    weights: Vec<K>, // of the tree's blocks, by place
     ids: &'p Point,
 }
 
@@ -156,8 +157,7 @@ pub fn check<'g, T: Tape>(fork: &mut Fork<'g, '_, T>, tree: &Tree<'g>, grind: u3
     fork.shared.rounds.fractional_sum(format_args!("{}: fractional sum", fork.name), depth as u64)?;
     let (point, num, den) = fractional_sum(fork, depth)?;
     let ids = fork.point(&point);
-    let uses = tree.steps.iter().map(|(_, blocks)| blocks.len()).sum::<usize>() + tree.tables.len();
-    let leaves = Leaves { alpha, beta, beta2: beta * beta, point: &point, prefixes: Prefixes::new(&point, uses), ids: &ids };
+    let leaves = Leaves { alpha, beta, beta2: beta * beta, point: &point, weights: outside(&point, &tree.runs), ids: &ids };
     leaves.check(fork, tree, num, den)
 }
 
@@ -168,7 +168,7 @@ impl Leaves<'_> {
         let (mut counts, mut columns) = (T::known(ZERO), T::known(ZERO));
         for (step, blocks) in &tree.steps {
             fork.shared.cost.blocks(blocks.len())?;
-            let own: K = blocks.iter().map(|b| self.place(b)).sum();
+            let own: K = blocks.iter().map(|b| self.weights[b.place]).sum();
             ones += own;
             places += own;
             heads += own * self.head(step.table.unwrap_or(0));
@@ -179,7 +179,7 @@ impl Leaves<'_> {
             }
         }
         for (m, block) in &tree.tables {
-            let own = self.place(block);
+            let own = self.weights[block.place];
             let (count, column) = self.table(fork, m, block)?;
             places += own;
             heads += own * self.head(m.table);
@@ -222,18 +222,13 @@ impl Leaves<'_> {
                 let one = |b: &Block| inside(b, &axes, &mut low) * eq(&low, last(self.point, b.bits));
                 blocks.iter().map(one).collect()
             });
-            let weight: K = blocks.iter().zip(own.iter()).map(|(b, &own)| self.place(b) * own).sum();
+            let weight: K = blocks.iter().zip(own.iter()).map(|(b, &own)| self.weights[b.place] * own).sum();
             let term = fork.tape.times(column, late * weight);
             total = fork.tape.add(total, term);
         }
         let same = fork.tape.equal(total, claim);
         require!(same, "look-ups: denominators do not match the columns of steps in several blocks");
         Ok(())
-    }
-
-    /// The weight of a block of the tree.
-    fn place(&self, block: &Block) -> K {
-        self.prefixes.eq(self.point.len() - block.bits, block.offset >> block.bits)
     }
 
     /// α − β²·tag

@@ -2,10 +2,9 @@
 //! most significant bit of an index; an axis of dimension d has ⌈log2 d⌉ coordinates.
 
 use crate::field::{self, K, ONE, ZERO};
-use crate::shape::{size, variables};
+use crate::shape::{Run, size, variables};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
 
 /// The most entries of a table of eq that is walked through again and again.
 const DENSE: u64 = 1 << 12;
@@ -46,57 +45,41 @@ pub fn eq_index(point: &[K], index: u64) -> K {
     value
 }
 
-/// eq of the first coordinates of a point and indexes, many of them: it is in tables, which are made when they are asked for, of
-/// the first few coordinates, and of those behind the first `cut`.
-pub struct Prefixes<'p> {
-    point: &'p [K],
-    cut: usize,
-    heads: Vec<OnceCell<Vec<K>>>, // by number of coordinates
-    rests: Vec<OnceCell<Vec<K>>>, // by number of coordinates behind the first ones
-}
-
-impl<'p> Prefixes<'p> {
-    /// For about so many indexes. Longer tables would take more than they save.
-    pub fn new(point: &'p [K], uses: usize) -> Prefixes<'p> {
-        let cut = point.len().min(uses.max(1).ilog2() as usize);
-        let rest = cut.min(point.len() - cut);
-        Prefixes { point, cut, heads: vec![OnceCell::new(); cut + 1], rests: vec![OnceCell::new(); rest + 1] }
-    }
-
-    /// eq of the first `count` coordinates and an index.
-    pub fn eq(&self, count: usize, index: u64) -> K {
-        let entry = |table: &OnceCell<Vec<K>>, point: &[K], i: u64| table.get_or_init(|| eq_table(point, 1 << point.len()))[i as usize];
-        let first = count.min(self.cut);
-        let rest = count - first;
-        let head = entry(&self.heads[first], &self.point[..first], index >> rest);
-        let (point, low) = (&self.point[first..count], index & ((1 << rest) - 1));
-        match self.rests.get(rest) {
-            _ if rest == 0 => head,
-            Some(table) => head * entry(table, point, low),
-            None => head * eq_index(point, low),
-        }
-    }
-}
-
 /// eq of a point and every index below `count`, which is at least 1.
 pub fn eq_table(point: &[K], count: u64) -> Vec<K> {
-    let mut table = Vec::with_capacity(count as usize + 1);
-    table.push(ONE);
+    expand(&[ONE], 0, point, 0, count)
+}
+
+/// Weights of the first coordinates of a point, those of index `at` and its followers, times eq of its other coordinates: at `count`
+/// indexes from `first` on, at least 1. The weights must reach that far.
+pub fn expand(weights: &[K], at: u64, point: &[K], first: u64, count: u64) -> Vec<K> {
+    // The weights of indexes whose bits above the lowest n are those of the indexes asked for.
+    let ends = |n: usize| (first >> n, (first + count - 1) >> n);
+    let (low, high) = ends(point.len());
+    let mut table = weights[(low - at) as usize..=(high - at) as usize].to_vec();
+    let mut even = 2 * low;
     for (j, &r) in point.iter().enumerate() {
-        // The entries of indexes whose first j + 1 bits are these.
-        let keep = (((count - 1) >> (point.len() - 1 - j)) + 1) as usize;
-        let before = table.len();
-        table.resize(keep, ZERO);
-        for i in (0..before).rev() {
-            let t = table[i];
-            let high = t * r;
-            table[2 * i] = t - high;
-            if 2 * i + 1 < keep {
-                table[2 * i + 1] = high;
+        let (low, high) = ends(point.len() - 1 - j);
+        let mut next = Vec::with_capacity((high - low + 1) as usize);
+        for &t in &table {
+            let odd = t * r;
+            if even >= low {
+                next.push(t - odd);
             }
+            if even < high {
+                next.push(odd);
+            }
+            even += 2;
         }
+        (table, even) = (next, 2 * low);
     }
     table
+}
+
+/// The weights of all blocks of some runs, by place: eq of the coordinates of a point that are not inside them.
+pub fn outside(point: &[K], runs: &[Run]) -> Vec<K> {
+    let run = |r: &Run| expand(&[ONE], 0, &point[..point.len() - r.bits], r.offset >> r.bits, r.count);
+    runs.iter().flat_map(run).collect()
 }
 
 /// eq of a point at every entry of a tensor, row-major.
@@ -294,9 +277,10 @@ mod tests {
             let ones: K = table.iter().copied().sum();
             let indexes: K = table.iter().enumerate().map(|(i, t)| t.times(i as u32)).sum();
             assert_eq!(weighted_prefix(&point, count), (ones, indexes));
-            for uses in [0, 1, 4, 1 << 10] {
-                let prefixes = Prefixes::new(&point, uses);
-                assert!((0..=5).all(|n| prefixes.eq(n, (count - 1) >> (5 - n)) == eq_index(&point[..n], (count - 1) >> (5 - n))));
+            for first in 0..count {
+                assert_eq!(expand(&eq_table(&point[..2], 4)[1..], 1, &point[2..], 8 + first % 8, 1 + first / 2), {
+                    (0..1 + first / 2).map(|i| eq_index(&point, 8 + first % 8 + i)).collect::<Vec<_>>()
+                });
             }
             assert_eq!(prefix(&point, count), ones);
         }

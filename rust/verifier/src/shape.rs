@@ -37,13 +37,14 @@ pub struct Part {
 pub struct Block {
     pub parts: Vec<Part>,
     pub bits: usize,
-    pub offset: u64, // among the blocks that it is laid out with
+    pub offset: u64,  // among the blocks that it is laid out with
+    pub place: usize, // how many of these are before it
 }
 
 /// The blocks of an index space, those of the last axis fastest. Every axis is cut by the binary expansion of its dimension.
 pub fn cut(shape: &[u64]) -> Vec<Block> {
     let mut list = Vec::with_capacity(blocks(shape) as usize);
-    list.push(Block { parts: Vec::new(), bits: 0, offset: 0 });
+    list.push(Block { parts: Vec::new(), bits: 0, offset: 0, place: 0 });
     for &dimension in shape {
         let before = core::mem::take(&mut list);
         for block in before {
@@ -53,7 +54,7 @@ pub fn cut(shape: &[u64]) -> Vec<Block> {
                 let mut parts = Vec::with_capacity(shape.len());
                 parts.extend_from_slice(&block.parts);
                 parts.push(Part { start, bits });
-                list.push(Block { parts, bits: block.bits + bits, offset: 0 });
+                list.push(Block { parts, bits: block.bits + bits, offset: 0, place: 0 });
                 start += 1 << bits;
             }
         }
@@ -61,30 +62,43 @@ pub fn cut(shape: &[u64]) -> Vec<Block> {
     list
 }
 
-/// Gives blocks their offsets: by decreasing size, and those of one size in their order, so that each is aligned.
-pub struct BySize([u64; 65]);
+/// Blocks of one size, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub offset: u64, // of the first
+    pub bits: usize,
+    pub count: u64,
+}
+
+/// Gives blocks their offsets and places: by decreasing size, and those of one size in their order, so that each is aligned.
+pub struct BySize {
+    next: [(u64, usize); 65], // by size: the offset and the place of the next block
+    pub runs: Vec<Run>,
+    pub end: u64, // of the last block
+}
 
 impl BySize {
-    /// From the sizes of all blocks, in bits; and the end of the last one.
-    pub fn new(bits: impl Iterator<Item = usize>) -> (BySize, u64) {
+    /// From the sizes of all blocks, in bits.
+    pub fn new(bits: impl Iterator<Item = usize>) -> BySize {
         let mut counts = [0u64; 65];
         for bits in bits {
             counts[bits] += 1;
         }
-        let mut end = 0;
-        for bits in (0..counts.len()).rev() {
-            let size = if counts[bits] > 0 { counts[bits] << bits } else { 0 };
-            counts[bits] = end;
-            end += size;
+        let (mut all, mut place) = (BySize { next: [(0, 0); 65], runs: Vec::new(), end: 0 }, 0);
+        for (bits, &count) in counts.iter().enumerate().rev().filter(|&(_, &count)| count > 0) {
+            all.next[bits] = (all.end, place);
+            all.runs.push(Run { offset: all.end, bits, count });
+            all.end += count << bits;
+            place += count as usize;
         }
-        (BySize(counts), end)
+        all
     }
 
-    /// The offset of the next block of this size.
-    pub fn next(&mut self, bits: usize) -> u64 {
-        let offset = self.0[bits];
-        self.0[bits] += 1 << bits;
-        offset
+    /// Puts the next block of its size in its place.
+    pub fn put(&mut self, block: &mut Block) {
+        let next = &mut self.next[block.bits];
+        (block.offset, block.place) = *next;
+        *next = (next.0 + (1 << block.bits), next.1 + 1);
     }
 }
 
@@ -118,9 +132,10 @@ mod tests {
         assert_eq!(list.len() as u64, blocks(&shape));
         assert_eq!(list.iter().map(|b| 1 << b.bits).sum::<u64>(), 30);
         assert_eq!(list[1].parts, vec![Part { start: 0, bits: 2 }, Part { start: 4, bits: 1 }]);
-        let (mut order, end) = BySize::new(list.iter().map(|b| b.bits));
-        assert_eq!(end, 30);
-        assert_eq!(list.iter().map(|b| order.next(b.bits)).collect::<Vec<_>>(), [0, 16, 24, 28]);
+        let (mut order, mut list) = (BySize::new(list.iter().map(|b| b.bits)), list);
+        assert_eq!(order.end, 30);
+        list.iter_mut().for_each(|b| order.put(b));
+        assert_eq!(list.iter().map(|b| (b.offset, b.place)).collect::<Vec<_>>(), [(0, 0), (16, 1), (24, 2), (28, 3)]);
     }
 
     #[test]
