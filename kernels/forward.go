@@ -168,7 +168,7 @@ func multiplyRows(d Device, products []rowProducts) error {
 	for _, p := range products {
 		jobs += (p.N + gemvRows - 1) / gemvRows
 	}
-	args := []any{gemvEarly * d.Multiprocessors()}
+	var args []any
 	blocks := 0
 	for i := range gemvTogether {
 		p, parts, first := rowProducts{}, 1, math.MaxInt32
@@ -218,9 +218,6 @@ const (
 	// Of those that are launched together: how many matrices there are at most, and the terms that are worth a warp.
 	gemvTogether = 3
 	gemvPart     = 512
-
-	// The blocks for each processor that ask for their rows of the matrix before they wait for the launch in front.
-	gemvEarly = 4
 )
 
 // PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.

@@ -101,7 +101,7 @@ template <class W, class X, class Y = none>
 DEVICE void gemv_terms(i64 (&sum)[2][GEMV_ROWS], const W *w, const X *x, const Y *y, u64 first, u64 rows, u64 k, u64 from, u64 to)
 {
     // N entries are 16 bytes of w. AHEAD of these are read before the first is used; beyond the last they are zeros.
-    constexpr int N = 16 / sizeof(W), SIZE = sizeof(X) + (is_there<Y> ? sizeof(Y) : 0), AHEAD = N * SIZE > 32 ? 2 : 4;
+    constexpr int N = 16 / sizeof(W), SIZE = sizeof(X) + (is_there<Y> ? sizeof(Y) : 0), AHEAD = N * SIZE > 32 || is_there<Y> ? 2 : 4;
     const u64 lane = threadIdx.x % 32;
     if (k % N == 0 && (((u64)w | (u64)x | (is_there<Y> ? (u64)y : 0)) & 15) == 0) {
         const W *row[GEMV_ROWS];
@@ -237,27 +237,16 @@ DEVICE void gemv_set_of(i64 (&sums)[GEMV_WARPS][2][GEMV_ROWS], const gemv &g, u3
 #undef GEMV_TYPES
 }
 
-// Asks for the rows of a block's warps, before it waits for what is multiplied with them.
-DEVICE void gemv_ask(const gemv &g, u32 width)
-{
-#if !defined(PROVE_MODEL_HOST) && __CUDA_ARCH__ >= 900
-    const u32 warps = GEMV_WARPS / (u32)g.parts;
-    const u64 row = g.k * width, from = (blockIdx.x - g.first) * warps * GEMV_ROWS * row, to = min(from + warps * GEMV_ROWS * row, g.rows * row);
-    for (u64 at = from + 128 * threadIdx.x; at < to; at += 128 * blockDim.x)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)g.w + at));
-#endif
-}
-
-// Up to three of these, in one launch. Entries of a matrix have width % 4 bytes, those of its vectors width / 4 % 4 and width / 16. The first
-// `ask` blocks ask for what they read early.
-KERNEL __launch_bounds__(256, 2) forward_gemv_three(
-    u64 ask, const void *w0, u64 width0, const u8 *shifts0, u64 rows0, u64 k0, u64 parts0, i64 *acc0, const void *x0, i64 coef0, i64 *more0,
+// Up to three of these, in one launch. Entries of a matrix have width % 4 bytes, those of its vectors width / 4 % 4 and width / 16.
+KERNEL __launch_bounds__(256, 3) forward_gemv_three(
+    const void *w0, u64 width0, const u8 *shifts0, u64 rows0, u64 k0, u64 parts0, i64 *acc0, const void *x0, i64 coef0, i64 *more0,
     const void *y0, i64 by0, u64 first1, const void *w1, u64 width1, const u8 *shifts1, u64 rows1, u64 k1, u64 parts1, i64 *acc1, const void *x1,
     i64 coef1, i64 *more1, const void *y1, i64 by1, u64 first2, const void *w2, u64 width2, const u8 *shifts2, u64 rows2, u64 k2, u64 parts2,
     i64 *acc2, const void *x2, i64 coef2, i64 *more2, const void *y2, i64 by2)
 {
     __shared__ i64 sums[GEMV_WARPS][2][GEMV_ROWS];
     let_next_begin();
+    wait_for_earlier();
     gemv g = {0, w0, shifts0, rows0, k0, parts0, {{acc0, x0, coef0}, {more0, y0, by0}}};
     u32 width = (u32)width0;
     if (blockIdx.x >= first2) {
@@ -267,9 +256,6 @@ KERNEL __launch_bounds__(256, 2) forward_gemv_three(
         g = {first1, w1, shifts1, rows1, k1, parts1, {{acc1, x1, coef1}, {more1, y1, by1}}};
         width = (u32)width1;
     }
-    if (blockIdx.x < ask)
-        gemv_ask(g, width % 4);
-    wait_for_earlier();
     gemv_set_of(sums, g, width % 4, width / 4 % 4, width / 16);
 }
 
