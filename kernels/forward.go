@@ -27,6 +27,8 @@ type MatMul struct {
 	Tables                      Tables
 	// XBits says that |A| < 2^XBits, 31 if nothing is known.
 	XBits int
+	// Shifts, if not 0, is a list of bytes: row j of B counts 2^Shifts[j] times. MultiplyRows alone takes them.
+	Shifts Ptr
 }
 
 // Tables say where entries lie along axes that no stride describes, in place of it: each
@@ -88,8 +90,8 @@ func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
 // MultiplyAddWith is MultiplyAdd for one of several products that may have the same B: kept holds
 // its planes between them. None of the products may write to memory that is a B.
 func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
-	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
-		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
+	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 || p.Shifts != 0 {
+		return fmt.Errorf("a product of %d×%d and %d×%d, %d times, with shifts at %#x", p.M, p.K, p.N, p.K, p.Batches, p.Shifts)
 	}
 	typeA, err := typeName(p.A.Width)
 	if err != nil {
@@ -126,50 +128,50 @@ func (p *MatMul) Sets() bool {
 	return p.Vector() && p.byRows() && p.OutColumn == 1 && max(p.A.Width, p.B.Width) <= 2
 }
 
-// MultiplyRows sets the accumulators of products, each of which Sets: Acc is not added to. They are launched together where their entries
-// have the same types.
+// MultiplyRows sets the accumulators of products, each of which Sets: Acc is not added to. Several are launched together, and two with the
+// same matrix read it once.
 func MultiplyRows(d Device, products []MatMul) error {
-	byTypes := map[string][]MatMul{}
-	var order []string
+	var list []rowProducts
 	for _, p := range products {
-		a, err := typeName(p.A.Width)
-		if err != nil {
-			return err
+		if !p.Sets() || p.N < 1 || p.K < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
+			return fmt.Errorf("a product of a row of %d with %d×%d", p.K, p.N, p.K)
 		}
-		b, err := typeName(p.B.Width)
-		if err != nil {
-			return err
+		i := slices.IndexFunc(list, func(q rowProducts) bool { return q.more.Acc == 0 && q.B == p.B && q.N == p.N && q.K == p.K })
+		switch {
+		case i < 0:
+			list = append(list, rowProducts{MatMul: p})
+		case p.A.Width > list[i].A.Width:
+			list[i] = rowProducts{p, list[i].MatMul}
+		default:
+			list[i].more = p
 		}
-		name := b + "_" + a
-		if byTypes[name] == nil {
-			order = append(order, name)
-		}
-		byTypes[name] = append(byTypes[name], p)
 	}
-	for _, name := range order {
-		for some := range slices.Chunk(byTypes[name], gemvTogether) {
-			if err := multiplyRows(d, name, some); err != nil {
-				return err
-			}
+	for some := range slices.Chunk(list, gemvTogether) {
+		if err := multiplyRows(d, some); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// multiplyRows is MultiplyRows for a few products with entries of these types.
-func multiplyRows(d Device, types string, products []MatMul) error {
+// rowProducts are one product of a row, and another one with the same matrix, unless that has no accumulators. The first one's row has
+// entries that are as wide as the other's, or wider.
+type rowProducts struct {
+	MatMul
+	more MatMul
+}
+
+// multiplyRows is MultiplyRows for a few matrices.
+func multiplyRows(d Device, products []rowProducts) error {
 	const warps = block / 32
 	jobs := 0
 	for _, p := range products {
-		if !p.Sets() || p.N < 1 || p.K < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
-			return fmt.Errorf("a product of a row of %d with %d×%d", p.K, p.N, p.K)
-		}
 		jobs += (p.N + gemvRows - 1) / gemvRows
 	}
 	var args []any
 	blocks := 0
 	for i := range gemvTogether {
-		p, parts, first := MatMul{}, 1, math.MaxInt32
+		p, parts, first := rowProducts{}, 1, math.MaxInt32
 		if i < len(products) {
 			p, first = products[i], blocks
 			for parts < warps && 2*parts*jobs <= gemvWarps && p.K >= 2*parts*gemvPart {
@@ -180,9 +182,19 @@ func multiplyRows(d Device, types string, products []MatMul) error {
 		if i > 0 {
 			args = append(args, first)
 		}
-		args = append(args, p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, parts)
+		args = append(args, p.B.Ptr, p.B.Width+4*p.A.Width+16*p.more.A.Width, p.Shifts, p.N, p.K, parts,
+			p.Acc, p.A.Ptr, p.Coef, p.more.Acc, p.more.A.Ptr, p.more.Coef)
 	}
-	return launchForward(d, "forward_gemv_three_"+types, Launch{GridX: blocks, Block: block, Early: true}, args...)
+	return launchForward(d, "forward_gemv_three", Launch{GridX: blocks, Block: block, Early: true}, args...)
+}
+
+// Mantissas writes a matrix of n rows of k integers of 16 bits at w as a byte each to dst, and to shifts, of a byte for each row, what
+// MatMul has of that name. The uint32 at bad becomes 1 if a row has no such form. With dst of 0 nothing else is found out.
+func Mantissas(d Device, dst, shifts, bad, w Ptr, n, k int) error {
+	if n < 1 || k < 1 || shifts == 0 || bad == 0 || w == 0 {
+		return fmt.Errorf("mantissas of a matrix of %d×%d", n, k)
+	}
+	return launchForward(d, "forward_mantissas", Launch{GridX: min(n, maxGrid), Block: block}, dst, shifts, bad, w, n, k)
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
@@ -203,7 +215,7 @@ const (
 	gemvTerms = 1024
 	gemvWarps = 1 << 12
 
-	// Of those that are launched together: how many there are at most, and the terms that are worth a warp.
+	// Of those that are launched together: how many matrices there are at most, and the terms that are worth a warp.
 	gemvTogether = 3
 	gemvPart     = 512
 )

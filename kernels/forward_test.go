@@ -132,6 +132,9 @@ func TestMultiplyAdd(t *testing.T) {
 	if kernels.MultiplyRows(d, []kernels.MatMul{two}) == nil {
 		t.Error("a product of two rows is set")
 	}
+	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, M: 1, N: 1, K: 1, Batches: 1, A: two.A, B: two.B, Shifts: 1}) == nil {
+		t.Error("shifts are added")
+	}
 	// The largest sums that 32 bits have to hold.
 	const k = 1<<15 + 1024 // which must be added up in two parts
 	v := make([]int16, 2*k)
@@ -161,34 +164,61 @@ func TestMultiplyAdd(t *testing.T) {
 	}
 }
 
-// TestMultiplyRows: products of vectors with matrices that are launched together, of all types, with rows and terms that fill no block
-// and no part, whose sums are set, and of the entries whose products are the largest.
+// TestMultiplyRows: products of vectors with matrices that are launched together, of all types, some with the same matrix and some with
+// shifts, with rows and terms that fill no block and no part, whose sums are set, and of the entries whose products are the largest.
 func TestMultiplyRows(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list []kernels.MatMul
 	var want [][]int64
-	for _, widths := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {2, 2}} {
+	var taken []kernels.Ptr
+	take := func(p kernels.Ptr) kernels.Ptr {
+		taken = append(taken, p)
+		return p
+	}
+	for _, widths := range [][]int{{1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 1, 1}, {1, 1, 2}, {1, 2, 2}, {2, 1, 1}, {2, 1, 2}, {2, 2, 1}, {2, 2, 2, 2}} {
 		for i, c := range []struct{ n, k int }{{37, 160}, {1, 1}, {6, 45}, {9, 5000}, {3, 1040}, {500, 2048}, {33, 8208}} {
-			a, pa := forwardIntegers(t, d, rng, c.k, widths[1], min(8*widths[1], 25))
+			if len(widths) > 2 && i == 5 { // large enough once
+				continue
+			}
 			b, pb := forwardIntegers(t, d, rng, c.n*c.k, widths[0], min(8*widths[0], 25))
 			if i == 4 {
-				d.Free(pa)
 				d.Free(pb)
-				pa, pb = lowest(t, d, a, widths[1]), lowest(t, d, b, widths[0])
+				pb = lowest(t, d, b, widths[0])
 			}
-			p := kernels.MatMul{M: 1, N: c.n, K: c.k, Batches: 1, Coef: int64(i - 3), XBits: 31, OutColumn: 1,
-				A: kernels.Matrix{Ptr: pa, Width: widths[1], Column: 1}, B: kernels.Matrix{Ptr: pb, Width: widths[0], Row: c.k, Column: 1}}
-			sums := make([]int64, c.n)
-			for j := range sums {
-				sums[j] = rng.Int64()
+			take(pb)
+			shifts := make([]int8, c.n)
+			p := kernels.MatMul{M: 1, N: c.n, K: c.k, Batches: 1, XBits: 31, OutColumn: 1,
+				B: kernels.Matrix{Ptr: pb, Width: widths[0], Row: c.k, Column: 1}}
+			if i%2 == 0 {
+				for j := range shifts {
+					shifts[j] = int8(rng.IntN(8))
+				}
+				at, err := kernels.NewSlice(d, shifts)
+				must(t, err)
+				p.Shifts = take(at)
 			}
-			var err error
-			p.Acc, err = kernels.NewSlice(d, sums)
-			must(t, err)
-			clear(sums)
-			product(sums, a, b, p)
-			list, want = append(list, p), append(want, sums)
+			for v, width := range widths[1:] {
+				a, pa := forwardIntegers(t, d, rng, c.k, width, min(8*width, 25))
+				if i == 4 {
+					d.Free(pa)
+					pa = lowest(t, d, a, width)
+				}
+				p.A, p.Coef = kernels.Matrix{Ptr: take(pa), Width: width, Column: 1}, int64(i-3+5*v)
+				sums := make([]int64, c.n)
+				for j := range sums {
+					sums[j] = rng.Int64()
+				}
+				acc, err := kernels.NewSlice(d, sums)
+				must(t, err)
+				p.Acc = take(acc)
+				clear(sums)
+				product(sums, a, b, p)
+				for j := range sums {
+					sums[j] <<= shifts[j]
+				}
+				list, want = append(list, p), append(want, sums)
+			}
 		}
 	}
 	must(t, kernels.MultiplyRows(d, list))
@@ -199,8 +229,66 @@ func TestMultiplyRows(t *testing.T) {
 			some := min(8, p.N)
 			t.Errorf("%d rows of %d, %d and %d bytes: got %v, want %v", p.N, p.K, p.B.Width, p.A.Width, got[:some], want[i][:some])
 		}
-		for _, at := range []kernels.Ptr{p.Acc, p.A.Ptr, p.B.Ptr} {
-			d.Free(at)
+	}
+	for _, at := range taken {
+		d.Free(at)
+	}
+}
+
+// TestMantissas: rows that are bytes times powers of two are found and written so, for rows that are read whole and in parts, and one
+// entry that is not so is noticed, wherever it is.
+func TestMantissas(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct{ n, k int }{{1, 1}, {3, 7}, {5, 2304}, {700, 8}, {2, 5001}} {
+		for _, spoilt := range []bool{false, true} {
+			w, shifts := make([]int16, c.n*c.k), make([]int8, c.n)
+			for i := range shifts {
+				shifts[i] = int8(rng.IntN(9))
+				for j := range c.k {
+					w[i*c.k+j] = int16(rng.IntN(256)-128) << shifts[i]
+				}
+				if c.k > 1 { // odd at least once, and the least
+					w[i*c.k+rng.IntN(c.k)] = -127 << shifts[i]
+				}
+			}
+			if c.n > 2 { // a row of zeros
+				shifts[1] = 0
+				clear(w[c.k:][:c.k])
+			}
+			if spoilt {
+				i := rng.IntN(len(w))
+				w[i/c.k*c.k] = 1 << 14
+				w[i] = 255
+			}
+			at, err := kernels.NewSlice(d, w)
+			must(t, err)
+			bytes, err := kernels.NewSlice(d, make([]int8, len(w)))
+			must(t, err)
+			by, err := kernels.NewSlice(d, make([]int8, c.n))
+			must(t, err)
+			bad, err := kernels.NewSlice(d, []uint32{0})
+			must(t, err)
+			for _, dst := range []kernels.Ptr{0, bytes} {
+				must(t, kernels.Mantissas(d, dst, by, bad, at, c.n, c.k))
+			}
+			var isBad [1]uint32
+			must(t, kernels.DownloadSlice(d, isBad[:], bad))
+			got, gotBy := make([]int8, len(w)), make([]int8, c.n)
+			must(t, kernels.DownloadSlice(d, got, bytes))
+			must(t, kernels.DownloadSlice(d, gotBy, by))
+			if (isBad[0] != 0) != spoilt {
+				t.Errorf("%d×%d, spoilt %t: bad is %d", c.n, c.k, spoilt, isBad[0])
+			}
+			for i := range w {
+				if !spoilt && int16(got[i])<<gotBy[i/c.k] != w[i] {
+					t.Errorf("%d×%d: entry %d is %d times 2^%d, want %d", c.n, c.k, i, got[i], gotBy[i/c.k], w[i])
+					break
+				}
+			}
+			for _, p := range []kernels.Ptr{at, bytes, by, bad} {
+				d.Free(p)
+			}
 		}
 	}
 }

@@ -90,47 +90,66 @@ DEVICE i64 dot(const packed<16> &q, const packed<16 / sizeof(W) * sizeof(X)> &v)
 // Rows that a warp of a matrix-vector product takes at a time: they share what is read of x.
 constexpr int GEMV_ROWS = 2;
 
-// sum[r] += Σ_c w[(first + r)·k + c]·x[c] over terms from … to - 1, by all lanes of a warp together.
-template <class W, class X>
-DEVICE void gemv_terms(i64 (&sum)[GEMV_ROWS], const W *w, const X *x, u64 first, u64 rows, u64 k, u64 from, u64 to)
+// The type of the entries of a vector that there is not.
+struct none {};
+template <class X> constexpr bool is_there = true;
+template <> constexpr bool is_there<none> = false;
+
+// sum[0][r] += Σ_c w[(first + r)·k + c]·x[c] over terms from … to - 1, by all lanes of a warp together, and sum[1][r] those of y, if
+// there is one: both vectors take what is read of w.
+template <class W, class X, class Y = none>
+DEVICE void gemv_terms(i64 (&sum)[2][GEMV_ROWS], const W *w, const X *x, const Y *y, u64 first, u64 rows, u64 k, u64 from, u64 to)
 {
-    // N entries are 16 bytes of w. AHEAD of these are read before the first is used.
-    constexpr int N = 16 / sizeof(W), AHEAD = N * sizeof(X) > 32 ? 2 : 4;
+    // N entries are 16 bytes of w. AHEAD of these are read before the first is used; beyond the last they are zeros.
+    constexpr int N = 16 / sizeof(W), SIZE = sizeof(X) + (is_there<Y> ? sizeof(Y) : 0), AHEAD = N * SIZE > 32 || is_there<Y> ? 2 : 4;
     const u64 lane = threadIdx.x % 32;
-    if (k % N == 0 && ((u64)w & 15) == 0 && ((u64)x & 15) == 0) {
-        for (u64 c = from + lane * N; c < to; c += AHEAD * 32 * N) {
-            packed<N * sizeof(X)> v[AHEAD];
-            packed<16> q[AHEAD][GEMV_ROWS];
+    if (k % N == 0 && (((u64)w | (u64)x | (is_there<Y> ? (u64)y : 0)) & 15) == 0) {
+        const W *row[GEMV_ROWS];
+#pragma unroll
+        for (int r = 0; r < GEMV_ROWS; r++)
+            row[r] = w + min(first + r, rows - 1) * k;
+        const u32 end = (u32)to;
+#pragma unroll 1
+        for (u32 c = (u32)from + (u32)lane * N; c < end; c += AHEAD * 32 * N) {
+            packed<N * sizeof(X)> v[AHEAD] = {};
+            packed<N * sizeof(Y)> z[AHEAD] = {};
+            packed<16> q[AHEAD][GEMV_ROWS] = {};
 #pragma unroll
             for (int a = 0; a < AHEAD; a++) {
-                const u64 at = c + a * 32 * N;
-                if (at >= to)
-                    break;
-                v[a].load(x + at);
+                const u32 at = c + a * 32 * N;
+                if (at < end) {
 #pragma unroll
-                for (int r = 0; r < GEMV_ROWS; r++)
-                    if (first + r < rows)
-                        q[a][r].load(w + (first + r) * k + at);
+                    for (int r = 0; r < GEMV_ROWS; r++)
+                        q[a][r].load(row[r] + at);
+                    v[a].load(x + at);
+                    if constexpr (is_there<Y>)
+                        z[a].load(y + at);
+                }
             }
 #pragma unroll
-            for (int a = 0; a < AHEAD; a++) {
-                if (c + a * 32 * N >= to)
-                    break;
+            for (int a = 0; a < AHEAD; a++)
 #pragma unroll
-                for (int r = 0; r < GEMV_ROWS; r++)
-                    if (first + r < rows)
-                        sum[r] += dot<W, X>(q[a][r], v[a]);
-            }
+                for (int r = 0; r < GEMV_ROWS; r++) {
+                    sum[0][r] += dot<W, X>(q[a][r], v[a]);
+                    if constexpr (is_there<Y>)
+                        sum[1][r] += dot<W, Y>(q[a][r], z[a]);
+                }
         }
     } else {
+#pragma unroll 1
         for (u64 c = from + lane; c < to; c += 32)
-            for (int r = 0; r < GEMV_ROWS && first + r < rows; r++)
-                sum[r] += (i64)w[(first + r) * k + c] * x[c];
+            for (int r = 0; r < GEMV_ROWS && first + r < rows; r++) {
+                sum[0][r] += (i64)w[(first + r) * k + c] * x[c];
+                if constexpr (is_there<Y>)
+                    sum[1][r] += (i64)w[(first + r) * k + c] * y[c];
+            }
     }
 #pragma unroll
-    for (int r = 0; r < GEMV_ROWS; r++)
-        for (int d = 16; d > 0; d /= 2)
-            sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], d);
+    for (int v = 0; v < (is_there<Y> ? 2 : 1); v++)
+#pragma unroll
+        for (int r = 0; r < GEMV_ROWS; r++)
+            for (int d = 16; d > 0; d /= 2)
+                sum[v][r] += __shfl_xor_sync(0xffffffffu, sum[v][r], d);
 }
 
 // acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r: a warp for two of them, and one of
@@ -141,71 +160,175 @@ DEVICE void gemv_rows(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coe
     const u64 lane = thread_index() % 32, warps = thread_count() / 32, all = (rows + GEMV_ROWS - 1) / GEMV_ROWS * parts;
     for (u64 job = thread_index() / 32; job < all; job += warps) {
         const u64 first = job / parts * GEMV_ROWS, from = job % parts * part, to = min(k, from + part);
-        i64 sum[GEMV_ROWS] = {};
-        gemv_terms(sum, w, x, first, rows, k, from, to);
+        i64 sum[2][GEMV_ROWS] = {};
+        gemv_terms(sum, w, x, (const none *)nullptr, first, rows, k, from, to);
         for (int r = 0; r < GEMV_ROWS; r++)
             if (lane == 0 && first + r < rows)
-                atomicAdd((u64 *)&acc[(first + r) * stride], (u64)(coef * sum[r]));
+                atomicAdd((u64 *)&acc[(first + r) * stride], (u64)(coef * sum[0][r]));
     }
 }
 
 constexpr u32 GEMV_WARPS = 8;
 
-// A product of a matrix with a vector, whose rows take blocks from `first` on: two rows for `parts` of a block's warps, a power of two.
-struct gemv {
-    u64 first;
+// What a matrix is multiplied with, and where the products go.
+struct gemv_vector {
     i64 *acc;
-    const void *w, *x;
-    u64 rows, k;
+    const void *x;
     i64 coef;
-    u64 parts;
 };
 
-// acc[r] = coef·Σ_c w[r·k + c]·x[c] for the rows of a block.
-template <class W, class X>
-DEVICE void gemv_set(const gemv &g)
+// Products of a matrix with one vector or two, whose rows take blocks from `first` on: two rows for `parts` of a block's warps, a power of
+// two. Row r counts 2^shifts[r] times if there are shifts.
+struct gemv {
+    u64 first;
+    const void *w;
+    const u8 *shifts;
+    u64 rows, k, parts;
+    gemv_vector v[2];
+};
+
+// acc[r] = coef·2^shifts[r]·Σ_c w[r·k + c]·x[c] for the rows of a block.
+template <class W, class X, class Y>
+DEVICE void gemv_set(i64 (&sums)[GEMV_WARPS][2][GEMV_ROWS], const gemv &g)
 {
-    __shared__ i64 sums[GEMV_WARPS][GEMV_ROWS];
+    constexpr int vectors = is_there<Y> ? 2 : 1;
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, parts = (u32)g.parts, part = warp & (parts - 1);
     const u64 each = ((g.k - 1) / parts / 16 + 1) * 16, first = ((blockIdx.x - g.first) * GEMV_WARPS + warp) / parts * GEMV_ROWS;
-    i64 sum[GEMV_ROWS] = {};
+    i64 sum[2][GEMV_ROWS] = {};
     if (first < g.rows)
-        gemv_terms(sum, (const W *)g.w, (const X *)g.x, first, g.rows, g.k, part * each, min(g.k, (part + 1) * each));
+        gemv_terms(sum, (const W *)g.w, (const X *)g.v[0].x, (const Y *)g.v[1].x, first, g.rows, g.k, part * each, min(g.k, (part + 1) * each));
     if (parts > 1) {
         if (lane == 0)
-            for (int r = 0; r < GEMV_ROWS; r++)
-                sums[warp][r] = sum[r];
+            for (int v = 0; v < vectors; v++)
+                for (int r = 0; r < GEMV_ROWS; r++)
+                    sums[warp][v][r] = sum[v][r];
         __syncthreads();
+#pragma unroll 1
         for (u32 p = 1; p < parts && part == 0; p++)
-            for (int r = 0; r < GEMV_ROWS; r++)
-                sum[r] += sums[warp + p][r];
+            for (int v = 0; v < vectors; v++)
+                for (int r = 0; r < GEMV_ROWS; r++)
+                    sum[v][r] += sums[warp + p][v][r];
     }
-    for (int r = 0; r < GEMV_ROWS; r++)
-        if (part == 0 && lane == 0 && first + r < g.rows)
-            g.acc[first + r] = g.coef * sum[r];
+    for (int v = 0; v < vectors; v++)
+        for (int r = 0; r < GEMV_ROWS; r++)
+            if (part == 0 && lane == 0 && first + r < g.rows)
+                g.v[v].acc[first + r] = g.v[v].coef * (sum[v][r] * (1ll << (g.shifts ? g.shifts[first + r] : 0)));
 }
 
-// Up to three of these, in one launch.
-#define GEMV_THREE_OF(W, X)                                                                                                             \
-    KERNEL forward_gemv_three_##W##_##X(                                                                                                \
-        i64 *acc0, const void *w0, const void *x0, u64 rows0, u64 k0, i64 coef0, u64 parts0,                                            \
-        u64 first1, i64 *acc1, const void *w1, const void *x1, u64 rows1, u64 k1, i64 coef1, u64 parts1,                                \
-        u64 first2, i64 *acc2, const void *w2, const void *x2, u64 rows2, u64 k2, i64 coef2, u64 parts2)                                \
-    {                                                                                                                                   \
-        let_next_begin();                                                                                                               \
-        wait_for_earlier();                                                                                                             \
-        gemv g = {0, acc0, w0, x0, rows0, k0, coef0, parts0};                                                                           \
-        if (blockIdx.x >= first2)                                                                                                       \
-            g = {first2, acc2, w2, x2, rows2, k2, coef2, parts2};                                                                       \
-        else if (blockIdx.x >= first1)                                                                                                  \
-            g = {first1, acc1, w1, x1, rows1, k1, coef1, parts1};                                                                       \
-        gemv_set<W, X>(g);                                                                                                              \
+// gemv_set for entries of so many bytes, those of the second vector 0 if there is none.
+DEVICE void gemv_set_of(i64 (&sums)[GEMV_WARPS][2][GEMV_ROWS], const gemv &g, u32 w, u32 x, u32 y)
+{
+    const u32 types = 100 * w + 10 * x + y;
+#define GEMV_TYPES(A, W, B, X, C, Y) \
+    case 100 * A + 10 * B + C:       \
+        return gemv_set<W, X, Y>(sums, g);
+    switch (types) {
+        GEMV_TYPES(1, i8, 1, i8, 0, none)
+        GEMV_TYPES(1, i8, 2, i16, 0, none)
+        GEMV_TYPES(1, i8, 1, i8, 1, i8)
+        GEMV_TYPES(1, i8, 2, i16, 1, i8)
+        GEMV_TYPES(1, i8, 2, i16, 2, i16)
+        GEMV_TYPES(2, i16, 1, i8, 0, none)
+        GEMV_TYPES(2, i16, 2, i16, 0, none)
+        GEMV_TYPES(2, i16, 1, i8, 1, i8)
+        GEMV_TYPES(2, i16, 2, i16, 1, i8)
+        GEMV_TYPES(2, i16, 2, i16, 2, i16)
     }
+#undef GEMV_TYPES
+}
 
-GEMV_THREE_OF(i8, i8)
-GEMV_THREE_OF(i8, i16)
-GEMV_THREE_OF(i16, i8)
-GEMV_THREE_OF(i16, i16)
+// Up to three of these, in one launch. Entries of a matrix have width % 4 bytes, those of its vectors width / 4 % 4 and width / 16.
+KERNEL __launch_bounds__(256, 3) forward_gemv_three(
+    const void *w0, u64 width0, const u8 *shifts0, u64 rows0, u64 k0, u64 parts0, i64 *acc0, const void *x0, i64 coef0, i64 *more0,
+    const void *y0, i64 by0, u64 first1, const void *w1, u64 width1, const u8 *shifts1, u64 rows1, u64 k1, u64 parts1, i64 *acc1, const void *x1,
+    i64 coef1, i64 *more1, const void *y1, i64 by1, u64 first2, const void *w2, u64 width2, const u8 *shifts2, u64 rows2, u64 k2, u64 parts2,
+    i64 *acc2, const void *x2, i64 coef2, i64 *more2, const void *y2, i64 by2)
+{
+    __shared__ i64 sums[GEMV_WARPS][2][GEMV_ROWS];
+    let_next_begin();
+    wait_for_earlier();
+    gemv g = {0, w0, shifts0, rows0, k0, parts0, {{acc0, x0, coef0}, {more0, y0, by0}}};
+    u32 width = (u32)width0;
+    if (blockIdx.x >= first2) {
+        g = {first2, w2, shifts2, rows2, k2, parts2, {{acc2, x2, coef2}, {more2, y2, by2}}};
+        width = (u32)width2;
+    } else if (blockIdx.x >= first1) {
+        g = {first1, w1, shifts1, rows1, k1, parts1, {{acc1, x1, coef1}, {more1, y1, by1}}};
+        width = (u32)width1;
+    }
+    gemv_set_of(sums, g, width % 4, width / 4 % 4, width / 16);
+}
+
+// What is common to the integers of a row: the bits that any of them has, and those that any magnitude has.
+struct row_bits {
+    u32 any, magnitude;
+
+    __device__ __forceinline__ void add(i32 v)
+    {
+        any |= (u32)v;
+        magnitude |= (u32)(v ^ v >> 31);
+    }
+};
+
+// A matrix of n rows of k integers of 16 bits as a byte each, times 2^shifts[row]: *bad becomes 1 if a row has no such form. The bytes are
+// not written if dst is null. A block takes a row at a time.
+KERNEL __launch_bounds__(256) forward_mantissas(i8 *dst, u8 *shifts, u32 *bad, const i16 *w, u64 n, u64 k)
+{
+    __shared__ row_bits parts[8];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const bool whole = k % 8 == 0 && (((u64)w | (u64)dst) & 15) == 0;
+    for (u64 row = blockIdx.x; row < n; row += gridDim.x) {
+        const i16 *from = w + row * k;
+        row_bits all = {0, 0};
+        if (whole) {
+            for (u64 c = threadIdx.x; c < k / 8; c += blockDim.x) {
+                packed<16> q;
+                q.load(from + 8 * c);
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    all.add(q.entry<i16>(j));
+            }
+        } else {
+            for (u64 c = threadIdx.x; c < k; c += blockDim.x)
+                all.add(from[c]);
+        }
+        for (int d = 16; d > 0; d /= 2) {
+            all.any |= __shfl_xor_sync(~0u, all.any, d);
+            all.magnitude |= __shfl_xor_sync(~0u, all.magnitude, d);
+        }
+        __syncthreads(); // the last row's are read
+        if (lane == 0)
+            parts[warp] = all;
+        __syncthreads();
+        for (u32 i = 0; i < blockDim.x / 32; i++) {
+            all.any |= parts[i].any;
+            all.magnitude |= parts[i].magnitude;
+        }
+        const u32 shift = all.any ? (u32)__ffs((int)all.any) - 1 : 0;
+        if (threadIdx.x == 0) {
+            shifts[row] = (u8)shift;
+            if (all.magnitude >> shift > 127)
+                *bad = 1;
+        }
+        if (!dst)
+            continue;
+        i8 *to = dst + row * k;
+        if (whole) {
+            for (u64 c = threadIdx.x; c < k / 8; c += blockDim.x) {
+                packed<16> q;
+                q.load(from + 8 * c);
+                u64 bytes = 0;
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    bytes |= (u64)(u8)(q.entry<i16>(j) >> shift) << 8 * j;
+                ((u64 *)to)[c] = bytes;
+            }
+        } else {
+            for (u64 c = threadIdx.x; c < k; c += blockDim.x)
+                to[c] = (i8)(from[c] >> shift);
+        }
+    }
+}
 
 #define GEMV_ROWS_OF(W, X)                                                                                                              \
     KERNEL forward_gemv_rows_##W##_##X(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part) \

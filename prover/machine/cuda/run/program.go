@@ -476,7 +476,12 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		return kernels.MultiplyAddWith(w.dev, mm, kept)
 	}}
 	if c.row != nil && mm.Sets() && mm.N == model.Size(out) {
-		m.set = located
+		copied := c.row.mantissas.want(b, &mm, y.At)
+		m.set = func(w *work, at int) kernels.MatMul {
+			mm := located(w, at)
+			copied.in(&mm)
+			return mm
+		}
 	}
 	return m
 }

@@ -27,7 +27,10 @@ type Rows struct {
 }
 
 // rowProgram is what the program of a row circuit has besides.
-type rowProgram struct{ launches []launch }
+type rowProgram struct {
+	launches  []launch
+	mantissas mantissas
+}
 
 // errRoom is the reason why a row circuit is not for a device that has too little memory.
 var errRoom = fmt.Errorf("the weights do not fit on the device: %w", kernels.ErrMemory)
@@ -65,6 +68,9 @@ func NewRows(m *device.Context, c *forward.RowCircuit, begun [][]int32) (*Rows, 
 		first[i] = make([]int32, model.Size(c.Graph.Tensors[c.Graph.Inputs[i]].Shape))
 	}
 	if err = r.run.begin(r.on, slices.Concat(first, begun)); err == nil {
+		err = row.mantissas.make(m)
+	}
+	if err == nil {
 		err = m.Dev.Sync() // other queues know nothing of what this one has yet to do
 	}
 	if err == nil {
@@ -85,7 +91,7 @@ func compileRows(m *device.Context, rc *forward.RowCircuit) (_ *program, row *ro
 		keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}}
 	c := &compiler{
 		program:  &program{g: g, weights: rc.Weights, Contexts: []*device.Context{m}, parts: []*part{p}},
-		machines: []*device.Context{m}, row: &rowProgram{},
+		machines: []*device.Context{m}, row: &rowProgram{mantissas: mantissas{of: map[model.TensorID]*mantissa{}}},
 	}
 	defer func() {
 		if err != nil {
@@ -236,7 +242,7 @@ func (r *Rows) Close() {
 	if r.made != nil {
 		_ = r.made.Close()
 	}
-	for _, at := range []kernels.Ptr{r.run.memory[0].small, r.run.memory[0].large, r.run.memory[0].acc} {
+	for _, at := range []kernels.Ptr{r.run.memory[0].small, r.run.memory[0].large, r.run.memory[0].acc, r.row.mantissas.memory} {
 		m.Dev.Free(at)
 	}
 	r.run.program.free()
