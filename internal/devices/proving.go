@@ -87,7 +87,7 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	}
 	var devices []schedule.Device
 	for _, g := range d.gpus {
-		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Workers: g.streams, Drain: g.machine.Drain}
+		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Workers: g.streams, Most: g.machine.Spare, Drain: g.machine.Drain}
 		if g.free == 0 {
 			x.Capacity = math.MaxInt64 // it does not tell
 		}

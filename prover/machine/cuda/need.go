@@ -242,11 +242,11 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
 // the forward pass for every time that values are wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	defer m.asked()()
-	n, how := m.choose(p, all, beside, runs)
+	n, how, runs := m.choose(p, all, beside, runs)
 	m.SetMode(how)
 	m.SetSpare(0)
 	if beside > 0 {
-		m.SetSpare(max(1, beside-n.Witness-n.Trees))
+		m.SetSpare(max(1, beside-int64(runs)*(n.Witness+n.Trees)))
 	}
 	return n
 }
@@ -254,12 +254,12 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 // Would returns what Settle would, and sets nothing.
 func (m *Machine) Would(p *plan.Plan, all, beside int64, runs int) *Need {
 	defer m.asked()()
-	n, _ := m.choose(p, all, beside, runs)
+	n, _, _ := m.choose(p, all, beside, runs)
 	return n
 }
 
-// choose chooses the mode that Settle sets.
-func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode) {
+// choose chooses the mode that Settle sets, and for how many runs there is room.
+func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode, int) {
 	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
 	if m.Sharing == 1 { // several GPUs have parts of a run each
 		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
@@ -281,11 +281,11 @@ func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, devi
 				how.Kept = m.mostKept(p, how, runs, all, beside)
 				n = m.needIn(p, how)
 			}
-			return n, how
+			return n, how, runs
 		}
 	}
 	how := modes[len(modes)-1]
-	return m.needIn(p, how), how
+	return m.needIn(p, how), how, 1
 }
 
 // fits says whether a proof beside the values of others, runs in all, takes no more than so many

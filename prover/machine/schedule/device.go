@@ -12,6 +12,9 @@ type Device struct {
 	// A Host is where tasks run for which no device will do. It takes a task that
 	// needs more than its capacity, alone: its memory is no hard limit.
 	Host bool
+	// Most, if set, returns the most bytes that tasks may have reserved beside each other, 0 for what there is room for. One that needs
+	// more runs alone.
+	Most func() int64
 	// Drain, if set, waits for all that was enqueued on a worker.
 	Drain func(worker int) error
 }
@@ -73,8 +76,20 @@ func (d *device) takes(j *job) bool {
 	case j.alone:
 		return false
 	default:
-		return d.reserved+j.task.need(d) <= margin(d.Capacity-d.pinned)
+		return d.reserved+j.task.need(d) <= d.room()
 	}
+}
+
+// room is how many bytes several tasks may have reserved together.
+func (d *device) room() int64 {
+	room := margin(d.Capacity - d.pinned)
+	if d.Most == nil {
+		return room
+	}
+	if most := d.Most(); most > 0 {
+		room = min(room, most)
+	}
+	return room
 }
 
 // start reserves a worker and memory for a task.

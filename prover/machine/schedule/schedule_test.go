@@ -335,6 +335,26 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// Tasks run beside each other as far as the bytes suffice that a device says they may take, and one that needs more runs alone.
+func TestMost(t *testing.T) {
+	most := int64(0)
+	devices := []Device{{Capacity: 10000, Workers: 4, Most: func() int64 { return most }}}
+	works := []work{{need: 100, takes: time.Second}, {need: 100, takes: time.Second}, {need: 100, takes: time.Second}, {need: 300, takes: time.Second}}
+	for _, c := range []struct {
+		most, reserved int64
+		ended          time.Duration
+	}{{0, 600, time.Second}, {600, 600, time.Second}, {400, 400, 2 * time.Second}, {200, 300, 3 * time.Second}, {1, 300, 4 * time.Second}} {
+		most = c.most
+		w, notices, err := simulate(t, devices, works, 0)
+		if err != nil || len(w.wrong) > 0 || len(notices) > 0 {
+			t.Fatal(err, w.wrong, notices)
+		}
+		if s := w.s.Stats(); w.ended != c.ended || s[0].Reserved != c.reserved {
+			t.Errorf("within %d bytes it took %v and %d bytes", c.most, w.ended, s[0].Reserved)
+		}
+	}
+}
+
 // The tasks of a lost device move, and it is reported once.
 func TestLost(t *testing.T) {
 	devices := []Device{{Capacity: 1000, Workers: 2}, {Capacity: 1000, Workers: 2}}
