@@ -47,6 +47,11 @@ func NewSegments(g *model.Graph) *segments {
 	for _, id := range g.Outputs {
 		kept[id] = true
 	}
+	for i := range g.Apart { // keys and values of all layers: one commitment reads them
+		for _, id := range g.Apart[i].Tensors {
+			kept[id] = true
+		}
+	}
 	s := &segments{Of: make([]int, g.Chunks), inner: make([]int, len(g.Tensors))}
 	w := writtenBy(g, kept, last)
 	for from := 0; from < g.Chunks; s.N++ {

@@ -147,3 +147,32 @@ func TestSegments(t *testing.T) {
 		t.Errorf("%d bytes are left", d.Live())
 	}
 }
+
+// Tensors that have a tree of their own, such as the keys and values of all layers of a segment of a text, are kept: the commitment to
+// them makes no segment's values again.
+func TestSegmentsApart(t *testing.T) {
+	g, w, inputs := blocks(40, 500)
+	s := NewSegments(g)
+	own := model.Apart{}
+	for k := range s.N {
+		own.Tensors = append(own.Tensors, model.TensorID(slices.Index(s.inner, k)))
+	}
+	g.Apart = []model.Apart{own}
+	m := device.New(devicetest.Open(t))
+	m.SetMode(device.Mode{Values: true})
+	wit, err := forward.RunOn(t.Context(), &Forward{Contexts: []*device.Context{m}}, g, w, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := NewStream(m, g, wit)
+	before := m.Traffic().Live
+	for _, id := range own.Tensors {
+		on.Tensor(id)
+	}
+	if live := m.Traffic().Live; live > before {
+		t.Errorf("%d bytes more are there for %d tensors", live-before, len(own.Tensors))
+	}
+	on.Close()
+	wit.Close()
+	m.Close()
+}
