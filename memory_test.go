@@ -1,14 +1,21 @@
 package provemodel
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
@@ -172,5 +179,67 @@ func TestBudgetTold(t *testing.T) {
 			t.Errorf("%d bytes beside the weights: %d are the bound, said %q", c.beside, got, r.log)
 		}
 		release()
+	}
+}
+
+// Chunks that are proved at once on a GPU keep within the budget, beside what stays there, however much more is free; one that
+// takes more is proved alone.
+func TestBudgetOfChunks(t *testing.T) {
+	_, c := writingAs(t, &OpenOptions{Tokens: 32, MaxTokens: 2})
+	p, err := c.key.Plan(model.Instance{Sizes: []int{22, 1}, Segment: &model.Segment{}, ChunkEntries: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What chunks reserve at once, and the most that one takes.
+	run := func(budget int64) (together, largest, stays int64) {
+		dev, err := openGPU(t.Context(), &GPUOptions{Required: true, Threshold: 1 << 6, MemoryBudget: budget}, finds(counting{kernels.NewDry(132), 1 << 40}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dev.Close()
+		warned := 0
+		set := dev.set()
+		set.Reserve(p, 1, func(string, ...any) { warned++ })
+		pool := set.Prover(devices.Share{}, nil).Pool
+		gpu, need := pool.Machines[0], set.Takes(p)
+		if over := budget > 0 && need.Beside > budget; over != (warned == 1) {
+			t.Errorf("%d warnings in a budget of %d of a proof that takes %d", warned, budget, need.Beside)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var tasks []schedule.Task
+			var mu sync.Mutex
+			running := int64(0)
+			add := func(n int64) {
+				mu.Lock()
+				defer mu.Unlock()
+				running += n
+				together = max(together, running)
+			}
+			for _, f := range p.Forks {
+				n := gpu.TaskNeed(p, f)
+				largest = max(largest, n)
+				tasks = append(tasks, schedule.Task{Need: n, Run: func(context.Context, schedule.Worker) error {
+					add(n)
+					time.Sleep(time.Second)
+					add(-n)
+					return nil
+				}})
+			}
+			if err := pool.Schedule.Run(t.Context(), tasks, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		return together, largest, gpu.Stays(p) - (need.Peak - need.Beside)
+	}
+	free, largest, stays := run(0)
+	if free < 7*largest {
+		t.Fatalf("without a budget chunks take %d bytes at once, and one up to %d", free, largest)
+	}
+	budget := stays + 3*largest
+	if together, _, stays := run(budget); together+stays > budget || together < 2*largest {
+		t.Errorf("chunks of up to %d bytes take %d at once beside %d, in a budget of %d", largest, together, stays, budget)
+	}
+	if together, largest, _ := run(1); together != largest {
+		t.Errorf("in a budget of one byte chunks take %d at once, and one up to %d", together, largest)
 	}
 }

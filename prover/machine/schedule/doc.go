@@ -4,7 +4,7 @@
 //
 // A task says how much memory it will take, and is started where that can be reserved.
 // At most four fifths of a device are reserved at once, less what is pinned there for
-// longer. Tasks are sorted by their memory, largest first, and whatever fits is
+// longer, or what its owner says if that is less. Tasks are sorted by their memory, largest first, and whatever fits is
 // started (greedy backfilling), on the device with its data (its affinity) first and on others where these
 // have nothing of their own to do. A task that smaller ones have overtaken for long
 // enough gets a device kept free for it. Memory is released when the worker has drained,

@@ -111,7 +111,11 @@ func (w *world) run(ctx context.Context, i int, x *work, on Worker) error {
 	}
 	w.workers[on.Device][on.Number] = true
 	w.reserved[on.Device] += need
-	if n := len(w.workers[on.Device]); n > 1 && w.reserved[on.Device] > margin(d.Capacity) || n == 1 && !d.Host && need > d.Capacity {
+	most := margin(d.Capacity)
+	if d.Most != nil && d.Most() > 0 {
+		most = min(most, d.Most())
+	}
+	if n := len(w.workers[on.Device]); n > 1 && w.reserved[on.Device] > most || n == 1 && !d.Host && need > d.Capacity {
 		w.bad("%d bytes are reserved on %s, of %d", w.reserved[on.Device], d.Name, d.Capacity)
 	}
 	w.mu.Unlock()
@@ -270,6 +274,9 @@ func TestFaults(t *testing.T) {
 			devices := make([]Device, rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(rt, "devices"))
 			for i := range devices {
 				devices[i] = Device{Capacity: rapid.Int64Range(100, 1000).Draw(rt, "capacity"), Workers: rapid.IntRange(1, 4).Draw(rt, "workers")}
+				if most := rapid.Int64Range(-500, 1000).Draw(rt, "most"); most >= 0 {
+					devices[i].Most = func() int64 { return most }
+				}
 			}
 			host := rapid.Bool().Draw(rt, "host")
 			if host {
