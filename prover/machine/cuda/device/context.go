@@ -45,6 +45,7 @@ type Context struct {
 	cache   Closer                                    // nil until wanted (Cached)
 	mode    Mode
 	spare   int64
+	ahead   int64 // of spare, for rows that are packed while tasks run
 }
 
 // A Closer has memory of a device.
@@ -66,11 +67,22 @@ func New(dev kernels.Device) *Context {
 	}
 }
 
-// Spare returns the bytes that tasks and openings may take at once, 0 if nothing bounds them.
+// Spare returns the bytes that tasks and openings may take at once, less those that an opening has been prepared with (Ahead); 0 if
+// nothing bounds them.
 func (m *Context) Spare() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.spare
+	if m.spare == 0 {
+		return 0
+	}
+	return max(1, m.spare-m.ahead)
+}
+
+// Ahead takes bytes off what is spare for an opening that is prepared while tasks run, or gives them back if negative.
+func (m *Context) Ahead(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead += bytes
 }
 
 // SetSpare sets what Spare returns.

@@ -18,6 +18,7 @@ func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 	if p := b.prepared; p != nil {
 		b.prepared = nil
 		<-p.done
+		p.giveBack()
 		switch {
 		case p.panicked != nil: // here, where it can be recovered
 			panic(p.panicked)
@@ -49,6 +50,15 @@ type prepared struct {
 	passes   whir.Passes
 	err      error // with which the opening has to begin again
 	panicked any
+	on       []*device.Context // of whose spare memory it has
+	bytes    int64             // each
+}
+
+// giveBack has tasks take again what the opening has been prepared with: none of its proof's is left.
+func (p *prepared) giveBack() {
+	for _, m := range p.on {
+		m.Ahead(-p.bytes)
+	}
 }
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
@@ -57,13 +67,17 @@ func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	if how := b.s.Context.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return
 	}
-	for _, m := range append([]*device.Context{b.s.Context}, b.group.Others...) {
-		need, spare := beside+packedMost(&o, 1+len(b.group.Others)), m.Spare()
+	on, packed := append([]*device.Context{b.s.Context}, b.group.Others...), packedMost(&o, 1+len(b.group.Others))
+	for _, m := range on {
+		need, spare := beside+packed, m.Spare()
 		if int64(m.FreeBytes()) < need || spare > 0 && spare < need {
 			return
 		}
 	}
-	p := &prepared{done: make(chan struct{})}
+	p := &prepared{done: make(chan struct{}), on: on, bytes: packed}
+	for _, m := range on {
+		m.Ahead(packed) // tasks that start later have that much less
+	}
 	b.prepared = p
 	go func() {
 		defer close(p.done)
@@ -87,7 +101,9 @@ func packedMost(o *backend.Opening, machines int) int64 {
 func (b *Leader) unprepare() {
 	if p := b.prepared; p != nil {
 		b.prepared = nil
-		if <-p.done; p.passes != nil {
+		<-p.done
+		p.giveBack()
+		if p.passes != nil {
 			p.passes.Close()
 		}
 	}

@@ -45,7 +45,13 @@ func TestPrepare(t *testing.T) {
 		if b.Prepare(t.Context(), o, c.beside); (b.prepared != nil) != c.want {
 			t.Errorf("%s: prepared %v", name, b.prepared != nil)
 		}
+		if spare := m.Spare(); c.spare > 0 && c.want && spare != int64(c.spare)-packed {
+			t.Errorf("%s: %d bytes are spare for tasks, of %d, beside %d", name, spare, c.spare, packed)
+		}
 		b.Close() // the opening has no levels: what it fails with is dropped
+		if spare := m.Spare(); spare != int64(c.spare) {
+			t.Errorf("%s: %d bytes are spare at the end, of %d", name, spare, c.spare)
+		}
 		s.Close()
 		if n := m.Traffic().Live; n != 0 {
 			t.Errorf("%s: %d bytes are left", name, n)
