@@ -220,6 +220,9 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 	if err := o.ask("read"); err != nil {
 		return &kernels.SourceError{Err: err}
 	}
+	if o.on.crosses(src, bytes) {
+		return fmt.Errorf("a copy of %d bytes goes beyond the allocation that it begins in", bytes)
+	}
 	done := o.on.reading(src)
 	err := s.laterOr("peer copy", done, func() error {
 		done()
@@ -234,6 +237,18 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 		done()
 	}
 	return err
+}
+
+// crosses says whether bytes from src on begin in an allocation and go beyond it, which a GPU's driver refuses to copy.
+func (s *streams) crosses(src kernels.Ptr, bytes int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p, size := range s.sizes {
+		if p <= src && src < p.Offset(size, 1) {
+			return src.Offset(bytes, 1) > p.Offset(size, 1)
+		}
+	}
+	return false
 }
 
 // reading notes that a copy to another queue is to read memory, until done is called.

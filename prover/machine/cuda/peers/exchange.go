@@ -70,10 +70,11 @@ func (r *sharedRows) exchange(n int) {
 			moves[to] = at
 		}
 	}
-	for to, x := range all {
-		for from, y := range all {
+	for from, y := range all {
+		extents := y.Stream.Context.Dev.Extents()
+		for to, x := range all {
 			if from != to {
-				moves[to] = r.move(s, to, x, y, moves[to])
+				moves[to] = r.move(s, to, x, y, moves[to], extents)
 			}
 		}
 	}
@@ -121,10 +122,10 @@ func (r *sharedRows) incoming(s shares, to int) int {
 }
 
 // move moves rows from a machine y to another one, x, of that number, where they lie from `at` on,
-// and returns where they end.
-func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr) kernels.Ptr {
-	var src kernels.Ptr
-	size := 0 // of rows that lie one behind the other
+// and returns where they end. extents are the allocations of y.
+func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) kernels.Ptr {
+	var src, end kernels.Ptr
+	size := 0 // of rows that lie one behind the other, before an allocation's end
 	dst := at
 	begun := false
 	enqueue := func() {
@@ -142,9 +143,9 @@ func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr) ker
 		if b.Width == 0 || s.of(row%s.n) != to {
 			continue
 		}
-		if size == 0 || b.At != src.Offset(size, 1) {
+		if size == 0 || b.At != src.Offset(size, 1) || b.At >= end {
 			enqueue()
-			src = b.At
+			src, end = b.At, extents.End(b.At)
 		}
 		size += b.Width * r.Pitch
 		x.At[row], y.At[row] = open.ByteRow{At: at, Width: b.Width}, open.ByteRow{}
