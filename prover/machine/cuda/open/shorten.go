@@ -13,13 +13,12 @@ import (
 // claims on a row, pieces of rows and places of a table take less memory and time. Only two things notice: more of a table's
 // variables number rows, and a column of a codeword is the sum of the columns of a row's parts.
 
-// Shorten returns an opening whose rows of 2^(m+by) values are cut into 2^by of 2^m, m at most `most` (device.Context.ShortRow). All trees must have rows of
-// the table's length, and there must be one machine; else it returns the opening as it is, and 0. Trees keep the number of their
-// leaves.
-func Shorten(o backend.Opening, most, machines int) (short backend.Opening, by int) {
+// Shorten returns an opening whose rows of 2^(m+by) values are cut into 2^by of 2^m, m at most `most` (device.Context.ShortRow). All
+// trees must have rows of the table's length; else it returns the opening as it is, and 0. Trees keep the number of their leaves.
+func Shorten(o backend.Opening, most int) (short backend.Opening, by int) {
 	levels := o.Params.Levels
 	by = levels[0].RowVars - most
-	if by <= 0 || machines > 1 {
+	if by <= 0 {
 		return o, 0
 	}
 	for i := range o.Commitments {

@@ -30,7 +30,7 @@ type sharedRows struct {
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
 // as rows already.
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
-	o, cut := open.Shorten(o, b.s.Context.ShortRow, 1+len(b.group.Others))
+	o, cut := open.Shorten(o, b.s.Context.ShortRow)
 	r := &sharedRows{Rows: open.NewRows(b.s, a, &o), leader: b, o: o}
 	r.Cut = cut
 	domain := 0
@@ -41,7 +41,9 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	owners, used := b.dealRows(&o)
 	others, numbers := b.streams(used)
 	for _, other := range others {
-		r.others = append(r.others, open.NewRows(other, device.NewScope(other.Dev), &o))
+		x := open.NewRows(other, device.NewScope(other.Dev), &o)
+		x.Cut = cut
+		r.others = append(r.others, x)
 	}
 	loaded := false
 	defer func() {
@@ -306,14 +308,14 @@ func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) 
 		all := append([]*open.Rows{r.Rows}, r.others...)
 		parts := make([][][]field.M31, len(all))
 		r.together(ctx, func() { parts[0] = r.Rows.Columns(tree, positions) }, func(i int, x *open.Rows) { parts[i+1] = x.Columns(tree, positions) })
-		total := r.o.Commitments[tree].Rows()
+		total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
 		values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
 		parallel.For(len(positions), 1, func(from, to int) {
 			for k := from; k < to; k++ {
 				for i, x := range all {
 					at := 0
 					for _, run := range x.RunsOf(tree) {
-						at += copy(values[k][run.First:run.First+run.N], parts[i][k][at:])
+						at += copy(values[k][run.First>>r.Cut:(run.First+run.N)>>r.Cut], parts[i][k][at:])
 					}
 				}
 			}
