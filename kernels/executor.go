@@ -115,7 +115,7 @@ func newExecutor(device int) (*Executor, error) {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	defer release()
-	if err := e.makeStream(); err != nil {
+	if err := e.makeStream(first); err != nil {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	if e.pool, err = libcuda.NewPool(device); err != nil {
@@ -124,11 +124,18 @@ func newExecutor(device int) (*Executor, error) {
 	return e, nil
 }
 
+// Priorities of streams: smaller numbers go first. Forward passes are on a device's first stream, and what others do beside one
+// waits for no such pass.
+const (
+	first   = -1
+	further = 0
+)
+
 // makeStream makes the executor's stream. The caller is bound.
-func (e *Executor) makeStream() (err error) {
+func (e *Executor) makeStream(priority int) (err error) {
 	// Not ordered with the default stream, which nothing here uses.
-	if e.custr, err = cu.MakeStream(cu.NonBlocking); err != nil {
-		return libcuda.Wrap("cuStreamCreate", err)
+	if e.custr, err = cu.MakeStreamWithPriority(priority, cu.NonBlocking); err != nil {
+		return libcuda.Wrap("cuStreamCreateWithPriority", err)
 	}
 	e.stream = libcuda.StreamOf(e.custr)
 	return nil
@@ -150,7 +157,7 @@ func (e *Executor) Stream(n int) (Device, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = l.makeStream()
+		err = l.makeStream(further)
 		release()
 		if err != nil {
 			return nil, e.note(err)

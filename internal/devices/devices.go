@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/peers"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -307,9 +308,9 @@ func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 // Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
 // chunk is proved on, where its weights and values are then.
 func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
-	m := &forwards{d, warn, nil}
+	m := &forwards{Set: d, warn: warn}
 	if len(d.gpus) > 1 {
-		m.affinity = d.machines(s, warn).Affinities(p)
+		m.affinity, m.plan = d.machines(s, warn).Affinities(p), p
 	}
 	return m
 }
@@ -317,7 +318,28 @@ func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
 type forwards struct {
 	*Set
 	warn     Log
-	affinity []int // devices by chunk
+	affinity []int      // devices by chunk
+	plan     *plan.Plan // that the run is for, if several GPUs run it
+}
+
+// watch has the values of a run of g committed to while it goes on, if it is what the plan is for.
+func (f *forwards) watch(g *model.Graph) func(*run.Run) run.Watcher {
+	p := f.plan
+	if p == nil || p.Pads != nil || len(g.Tensors) != len(p.Graph.Tensors) || g.Chunks != p.Graph.Chunks {
+		return nil
+	}
+	var sent []backend.Commitment
+	for i := range p.Trees {
+		if p.Trees[i].Sent() {
+			sent = append(sent, p.Trees[i].Commitment)
+		}
+	}
+	return func(r *run.Run) run.Watcher {
+		if a := peers.NewAhead(r, g, f.leastShared(), sent); a != nil {
+			return a
+		}
+		return nil
+	}
 }
 
 // Run implements forward.Machine. What a GPU cannot do another one does, or the CPU.
@@ -327,7 +349,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 		if first == nil || !f.worth(g) {
 			return nil, nil
 		}
-		on := &run.Forward{Host: f.threshold, Contexts: []*device.Context{first.machine.Context}}
+		on := &run.Forward{Host: f.threshold, Contexts: []*device.Context{first.machine.Context}, Watch: f.watch(g)}
 		if len(f.affinity) > 0 {
 			on.Contexts = nil
 		}

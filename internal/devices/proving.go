@@ -146,9 +146,12 @@ func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) 
 // make together.
 const shared = 64
 
+// leastShared is that number.
+func (d *Set) leastShared() int { return shared * d.threshold }
+
 // team lists the GPUs that help one GPU commit.
 func (d *Set) team(on *gpu, warn Log) *peers.Group {
-	t := &peers.Group{Least: shared * d.threshold, Lost: func(failed *device.Error) {
+	t := &peers.Group{Least: d.leastShared(), Lost: func(failed *device.Error) {
 		for _, g := range d.gpus {
 			if g.machine.Context == failed.On {
 				d.fail(g, warn, failed)

@@ -70,4 +70,4 @@ func (r *Rows) Next(ctx context.Context, values [][]int32) ([]int32, error) {
 func (r *Rows) Close() { r.rows.Close() }
 
 // Prompt returns what runs the forward pass over a prompt: the first GPU, if that is worth it.
-func (d *Set) Prompt(warn Log) forward.Machine { return &forwards{d, warn, nil} }
+func (d *Set) Prompt(warn Log) forward.Machine { return &forwards{Set: d, warn: warn} }

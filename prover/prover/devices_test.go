@@ -139,7 +139,18 @@ func (b *builder) runOn(t *testing.T, l *Pool, machines []*cuda.Machine, key *pr
 	for _, id := range b.g.Inputs {
 		inputs = append(inputs, wit.Tensor(id))
 	}
-	on := &cudarun.Forward{}
+	var sent []backend.Commitment
+	for i := range p.Trees {
+		if p.Trees[i].Sent() {
+			sent = append(sent, p.Trees[i].Commitment)
+		}
+	}
+	on := &cudarun.Forward{Watch: func(r *cudarun.Run) cudarun.Watcher {
+		if a := peers.NewAhead(r, &b.g, 0, sent); a != nil {
+			return a
+		}
+		return nil
+	}}
 	for _, at := range l.Affinities(p) {
 		on.Contexts = append(on.Contexts, machines[at].Context)
 	}
@@ -267,6 +278,75 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestAhead: devices hash what they have computed while others go on with the run, so that the commitment hashes nothing, and the
+// proof is the same. One that is short of memory then, or that has failed, leaves it to the commitment.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	dev := devicetest.Open(t)
+	b := layered(6, 2, 12, true)
+	wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
+	key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 20, GrindBits: 2}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if _, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &want, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name        string
+		fault       func(op string) error // while the run is hashed
+		ahead, late bool                  // whether the last device hashes while it runs, and when it commits
+	}{
+		{name: "all", ahead: true},
+		{name: "no memory", ahead: true, late: true, fault: func(op string) error {
+			if op == "alloc" {
+				return devicetest.ErrInjected
+			}
+			return nil
+		}},
+		{name: "a launch fails", ahead: true, late: true, fault: func(op string) error {
+			if op == "launch" {
+				return devicetest.ErrInjected
+			}
+			return nil
+		}},
+	} {
+		var ahead, late atomic.Bool
+		r := rig{capacities: []int{1 << 30, 1 << 30}, workers: 2, forward: true, warn: func(err error) { t.Error(c.name, err) }, fault: func(op string, _ int) error {
+			switch {
+			case within("(*Ahead).Reached"):
+				ahead.Store(true)
+				if c.fault != nil {
+					return c.fault(op)
+				}
+			case op == "launch" && within("(*groupHasher).Digests"):
+				late.Store(true)
+			}
+			return nil
+		}}
+		l, machines, streams, closeAll := r.open(dev)
+		on := b.runOn(t, l, machines, key, wit)
+		var got bytes.Buffer
+		if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &got, Options{Pool: l}); err != nil {
+			t.Fatal(c.name, err)
+		}
+		on.Close()
+		closeAll()
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%s: another proof", c.name)
+		}
+		if ahead.Load() != c.ahead || late.Load() != c.late {
+			t.Errorf("%s: hashed while it runs: %v, when it commits: %v", c.name, ahead.Load(), late.Load())
+		}
+		for i, s := range streams {
+			if s.Live() != 0 {
+				t.Errorf("%s: %d bytes are left on device %d", c.name, s.Live(), i)
+			}
+		}
+	}
+}
+
 // TestTwoGPUs is for two GPUs, which run a circuit of many chunks and prove it, again and
 // again, with the CPU's bytes: what one has computed the other one copies.
 func TestTwoGPUs(t *testing.T) {
@@ -318,12 +398,15 @@ func read(op string) error {
 }
 
 // inFork says whether a fork is being proved by the caller.
-func inFork() bool {
+func inFork() bool { return within("proveFork") }
+
+// within says whether the caller is called by a function with a name that ends so.
+func within(name string) bool {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
-		if strings.HasSuffix(frame.Function, "proveFork") {
+		if strings.HasSuffix(frame.Function, name) {
 			return true
 		}
 		if !more {

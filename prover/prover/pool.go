@@ -235,9 +235,13 @@ func (l *Pool) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	return t
 }
 
-// tasks describes the tasks of all sub-transcripts. Every GPU gets consecutive chunks (the
-// task's Affinity), with about the same amount of work. Chunks are consecutive layers, so values
-// that two neighbours read are mostly on one device.
+// blocksEach is how many blocks of chunks each of several GPUs has.
+const blocksEach = 8
+
+// tasks describes the tasks of all sub-transcripts. GPUs take turns: the one with the least work so
+// far gets the next block of consecutive chunks (the task's Affinity). A forward pass is on one GPU at
+// a time, so that the others commit meanwhile to what they have of it. Chunks are consecutive layers:
+// values that two neighbours read are mostly on one device.
 func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 	devices := int64(0)
 	for i := range l.Machines {
@@ -251,13 +255,18 @@ func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 		tasks[i] = l.task(p, f)
 		total += tasks[i].Need + 1
 	}
-	before := int64(0)
+	if devices == 0 {
+		return tasks
+	}
+	before, block, at := int64(0), 0, 0
+	sums := make([]int64, devices)
 	for i := range tasks {
 		n := tasks[i].Need + 1
-		if devices > 0 {
-			tasks[i].Affinity = int(float64(devices) * (float64(before) + float64(n)/2) / float64(total))
+		if of := int(float64(blocksEach*devices) * (float64(before) + float64(n)/2) / float64(total)); of != block {
+			block, at = of, slices.Index(sums, slices.Min(sums))
 		}
-		before += n
+		tasks[i].Affinity = at
+		before, sums[at] = before+n, sums[at]+n
 	}
 	return tasks
 }

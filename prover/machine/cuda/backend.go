@@ -70,6 +70,7 @@ func newBackend(s *run.Stream, t *peers.Group) *Backend {
 // Worker implements backend.Parallel. Worker 0 uses the queue of b. The machine must have as many
 // (Context.Streams).
 func (b *Backend) Worker(n int) (backend.Backend, error) {
+	b.Committed() // sub-transcripts follow on the roots
 	s, err := b.stream.Stream(n)
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ type resident struct {
 func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
-		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, MostMoved: ElementBytes,
+		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, MostMoved: 4 * ElementBytes,
 		boxes: map[kernels.Device][]kernels.ResultBuffer{}, closers: map[Closer]struct{}{},
 	}
 }

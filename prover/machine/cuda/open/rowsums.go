@@ -129,20 +129,24 @@ type RowTable struct {
 
 // SumVars returns the v with the least work for parts that span these places of a
 // table, of which the tables over K after it
-// fit into room, in bytes, if so many machines share the rows. Only speed depends on the
-// times.
-func SumVars(parts []span, t RowTable, room, machines int) int {
+// fit into room, in bytes, if so many machines share the rows. Of tables that are split each has a part.
+// Only speed depends on the times.
+func SumVars(parts []span, t RowTable, room, machines int, split bool) int {
 	// Of an element of the tables: f and q are written once, and read and written some three times.
 	// What makes them goes by the rows and the parts, whatever v is.
-	perElement := 0.06
-	if machines > 1 {
+	perElement, share := 0.06, 1
+	switch {
+	case split:
+		share = machines
+		perElement /= float64(machines)
+	case machines > 1:
 		perElement += 0.07 // most of f comes from others, and is added
 	}
 	best, least := 0, 0.0
 	most := bits.TrailingZeros(uint(t.Rows)) - t.Cut
 	for v := range most + 1 {
 		n := t.Rows >> v
-		if v < most && (v < leastVars || 2*device.ElementBytes*n<<t.RowVars > room) {
+		if v < most && (v < leastVars || 2*device.ElementBytes*n<<t.RowVars/share > room) {
 			continue
 		}
 		cost := perElement * float64(n) * float64(int(1)<<t.RowVars)

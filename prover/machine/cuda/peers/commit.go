@@ -30,6 +30,8 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 // b.team.Others[i-1].
 func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
+	ahead := b.ahead(&c)
+	defer ahead.close()
 	a := device.NewScope(b.s.Dev)
 	defer a.Close()
 	used := map[int]bool{}
@@ -65,7 +67,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int)
 			made = true
 			return
 		}
-		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(owners))}
+		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(owners)), ahead: ahead}
 		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, others, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
 		made = true
 		t.absorb(ctx, leaves)
@@ -83,11 +85,17 @@ type sharedLeaves struct {
 	machines []*run.Stream   // that of the tree first
 	scopes   []*device.Scope // of their memory
 	digests  []kernels.Ptr
+	ahead    *aheadTree // what has been hashed before
 }
 
-// hash makes the digests of a machine's groups.
+// hash makes the digests of a machine's groups, as far as they are not there.
 func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	a, groups := t.scopes[machine], groupsOf(t.of, machine)
+	there := t.ahead.of(t.machines[machine])
+	groups = slices.DeleteFunc(groups, func(i int) bool {
+		t.digests[i] = there[i]
+		return t.digests[i] != 0
+	})
 	if len(groups) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"context"
 	"errors"
 	"math/bits"
 	"slices"
@@ -41,19 +42,21 @@ func (s shares) above() int { return bits.TrailingZeros(uint(s.n/s.machines)) - 
 // machines returns the rows of all machines, those of the first one first.
 func (r *sharedRows) machines() []*open.Rows { return append([]*open.Rows{r.Rows}, r.others...) }
 
+// mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass.
+func (r *sharedRows) mayExchange() bool {
+	all := r.machines()
+	return len(all) > 1 && len(all)&(len(all)-1) == 0 &&
+		!slices.ContainsFunc(all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
+}
+
 // exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
 // or does nothing where that cannot be done, as rows that are packed by each pass stay where their
 // tensors are, or would move more bytes than what the rows fold to has.
-func (r *sharedRows) exchange(n int) {
+func (r *sharedRows) exchange(ctx context.Context, n int) {
 	all := r.machines()
 	r.shares = shares{}
-	if len(all) == 1 || len(all)&(len(all)-1) != 0 || n < len(all) {
+	if !r.mayExchange() || n < len(all) {
 		return
-	}
-	for _, x := range all {
-		if slices.ContainsFunc(x.At, open.ByteRow.Pending) {
-			return
-		}
 	}
 	s, moved := dealPlaces(all, n)
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
@@ -70,14 +73,19 @@ func (r *sharedRows) exchange(n int) {
 			moves[to] = at
 		}
 	}
-	for from, y := range all {
-		extents := y.Stream.Context.Dev.Extents()
-		for to, x := range all {
+	extents := make([]device.Extents, len(all))
+	for i, x := range all {
+		extents[i] = x.Stream.Context.Dev.Extents()
+	}
+	// Each machine takes its rows, which are no other's, from all others.
+	take := func(to int) {
+		for from, y := range all {
 			if from != to {
-				moves[to] = r.move(s, to, x, y, moves[to], extents)
+				moves[to] = r.move(s, to, all[to], y, moves[to], extents[from])
 			}
 		}
 	}
+	r.together(ctx, func() { take(0) }, func(i int, _ *open.Rows) { take(i + 1) })
 	r.shares = s
 }
 

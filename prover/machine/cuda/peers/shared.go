@@ -24,7 +24,7 @@ type sharedRows struct {
 	o      backend.Opening
 	others []*open.Rows
 	shares shares // of the places of long rows, once they are dealt
-	free   int    // bytes of the first machine beside its rows
+	free   int    // bytes of a machine beside its rows, at least
 }
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
@@ -59,6 +59,9 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	})
 	loaded = true
 	r.free = r.Stream.Context.FreeBytes()
+	for _, x := range r.others {
+		r.free = min(r.free, x.Stream.Context.FreeBytes())
+	}
 	return r
 }
 
@@ -196,8 +199,8 @@ func (r *sharedRows) done(a *device.Scope, tables []sumOf) {
 	}
 }
 
-// chooseVars returns v, and the claims as they are taken.
-func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
+// chooseVars returns v, and the claims as they are taken. split says that the tables will be (splitTables).
+func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (int, *open.Claims) {
 	planes, count := 0, 0
 	for _, x := range append([]*open.Rows{r.Rows}, r.others...) {
 		for _, row := range x.At {
@@ -214,7 +217,7 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
 	if how.Tables == 0 {
 		room = max(room, r.free/open.FreeShare)
 	}
-	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut}, room, 1+len(r.others))
+	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut}, room, 1+len(r.others), split)
 	c.ByPlace(len(r.At) >> vars)
 	return vars, c
 }
@@ -222,9 +225,12 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
 // begin computes the dots.
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *open.RowSums {
 	q = open.ShortenFunctional(q, r.Cut)
-	vars, c := r.chooseVars(q)
 	return withAll(r, func() *open.RowSums {
-		r.exchange(len(r.At) >> vars)
+		split := r.mayExchange()
+		vars, c := r.chooseVars(q, split)
+		if r.exchange(ctx, len(r.At)>>vars); split && r.shares.n == 0 {
+			vars, c = r.chooseVars(q, false)
+		}
 		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars}
 		made := false
 		defer func() {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -97,11 +96,7 @@ func (b *Leader) dealGroups(c *backend.Commitment) []int {
 	}
 	for i := range c.Groups {
 		owners[i] = i % (len(b.group.Others) + 1)
-		if c.Parts[i].Kind != backend.Tensors || b.s.Run == nil {
-			continue
-		}
-		if first := &b.s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]; first.Kind == model.Witness {
-			at := b.s.Run.Contexts[min(first.Chunk, len(b.s.Run.Contexts)-1)]
+		if at := homeOf(b.s.Run, b.s.Graph, c, i); at != nil {
 			owners[i] = slices.Index(b.group.Others, at) + 1
 		}
 	}

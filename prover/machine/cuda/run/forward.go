@@ -22,6 +22,8 @@ type Forward struct {
 	// Host is the number of entries up to which tensors are brought to the host as well,
 	// all at once when the run is over: what the processor proves.
 	Host int
+	// Watch, if set, is asked when a run begins what is to be told how far it is (nil: nothing).
+	Watch func(*Run) Watcher
 }
 
 var (
@@ -45,7 +47,7 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 		return nil, err
 	}
 	r := &Run{program: p, memory: make([]memory, len(p.parts))}
-	ok, err := r.execute(ctx, inputs)
+	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
 			_ = part.m.Dev.Sync() // others may be reading there; err is the first error
@@ -173,8 +175,9 @@ func (p *program) leave() {
 // A Run is a forward pass on devices and the values that it left there.
 type Run struct {
 	*program
-	memory []memory // by part
-	once   sync.Once
+	memory  []memory // by part
+	watcher Watcher  // nil if nothing is told of the run
+	once    sync.Once
 
 	mu   sync.Mutex
 	made map[int]*recomputed // those whose values are there
@@ -203,13 +206,17 @@ func (r *Run) work(p *part) *work {
 }
 
 // execute runs the program, and reports whether all numbers were in range.
-func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error) {
+func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Watcher) (ok bool, err error) {
 	for _, p := range r.parts {
 		if err := r.begin(p, inputs); err != nil {
 			return false, &device.Error{On: p.m, Err: err}
 		}
 	}
-	for _, op := range r.ops {
+	if watch != nil {
+		r.watcher = watch(r)
+	}
+	r.reached(ctx, 0)
+	for i, op := range r.ops {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -218,6 +225,7 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error
 		} else if err != nil {
 			return false, &device.Error{On: op.on.m, Err: err}
 		}
+		r.reached(ctx, i+1)
 	}
 	ok = true
 	for _, p := range r.parts {
@@ -349,6 +357,7 @@ func keptOf(w backend.Witness) *Run {
 // done.
 func (r *Run) Close() {
 	r.once.Do(func() {
+		r.unwatch()
 		for i, p := range r.parts {
 			m := &r.memory[i]
 			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.again} {

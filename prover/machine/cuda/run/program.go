@@ -21,7 +21,9 @@ type program struct {
 	host     int               // entries from which on a tensor is the device's alone
 	parts    []*part
 	ops      []op
-	users    int // runs that are not closed, under the machine's lock
+	// completed are the chunks of which all is computed after each number of operations.
+	completed map[int][]int
+	users     int // runs that are not closed, under the machine's lock
 
 	segments *segments  // nil where all values are kept
 	again    [][]launch // of a segment
@@ -99,11 +101,12 @@ type compiler struct {
 	machines []*device.Context // of the parts
 	unmade   []model.TensorID  // that are given behind the inputs
 	schedule *schedule         // of what comes before the step in hand, nil if nothing does
-	reads    []read            // of that step
-	sums     int               // the most accumulators of a step
-	segment  int               // that it is in
-	used     int               // memory of the segment so far
-	row      *rowProgram       // of a row circuit: what its program has besides; else nil
+	complete completion
+	reads    []read      // of that step
+	sums     int         // the most accumulators of a step
+	segment  int         // that it is in
+	used     int         // memory of the segment so far
+	row      *rowProgram // of a row circuit: what its program has besides; else nil
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
@@ -150,6 +153,7 @@ func (c *compiler) finish(last *part) (err error) {
 		}
 	}
 	c.flush()
+	c.completed = c.complete.byCount(c.g.Chunks)
 	for _, p := range c.parts {
 		if p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words()); err != nil {
 			return &device.Error{On: p.m, Err: err}
@@ -258,6 +262,7 @@ func (c *compiler) flush() {
 		}
 	}
 	c.schedule = nil
+	c.complete.flushed(len(c.ops))
 }
 
 // step adds step i.
@@ -271,10 +276,12 @@ func (c *compiler) step(i int) {
 		return
 	case model.StepMax:
 		c.on(p)
+		c.complete.add(s.Chunk)
 		c.maximum(p, s)
 		return
 	}
 	c.on(p)
+	c.complete.add(s.Chunk)
 	switch s.Kind {
 	case model.StepLookup:
 		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]

@@ -1,0 +1,260 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/open"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A forward pass is on one machine at a time. Meanwhile the others hash what they have computed of it: the groups of rows whose
+// values are complete, on a queue beside that of the pass. The commitment takes their digests, and hashes what is left.
+
+// Ahead are the digests of groups of commitments to the values of a run, made while it goes on.
+type Ahead struct {
+	graph *model.Graph
+
+	mu    sync.Mutex
+	trees []*aheadTree // that nobody has taken
+}
+
+var _ run.Watcher = (*Ahead)(nil)
+
+// aheadTree is a commitment with the digests of some groups.
+type aheadTree struct {
+	c       backend.Commitment
+	missing []map[int]bool // by group, the chunks that it waits for; none of one that is hashed, or is not to be
+	on      map[*device.Context]*aheadMachine
+}
+
+// aheadMachine is what one machine hashes of a commitment.
+type aheadMachine struct {
+	r       *run.Run
+	stream  *run.Stream
+	a       *device.Scope // of what follows
+	hash    func(ctx context.Context, dst kernels.Ptr, group int)
+	digests map[int]kernels.Ptr // by group
+}
+
+// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it or one
+// has too little memory. Commitments of fewer values than `least` are not shared (Group).
+func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
+	a := &Ahead{graph: g}
+	if !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] }) {
+		return nil
+	}
+	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes, of all groups and of the largest
+	for _, c := range list {
+		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() {
+			continue
+		}
+		t := &aheadTree{c: c, missing: make([]map[int]bool, len(c.Groups)), on: map[*device.Context]*aheadMachine{}}
+		for i := range c.Groups {
+			if t.missing[i] = chunksOf(g, &c, i); len(t.missing[i]) == 0 {
+				continue
+			}
+			at := homeOf(r, g, &c, i)
+			digests[at] += kernels.SizeDigest << c.LogDomain()
+			rows[at] = max(rows[at], min(at.Piece, c.Groups[i].Rows*kernels.SizeM31<<c.LogDomain()))
+		}
+		a.trees = append(a.trees, t)
+	}
+	for m, n := range digests { // the pass must not be short of memory for them
+		if free := m.FreeBytes(); free > 0 && free < 2*(n+2*rows[m]) {
+			return nil
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	return a
+}
+
+// homeOf returns the machine on which a run leaves the values of a group, nil if they are not a run's.
+func homeOf(r *run.Run, g *model.Graph, c *backend.Commitment, group int) *device.Context {
+	if r == nil || c.Parts[group].Kind != backend.Tensors {
+		return nil
+	}
+	first := &g.Tensors[c.Parts[group].Stack.Blocks[0].Tensor]
+	if first.Kind != model.Witness {
+		return nil
+	}
+	return r.Contexts[min(first.Chunk, len(r.Contexts)-1)]
+}
+
+// chunksOf returns the chunks that compute what a group reads, none if it reads anything else.
+func chunksOf(g *model.Graph, c *backend.Commitment, group int) map[int]bool {
+	part := c.Parts[group]
+	if part.Kind != backend.Tensors {
+		return nil
+	}
+	begin := uint64(part.First) << c.RowVars
+	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
+	chunks := map[int]bool{}
+	for _, b := range part.Stack.Blocks {
+		if b.Offset >= end || b.Offset+1<<b.Bits <= begin {
+			continue
+		}
+		t := &g.Tensors[b.Tensor]
+		if t.Kind != model.Witness || t.Chunk >= g.Chunks {
+			return nil
+		}
+		chunks[t.Chunk] = true
+	}
+	return chunks
+}
+
+// Reached implements run.Watcher. An error only means that there are no digests: whoever needs them meets it again.
+func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.trees {
+		for i, missing := range t.missing {
+			if !missing[chunk] {
+				continue
+			}
+			if delete(missing, chunk); len(missing) > 0 {
+				continue
+			}
+			if _, err := device.Pass(ctx, func() struct{} { t.add(ctx, r, a.graph, i); return struct{}{} }); err != nil {
+				a.drop()
+				return
+			}
+		}
+	}
+}
+
+// add enqueues the hashing of a group.
+func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group int) {
+	at := homeOf(r, g, &t.c, group)
+	m := t.on[at]
+	if m == nil {
+		s, err := r.Stream(at, at.Streams+aheadQueue)
+		device.Check(err)
+		m = &aheadMachine{r: r, stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
+		t.on[at] = m
+		var groups []int
+		for i := range t.c.Groups {
+			if homeOf(r, g, &t.c, i) == at {
+				groups = append(groups, i)
+			}
+		}
+		m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groups).Digests
+	}
+	device.Check(kernels.After(m.stream.Dev, at.Dev))
+	m.digests[group] = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
+	m.hash(ctx, m.digests[group], group)
+}
+
+// aheadQueue is the number of the queue that hashes, behind those of streams, rows and arrivals.
+const aheadQueue = 2
+
+// errElsewhere is the reason why a group cannot be hashed where the run has left most of it.
+var errElsewhere = errors.New("a value of a group of rows is on another device")
+
+// Have implements open.Arrivals, as Wait and Find do: groups are hashed when all of them is there.
+func (m *aheadMachine) Have(*backend.Commitment, int) bool { return true }
+
+// Wait implements open.Arrivals.
+func (m *aheadMachine) Wait(*backend.Commitment, int) {}
+
+// Find implements open.Arrivals.
+func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
+	if t := m.r.On(m.stream.Context, id); t != nil {
+		return t, nil
+	}
+	return nil, errElsewhere
+}
+
+// take returns what there is of a commitment, nil if there is nothing. It is the caller's to close.
+func (a *Ahead) take(c *backend.Commitment) *aheadTree {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, t := range a.trees {
+		if same(&t.c, c) {
+			a.trees = slices.Delete(a.trees, i, i+1)
+			return t
+		}
+	}
+	return nil
+}
+
+// same says whether two commitments are to the same rows.
+func same(x, y *backend.Commitment) bool {
+	sameBlocks := func(a, b model.Block) bool {
+		return a.Tensor == b.Tensor && a.Offset == b.Offset && a.Bits == b.Bits && slices.Equal(a.Parts, b.Parts)
+	}
+	return x.Hash == y.Hash && x.RowVars == y.RowVars && x.LogBlowup == y.LogBlowup && x.Auxiliary == y.Auxiliary && slices.Equal(x.Groups, y.Groups) &&
+		slices.EqualFunc(x.Parts, y.Parts, func(a, b backend.Part) bool {
+			return a.First == b.First && a.Kind == b.Kind && (a.Stack == b.Stack || a.Stack != nil && b.Stack != nil && slices.EqualFunc(a.Stack.Blocks, b.Stack.Blocks, sameBlocks))
+		})
+}
+
+// Close implements run.Watcher.
+func (a *Ahead) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop()
+}
+
+// drop gives up what nobody has taken.
+func (a *Ahead) drop() {
+	for _, t := range a.trees {
+		t.close()
+	}
+	a.trees = nil
+}
+
+// close gives the digests back, if there are any, which no queue reads any more.
+func (t *aheadTree) close() {
+	if t == nil {
+		return
+	}
+	for _, m := range t.on {
+		_ = quiesce(m.stream.Dev) // what it has failed with is told where it matters
+		m.a.Close()
+		m.stream.Close()
+	}
+}
+
+// of returns what a machine has hashed, with its queue waiting for that; nil if that is nothing.
+func (t *aheadTree) of(s *run.Stream) map[int]kernels.Ptr {
+	if t == nil || t.on[s.Context] == nil {
+		return nil
+	}
+	m := t.on[s.Context]
+	device.Check(kernels.After(s.Dev, m.stream.Dev))
+	return m.digests
+}
+
+// ahead returns what there is of a commitment to the values of the leader's run.
+func (b *Leader) ahead(c *backend.Commitment) *aheadTree {
+	if a := b.running(); a != nil {
+		return a.take(c)
+	}
+	return nil
+}
+
+// running returns the digests that were made while the leader's run went on, nil if none were.
+func (b *Leader) running() *Ahead {
+	if b.s.Run == nil {
+		return nil
+	}
+	a, _ := b.s.Run.Watcher().(*Ahead)
+	return a
+}
+
+// Committed says that there are no more commitments to the values of a run.
+func (b *Leader) Committed() {
+	if a := b.running(); a != nil {
+		a.Close()
+	}
+}
