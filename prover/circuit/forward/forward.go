@@ -58,7 +58,7 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 }
 
 func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
-	w, err := prepare(g, weights, inputs, a)
+	w, err := begin(g, weights, inputs, a)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,7 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 			return done, err
 		}
 	}
+	w.zeroCounts()
 	if err := newExecutor(w).all(ctx); err != nil {
 		return nil, err
 	}
@@ -101,10 +102,15 @@ func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.A
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range w.graph.Mults {
-		w.Values[m.Tensor] = arena.Zeros[int32](a, 1<<g.Tables[m.Table].Bits)
-	}
+	w.zeroCounts()
 	return w, nil
+}
+
+// zeroCounts sets all multiplicities to 0.
+func (w *Witness) zeroCounts() {
+	for _, m := range w.graph.Mults {
+		w.Values[m.Tensor] = arena.Zeros[int32](w.arena, 1<<w.graph.Tables[m.Table].Bits)
+	}
 }
 
 // begin checks weights and inputs and returns a witness that has only these.

@@ -150,9 +150,6 @@ func onMachine(ctx context.Context, m Machine, w *Witness, g *model.Graph, weigh
 	if err != nil || on == nil {
 		return nil, err
 	}
-	for _, m := range g.Mults {
-		w.Values[m.Tensor] = nil
-	}
 	inputs = slices.Clone(inputs)
 	w.kept = newKept(on, func() *Witness {
 		own, err := Run(context.Background(), g, weights, inputs)
