@@ -73,16 +73,19 @@ func (r *sharedRows) exchange(ctx context.Context, n int) {
 			moves[to] = at
 		}
 	}
-	extents := make([]device.Extents, len(all))
-	for i, x := range all {
-		extents[i] = x.Stream.Context.Dev.Extents()
-	}
-	// Each machine takes its rows, which are no other's, from all others.
-	take := func(to int) {
-		for from, y := range all {
+	takes := make([][]func(), len(all)) // by machine
+	for from, y := range all {
+		extents := y.Stream.Context.Dev.Extents()
+		for to, x := range all {
 			if from != to {
-				moves[to] = r.move(s, to, all[to], y, moves[to], extents[from])
+				take, end := r.move(s, to, x, y, moves[to], extents)
+				moves[to], takes[to] = end, append(takes[to], take)
 			}
+		}
+	}
+	take := func(to int) {
+		for _, f := range takes[to] {
+			f()
 		}
 	}
 	r.together(ctx, func() { take(0) }, func(i int, _ *open.Rows) { take(i + 1) })
@@ -129,38 +132,51 @@ func (r *sharedRows) incoming(s shares, to int) int {
 	return size
 }
 
-// move moves rows from a machine y to another one, x, of that number, where they lie from `at` on,
-// and returns where they end. extents are the allocations of y.
-func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) kernels.Ptr {
-	var src, end kernels.Ptr
-	size := 0 // of rows that lie one behind the other, before an allocation's end
-	dst := at
-	begun := false
-	enqueue := func() {
-		if size == 0 {
-			return
+// move has rows of a machine y belong to another one, x, of that number, where they lie from `at` on. It returns what copies them
+// there, and where they end. extents are the allocations of y.
+func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) (take func(), end kernels.Ptr) {
+	all, end := stretches(y.At, func(row int) bool { return s.of(row%s.n) == to }, r.Pitch, extents), at
+	for _, b := range all {
+		for _, row := range b.rows {
+			width := y.At[row].Width
+			x.At[row], y.At[row] = open.ByteRow{At: end, Width: width}, open.ByteRow{}
+			end = end.Offset(width, r.Pitch)
 		}
-		if !begun {
-			r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
-			begun = true
-		}
-		r.told(x, y, kernels.CopyFrom(x.Stream.Dev, dst, y.Stream.Dev, src, size))
-		dst, size = dst.Offset(size, 1), 0
 	}
-	for row, b := range y.At {
-		if b.Width == 0 || s.of(row%s.n) != to {
+	return func() {
+		if len(all) > 0 {
+			r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
+		}
+		for _, b := range all {
+			r.told(x, y, kernels.CopyFrom(x.Stream.Dev, at, y.Stream.Dev, b.from, b.bytes))
+			at = at.Offset(b.bytes, 1)
+		}
+	}, end
+}
+
+// stretch are rows that lie one behind the other in one allocation.
+type stretch struct {
+	from  kernels.Ptr
+	bytes int
+	rows  []int
+}
+
+// stretches divides the rows of a list that are to move, in their order, which are not zeros.
+func stretches(list []open.ByteRow, moves func(row int) bool, pitch int, extents device.Extents) []stretch {
+	var all []stretch
+	var next, end kernels.Ptr // where the last one goes on, and the allocation ends
+	for row, b := range list {
+		if b.Width == 0 || !moves(row) {
 			continue
 		}
-		if size == 0 || b.At != src.Offset(size, 1) || b.At >= end {
-			enqueue()
-			src, end = b.At, extents.End(b.At)
+		if len(all) == 0 || b.At != next || next >= end {
+			all, end = append(all, stretch{from: b.At}), extents.End(b.At)
 		}
-		size += b.Width * r.Pitch
-		x.At[row], y.At[row] = open.ByteRow{At: at, Width: b.Width}, open.ByteRow{}
-		at = at.Offset(b.Width, r.Pitch)
+		last := &all[len(all)-1]
+		last.bytes, last.rows = last.bytes+b.Width*pitch, append(last.rows, row)
+		next = b.At.Offset(b.Width, pitch)
 	}
-	enqueue()
-	return at
+	return all
 }
 
 // told is check for an error of machine x, or of y, from which it reads: a device.Error for that of
