@@ -115,7 +115,7 @@ func newExecutor(device int) (*Executor, error) {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	defer release()
-	if err := e.makeStream(first); err != nil {
+	if err := e.makeStream(firstPriority); err != nil {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	if e.pool, err = libcuda.NewPool(device); err != nil {
@@ -127,8 +127,8 @@ func newExecutor(device int) (*Executor, error) {
 // Priorities of streams: smaller numbers go first. Forward passes are on a device's first stream, and what others do beside one
 // waits for no such pass.
 const (
-	first   = -1
-	further = 0
+	firstPriority   = -1
+	furtherPriority = 0
 )
 
 // makeStream makes the executor's stream. The caller is bound.
@@ -157,7 +157,7 @@ func (e *Executor) Stream(n int) (Device, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = l.makeStream(further)
+		err = l.makeStream(furtherPriority)
 		release()
 		if err != nil {
 			return nil, e.note(err)

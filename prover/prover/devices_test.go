@@ -296,9 +296,11 @@ func TestAhead(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		fault       func(op string) error // while the run is hashed
+		busy        bool                  // it has values of another run
 		ahead, late bool                  // whether the last device hashes while it runs, and when it commits
 	}{
 		{name: "all", ahead: true},
+		{name: "another run", busy: true, late: true},
 		{name: "no memory", ahead: true, late: true, fault: func(op string) error {
 			if op == "alloc" {
 				return devicetest.ErrInjected
@@ -326,6 +328,9 @@ func TestAhead(t *testing.T) {
 			return nil
 		}}
 		l, machines, streams, closeAll := r.open(dev)
+		if c.busy {
+			machines[1].Keep(nothing{})
+		}
 		on := b.runOn(t, l, machines, key, wit)
 		var got bytes.Buffer
 		if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &got, Options{Pool: l}); err != nil {
@@ -346,6 +351,11 @@ func TestAhead(t *testing.T) {
 		}
 	}
 }
+
+// nothing has no memory to give back.
+type nothing struct{}
+
+func (nothing) Close() {}
 
 // TestTwoGPUs is for two GPUs, which run a circuit of many chunks and prove it, again and
 // again, with the CPU's bytes: what one has computed the other one copies.

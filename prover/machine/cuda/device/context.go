@@ -312,6 +312,13 @@ func (m *Context) Keep(c Closer) {
 	m.closers[c] = struct{}{}
 }
 
+// Busy says whether anything has noted that it has memory here.
+func (m *Context) Busy() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.closers) > 0
+}
+
 // Drop notes that something has none any more.
 func (m *Context) Drop(c Closer) {
 	m.mu.Lock()

@@ -44,8 +44,9 @@ type aheadMachine struct {
 	digests map[int]kernels.Ptr // by group
 }
 
-// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it or one
-// has too little memory. Commitments of fewer values than `least` are not shared (Group).
+// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it, or one
+// has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values than `least`
+// are not shared (Group).
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
 	a := &Ahead{graph: g}
 	if !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] }) {
@@ -68,7 +69,7 @@ func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) 
 		a.trees = append(a.trees, t)
 	}
 	for m, n := range digests { // the pass must not be short of memory for them
-		if free := m.FreeBytes(); free > 0 && free < 2*(n+2*rows[m]) {
+		if free := m.FreeBytes(); m.Busy() || free > 0 && free < 2*(n+2*rows[m]) {
 			return nil
 		}
 	}
