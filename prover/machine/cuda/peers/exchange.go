@@ -51,7 +51,7 @@ func (r *sharedRows) mayExchange() bool {
 
 // exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
 // or does nothing where that cannot be done, as rows that are packed by each pass stay where their
-// tensors are, or would move more bytes than what the rows fold to has.
+// tensors are, or would move more bytes than Context.MostMoved allows.
 func (r *sharedRows) exchange(ctx context.Context, n int) {
 	all := r.machines()
 	r.shares = shares{}
@@ -132,8 +132,8 @@ func (r *sharedRows) incoming(s shares, to int) int {
 	return size
 }
 
-// move has rows of a machine y belong to another one, x, of that number, where they lie from `at` on. It returns what copies them
-// there, and where they end. extents are the allocations of y.
+// move has rows of a machine y belong to another one, x, of that number, where they lie from `at` on, and x's queue wait for them. It
+// returns what copies them there, and where they end. extents are the allocations of y.
 func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) (take func(), end kernels.Ptr) {
 	all, end := stretches(y.At, func(row int) bool { return s.of(row%s.n) == to }, r.Pitch, extents), at
 	for _, b := range all {
@@ -143,10 +143,10 @@ func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, ext
 			end = end.Offset(width, r.Pitch)
 		}
 	}
+	if len(all) > 0 { // now, and not when y's queue copies rows to others
+		r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
+	}
 	return func() {
-		if len(all) > 0 {
-			r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
-		}
 		for _, b := range all {
 			r.told(x, y, kernels.CopyFrom(x.Stream.Dev, at, y.Stream.Dev, b.from, b.bytes))
 			at = at.Offset(b.bytes, 1)
