@@ -7,9 +7,10 @@ use crate::hash::{Digest, Suite};
 use crate::key::Commitment;
 use crate::poly::{eq, eq_index, eq_table, expand, last, split};
 use crate::proof::Header;
-use crate::shape::{Block, BySize, Run, aligned, cut, variables};
+use crate::shape::{Block, BySize, Cuts, Placed, Run, aligned, parts, variables};
 use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -96,29 +97,26 @@ impl Tree {
         Ok(slot)
     }
 
-    /// Lays the tensors of a stack out, which begins with a row of the table.
-    fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
-        let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
-        let mut order = BySize::new(cuts.iter().flatten().map(|b| b.bits));
+    /// Lays the tensors of a stack out, which begins with a row of the table: the places of each tensor's blocks.
+    fn stack(&mut self, suite: Suite, tensors: &[Rc<[Block]>]) -> Result<Vec<Vec<Placed>>> {
+        let mut order = BySize::new(tensors.iter().flat_map(|blocks| blocks.iter()).map(|b| b.bits));
         let start = self.add_stack(suite, order.end)? << self.row_vars;
-        let before: u64 = self.runs.iter().map(|r| r.count).sum();
+        let before = self.runs.iter().map(|r| r.count).sum::<u64>() as usize;
         self.runs.extend(order.runs.iter().map(|r| Run { offset: start + r.offset, ..*r }));
-        let lay = |(&id, mut blocks): (&u32, Vec<Block>)| {
-            for b in &mut blocks {
-                order.put(b);
-                (b.offset, b.place) = (start + b.offset, before as usize + b.place);
-            }
-            (id, blocks)
+        let mut put = |b: &Block| {
+            let at = order.put(b.bits);
+            Placed { offset: start + at.offset, place: before + at.place, ..at }
         };
-        Ok(tensors.iter().zip(cuts).map(lay).collect())
+        Ok(tensors.iter().map(|blocks| blocks.iter().map(&mut put).collect()).collect())
     }
 }
 
-/// Where a committed tensor is: its tree, and its blocks, with their first values counted over the tree's slots.
+/// Where a committed tensor is: its tree, its blocks, and their places, with their first values counted over the tree's slots.
 #[derive(Clone, Default)]
 pub struct Located {
     pub tree: usize,
-    pub blocks: Vec<Block>,
+    pub blocks: Rc<[Block]>,
+    pub places: Vec<Placed>,
 }
 
 /// The table of an opening, which has the rows of all trees.
@@ -131,7 +129,7 @@ pub struct Table {
 
 impl Table {
     /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
-    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool) -> Result<Table> {
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool, cuts: &mut Cuts) -> Result<Table> {
         let witness_row_vars = header.row_vars;
         let apart = g.segmented.as_ref().map_or(&g.hidden.committed, |s| &s.trees);
         let own = g.segmented.as_ref().map_or(apart.len(), |s| s.trees.len() - 1); // the tree that the proof shows the unused ends of
@@ -166,8 +164,10 @@ impl Table {
         for (of, own, stacks) in fixed.chain(named).chain(there.then_some((Of::Witness, witness_row_vars, witness))) {
             let mut tree = Tree::new(of, own, row_vars - own, table.rows);
             for tensors in &stacks {
-                for (id, blocks) in tree.stack(g, suite, tensors)? {
-                    table.located[id as usize] = Located { tree: table.trees.len(), blocks };
+                let blocks: Vec<_> = tensors.iter().map(|&id| cuts.of(g.shape(id))).collect();
+                let places = tree.stack(suite, &blocks)?;
+                for ((&id, blocks), places) in tensors.iter().zip(blocks).zip(places) {
+                    table.located[id as usize] = Located { tree: table.trees.len(), blocks, places };
                 }
             }
             if let Of::Named { .. } = of {
@@ -222,18 +222,20 @@ impl Table {
 
     /// The table of a link: the trees of two keys of one stack of fixed tensors, and one of masks and the auxiliary row. Also returns the
     /// blocks of the stack in its order, and the length of tails, as `TailLogs` has it.
-    pub fn linked(g: &Graph, suite: Suite, keys: [&Commitment; 2]) -> Result<(Table, Vec<Block>, u32)> {
+    pub fn linked(g: &Graph, suite: Suite, keys: [&Commitment; 2]) -> Result<(Table, Vec<Placed>, u32)> {
         let row_vars = keys[0].row_vars.max(keys[1].row_vars);
         let tail_log = keys[0].tail_log.min(keys[1].tail_log);
         let stack = g.fixed_stacks().swap_remove(0);
         let mut table = Table { trees: Vec::new(), located: Vec::new(), row_vars, rows: 0 };
+        let mut cuts = Cuts::default();
+        let stack: Vec<_> = stack.iter().map(|&id| cuts.of(g.shape(id))).collect();
         let mut blocks = Vec::new();
         for key in keys {
             let own = key.row_vars;
             require!(own <= MOST_DOMAIN_BITS - LOG_BLOWUP, "fixed tensors: rows of 2^{own} values");
             let mut tree = Tree::new(Of::Fixed, own, row_vars - own, table.rows);
             tree.root = key.root;
-            blocks = tree.stack(g, suite, &stack)?.into_iter().flat_map(|(_, blocks)| blocks).collect();
+            blocks = tree.stack(suite, &stack)?.concat();
             tree.tails = vec![1 << own.saturating_sub(key.tail_log); tree.groups.len()];
             table.rows += tree.slots().div_ceil(1 << tree.shift);
             table.trees.push(tree);
@@ -250,7 +252,7 @@ impl Table {
 
     /// Q of a link at a point of the table's variables: of each block its coefficient times the first tree's less the second's, at the last
     /// coordinates of tau.
-    pub fn differences(&self, point: &[K], blocks: &[Block], tau: &[K], zeta: K) -> K {
+    pub fn differences(&self, point: &[K], blocks: &[Placed], tau: &[K], zeta: K) -> K {
         let at = TablePoint::new(self, point);
         let places = at.places(self);
         let (mut sum, mut power) = (ZERO, ONE);
@@ -340,8 +342,8 @@ impl TablePoint {
 }
 
 impl Places<'_> {
-    /// The weight of a block at a point inside it; `own` is what `inside` says of that point.
-    fn block(&self, b: &Block, point: &[K], own: K) -> K {
+    /// The weight of a block at a point inside it, which matters if it is longer than a row; `own` is what `inside` says of that point.
+    fn block(&self, b: &Placed, point: &[K], own: K) -> K {
         if b.bits > self.bits { self.values(b.offset, point, own) } else { self.weights[b.place] * own }
     }
 
@@ -389,20 +391,39 @@ impl Places<'_> {
     }
 }
 
-/// A block's part of a tensor's weight: eq of the point's high coordinates and the block's place, and the point inside.
-pub fn inside(block: &Block, axes: &[&[K]], low: &mut Vec<K>) -> K {
-    low.clear();
-    let mut weight = ONE;
-    for (part, axis) in block.parts.iter().zip(axes) {
-        let (high, own) = axis.split_at(axis.len() - part.bits);
-        weight *= eq_index(high, part.start >> part.bits);
-        low.extend_from_slice(own);
+/// Of each block of an index space, in their order, what its weight has beside that of its place: eq of a point, given by axis, at the
+/// block's beginning, and eq of the point inside and the last coordinates of another one, as far as that goes.
+pub fn insides(axes: &[&[K]], shape: &[u64], other: &[K]) -> Vec<K> {
+    // From the last axis on: the variables of blocks of the axes so far, and their weights.
+    let mut list = vec![(0, ONE)];
+    for (axis, &dimension) in axes.iter().zip(shape).rev() {
+        let mut next = Vec::with_capacity(dimension.count_ones() as usize * list.len());
+        for part in parts(dimension) {
+            let (high, own) = axis.split_at(axis.len() - part.bits);
+            let start = eq_index(high, part.start >> part.bits);
+            // Behind blocks of as many variables the part has the same coordinates of the other point.
+            let mut known: Vec<(usize, K)> = Vec::new();
+            for &(behind, weight) in &list {
+                let found = known.iter().find(|(n, _)| *n == behind).map(|&(_, factor)| factor);
+                let factor = found.unwrap_or_else(|| {
+                    let end = other.len().saturating_sub(behind);
+                    let n = own.len().min(end);
+                    let factor = start * eq(last(own, n), &other[end - n..end]);
+                    known.push((behind, factor));
+                    factor
+                });
+                next.push((behind + part.bits, weight * factor));
+            }
+        }
+        list = next;
     }
-    weight
+    list.into_iter().map(|(_, weight)| weight).collect()
 }
 
-/// A block of a tensor at a point: what its weight has beside that of its place, and the point inside.
-type Cut = (K, Vec<K>);
+/// The coordinates inside a block of a point that is given by axis.
+fn inner(block: &Block, axes: &[&[K]]) -> Vec<K> {
+    block.parts.iter().zip(axes).flat_map(|(part, axis)| last(axis, part.bits)).copied().collect()
+}
 
 /// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
 type Like<'l> = (usize, &'l [u64], &'l [K]);
@@ -434,14 +455,14 @@ impl<'c> Combined<'c> {
         let places = at.places(table);
         let (mut sum, mut power) = (ZERO, ONE);
         // Tensors of one shape at one point have the same blocks but for their places.
-        let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();
+        let mut alike: BTreeMap<Like, Vec<K>> = BTreeMap::new();
         for c in self.claims {
             let located = &table.located[c.tensor as usize];
             let place = &places[located.tree];
             let own: K = match &c.at {
                 Where::Rows(rows) => {
                     let half = K::base(P.div_ceil(2));
-                    let first = located.blocks[0].offset;
+                    let first = located.places[0].offset;
                     let block = |&(row, bits): &(u64, usize)| {
                         let middle = vec![half; bits];
                         place.values(first + row, &middle, place.inside(&middle)).times(1 << bits)
@@ -450,16 +471,13 @@ impl<'c> Combined<'c> {
                 }
                 Where::Point(point) => {
                     let shape = self.g.shape(c.tensor);
-                    let cut = cuts.entry((located.tree, shape, point)).or_insert_with(|| {
-                        let axes = split(point, shape);
-                        let one = |b: &Block| {
-                            let mut low = Vec::new();
-                            let weight = inside(b, &axes, &mut low);
-                            (weight * place.inside(&low), low)
-                        };
-                        located.blocks.iter().map(one).collect()
-                    });
-                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b, low, *own)).sum()
+                    let axes = || split(point, shape);
+                    let own = alike.entry((located.tree, shape, point)).or_insert_with(|| insides(&axes(), shape, place.point));
+                    let one = |(i, (b, &own)): (usize, (&Placed, &K))| {
+                        let inside = if b.bits > place.bits { inner(&located.blocks[i], &axes()) } else { Vec::new() };
+                        place.block(b, &inside, own)
+                    };
+                    located.places.iter().zip(own.iter()).enumerate().map(one).sum()
                 }
             };
             sum += power * own;

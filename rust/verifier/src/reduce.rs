@@ -54,7 +54,7 @@ pub struct Fork<'v, 's, T: Tape> {
     pub claims: Vec<Claim>,
     pub values: Vec<T::Value>, // of the claims
     challenges: Vec<K>,
-    known: BTreeMap<Box<[u32]>, T::Value>, // by tensor and point, one behind the other
+    known: Vec<BTreeMap<Box<[u32]>, T::Value>>, // by tensor and point
     queue: Vec<Sum<'v, T::Value>>,
     weights: Vec<(Weighted<'v>, K)>,
 }
@@ -92,6 +92,7 @@ const MOST_WEIGHTS: usize = 64;
 impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's, T>> {
         shared.cost.fork()?;
+        let known = shared.graph.tensors.iter().map(|_| BTreeMap::new()).collect();
         Ok(Fork {
             name,
             stream,
@@ -100,7 +101,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
             claims: Vec::new(),
             values: Vec::new(),
             challenges: Vec::new(),
-            known: BTreeMap::new(),
+            known,
             queue: Vec::new(),
             weights: Vec::new(),
         })
@@ -153,8 +154,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     /// The value of a tensor at a point. Tensors by which virtual ones are defined come before them, and only so many are
     /// upon each other.
     pub fn evaluate(&mut self, tensor: u32, point: &[u32]) -> Result<T::Value> {
-        let key = key(tensor, point);
-        if let Some(&value) = self.known.get(&key) {
+        if let Some(&value) = self.known[tensor as usize].get(point) {
             return Ok(value);
         }
         let g = self.shared.graph;
@@ -194,12 +194,12 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
                 T::known(evaluate(&self.shared.elements[&tensor], shape, &self.at(point)))
             }
         };
-        self.known.insert(key, value);
+        self.known[tensor as usize].insert(point.into(), value);
         Ok(value)
     }
 
     fn claim(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
-        self.shared.cost.claim(self.shared.table.located[tensor as usize].blocks.len() as u64)?;
+        self.shared.cost.claim(self.shared.table.located[tensor as usize].places.len() as u64)?;
         let at = Where::Point(self.at(point));
         self.claims.push(Claim { tensor, at });
         self.values.push(value);
@@ -416,7 +416,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     /// A sum ended in this value of a tensor.
     fn bind(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
         if matches!(self.shared.graph.kind(tensor), Kind::Fixed | Kind::Witness) {
-            if let Entry::Vacant(unknown) = self.known.entry(key(tensor, point)) {
+            if let Entry::Vacant(unknown) = self.known[tensor as usize].entry(point.into()) {
                 unknown.insert(value);
                 self.shared.cost.node(0)?;
                 return self.claim(tensor, point, value);
@@ -426,10 +426,6 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
         require!(self.tape.equal(known, value), "tensor {:?}: evaluations disagree", self.shared.graph.tensors[tensor as usize].name);
         Ok(())
     }
-}
-
-fn key(tensor: u32, point: &[u32]) -> Box<[u32]> {
-    core::iter::once(tensor).chain(point.iter().copied()).collect()
 }
 
 fn place(labels: &[u32], label: u32) -> usize {

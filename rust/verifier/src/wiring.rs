@@ -78,10 +78,17 @@ impl Group {
         }
     }
 
+    /// Whether the same source entries are wired to all outputs.
+    fn is_constant(&self, out: &[u64]) -> bool {
+        self.map == Map::Affine && self.out.iter().zip(&self.strides).all(|(&a, &stride)| stride == 0 || out[a as usize] == 1)
+    }
+
     /// Whether any output is wired to an entry of a source of one entry, whatever public indexes are.
     fn is_wired(&self, out: &[u64]) -> bool {
         let mut found = self.map == Map::Public;
-        if !found {
+        if self.is_constant(out) {
+            self.wired(0, self.base.now, 1, &mut |_| found = true);
+        } else if !found {
             let outputs: u64 = self.out.iter().map(|&a| out[a as usize]).product();
             self.bases(out, 0, outputs as usize, &Inputs::new(), |base| self.wired(0, base, 1, &mut |_| found = true));
         }
@@ -90,10 +97,15 @@ impl Group {
 
     /// Σ eq(parts, o)·eq(point, i) over the wired pairs; or Σ eq(parts, o), if there is no point, that is 1 at all entries.
     fn weight(&self, out: &[u64], source: &[u64], parts: &[&[K]], point: Option<&[&[K]]>, inputs: &Inputs) -> K {
-        let outputs = Eq::new(&pick(parts, &self.out), &pick(out, &self.out));
         let dimensions = pick(source, &self.source);
         let many = self.map != Map::Reshape && self.pairs(out) >= size(&dimensions);
         let at = point.map(|point| if many { Eq::dense(point, &dimensions) } else { Eq::new(point, &dimensions) });
+        if self.is_constant(out) {
+            let mut value = ZERO;
+            self.wired(0, self.base.now, size(&dimensions) as i64, &mut |i| value += at.as_ref().map_or(ONE, |eq| eq.get(i)));
+            return value * mask(pick(parts, &self.out), &pick(out, &self.out));
+        }
+        let outputs = Eq::new(&pick(parts, &self.out), &pick(out, &self.out));
         if let (Map::Reshape, Some(at)) = (self.map, &at) {
             return rows_product(&outputs, at);
         }
