@@ -349,7 +349,11 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         chunks: 0,
     };
     let mut fields = d.open(body, &GRAPH)?;
-    (d.tensors, d.tables) = wire::counts(body, 2, 3);
+    let steps;
+    [d.tensors, d.tables, steps] = wire::counts(body, [2, 3, 4]);
+    let tensors = d.left.min(d.tensors as usize);
+    g.tensors.reserve_exact(tensors);
+    g.steps.reserve_exact((d.left - tensors).min(steps as usize));
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => g.name = value.text()?,
