@@ -82,7 +82,7 @@ mod bare {
             if at == 0 {
                 at = &raw const _heap as usize;
             }
-            let from = at.next_multiple_of(layout.align());
+            let from = (at + layout.align() - 1) & !(layout.align() - 1); // which is a power of two
             self.0.store(from + layout.size(), Relaxed);
             from as *mut u8
         }

@@ -1,6 +1,6 @@
 //! The one way in which a key or a proof fails.
 
-use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -18,9 +18,12 @@ pub enum Kind {
     Policy,
 }
 
-/// Why a key or a proof is refused.
+/// Why a key or a proof is refused. It is one pointer, so that results without an error are passed on quickly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Cause>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cause {
     kind: Kind,
     text: String,
 }
@@ -31,42 +34,50 @@ pub type Result<T> = core::result::Result<T, Error>;
 impl Error {
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.0.kind
     }
 
     /// The cause in words, without the kind.
     pub fn cause(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
+    #[cold]
     pub(crate) fn new(text: impl Into<String>) -> Error {
-        Error { kind: Kind::Invalid, text: text.into() }
+        Error(Box::new(Cause { kind: Kind::Invalid, text: text.into() }))
     }
 
-    pub(crate) fn of(self, kind: Kind) -> Error {
-        Error { kind, ..self }
+    #[cold]
+    pub(crate) fn of(mut self, kind: Kind) -> Error {
+        self.0.kind = kind;
+        self
     }
 
     /// Puts where it happened in front.
-    pub(crate) fn within(self, place: impl fmt::Display) -> Error {
-        Error { text: format!("{place}: {}", self.text), ..self }
+    #[cold]
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Error {
+        self.0.text = format!("{place}: {}", self.0.text);
+        self
     }
 
     /// Puts a part of the path to a field in front; `text` begins with such a path or with a colon.
-    pub(crate) fn at(self, part: impl fmt::Display) -> Error {
-        let text = if self.text.starts_with(['.', '[', ':']) { self.text.to_owned() } else { format!(": {}", self.text) };
-        Error { text: format!("{part}{text}"), ..self }
+    #[cold]
+    pub(crate) fn at(mut self, part: impl fmt::Display) -> Error {
+        let text = &self.0.text;
+        let between = if text.starts_with(['.', '[', ':']) { "" } else { ": " };
+        self.0.text = format!("{part}{between}{text}");
+        self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
+        let kind = match self.0.kind {
             Kind::Key => "malformed key",
             Kind::Proof => "proof: malformed",
             Kind::Invalid | Kind::Policy => "proof is not valid",
         };
-        write!(f, "{kind}: {}", self.text)
+        write!(f, "{kind}: {}", self.0.text)
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::field::{K, ONE, ZERO};
 use crate::graph::{FormulaKind, Tensor};
 use crate::poly::{split, weighted_prefix};
-use core::cmp::Ordering;
 
 /// The extension of a tensor by formula at a point.
 pub fn value(t: &Tensor, point: &[K]) -> K {
@@ -21,50 +20,62 @@ pub fn value(t: &Tensor, point: &[K]) -> K {
     }
 }
 
-/// How far i is ahead of j + d is counted in units of the bits so far, up to so many: lower bits never make up for more.
-const FAR: i64 = 3;
-const AHEAD: usize = 2 * FAR as usize + 1;
+/// How far i is ahead of j + d is counted in units of the bits so far, and only from −1 to 2: lower bits never make up for more.
+const BEHIND: i64 = -1;
+const AHEAD: i64 = 2;
+const STATES: usize = (AHEAD - BEHIND + 1) as usize * 4;
 
 /// Σ eq(r, i)·eq(s, j) over i < n and j < m for which `holds` of how far i is ahead of j + d. Bits are taken from the
-/// highest on. A state is how far i is ahead, and how i and j compare with n and m.
+/// highest on. A state is how far i is ahead, and whether the bits of i and of j so far are less than those of n and of m, or equal.
 fn compared((r, n): (&[K], u64), (s, m): (&[K], u64), d: i64, holds: impl Fn(i64) -> bool) -> K {
     let bits = r.len().max(s.len()).max((64 - d.unsigned_abs().leading_zeros()) as usize) + 1;
-    let at = |ahead: i64, a: Ordering, b: Ordering| ((ahead + FAR) as usize * 3 + (a as i8 + 1) as usize) * 3 + (b as i8 + 1) as usize;
-    let mut states = [ZERO; AHEAD * 9];
-    states[at((-(d >> bits)).clamp(-FAR, FAR), Ordering::Equal, Ordering::Equal)] = ONE;
-    const ORDERS: [Ordering; 3] = [Ordering::Less, Ordering::Equal, Ordering::Greater];
+    let at = |ahead: i64, less: [bool; 2]| (ahead - BEHIND) as usize * 4 + less[0] as usize * 2 + less[1] as usize;
+    let mut states = [ZERO; STATES];
+    states[at((-(d >> bits)).clamp(BEHIND, AHEAD), [false, false])] = ONE;
     for k in (0..bits).rev() {
-        let mut next = [ZERO; AHEAD * 9];
-        for ahead in -FAR..=FAR {
-            for a in ORDERS {
-                for b in ORDERS {
-                    let weight = states[at(ahead, a, b)];
-                    if weight == ZERO {
-                        continue;
-                    }
-                    for (i, wi) in bit(r, k).into_iter().flatten() {
-                        for (j, wj) in bit(s, k).into_iter().flatten() {
-                            let further = (2 * ahead + i - j - (d >> k & 1)).clamp(-FAR, FAR);
-                            let order = |x: i64, end: u64| x.cmp(&((end >> k & 1) as i64));
-                            next[at(further, a.then(order(i, n)), b.then(order(j, m)))] += weight * wi * wj;
-                        }
+        let mut next = [ZERO; STATES];
+        let weights = pair(bit(r, k), bit(s, k));
+        let (ends, step) = ([n >> k & 1 == 1, m >> k & 1 == 1], d >> k & 1);
+        for (state, &weight) in states.iter().enumerate().filter(|(_, weight)| **weight != ZERO) {
+            let (ahead, less) = (state as i64 / 4 + BEHIND, [state & 2 != 0, state & 1 != 0]);
+            // Where the bits of i and j lead from here: the weights of those that lead to the same state are added.
+            let (mut reached, mut count) = ([(0, ZERO); 4], 0);
+            for (ij, &own) in weights.iter().enumerate() {
+                let own_bits = [ij & 2 != 0, ij & 1 != 0];
+                let beyond = |x: usize| !less[x] && own_bits[x] && !ends[x];
+                let further = (2 * ahead + own_bits[0] as i64 - own_bits[1] as i64 - step).clamp(BEHIND, AHEAD);
+                let lost = (further == BEHIND || further == AHEAD) && !holds(further);
+                if own == ZERO || beyond(0) || beyond(1) || lost {
+                    continue;
+                }
+                let to = at(further, [0, 1].map(|x| less[x] || own_bits[x] != ends[x]));
+                match reached[..count].iter_mut().find(|(other, _)| *other == to) {
+                    Some((_, sum)) => *sum += own,
+                    None => {
+                        reached[count] = (to, own);
+                        count += 1;
                     }
                 }
+            }
+            for &(to, own) in &reached[..count] {
+                next[to] += if own == ONE { weight } else { weight * own };
             }
         }
         states = next;
     }
-    let kept = (-FAR..=FAR).filter(|&ahead| holds(ahead));
-    kept.map(|ahead| states[at(ahead, Ordering::Less, Ordering::Less)]).sum()
+    let kept = (BEHIND..=AHEAD).filter(|&ahead| holds(ahead));
+    kept.map(|ahead| states[at(ahead, [true, true])]).sum()
 }
 
-/// The values that bit k of an index may have, and their weights: 0 alone beyond its variables.
-fn bit(point: &[K], k: usize) -> [Option<(i64, K)>; 2] {
-    if k >= point.len() {
-        return [Some((0, ONE)), None];
-    }
-    let x = point[point.len() - 1 - k];
-    [Some((0, ONE - x)), Some((1, x))]
+/// The coordinate of bit k of an index: beyond its variables the bit is 0.
+fn bit(point: &[K], k: usize) -> K {
+    if k < point.len() { point[point.len() - 1 - k] } else { ZERO }
+}
+
+/// The weights of two bits that are 00, 01, 10 and 11.
+fn pair(x: K, y: K) -> [K; 4] {
+    let both = if x == ZERO || y == ZERO { ZERO } else { x * y };
+    [ONE - x - y + both, y - both, x - both, both]
 }
 
 #[cfg(test)]

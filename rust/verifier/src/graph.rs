@@ -119,6 +119,28 @@ pub struct Group {
     pub ids: u32,
 }
 
+impl Linear {
+    fn new() -> Linear {
+        Linear { coefficient: 0, source: 0, view: None }
+    }
+}
+
+impl Group {
+    /// An affine group without axes.
+    pub fn new() -> Group {
+        Group {
+            out: Vec::new(),
+            source: Vec::new(),
+            map: Map::Affine,
+            base: Scaled::default(),
+            strides: Vec::new(),
+            sums: Vec::new(),
+            index: Vec::new(),
+            ids: 0,
+        }
+    }
+}
+
 /// A number of a template: as it is at the present sizes, and with all of size 1.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Scaled {
@@ -171,7 +193,22 @@ pub struct Step<'a> {
     pub chunk: usize,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn new() -> Step<'a> {
+        Step {
+            name: "",
+            kind: StepKind::Lookup,
+            shape: Shape::default(),
+            accumulator: Accumulator::default(),
+            shift: 0,
+            remainder: None,
+            table: None,
+            out: None,
+            divisor: None,
+            chunk: 0,
+        }
+    }
+
     /// The tensors that the step fills.
     pub fn results(&self) -> impl Iterator<Item = u32> {
         let none = self.kind == StepKind::Zero;
@@ -349,13 +386,18 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
         chunks: 0,
     };
     let mut fields = d.open(body, &GRAPH)?;
-    (d.tensors, d.tables) = wire::counts(body, 2, 3);
+    let steps;
+    [d.tensors, d.tables, steps] = wire::counts(body, [2, 3, 4]);
+    let tensors = d.left.min(d.tensors as usize);
+    const ADDED: usize = 1 << 9; // room for those that a proof adds, mostly counts of its chunks' look-ups
+    g.tensors.reserve_exact(tensors + ADDED);
+    g.steps.reserve_exact((d.left - tensors).min(steps as usize) + ADDED);
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => g.name = value.text()?,
-            2 => value.push(d, &mut g.tensors, tensor)?,
+            2 => value.fill(d, &mut g.tensors, Tensor::new(Kind::Input), tensor)?,
             3 => value.push(d, &mut g.tables, table)?,
-            4 => value.push(d, &mut g.steps, step)?,
+            4 => value.fill(d, &mut g.steps, Step::new(), step)?,
             5 => g.inputs = value.numbers(wire::identifier(d.tensors))?,
             6 => g.outputs = value.numbers(wire::identifier(d.tensors))?,
             7 => value.push(d, &mut g.free, free)?,
@@ -395,8 +437,7 @@ static TENSOR: [Field; 12] = [
     message("product"),
 ];
 
-fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
-    let mut t = Tensor::new(Kind::Input);
+fn tensor<'a>(d: &mut Decoder, body: &'a [u8], t: &mut Tensor<'a>) -> Result<()> {
     let mut fields = d.open(body, &TENSOR)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -406,7 +447,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
             4 => t.frac = value.number(wire::exponent)?,
             5 => t.min = value.number(wire::integer)?,
             6 => t.max = value.number(wire::integer)?,
-            7 => value.push(d, &mut t.definition, linear)?,
+            7 => value.fill(d, &mut t.definition, Linear::new(), linear)?,
             8 => t.shape.scales = value.numbers(wire::any32)?,
             9 => t.fracs = value.numbers(wire::exponent)?,
             10 => t.formula = Some(value.message(d, formula)?),
@@ -415,7 +456,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
         }
     }
     t.shape.keep_unit();
-    Ok(t)
+    Ok(())
 }
 
 impl<'a> Tensor<'a> {
@@ -469,8 +510,7 @@ fn formula(d: &mut Decoder, body: &[u8]) -> Result<Formula> {
 
 static LINEAR: [Field; 3] = [number("coefficient"), number("source"), message("view")];
 
-fn linear(d: &mut Decoder, body: &[u8]) -> Result<Linear> {
-    let mut l = Linear { coefficient: 0, source: 0, view: None };
+fn linear(d: &mut Decoder, body: &[u8], l: &mut Linear) -> Result<()> {
     let mut fields = d.open(body, &LINEAR)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -480,7 +520,7 @@ fn linear(d: &mut Decoder, body: &[u8]) -> Result<Linear> {
         }
     }
     require!(d.tensors > 0, ".source: identifier 0 of 0");
-    Ok(l)
+    Ok(())
 }
 
 static VIEW: [Field; 2] = [messages("groups"), number("fill")];
@@ -490,7 +530,7 @@ fn view(d: &mut Decoder, body: &[u8]) -> Result<View> {
     let mut fields = d.open(body, &VIEW)?;
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => value.push(d, &mut v.groups, group)?,
+            1 => value.fill(d, &mut v.groups, Group::new(), group)?,
             _ => v.fill = value.number(wire::integer)?,
         }
     }
@@ -509,17 +549,7 @@ static GROUP: [Field; 9] = [
     number("ids"),
 ];
 
-fn group(d: &mut Decoder, body: &[u8]) -> Result<Group> {
-    let mut g = Group {
-        out: Vec::new(),
-        source: Vec::new(),
-        map: Map::Affine,
-        base: Scaled::default(),
-        strides: Vec::new(),
-        sums: Vec::new(),
-        index: Vec::new(),
-        ids: 0,
-    };
+fn group(d: &mut Decoder, body: &[u8], g: &mut Group) -> Result<()> {
     let mut fields = d.open(body, &GROUP)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -536,7 +566,7 @@ fn group(d: &mut Decoder, body: &[u8]) -> Result<Group> {
     }
     g.base.now = g.base.unit;
     require!(d.tensors > 0, ".ids: identifier 0 of 0");
-    Ok(g)
+    Ok(())
 }
 
 static SUM: [Field; 3] = [number("dimension"), number("stride"), number("scale")];
@@ -581,7 +611,7 @@ fn accumulator(d: &mut Decoder, body: &[u8]) -> Result<Accumulator> {
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => a.constant = value.number(wire::integer)?,
-            2 => value.push(d, &mut a.linear, linear)?,
+            2 => value.fill(d, &mut a.linear, Linear::new(), linear)?,
             _ => value.push(d, &mut a.products, product)?,
         }
     }
@@ -601,19 +631,7 @@ static STEP: [Field; 10] = [
     bytes("scales"),
 ];
 
-fn step<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Step<'a>> {
-    let mut s = Step {
-        name: "",
-        kind: StepKind::Lookup,
-        shape: Shape::default(),
-        accumulator: Accumulator::default(),
-        shift: 0,
-        remainder: None,
-        table: None,
-        out: None,
-        divisor: None,
-        chunk: 0,
-    };
+fn step<'a>(d: &mut Decoder, body: &'a [u8], s: &mut Step<'a>) -> Result<()> {
     let mut accumulates = false;
     let mut fields = d.open(body, &STEP)?;
     while let Some((field, value)) = fields.next()? {
@@ -632,7 +650,7 @@ fn step<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Step<'a>> {
     }
     require!(accumulates, ".accumulator: is missing");
     s.shape.keep_unit();
-    Ok(s)
+    Ok(())
 }
 
 static TABLE: [Field; 8] = [

@@ -1,15 +1,16 @@
 //! Stacks, trees and the table of an opening (docs/proof-format.md, "Trees").
 
 use crate::error::{Result, fail, require};
-use crate::field::{K, ONE, P, ZERO};
+use crate::field::{Dot, K, ONE, P, ZERO, sum_of_products};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
 use crate::key::Commitment;
 use crate::poly::{eq, eq_index, eq_table, expand, last, split};
 use crate::proof::Header;
-use crate::shape::{Block, BySize, Run, aligned, cut, variables};
+use crate::shape::{Block, BySize, Cuts, Placed, Run, aligned, parts, variables};
 use crate::soundness::{LEAST_TAIL_LOG, LOG_BLOWUP, MOST_DOMAIN_BITS, MOST_FOLD_VARS, MOST_TAIL_LOG};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -96,29 +97,26 @@ impl Tree {
         Ok(slot)
     }
 
-    /// Lays the tensors of a stack out, which begins with a row of the table.
-    fn stack(&mut self, g: &Graph, suite: Suite, tensors: &[u32]) -> Result<Vec<(u32, Vec<Block>)>> {
-        let cuts: Vec<Vec<Block>> = tensors.iter().map(|&id| cut(g.shape(id))).collect();
-        let mut order = BySize::new(cuts.iter().flatten().map(|b| b.bits));
+    /// Lays the tensors of a stack out, which begins with a row of the table: the places of each tensor's blocks.
+    fn stack(&mut self, suite: Suite, tensors: &[Rc<[Block]>]) -> Result<Vec<Vec<Placed>>> {
+        let mut order = BySize::new(tensors.iter().flat_map(|blocks| blocks.iter()).map(|b| b.bits));
         let start = self.add_stack(suite, order.end)? << self.row_vars;
-        let before: u64 = self.runs.iter().map(|r| r.count).sum();
+        let before = self.runs.iter().map(|r| r.count).sum::<u64>() as usize;
         self.runs.extend(order.runs.iter().map(|r| Run { offset: start + r.offset, ..*r }));
-        let lay = |(&id, mut blocks): (&u32, Vec<Block>)| {
-            for b in &mut blocks {
-                order.put(b);
-                (b.offset, b.place) = (start + b.offset, before as usize + b.place);
-            }
-            (id, blocks)
+        let mut put = |b: &Block| {
+            let at = order.put(b.bits);
+            Placed { offset: start + at.offset, place: before + at.place, ..at }
         };
-        Ok(tensors.iter().zip(cuts).map(lay).collect())
+        Ok(tensors.iter().map(|blocks| blocks.iter().map(&mut put).collect()).collect())
     }
 }
 
-/// Where a committed tensor is: its tree, and its blocks, with their first values counted over the tree's slots.
+/// Where a committed tensor is: its tree, its blocks, and their places, with their first values counted over the tree's slots.
 #[derive(Clone, Default)]
 pub struct Located {
     pub tree: usize,
-    pub blocks: Vec<Block>,
+    pub blocks: Rc<[Block]>,
+    pub places: Vec<Placed>,
 }
 
 /// The table of an opening, which has the rows of all trees.
@@ -131,7 +129,7 @@ pub struct Table {
 
 impl Table {
     /// From the row lengths of the trees of fixed tensors and of the witness, as log2. In a masked proof there is a witness always.
-    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool) -> Result<Table> {
+    pub fn new(g: &Graph, suite: Suite, fixed_row_vars: &[u32], header: &Header, masked: bool, cuts: &mut Cuts) -> Result<Table> {
         let witness_row_vars = header.row_vars;
         let apart = g.segmented.as_ref().map_or(&g.hidden.committed, |s| &s.trees);
         let own = g.segmented.as_ref().map_or(apart.len(), |s| s.trees.len() - 1); // the tree that the proof shows the unused ends of
@@ -166,8 +164,10 @@ impl Table {
         for (of, own, stacks) in fixed.chain(named).chain(there.then_some((Of::Witness, witness_row_vars, witness))) {
             let mut tree = Tree::new(of, own, row_vars - own, table.rows);
             for tensors in &stacks {
-                for (id, blocks) in tree.stack(g, suite, tensors)? {
-                    table.located[id as usize] = Located { tree: table.trees.len(), blocks };
+                let blocks: Vec<_> = tensors.iter().map(|&id| cuts.of(g.shape(id))).collect();
+                let places = tree.stack(suite, &blocks)?;
+                for ((&id, blocks), places) in tensors.iter().zip(blocks).zip(places) {
+                    table.located[id as usize] = Located { tree: table.trees.len(), blocks, places };
                 }
             }
             if let Of::Named { .. } = of {
@@ -222,18 +222,20 @@ impl Table {
 
     /// The table of a link: the trees of two keys of one stack of fixed tensors, and one of masks and the auxiliary row. Also returns the
     /// blocks of the stack in its order, and the length of tails, as `TailLogs` has it.
-    pub fn linked(g: &Graph, suite: Suite, keys: [&Commitment; 2]) -> Result<(Table, Vec<Block>, u32)> {
+    pub fn linked(g: &Graph, suite: Suite, keys: [&Commitment; 2]) -> Result<(Table, Vec<Placed>, u32)> {
         let row_vars = keys[0].row_vars.max(keys[1].row_vars);
         let tail_log = keys[0].tail_log.min(keys[1].tail_log);
         let stack = g.fixed_stacks().swap_remove(0);
         let mut table = Table { trees: Vec::new(), located: Vec::new(), row_vars, rows: 0 };
+        let mut cuts = Cuts::default();
+        let stack: Vec<_> = stack.iter().map(|&id| cuts.of(g.shape(id))).collect();
         let mut blocks = Vec::new();
         for key in keys {
             let own = key.row_vars;
             require!(own <= MOST_DOMAIN_BITS - LOG_BLOWUP, "fixed tensors: rows of 2^{own} values");
             let mut tree = Tree::new(Of::Fixed, own, row_vars - own, table.rows);
             tree.root = key.root;
-            blocks = tree.stack(g, suite, &stack)?.into_iter().flat_map(|(_, blocks)| blocks).collect();
+            blocks = tree.stack(suite, &stack)?.concat();
             tree.tails = vec![1 << own.saturating_sub(key.tail_log); tree.groups.len()];
             table.rows += tree.slots().div_ceil(1 << tree.shift);
             table.trees.push(tree);
@@ -250,7 +252,7 @@ impl Table {
 
     /// Q of a link at a point of the table's variables: of each block its coefficient times the first tree's less the second's, at the last
     /// coordinates of tau.
-    pub fn differences(&self, point: &[K], blocks: &[Block], tau: &[K], zeta: K) -> K {
+    pub fn differences(&self, point: &[K], blocks: &[Placed], tau: &[K], zeta: K) -> K {
         let at = TablePoint::new(self, point);
         let places = at.places(self);
         let (mut sum, mut power) = (ZERO, ONE);
@@ -299,7 +301,8 @@ pub struct Claim {
 }
 
 pub enum Where {
-    Point(Vec<K>),
+    /// Claims at one point of a fork have it in one place.
+    Point(Rc<[K]>),
     Rows(Vec<(u64, usize)>),
 }
 
@@ -333,7 +336,7 @@ impl TablePoint {
                 Some(high) => expand(rows, 0, &point[..high], (t.first_row << bits >> r.bits) + (r.offset >> r.bits), r.count),
                 None => vec![ZERO; r.count as usize],
             };
-            Places { bits, rows, first_row: t.first_row, point, weights: t.runs.iter().flat_map(run).collect() }
+            Places { bits, rows, first_row: t.first_row, point, weights: t.runs.iter().map(run).collect::<Vec<_>>().concat() }
         };
         table.trees.iter().zip(&self.trees).map(place).collect()
     }
@@ -341,7 +344,7 @@ impl TablePoint {
 
 impl Places<'_> {
     /// The weight of a block at a point inside it; `own` is what `inside` says of that point.
-    fn block(&self, b: &Block, point: &[K], own: K) -> K {
+    fn block(&self, b: &Placed, point: &[K], own: K) -> K {
         if b.bits > self.bits { self.values(b.offset, point, own) } else { self.weights[b.place] * own }
     }
 
@@ -356,7 +359,7 @@ impl Places<'_> {
             None => {
                 let high = &point[..point.len() - self.bits];
                 let weights = eq_table(high, 1 << high.len());
-                weights.iter().zip(&self.rows[row..]).map(|(&a, &b)| a * b).sum::<K>() * own
+                sum_of_products(weights.iter().zip(&self.rows[row..])) * own
             }
         }
     }
@@ -366,14 +369,14 @@ impl Places<'_> {
         let bits = self.bits - 2; // of the number of an element in a row of the table
         let (above, inside) = self.point.split_at(bits);
         let units = [0, 1, 2, 3].map(|k| core::array::from_fn(|i| (i == k) as u32)).map(K);
-        let unit: K = units.iter().zip(eq_table(inside, 4)).map(|(&a, b)| a * b).sum();
+        let unit = sum_of_products(units.iter().zip(&eq_table(inside, 4)));
         let low = bits.min(PIECE);
         let table = eq_table(&above[bits - low..], 1 << low);
         let (mut sum, mut rest, mut at) = (ZERO, coefficients, start / 4);
         while !rest.is_empty() {
             let from = at as usize & (table.len() - 1);
             let (own, after) = rest.split_at(rest.len().min(table.len() - from));
-            let inner: K = own.iter().zip(&table[from..]).map(|(&a, &b)| a * b).sum();
+            let inner = sum_of_products(own.iter().zip(&table[from..]));
             let piece = at >> low;
             let row = self.rows[(self.first_row + (piece >> (bits - low))) as usize];
             sum += row * eq_index(&above[..bits - low], piece & ((1 << (bits - low)) - 1)) * inner;
@@ -389,23 +392,43 @@ impl Places<'_> {
     }
 }
 
-/// A block's part of a tensor's weight: eq of the point's high coordinates and the block's place, and the point inside.
-pub fn inside(block: &Block, axes: &[&[K]], low: &mut Vec<K>) -> K {
-    low.clear();
-    let mut weight = ONE;
-    for (part, axis) in block.parts.iter().zip(axes) {
-        let (high, own) = axis.split_at(axis.len() - part.bits);
-        weight *= eq_index(high, part.start >> part.bits);
-        low.extend_from_slice(own);
+/// Of each block of an index space, in their order, what its weight has beside that of its place: eq of a point, given by axis, at the
+/// block's beginning, and eq of the point inside and the last coordinates of another one, as far as that goes.
+pub fn insides(axes: &[&[K]], shape: &[u64], other: &[K]) -> Vec<K> {
+    // From the last axis on: the variables of blocks of the axes so far, and their weights.
+    let mut list = vec![(0, ONE)];
+    for (axis, &dimension) in axes.iter().zip(shape).rev() {
+        let mut next = Vec::with_capacity(dimension.count_ones() as usize * list.len());
+        for part in parts(dimension) {
+            let (high, own) = axis.split_at(axis.len() - part.bits);
+            let start = eq_index(high, part.start >> part.bits);
+            // Behind blocks of as many variables the part has the same coordinates of the other point.
+            let mut known: Vec<(usize, K)> = Vec::new();
+            for &(behind, weight) in &list {
+                let found = known.iter().find(|(n, _)| *n == behind).map(|&(_, factor)| factor);
+                let factor = found.unwrap_or_else(|| {
+                    let end = other.len().saturating_sub(behind);
+                    let n = own.len().min(end);
+                    let factor = start * eq(last(own, n), &other[end - n..end]);
+                    known.push((behind, factor));
+                    factor
+                });
+                next.push((behind + part.bits, weight * factor));
+            }
+        }
+        list = next;
     }
-    weight
+    list.into_iter().map(|(_, weight)| weight).collect()
 }
 
-/// A block of a tensor at a point: what its weight has beside that of its place, and the point inside.
-type Cut = (K, Vec<K>);
+/// The coordinates inside a block of a point that is given by axis.
+fn inner(block: &Block, axes: &[&[K]]) -> Vec<K> {
+    block.parts.iter().zip(axes).flat_map(|(part, axis)| last(axis, part.bits)).copied().collect()
+}
 
-/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
-type Like<'l> = (usize, &'l [u64], &'l [K]);
+/// What claims have in common whose blocks differ in their places alone: where the point is in memory, the tree, and the shape of the
+/// tensor.
+type Like<'l> = (*const K, usize, &'l [u64]);
 
 /// Q of what all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
 pub struct Combined<'c> {
@@ -434,32 +457,33 @@ impl<'c> Combined<'c> {
         let places = at.places(table);
         let (mut sum, mut power) = (ZERO, ONE);
         // Tensors of one shape at one point have the same blocks but for their places.
-        let mut cuts: BTreeMap<Like, Vec<Cut>> = BTreeMap::new();
+        let mut alike: BTreeMap<Like, Vec<K>> = BTreeMap::new();
         for c in self.claims {
             let located = &table.located[c.tensor as usize];
             let place = &places[located.tree];
             let own: K = match &c.at {
                 Where::Rows(rows) => {
+                    let first = located.places[0].offset;
+                    // A sum of entries is 2^n times the value at 1/2, and eq of that and any coordinate is 1/2.
                     let half = K::base(P.div_ceil(2));
-                    let first = located.blocks[0].offset;
                     let block = |&(row, bits): &(u64, usize)| {
-                        let middle = vec![half; bits];
-                        place.values(first + row, &middle, place.inside(&middle)).times(1 << bits)
+                        place.values(first + row, &vec![half; bits], ONE).times(1 << bits.saturating_sub(place.bits))
                     };
                     rows.iter().map(block).sum()
                 }
                 Where::Point(point) => {
                     let shape = self.g.shape(c.tensor);
-                    let cut = cuts.entry((located.tree, shape, point)).or_insert_with(|| {
-                        let axes = split(point, shape);
-                        let one = |b: &Block| {
-                            let mut low = Vec::new();
-                            let weight = inside(b, &axes, &mut low);
-                            (weight * place.inside(&low), low)
-                        };
-                        located.blocks.iter().map(one).collect()
-                    });
-                    located.blocks.iter().zip(cut.iter()).map(|(b, (own, low))| place.block(b, low, *own)).sum()
+                    let axes = || split(point, shape);
+                    let inside = alike.entry((point.as_ptr(), located.tree, shape)).or_insert_with(|| insides(&axes(), shape, place.point));
+                    let (mut short, mut long) = (Dot::default(), ZERO);
+                    for ((b, &own), block) in located.places.iter().zip(inside.iter()).zip(located.blocks.iter()) {
+                        if b.bits > place.bits {
+                            long += place.values(b.offset, &inner(block, &axes()), own);
+                        } else {
+                            short.add_product(place.weights[b.place], own);
+                        }
+                    }
+                    short.total() + long
                 }
             };
             sum += power * own;
@@ -474,5 +498,32 @@ impl<'c> Combined<'c> {
             sum += place.elements(self.pads.0, &self.pads.1);
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poly::tests::some_point;
+    use crate::shape::shape_variables;
+
+    /// What blocks of a shape share is what each of them has by itself.
+    #[test]
+    fn insides_are_those_of_each_block() {
+        for shape in [vec![], vec![1], vec![7], vec![6, 1, 3], vec![5, 2, 7], vec![16, 11]] {
+            let point = some_point(shape_variables(&shape) + 9);
+            let (at, other) = point.split_at(shape_variables(&shape));
+            let axes = split(at, &shape);
+            let blocks = Cuts::default().of(&shape);
+            for short in [9, 3, 1, 0] {
+                let other = last(other, short);
+                let each = blocks.iter().map(|b| {
+                    let high = b.parts.iter().zip(&axes).map(|(p, axis)| eq_index(&axis[..axis.len() - p.bits], p.start >> p.bits));
+                    let (own, n) = (inner(b, &axes), b.bits.min(short));
+                    high.fold(eq(last(&own, n), last(other, n)), |value, x| value * x)
+                });
+                assert_eq!(insides(&axes, &shape, other), each.collect::<Vec<_>>(), "{shape:?} {short}");
+            }
+        }
     }
 }

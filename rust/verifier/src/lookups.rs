@@ -5,10 +5,10 @@ use crate::error::{Result, require};
 use crate::field::{self, K, ONE, ZERO};
 use crate::forms::Tape;
 use crate::graph::{Graph, Multiplicity, Step, StepKind, Table};
-use crate::layout::inside;
-use crate::poly::{eq, index_value, last, outside, split, weighted_prefix};
+use crate::layout::insides;
+use crate::poly::{index_value, last, outside, split, weighted_prefix};
 use crate::reduce::{Fork, Point};
-use crate::shape::{Block, BySize, Part, Run, aligned, cut, shape_variables, variables};
+use crate::shape::{BySize, Cuts, Placed, Run, aligned, shape_variables, variables};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,29 +17,25 @@ const MOST_FRACTIONS: u64 = 1 << 30;
 
 /// The fractions of a chunk's look-ups: blocks by decreasing size.
 pub struct Tree<'g> {
-    steps: Vec<(&'g Step<'g>, Vec<Block>)>,
-    tables: Vec<(Multiplicity, Block)>,
+    steps: Vec<(&'g Step<'g>, Vec<Placed>)>,
+    tables: Vec<(Multiplicity, Placed)>,
     runs: Vec<Run>,
     pub fractions: u64,
     depth: usize,
 }
 
 impl<'g> Tree<'g> {
-    pub fn new(g: &'g Graph<'g>, chunk: usize) -> Result<Tree<'g>> {
+    pub fn new(g: &'g Graph<'g>, chunk: usize, cuts: &mut Cuts) -> Result<Tree<'g>> {
         let lookups = g.steps.iter().filter(|s| s.chunk == chunk && s.kind == StepKind::Lookup);
-        let mut steps: Vec<_> = lookups.map(|s| (s, cut(&s.shape.now))).collect();
-        let own = g.multiplicities.iter().filter(|m| m.chunk == chunk);
-        let of_table = |m: &Multiplicity| {
-            let bits = g.tables[m.table as usize].bits as usize;
-            (*m, Block { parts: vec![Part { start: 0, bits }], bits, offset: 0, place: 0 })
-        };
-        let mut tables: Vec<_> = own.map(of_table).collect();
-        let sizes = steps.iter().flat_map(|(_, blocks)| blocks.iter()).chain(tables.iter().map(|(_, b)| b)).map(|b| b.bits);
-        let mut order = BySize::new(sizes);
+        let steps: Vec<_> = lookups.map(|s| (s, cuts.of(&s.shape.now))).collect();
+        let bits = |m: &Multiplicity| g.tables[m.table as usize].bits as usize;
+        let tables: Vec<_> = g.multiplicities.iter().filter(|m| m.chunk == chunk).collect();
+        let sizes = steps.iter().flat_map(|(_, blocks)| blocks.iter().map(|b| b.bits));
+        let mut order = BySize::new(sizes.chain(tables.iter().map(|m| bits(m))));
         let fractions = order.end;
         require!(fractions <= MOST_FRACTIONS, "chunk {chunk} has {fractions} look-ups and table rows, more than {MOST_FRACTIONS}");
-        let blocks = steps.iter_mut().flat_map(|(_, blocks)| blocks.iter_mut()).chain(tables.iter_mut().map(|(_, b)| b));
-        blocks.for_each(|b| order.put(b));
+        let steps = steps.into_iter().map(|(s, blocks)| (s, blocks.iter().map(|b| order.put(b.bits)).collect())).collect();
+        let tables = tables.into_iter().map(|m| (*m, order.put(bits(m)))).collect();
         let depth = if fractions > 0 { variables(fractions) } else { 0 };
         Ok(Tree { steps, tables, runs: order.runs, fractions, depth })
     }
@@ -217,11 +213,7 @@ impl Leaves<'_> {
             let count = shape_variables(shape);
             let column = self.step(fork, step, last(&ids, count))?;
             let late = reached[..most - count].iter().fold(ONE, |value, &r| value * (ONE - r));
-            let own = alike.entry(shape).or_insert_with(|| {
-                let (axes, mut low) = (split(last(&reached, count), shape), Vec::new());
-                let one = |b: &Block| inside(b, &axes, &mut low) * eq(&low, last(self.point, b.bits));
-                blocks.iter().map(one).collect()
-            });
+            let own = alike.entry(shape).or_insert_with(|| insides(&split(last(&reached, count), shape), shape, self.point));
             let weight: K = blocks.iter().zip(own.iter()).map(|(b, &own)| self.weights[b.place] * own).sum();
             let term = fork.tape.times(column, late * weight);
             total = fork.tape.add(total, term);
@@ -254,7 +246,7 @@ impl Leaves<'_> {
     }
 
     /// The count and key + β·value of a table at a point.
-    fn table<T: Tape>(&self, fork: &mut Fork<T>, m: &Multiplicity, block: &Block) -> Result<(T::Value, T::Value)> {
+    fn table<T: Tape>(&self, fork: &mut Fork<T>, m: &Multiplicity, block: &Placed) -> Result<(T::Value, T::Value)> {
         let t = &fork.shared.graph.tables[m.table as usize];
         fork.shared.cost.table(t.pieces.len(), t.bits - t.drop)?;
         let (ids, point) = (last(self.ids, block.bits), last(self.point, block.bits));

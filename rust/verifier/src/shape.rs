@@ -1,5 +1,7 @@
 //! Index spaces: their variables, and the blocks that they are cut into (docs/protocol.md, "Layout and commitments").
 
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 /// ⌈log2 dimension⌉, for a dimension of at least 1.
@@ -32,34 +34,62 @@ pub struct Part {
     pub bits: usize,
 }
 
+/// The parts that an axis is cut into: by the binary expansion of its dimension.
+pub fn parts(dimension: u64) -> impl Iterator<Item = Part> {
+    let mut start = 0;
+    core::iter::from_fn(move || {
+        let bits = (dimension - start).checked_ilog2()? as usize;
+        let part = Part { start, bits };
+        start += 1 << bits;
+        Some(part)
+    })
+}
+
 /// A block of an index space: a part of every axis.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub parts: Vec<Part>,
     pub bits: usize,
-    pub offset: u64,  // among the blocks that it is laid out with
-    pub place: usize, // how many of these are before it
 }
 
-/// The blocks of an index space, those of the last axis fastest. Every axis is cut by the binary expansion of its dimension.
-pub fn cut(shape: &[u64]) -> Vec<Block> {
+/// The blocks of an index space, those of the last axis fastest.
+fn cut(shape: &[u64]) -> Vec<Block> {
     let mut list = Vec::with_capacity(blocks(shape) as usize);
-    list.push(Block { parts: Vec::new(), bits: 0, offset: 0, place: 0 });
+    list.push(Block { parts: Vec::new(), bits: 0 });
     for &dimension in shape {
-        let before = core::mem::take(&mut list);
-        for block in before {
-            let mut start = 0;
-            while start < dimension {
-                let bits = (dimension - start).ilog2() as usize;
-                let mut parts = Vec::with_capacity(shape.len());
-                parts.extend_from_slice(&block.parts);
-                parts.push(Part { start, bits });
-                list.push(Block { parts, bits: block.bits + bits, offset: 0, place: 0 });
-                start += 1 << bits;
+        for block in core::mem::take(&mut list) {
+            for part in parts(dimension) {
+                let mut all = Vec::with_capacity(shape.len());
+                all.extend_from_slice(&block.parts);
+                all.push(part);
+                list.push(Block { parts: all, bits: block.bits + part.bits });
             }
         }
     }
     list
+}
+
+/// The blocks of index spaces, found once for each shape: many tensors have the same.
+#[derive(Default)]
+pub struct Cuts(BTreeMap<Vec<u64>, Rc<[Block]>>);
+
+impl Cuts {
+    pub fn of(&mut self, shape: &[u64]) -> Rc<[Block]> {
+        if let Some(blocks) = self.0.get(shape) {
+            return blocks.clone();
+        }
+        let blocks: Rc<[Block]> = cut(shape).into();
+        self.0.insert(shape.to_vec(), blocks.clone());
+        blocks
+    }
+}
+
+/// Where a block is among those that it is laid out with.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    pub offset: u64,
+    pub place: usize, // how many blocks are before it
+    pub bits: usize,
 }
 
 /// Blocks of one size, one behind the other.
@@ -94,11 +124,12 @@ impl BySize {
         all
     }
 
-    /// Puts the next block of its size in its place.
-    pub fn put(&mut self, block: &mut Block) {
-        let next = &mut self.next[block.bits];
-        (block.offset, block.place) = *next;
-        *next = (next.0 + (1 << block.bits), next.1 + 1);
+    /// The place of the next block of this size.
+    pub fn put(&mut self, bits: usize) -> Placed {
+        let next = &mut self.next[bits];
+        let (offset, place) = *next;
+        *next = (offset + (1 << bits), place + 1);
+        Placed { offset, place, bits }
     }
 }
 
@@ -132,10 +163,10 @@ mod tests {
         assert_eq!(list.len() as u64, blocks(&shape));
         assert_eq!(list.iter().map(|b| 1 << b.bits).sum::<u64>(), 30);
         assert_eq!(list[1].parts, vec![Part { start: 0, bits: 2 }, Part { start: 4, bits: 1 }]);
-        let (mut order, mut list) = (BySize::new(list.iter().map(|b| b.bits)), list);
+        let mut order = BySize::new(list.iter().map(|b| b.bits));
         assert_eq!(order.end, 30);
-        list.iter_mut().for_each(|b| order.put(b));
-        assert_eq!(list.iter().map(|b| (b.offset, b.place)).collect::<Vec<_>>(), [(0, 0), (16, 1), (24, 2), (28, 3)]);
+        let places = list.iter().map(|b| order.put(b.bits)).map(|p| (p.offset, p.place));
+        assert_eq!(places.collect::<Vec<_>>(), [(0, 0), (16, 1), (24, 2), (28, 3)]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::proof::{Due, Header, Reader};
 use crate::reduce::{Fork, Shared};
 use crate::reveal::Revealed;
 use crate::segment::{self, Segment};
-use crate::shape::{shape_variables, size};
+use crate::shape::{Cuts, shape_variables, size};
 use crate::soundness::{self, Rounds, Strength};
 use crate::stream::Stream;
 use crate::text::{self, Model, Rule, Written};
@@ -275,7 +275,7 @@ impl<'a> Key<'a> {
         }
         segment::check(&header, self)?;
         self.graph.at(&header)?;
-        validate::check(&self.graph)?;
+        validate::check(&self.graph, true)?;
         cost::check_sizes(&self.graph)?;
         Ok((reader, header, frame))
     }
@@ -324,10 +324,11 @@ impl<'a> Verification<'_, 'a> {
             tail_logs.check()?;
         }
         let fixed_row_vars: Vec<u32> = key.trees.iter().map(|t| t.row_vars).collect();
-        let mut table = Table::new(g, security.hash, &fixed_row_vars, self.header, masked)?;
+        let mut cuts = Cuts::default();
+        let mut table = Table::new(g, security.hash, &fixed_row_vars, self.header, masked, &mut cuts)?;
         let mut rounds = Rounds::new(security);
         self.check_levels(&table, &mut rounds, masked)?;
-        let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk)).collect::<Result<_>>()?;
+        let trees: Vec<lookups::Tree> = (0..g.chunks).map(|chunk| lookups::Tree::new(g, chunk, &mut cuts)).collect::<Result<_>>()?;
         let grind = soundness::lookup_grind(security, &trees.iter().map(|t| t.fractions).collect::<Vec<_>>())?;
         let inputs = self.values("inputs", g.given(), &public.inputs)?;
         let outputs = self.values("outputs", &g.outputs, &public.outputs)?;

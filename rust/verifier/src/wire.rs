@@ -2,7 +2,6 @@
 //! are refused. A message is read field by field, by a table of its fields.
 
 use crate::error::{Error, Result, fail, require};
-use alloc::format;
 use alloc::vec::Vec;
 
 /// What a table says of a field: the fields of a message are numbered from 1 on.
@@ -75,13 +74,14 @@ pub struct Fields<'a> {
 
 /// The content of a field.
 pub struct Value<'a> {
-    name: &'static str,
+    field: &'static Field,
     number: u64,
     body: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
     /// The number of the next field and its content.
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<(usize, Value<'a>)>> {
         if self.body.is_empty() {
             return Ok(None);
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         let Some(field) = self.fields.get(at.wrapping_sub(1)).filter(known) else {
             return fail!("unknown field {}", tag >> 3);
         };
-        let here = |e: Error| e.at(format!(".{}", field.name));
+        let here = |e: Error| e.at(format_args!(".{}", field.name));
         require!(!field.reserved, ".{}: is a field that this release of prove-model does not read, and a later one may", field.name);
         require!(tag & 7 == if field.bytes { 2 } else { 0 }, ".{}: wire type {}", field.name, tag & 7);
         require!(at != self.last || field.repeated, "field {at} twice");
@@ -105,14 +105,14 @@ impl<'a> Fields<'a> {
             require!(number <= self.body.len() as u64, ".{}: ends early", field.name);
             (body, self.body) = self.body.split_at(number as usize);
         }
-        Ok(Some((at, Value { name: field.name, number, body })))
+        Ok(Some((at, Value { field, number, body })))
     }
 }
 
 impl<'a> Value<'a> {
     /// Puts the field's name into an error.
     pub fn here<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|e| e.at(format!(".{}", self.name)))
+        result.map_err(|e| e.at(format_args!(".{}", self.field.name)))
     }
 
     /// A message, which `read` decodes.
@@ -124,9 +124,22 @@ impl<'a> Value<'a> {
     pub fn push<T>(&self, d: &mut Decoder, list: &mut Vec<T>, read: impl FnOnce(&mut Decoder, &'a [u8]) -> Result<T>) -> Result<()> {
         match read(d, self.body) {
             Ok(element) => list.push(element),
-            Err(e) => return Err(e.at(format!(".{}[{}]", self.name, list.len()))),
+            Err(e) => return Err(e.at(format_args!(".{}[{}]", self.field.name, list.len()))),
         }
         Ok(())
+    }
+
+    /// Adds an element to a list of large messages, which `read` fills where it is.
+    pub fn fill<T>(
+        &self,
+        d: &mut Decoder,
+        list: &mut Vec<T>,
+        new: T,
+        read: fn(&mut Decoder, &'a [u8], &mut T) -> Result<()>,
+    ) -> Result<()> {
+        let at = list.len();
+        list.push(new);
+        read(d, self.body, &mut list[at]).map_err(|e| e.at(format_args!(".{}[{at}]", self.field.name)))
     }
 
     /// A number.
@@ -241,15 +254,31 @@ pub fn maybe_identifier(of: u32) -> impl Fn(u64) -> Result<Option<u32>> {
 }
 
 /// Takes a varint of at most 64 bits without needless bytes from the beginning of `body`.
+#[inline(always)]
 pub fn varint(body: &mut &[u8]) -> Result<u64> {
-    let mut value = 0;
+    match **body {
+        [byte, ref rest @ ..] if byte < 0x80 => {
+            *body = rest;
+            Ok(byte as u64)
+        }
+        _ => long_varint(body),
+    }
+}
+
+/// One of any number of bytes.
+fn long_varint(body: &mut &[u8]) -> Result<u64> {
+    let (mut low, mut value) = (0, 0); // of the first four bytes, in 32 bits
     for (i, &byte) in body.iter().enumerate() {
         require!(i < 9 || i == 9 && byte <= 1, "varint of more than 64 bits");
-        value |= ((byte & 0x7f) as u64) << (7 * i);
+        if i < 4 {
+            low |= (byte as u32 & 0x7f) << (7 * i);
+        } else {
+            value |= (byte as u64 & 0x7f) << (7 * i);
+        }
         if byte < 0x80 {
             require!(byte > 0 || i == 0, "varint is not minimal");
             *body = &body[i + 1..];
-            return Ok(value);
+            return Ok(value | low as u64);
         }
     }
     fail!("ends early")
@@ -280,9 +309,9 @@ pub fn prefix(body: &[u8], number: u64) -> &[u8] {
     }
 }
 
-/// How many elements a list has in a message, and how many another one has, as far as the message can be read.
-pub fn counts(mut body: &[u8], first: u64, second: u64) -> (u32, u32) {
-    let mut found = (0, 0);
+/// How many elements lists have in a message, by the numbers of their fields, as far as the message can be read.
+pub fn counts<const N: usize>(mut body: &[u8], fields: [u64; N]) -> [u32; N] {
+    let mut found = [0; N];
     while let Ok(tag) = varint(&mut body) {
         let Ok(number) = varint(&mut body) else { break };
         if tag & 7 == 2 {
@@ -291,8 +320,9 @@ pub fn counts(mut body: &[u8], first: u64, second: u64) -> (u32, u32) {
             }
             body = &body[number as usize..];
         }
-        found.0 += (tag == first << 3 | 2) as u32;
-        found.1 += (tag == second << 3 | 2) as u32;
+        for (count, field) in found.iter_mut().zip(fields) {
+            *count += (tag == field << 3 | 2) as u32;
+        }
     }
     found
 }

@@ -1,6 +1,6 @@
 //! Views: which output entries are wired to which source entries (docs/proof-format.md, "Views").
 
-use crate::field::{K, ONE, ZERO};
+use crate::field::{K, ONE, ZERO, sum_of_products};
 use crate::graph::{Graph, Group, Linear, Map, View};
 use crate::poly::{Eq, mask, split};
 use crate::shape::{pick, size, variables};
@@ -78,10 +78,17 @@ impl Group {
         }
     }
 
+    /// Whether the same source entries are wired to all outputs.
+    fn is_constant(&self, out: &[u64]) -> bool {
+        self.map == Map::Affine && self.out.iter().zip(&self.strides).all(|(&a, &stride)| stride == 0 || out[a as usize] == 1)
+    }
+
     /// Whether any output is wired to an entry of a source of one entry, whatever public indexes are.
     fn is_wired(&self, out: &[u64]) -> bool {
         let mut found = self.map == Map::Public;
-        if !found {
+        if self.is_constant(out) {
+            self.wired(0, self.base.now, 1, &mut |_| found = true);
+        } else if !found {
             let outputs: u64 = self.out.iter().map(|&a| out[a as usize]).product();
             self.bases(out, 0, outputs as usize, &Inputs::new(), |base| self.wired(0, base, 1, &mut |_| found = true));
         }
@@ -90,10 +97,15 @@ impl Group {
 
     /// Σ eq(parts, o)·eq(point, i) over the wired pairs; or Σ eq(parts, o), if there is no point, that is 1 at all entries.
     fn weight(&self, out: &[u64], source: &[u64], parts: &[&[K]], point: Option<&[&[K]]>, inputs: &Inputs) -> K {
-        let outputs = Eq::new(&pick(parts, &self.out), &pick(out, &self.out));
         let dimensions = pick(source, &self.source);
         let many = self.map != Map::Reshape && self.pairs(out) >= size(&dimensions);
         let at = point.map(|point| if many { Eq::dense(point, &dimensions) } else { Eq::new(point, &dimensions) });
+        if self.is_constant(out) {
+            let mut value = ZERO;
+            self.wired(0, self.base.now, size(&dimensions) as i64, &mut |i| value += at.as_ref().map_or(ONE, |eq| eq.get(i)));
+            return value * mask(pick(parts, &self.out), &pick(out, &self.out));
+        }
+        let outputs = Eq::new(&pick(parts, &self.out), &pick(out, &self.out));
         if let (Map::Reshape, Some(at)) = (self.map, &at) {
             return rows_product(&outputs, at);
         }
@@ -147,7 +159,7 @@ fn rows_product(a: &Eq, b: &Eq) -> K {
                 }
             }
             let n = row.len().min(rest.len());
-            let inner: K = row[..n].iter().zip(&rest[..n]).map(|(&x, &y)| x * y).sum();
+            let inner = sum_of_products(row[..n].iter().zip(&rest[..n]));
             sum += own * factor * inner;
             (row, rest) = (&row[n..], &rest[n..]);
         }
@@ -271,5 +283,45 @@ impl<'g> Wiring<'g> {
             }
         }
         bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Scaled, SumIndex};
+    use crate::poly::{eq_index, tests::some_point};
+    use crate::shape::shape_variables;
+    use alloc::vec;
+
+    /// The weight of an affine group with a sum is that of its pairs, one by one.
+    #[test]
+    fn weights_are_those_of_all_pairs() {
+        let scaled = |now: i64| Scaled { now, unit: now, scale: 0 };
+        let (out, source) = ([3, 5, 1], [6]);
+        let points = some_point(shape_variables(&out) + shape_variables(&source));
+        let (at, from) = points.split_at(shape_variables(&out));
+        for strides in [[0, 0, 0], [0, 0, 7], [0, 1, 0], [2, 0, 0], [-1, 1, 0]] {
+            for base in [-2, 0, 3, 6] {
+                for sums in [vec![], vec![(2, 1)], vec![(9, 0)], vec![(6, 1)], vec![(3, -1), (2, 2)]] {
+                    let sums: Vec<SumIndex> = sums.iter().map(|&(n, stride)| SumIndex { dimension: scaled(n), stride }).collect();
+                    let (out_axes, base) = (vec![0, 1, 2], scaled(base));
+                    let g = Group { out: out_axes, source: vec![0], strides: strides.to_vec(), base, sums, ..Group::new() };
+                    let (mut ones, mut both, mut first) = (ZERO, ZERO, false);
+                    for o in 0..15 {
+                        let own = eq_index(&at[..2], o / 5) * eq_index(&at[2..], o % 5);
+                        let begin = base.now + (o / 5) as i64 * strides[0] + (o % 5) as i64 * strides[1];
+                        g.wired(0, begin, 6, &mut |i| {
+                            (ones, both) = (ones + own, both + own * eq_index(from, i as u64));
+                            first |= i == 0;
+                        });
+                    }
+                    let (parts, none) = (split(at, &out), Inputs::new());
+                    assert_eq!(g.weight(&out, &source, &parts, None, &none), ones, "{g:?}");
+                    assert_eq!(g.weight(&out, &source, &parts, Some(&[from]), &none), both, "{g:?}");
+                    assert_eq!(g.is_wired(&out), first, "{g:?}");
+                }
+            }
+        }
     }
 }
