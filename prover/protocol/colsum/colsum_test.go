@@ -43,7 +43,7 @@ func newLookups(rng *rand.Rand, shapes [][]int) *lookups {
 		for _, parts := range model.Cut(shape) {
 			bits := model.PartBits(parts)
 			size = (size + rng.IntN(3)<<bits + 1<<bits - 1) >> bits << bits
-			s.Blocks = append(s.Blocks, backend.LeafBlock{Parts: parts, Bits: bits, Offset: size})
+			s.Blocks = append(s.Blocks, backend.LeafBlock{Box: &model.Box{Parts: parts, Bits: bits}, Offset: size})
 			size += 1 << bits
 		}
 		l.leaves.Steps = append(l.leaves.Steps, s)

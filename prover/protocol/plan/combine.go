@@ -25,7 +25,7 @@ var half = field.FromM31(field.M31(1).Div2Exp(1))
 
 // saturated returns the terms of power times the sum of a vector's saturated rows. The vector
 // lies in its stack as one block, the given one.
-func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
+func (at *place) saturated(block int32, c *Claim, power field.QM31) (terms whir.List) {
 	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
 		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
@@ -51,7 +51,7 @@ type cut struct {
 }
 
 // fill cuts a claim into the blocks that its tensor has in its stack.
-func (c *cut) fill(stack *model.Stack, blocks []int) {
+func (c *cut) fill(stack *model.Stack, blocks []int32) {
 	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
 	parts := poly.SplitAxes(c.shape, c.point)
 	room := make([]field.QM31, 0, len(blocks)*len(c.point)) // for the points of the blocks
