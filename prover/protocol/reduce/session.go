@@ -155,7 +155,7 @@ func (s *Session) value(n *plan.Node) transcript.Form {
 	case plan.Sent:
 		return s.p.value(func() field.QM31 { return s.take(&s.computed) })
 	case plan.End:
-		return s.end(n.Sum, n.IsB)
+		return s.end(int(n.Sum), n.IsB)
 	case plan.SumValue:
 		return s.p.value(func() field.QM31 { return s.take(&s.sums) })
 	case plan.Count:
