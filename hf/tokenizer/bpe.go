@@ -63,7 +63,7 @@ func (v *vocabulary) size() int { return len(v.tokens) }
 // of several, until no pair is in the list.
 type bpe struct {
 	vocabulary
-	merges map[[2]int]merge
+	merges map[uint64]merge // by pairOf
 	// whole says that a word that is a token becomes that token, without merges.
 	whole bool
 	// unknown is the id for characters that are not in the vocabulary, or −1 if
@@ -89,12 +89,15 @@ func (m *bpe) addMerge(left, right string) error {
 	if !okA || !okB || !ok {
 		return fmt.Errorf("the merge of %q and %q is not of tokens of the vocabulary", left, right)
 	}
-	if _, twice := m.merges[[2]int{a, b}]; twice {
+	rank := len(m.merges)
+	if m.merges[pairOf(a, b)] = (merge{rank, id}); len(m.merges) == rank {
 		return fmt.Errorf("the merge of %q and %q is there twice", left, right)
 	}
-	m.merges[[2]int{a, b}] = merge{len(m.merges), id}
 	return nil
 }
+
+// pairOf is two ids, which are below maxID, as one number.
+func pairOf(a, b int) uint64 { return uint64(a)<<32 | uint64(b) }
 
 // byteTokens looks for the tokens of single bytes.
 func (v *vocabulary) byteTokens() *[256]int {
@@ -147,7 +150,7 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 		fused = true
 	}
 	return mergePairs(ids, symbols, func(a, b int) (merge, bool) {
-		to, ok := m.merges[[2]int{a, b}]
+		to, ok := m.merges[pairOf(a, b)]
 		return to, ok
 	})
 }
