@@ -13,7 +13,9 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -193,15 +195,22 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	defer file.Close()
 
-	tokens, err := job.OpenTokenizer(cfg)
-	if err != nil {
-		return nil, err
-	}
-
 	defer collectLate()()
-	start := time.Now()
-	s, err := provemodel.VerifyFiles(vk, file, opts)
-	seconds := time.Since(start).Seconds()
+	var tokens *tokenizer.Tokenizer
+	var unread error
+	var s *provemodel.Statement
+	var seconds float64
+	parallel.Do(
+		func() {
+			start := time.Now()
+			s, err = provemodel.VerifyFiles(vk, file, opts)
+			seconds = time.Since(start).Seconds()
+		},
+		func() { tokens, unread = job.OpenTokenizer(cfg) },
+	)
+	if unread != nil {
+		return nil, unread
+	}
 	var text *proven
 	var texts []*proven
 	several := 0
