@@ -64,6 +64,7 @@ func (v *vocabulary) size() int { return len(v.tokens) }
 type bpe struct {
 	vocabulary
 	merges map[uint64]merge // by pairOf
+	last   int              // the id that the last of them gives
 	// whole says that a word that is a token becomes that token, without merges.
 	whole bool
 	// unknown is the id for characters that are not in the vocabulary, or −1 if
@@ -85,7 +86,12 @@ type merge struct{ rank, id int }
 func (m *bpe) addMerge(left, right string) error {
 	a, okA := m.ids[left]
 	b, okB := m.ids[right]
-	id, ok := m.ids[left+right]
+	// Most vocabularies have what merges give in their order.
+	id, ok := m.last+1, true
+	if s := m.token(id); s == "" || len(s) != len(left)+len(right) || s[:len(left)] != left || s[len(left):] != right {
+		id, ok = m.ids[left+right]
+	}
+	m.last = id
 	if !okA || !okB || !ok {
 		return fmt.Errorf("the merge of %q and %q is not of tokens of the vocabulary", left, right)
 	}

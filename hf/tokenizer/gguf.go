@@ -155,11 +155,31 @@ func write(h hash.Hash, parts ...any) {
 			if i > 0 {
 				text = append(text, ", "...)
 			}
-			if text = strconv.AppendQuote(text, s); len(text) > 1<<12 {
+			if isPlain(s) {
+				text = append(append(append(text, '"'), s...), '"')
+			} else {
+				text = strconv.AppendQuote(text, s)
+			}
+			if len(text) > 1<<12 {
 				h.Write(text)
 				text = text[:0]
 			}
 		}
 		h.Write(append(text, "}\n"...))
 	}
+}
+
+// isPlain says of most tokens of byte-level vocabularies that quotes change nothing in them: they are printable ASCII, and letters from
+// U+0100 to U+017F, which stand for other bytes.
+func isPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= ' ' && c <= '~' && c != '"' && c != '\\':
+		case (c == 0xc4 || c == 0xc5) && i+1 < len(s) && s[i+1]>>6 == 0b10:
+			i++
+		default:
+			return false
+		}
+	}
+	return true
 }

@@ -13,7 +13,11 @@ func TestWrite(t *testing.T) {
 	for i := range long {
 		long[i] = fmt.Sprintf("Ġ%d\x00\xff\"`\\\n\u2028\U0010ffff", i)
 	}
-	for _, p := range []any{nil, "a", []string(nil), []string{}, []string{""}, []string{"a", "`b`"}, long, []int64{1, -2}, []float64{1, 0.5, 1e30}, []int(nil), []int{7}} {
+	runes := make([]string, 0, 1<<12)
+	for r := range rune(1 << 11) {
+		runes = append(runes, string(r), "a"+string(r)[:1]+"b")
+	}
+	for _, p := range []any{runes, nil, "a", []string(nil), []string{}, []string{""}, []string{"a", "`b`"}, long, []int64{1, -2}, []float64{1, 0.5, 1e30}, []int(nil), []int{7}} {
 		got, want := sha256.New(), sha256.New()
 		write(got, p, p)
 		fmt.Fprintf(want, "%#v\n%#v\n", p, p)
