@@ -261,7 +261,7 @@ func TestHonest(t *testing.T) {
 
 // weight is E~ at a point for a step of a tree that ends at z.
 func weight(s *backend.LeafStep, shape []int, z, r []field.QM31) field.QM31 {
-	return NewWeights(z, r).Of(s, shape, Places(s, poly.NewPrefixes(z)))
+	return NewWeights(z, r).Of(s, shape, Places([]backend.LeafStep{*s}, poly.NewPrefixes(z))[0])
 }
 
 // TestWeight compares with the definition, at a point and at every index.

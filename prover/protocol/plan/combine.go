@@ -41,9 +41,11 @@ func (at *place) saturated(block int32, c *Claim, power field.QM31) (terms whir.
 // share cuts.
 const claimGrain = 1 << 12
 
-// A cut is what all claims on tensors of one shape at one point have in common. For every block
+// A cut is what all claims on tensors of one shape and one tree at one point have in common. For every block
 // it has the factor of the claim and the point inside the block. Terms share both.
 type cut struct {
+	number int // of the cuts of all claims, from 1 on
+	tree   int
 	shape  []int
 	point  []field.QM31
 	coefs  []field.QM31
@@ -71,8 +73,8 @@ func (c *cut) fill(stack *model.Stack, blocks []int32) {
 
 // cutKey is the key by which shared cuts are found: claims with different keys share none.
 type cutKey struct {
-	vars, blocks int
-	first, last  field.QM31
+	tree, vars, blocks int
+	first, last        field.QM31
 }
 
 // cuts returns the cut of every claim, except for claims on saturated rows. Within a group of
@@ -89,14 +91,15 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 			}
 			at := &p.located[c.Tensor]
 			shape := p.Graph.Tensors[c.Tensor].Shape
-			k := cutKey{vars: len(c.Point), blocks: len(at.blocks)}
+			place := &p.places[at.place]
+			k := cutKey{tree: place.tree, vars: len(c.Point), blocks: len(at.blocks)}
 			if k.vars > 0 {
 				k.first, k.last = c.Point[0], c.Point[k.vars-1]
 			}
 			found := seen[k]
 			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-				found = &cut{shape: shape, point: c.Point}
-				found.fill(p.places[at.place].stack, at.blocks)
+				found = &cut{tree: place.tree, shape: shape, point: c.Point}
+				found.fill(place.stack, at.blocks)
 				seen[k] = found
 			}
 			list[i] = found
@@ -111,6 +114,7 @@ type joined struct {
 	p      *Plan
 	claims []Claim
 	cuts   []*cut       // of the claims
+	all    []*cut       // each once
 	powers []field.QM31 // of zeta: one a claim, and one an unused end
 	ends   []int        // of a claim's terms
 	tails  []tail
@@ -180,7 +184,10 @@ func (p *Plan) Cut(claims []Claim) *Cuts {
 	n := 0
 	for i := range claims {
 		if like := j.cuts[i]; like != nil {
-			n += len(like.coefs)
+			if n += len(like.coefs); like.number == 0 {
+				j.all = append(j.all, like)
+				like.number = len(j.all)
+			}
 		} else {
 			n += len(claims[i].Saturated.SaturatedBlocks())
 		}
