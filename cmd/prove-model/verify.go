@@ -84,6 +84,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 				v.print(cmd.OutOrStdout())
 				return err
 			}
+			defer collectLate()()
 			v, err := verify(cfg)
 			if v == nil {
 				return err
@@ -195,7 +196,6 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	defer file.Close()
 
-	defer collectLate()()
 	var tokens *tokenizer.Tokenizer
 	var unread error
 	var s *provemodel.Statement
