@@ -73,8 +73,8 @@ func (c *cut) fill(stack *model.Stack, blocks []int32) {
 
 // cutKey is the key by which shared cuts are found: claims with different keys share none.
 type cutKey struct {
-	tree, vars, blocks int
-	first, last        field.QM31
+	tree, vars, blocks int32
+	first, last        field.CM31 // parts of coordinates
 }
 
 // cuts returns the cut of every claim, except for claims on saturated rows. Within a group of
@@ -92,12 +92,12 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 			at := &p.located[c.Tensor]
 			shape := p.Graph.Tensors[c.Tensor].Shape
 			place := &p.places[at.place]
-			k := cutKey{tree: place.tree, vars: len(c.Point), blocks: len(at.blocks)}
+			k := cutKey{tree: int32(place.tree), vars: int32(len(c.Point)), blocks: int32(len(at.blocks))}
 			if k.vars > 0 {
-				k.first, k.last = c.Point[0], c.Point[k.vars-1]
+				k.first, k.last = c.Point[0].C0, c.Point[k.vars-1].C0
 			}
 			found := seen[k]
-			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
+			if found == nil || !slices.Equal(found.shape, shape) || !samePoint(found.point, c.Point) {
 				found = &cut{tree: place.tree, shape: shape, point: c.Point}
 				found.fill(place.stack, at.blocks)
 				seen[k] = found
@@ -106,6 +106,11 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 		}
 	})
 	return list
+}
+
+// samePoint says whether two points are equal, at once if they are one in memory.
+func samePoint(a, b []field.QM31) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // joined are the terms of the combined claim: one for every block of a claim's tensor, and
