@@ -13,7 +13,9 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -82,6 +84,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 				v.print(cmd.OutOrStdout())
 				return err
 			}
+			defer collectLate()()
 			v, err := verify(cfg)
 			if v == nil {
 				return err
@@ -193,15 +196,21 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	defer file.Close()
 
-	tokens, err := job.OpenTokenizer(cfg)
-	if err != nil {
-		return nil, err
+	var tokens *tokenizer.Tokenizer
+	var unread error
+	var s *provemodel.Statement
+	var seconds float64
+	parallel.Do(
+		func() {
+			start := time.Now()
+			s, err = provemodel.VerifyFiles(vk, file, opts)
+			seconds = time.Since(start).Seconds()
+		},
+		func() { tokens, unread = job.OpenTokenizer(cfg) },
+	)
+	if unread != nil {
+		return nil, unread
 	}
-
-	defer collectLate()()
-	start := time.Now()
-	s, err := provemodel.VerifyFiles(vk, file, opts)
-	seconds := time.Since(start).Seconds()
 	var text *proven
 	var texts []*proven
 	several := 0

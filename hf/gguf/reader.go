@@ -149,7 +149,7 @@ func (r *reader) array(depth int) any {
 	}
 	switch kind {
 	case kindString:
-		return elements[string](r, n, kind, depth)
+		return r.texts(n)
 	case kindBool:
 		return elements[bool](r, n, kind, depth)
 	case kindFloat32, kindFloat64:
@@ -165,6 +165,24 @@ func (r *reader) array(depth int) any {
 		return out
 	}
 	return elements[int64](r, n, kind, depth)
+}
+
+// texts reads n strings, which share one copy of what they are read from.
+func (r *reader) texts(n int) []string {
+	from := r.at
+	for range n {
+		r.take(r.u64())
+	}
+	if r.err != nil {
+		return nil
+	}
+	all := string(r.data[from:r.at])
+	out := make([]string, n)
+	for i := range out {
+		end := 8 + int(le.Uint64(r.data[from:]))
+		out[i], all, from = all[8:end], all[end:], from+end
+	}
+	return out
 }
 
 func elements[T any](r *reader, n int, kind uint32, depth int) []T {

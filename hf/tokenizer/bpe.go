@@ -63,7 +63,8 @@ func (v *vocabulary) size() int { return len(v.tokens) }
 // of several, until no pair is in the list.
 type bpe struct {
 	vocabulary
-	merges map[[2]int]merge
+	merges map[uint64]merge // by pairOf
+	last   int              // the id that the last of them gives
 	// whole says that a word that is a token becomes that token, without merges.
 	whole bool
 	// unknown is the id for characters that are not in the vocabulary, or −1 if
@@ -85,16 +86,24 @@ type merge struct{ rank, id int }
 func (m *bpe) addMerge(left, right string) error {
 	a, okA := m.ids[left]
 	b, okB := m.ids[right]
-	id, ok := m.ids[left+right]
+	// Most vocabularies have what merges give in their order.
+	id, ok := m.last+1, true
+	if s := m.token(id); s == "" || len(s) != len(left)+len(right) || s[:len(left)] != left || s[len(left):] != right {
+		id, ok = m.ids[left+right]
+	}
+	m.last = id
 	if !okA || !okB || !ok {
 		return fmt.Errorf("the merge of %q and %q is not of tokens of the vocabulary", left, right)
 	}
-	if _, twice := m.merges[[2]int{a, b}]; twice {
+	rank := len(m.merges)
+	if m.merges[pairOf(a, b)] = (merge{rank, id}); len(m.merges) == rank {
 		return fmt.Errorf("the merge of %q and %q is there twice", left, right)
 	}
-	m.merges[[2]int{a, b}] = merge{len(m.merges), id}
 	return nil
 }
+
+// pairOf is two ids, which are below maxID, as one number.
+func pairOf(a, b int) uint64 { return uint64(a)<<32 | uint64(b) }
 
 // byteTokens looks for the tokens of single bytes.
 func (v *vocabulary) byteTokens() *[256]int {
@@ -147,7 +156,7 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 		fused = true
 	}
 	return mergePairs(ids, symbols, func(a, b int) (merge, bool) {
-		to, ok := m.merges[[2]int{a, b}]
+		to, ok := m.merges[pairOf(a, b)]
 		return to, ok
 	})
 }

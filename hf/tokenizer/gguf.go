@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/quote"
 )
 
@@ -46,27 +49,11 @@ func fromGGUF(meta map[string]any) (*Tokenizer, error) {
 	var t *Tokenizer
 	var err error
 	name, _ := key("model").(string)
-	switch name {
-	case "gpt2":
-		t, err = ggufBPE(meta, tokens, kinds)
-	case "llama":
-		scores, _ := key("scores").([]float64)
-		if len(scores) != len(tokens) || kinds == nil {
-			return nil, fmt.Errorf("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
-		}
-		pieces := make([]scored, len(tokens))
-		for i, s := range tokens {
-			pieces[i] = scored{s, float32(scores[i]), int(kinds[i])}
-		}
-		prefix, given := key("add_space_prefix").(bool)
-		at := noLead
-		if prefix || !given {
-			at = eachLead
-		}
-		t, err = pieceTokenizer(pieces, at, true)
-	default:
-		return nil, unknown("the model", name)
-	}
+	digest := sha256.New() // of all that the tokenizer is made from
+	parallel.Do(
+		func() { t, err = ggufModel(meta, name, tokens, kinds) },
+		func() { write(digest, name, key("pre"), tokens, kinds, key("merges"), key("scores")) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +76,33 @@ func fromGGUF(meta map[string]any) (*Tokenizer, error) {
 		}
 		*part.to = []int{int(id)}
 	}
-	t.digest = digestOf(name, key("pre"), tokens, kinds, key("merges"), key("scores"), t.before, t.after)
+	write(digest, t.before, t.after)
+	t.digest = [sha256.Size]byte(digest.Sum(nil))
 	return t, nil
+}
+
+// ggufModel makes the tokenizer of a model of the given name, without what is put before and after texts.
+func ggufModel(meta map[string]any, name string, tokens []string, kinds []int64) (*Tokenizer, error) {
+	switch name {
+	case "gpt2":
+		return ggufBPE(meta, tokens, kinds)
+	case "llama":
+		scores, _ := meta["tokenizer.ggml.scores"].([]float64)
+		if len(scores) != len(tokens) || kinds == nil {
+			return nil, fmt.Errorf("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
+		}
+		pieces := make([]scored, len(tokens))
+		for i, s := range tokens {
+			pieces[i] = scored{s, float32(scores[i]), int(kinds[i])}
+		}
+		prefix, given := meta["tokenizer.ggml.add_space_prefix"].(bool)
+		at := noLead
+		if prefix || !given {
+			at = eachLead
+		}
+		return pieceTokenizer(pieces, at, true)
+	}
+	return nil, unknown("the model", name)
 }
 
 // ggufBPE is byte-level BPE.
@@ -100,22 +112,17 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 	if !ok {
 		return nil, unknown("the splitter", pre)
 	}
-	ids := make(map[string]int, len(tokens))
+	v := vocabulary{make(map[string]int, len(tokens)), tokens}
 	for i, s := range tokens {
-		if _, ok := ids[s]; ok {
+		if v.ids[s] = i; len(v.ids) == i {
 			return nil, fmt.Errorf("token %s is there twice", quote.Name(s))
 		}
-		ids[s] = i
-	}
-	v, err := newVocabulary(ids)
-	if err != nil {
-		return nil, err
 	}
 	merges, ok := meta["tokenizer.ggml.merges"].([]string)
 	if !ok {
 		return nil, errors.New("there are no merges")
 	}
-	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
+	m := &bpe{vocabulary: v, merges: make(map[uint64]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
 	for _, s := range merges {
 		left, right, ok := strings.Cut(s, " ")
 		if !ok {
@@ -134,11 +141,45 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}, nil
 }
 
-// digestOf is the SHA-256 of all that a tokenizer is made from.
-func digestOf(parts ...any) [sha256.Size]byte {
-	h := sha256.New()
+// write hashes parts of a tokenizer as fmt's %#v writes them, each on a line. Of a vocabulary fmt itself would take longer than all
+// else that a tokenizer does.
+func write(h hash.Hash, parts ...any) {
 	for _, p := range parts {
-		fmt.Fprintf(h, "%#v\n", p)
+		list, ok := p.([]string)
+		if !ok || list == nil {
+			fmt.Fprintf(h, "%#v\n", p)
+			continue
+		}
+		text := []byte("[]string{")
+		for i, s := range list {
+			if i > 0 {
+				text = append(text, ", "...)
+			}
+			if isPlain(s) {
+				text = append(append(append(text, '"'), s...), '"')
+			} else {
+				text = strconv.AppendQuote(text, s)
+			}
+			if len(text) > 1<<12 {
+				h.Write(text)
+				text = text[:0]
+			}
+		}
+		h.Write(append(text, "}\n"...))
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// isPlain says of most tokens of byte-level vocabularies that quotes change nothing in them: they are printable ASCII, and letters from
+// U+0100 to U+017F, which stand for other bytes.
+func isPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= ' ' && c <= '~' && c != '"' && c != '\\':
+		case (c == 0xc4 || c == 0xc5) && i+1 < len(s) && s[i+1]>>6 == 0b10:
+			i++
+		default:
+			return false
+		}
+	}
+	return true
 }

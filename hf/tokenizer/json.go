@@ -443,7 +443,7 @@ func readBPE(raw json.RawMessage) (*bpe, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
+	m := &bpe{vocabulary: v, merges: make(map[uint64]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
 	if p.Unknown != nil {
 		if m.unknown, err = v.unknownID(*p.Unknown); err != nil {
 			return nil, err

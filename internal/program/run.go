@@ -45,7 +45,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	code := conclude(ctx, out, stderr, err, asJSON(cmd, args))
+	code := conclude(ctx, out, stderr, err, func() bool { return asJSON(cmd, args) })
 	if out.err != nil {
 		fmt.Fprintf(stderr, "prove-model: standard output: %v; what was to be printed is not complete\n", out.err)
 		if code == ExitOK {
@@ -56,7 +56,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 }
 
 // conclude says what ended a command, and returns the exit code.
-func conclude(ctx context.Context, out *printer, stderr io.Writer, err error, asJSON bool) int {
+func conclude(ctx context.Context, out *printer, stderr io.Writer, err error, asJSON func() bool) int {
 	var f Failed
 	switch {
 	case err == nil:
@@ -76,7 +76,7 @@ func conclude(ctx context.Context, out *printer, stderr io.Writer, err error, as
 	if f.Hint != "" {
 		fmt.Fprintln(stderr, "hint: "+ui.PrintableLines(f.Hint))
 	}
-	if asJSON && !out.used {
+	if !out.used && asJSON() {
 		_ = ui.JSON(out, f) // which remembers the error
 	}
 	return f.Code

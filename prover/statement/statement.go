@@ -253,10 +253,14 @@ func Saturations(r *verifier.Result) []Saturation {
 		table model.TableID
 		node  string
 	}
+	clamps := make([]bool, len(g.Tables))
+	for _, s := range r.Saturated {
+		clamps[s.Table] = true
+	}
 	seen, nodes := map[use]bool{}, make([][]string, len(g.Tables))
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		if u := (use{s.Table, s.Name}); s.Kind == model.StepLookup && !seen[u] {
+		if u := (use{s.Table, s.Name}); s.Kind == model.StepLookup && clamps[s.Table] && !seen[u] {
 			seen[u] = true
 			nodes[s.Table] = append(nodes[s.Table], s.Name)
 		}

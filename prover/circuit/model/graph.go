@@ -63,10 +63,10 @@ type Tensor struct {
 	Shape    []int   // empty for a scalar
 	Scales   []Scale // in a template: of the axes; nil if none scales
 	Kind     Kind
+	Numbers  Numbers // of an input or output: which integers are codes (Finite)
 	Frac     int
 	Fracs    []int // of an input: in place of Frac, one for each index of the last axis; nil if one for all
 	Min, Max int64
-	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
 	Product  *Product // Virtual, in place of Def: the product that defines it (IsProduct)

@@ -13,9 +13,8 @@ import (
 // Block is a power-of-two part of a tensor in a Stack: every axis of a tensor
 // is cut by the binary expansion of its dimension, so nothing is padded.
 type Block struct {
+	*Box   // shared by tensors of one shape
 	Tensor TensorID
-	Parts  []Part // one an axis
-	Bits   int    // Σ Parts[i].Bits
 	Offset uint64 // in the stack, a multiple of 2^Bits
 }
 
@@ -29,7 +28,7 @@ type Stack struct {
 	Blocks  []Block
 	Size    uint64 // entries used
 	Tensors []TensorID
-	Of      [][]int // by place in Tensors: indexes into Blocks
+	Of      [][]int32 // by place in Tensors: indexes into Blocks
 }
 
 // NewStack lays out the given tensors of g, each of which comes once. It keeps the list.
@@ -44,14 +43,15 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 			order.Count(boxes[k][i].Bits)
 		}
 	}
-	s := &Stack{Blocks: make([]Block, n), Size: order.Size(), Tensors: ids, Of: make([][]int, len(ids))}
-	list := make([]int, n)
+	s := &Stack{Blocks: make([]Block, n), Size: order.Size(), Tensors: ids, Of: make([][]int32, len(ids))}
+	list := make([]int32, n)
 	for k, id := range ids {
 		own := list[:len(boxes[k]):len(boxes[k])]
 		list = list[len(own):]
-		for j, b := range boxes[k] {
-			i, offset := order.Next(b.Bits)
-			own[j], s.Blocks[i] = i, Block{Tensor: id, Parts: b.Parts, Bits: b.Bits, Offset: offset}
+		for j := range boxes[k] {
+			box := &boxes[k][j]
+			i, offset := order.Next(box.Bits)
+			own[j], s.Blocks[i] = int32(i), Block{Box: box, Tensor: id, Offset: offset}
 		}
 		slices.Sort(own)
 		s.Of[k] = own
@@ -107,8 +107,8 @@ func Splits(shape []int) iter.Seq2[[]int, []int] {
 
 // Box is a block of an index space.
 type Box struct {
-	Parts []Part
-	Bits  int // Σ Parts[i].Bits
+	Parts []Part // one an axis
+	Bits  int    // Σ Parts[i].Bits
 }
 
 // Cuts cuts index spaces into blocks, and remembers the result for each shape. Callers share

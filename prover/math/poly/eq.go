@@ -2,6 +2,7 @@ package poly
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -105,6 +106,19 @@ func (p *Prefixes) Split(n int, i uint64) (first, rest field.QM31) {
 		if n == here {
 			return first, rest
 		}
+	}
+}
+
+// Run sets dst to At(n, i), At(n, i + 1), …
+func (p *Prefixes) Run(dst []field.QM31, n int, i uint64) {
+	low := min(n, prefixVars, bits.Len(uint(len(dst))))
+	table := EqTable(p.r[n-low : n])
+	for len(dst) > 0 {
+		from := i & (1<<low - 1)
+		part := dst[:min(len(dst), len(table)-int(from))]
+		clear(part)
+		field.MulAccQM31Vec(part, table[from:][:len(part)], p.At(n-low, i>>low))
+		dst, i = dst[len(part):], i+uint64(len(part))
 	}
 }
 

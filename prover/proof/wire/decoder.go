@@ -2,13 +2,12 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
 // decoder is what decoding a message and those in it remembers. Several may decode parts of one.
 type decoder struct {
-	whole  []byte // of which every body is a part
-	text   string // a copy of it, if there are strings
 	counts [maxCounters]int
 	budget *budget
 	own    budget // what budget is of the decoder that Decode makes
@@ -17,7 +16,8 @@ type decoder struct {
 	err  error  // the first
 	path string // from the message that is being decoded to what err is about
 
-	room []int // for short lists
+	room []int           // for short lists
+	text strings.Builder // for strings
 }
 
 // budget counts messages.
@@ -69,10 +69,18 @@ func (d *decoder) failAt(field string, err error) bool {
 
 func index(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// string returns a body as a part of the text.
+// pieceOfText is how many bytes of strings are allocated at once.
+const pieceOfText = 1 << 12
+
+// string returns a body as a string, many of one piece of memory.
 func (d *decoder) string(body []byte) string {
-	from := cap(d.whole) - cap(body) // bodies are cut from whole, to whose end they have room
-	return d.text[from : from+len(body)]
+	if len(body) > d.text.Cap()-d.text.Len() {
+		d.text = strings.Builder{}
+		d.text.Grow(max(len(body), pieceOfText))
+	}
+	from := d.text.Len()
+	d.text.Write(body)
+	return d.text.String()[from:]
 }
 
 // ints returns n integers, many lists of one piece of memory.

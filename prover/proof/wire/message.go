@@ -31,11 +31,10 @@ type Message[T any] struct{ table }
 // table is a Message without its type. Whatever does not need the type is its, so that there is
 // little code for each type: a T goes through it as a *T in an any.
 type table struct {
-	name    string
-	init    func(t any) // sets what a message without fields is, where that is not T's zero value; may be nil
-	fields  []field     // by number; those that there are not have no name
-	needed  uint64      // numbers of fields that have something to say where they are absent
-	strings bool        // it has strings, or messages in it have
+	name   string
+	init   func(t any) // sets what a message without fields is, where that is not T's zero value; may be nil
+	fields []field     // by number; those that there are not have no name
+	needed uint64      // numbers of fields that have something to say where they are absent
 }
 
 // New returns the table of messages of the schema's type of this name. Decoding begins with
@@ -64,7 +63,6 @@ func (m *table) add(f field) {
 	if f.absent != nil {
 		m.needed |= 1 << f.Number
 	}
-	m.strings = m.strings || f.Kind == String || f.Message != nil && f.Message().Strings
 }
 
 // Append appends the encoding of t to b. It does not check that values are in the ranges of
@@ -92,12 +90,9 @@ func (m *Message[T]) Decode(b []byte, t *T, messages int) error {
 }
 
 func (m *table) whole(b []byte, t any, messages int) error {
-	d := &decoder{whole: b}
+	d := &decoder{}
 	d.budget = &d.own
 	d.own.most = int64(messages)
-	if m.strings {
-		d.text = string(b)
-	}
 	if d.take(1) && m.decode(d, b, t) {
 		d.settle()
 	}
@@ -228,7 +223,7 @@ func (m *table) decodeBeside(d *decoder, b []byte, n int, starts []int, at func(
 	starts = append([]int{0}, starts...)
 	errs, paths := make([]error, len(starts)), make([]string, len(starts))
 	parallel.For(len(starts), 1, func(lo, hi int) {
-		own := decoder{whole: d.whole, text: d.text, counts: d.counts, budget: d.budget}
+		own := decoder{counts: d.counts, budget: d.budget}
 		if m.decodeList(&own, b[starts[lo]:], lo*grain, min(hi*grain, n), at) {
 			own.settle()
 		}

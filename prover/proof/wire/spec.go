@@ -17,14 +17,13 @@ type FieldSpec struct {
 
 // A MessageSpec is what a schema says of a type of messages.
 type MessageSpec struct {
-	Name    string
-	Strings bool // it has strings, or messages in it have
-	Fields  []FieldSpec
+	Name   string
+	Fields []FieldSpec
 }
 
 // Spec returns what the table says that a schema says, too.
 func (m *table) Spec() *MessageSpec {
-	s := &MessageSpec{Name: m.name, Strings: m.strings}
+	s := &MessageSpec{Name: m.name}
 	for i := range m.fields {
 		if m.fields[i].Name != "" {
 			s.Fields = append(s.Fields, m.fields[i].FieldSpec)

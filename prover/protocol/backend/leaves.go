@@ -36,9 +36,8 @@ type LeafTable struct {
 
 // LeafBlock is a block of 2^Bits leaves.
 type LeafBlock struct {
-	Parts  []model.Part // of a step: one an axis
-	Bits   int
-	Offset int // in the tree, a multiple of 2^Bits
+	*model.Box     // of a table only Bits
+	Offset     int // in the tree, a multiple of 2^Bits
 }
 
 // Tag is the third column of a table's rows, which keeps tables apart.

@@ -43,7 +43,7 @@ func newLookups(rng *rand.Rand, shapes [][]int) *lookups {
 		for _, parts := range model.Cut(shape) {
 			bits := model.PartBits(parts)
 			size = (size + rng.IntN(3)<<bits + 1<<bits - 1) >> bits << bits
-			s.Blocks = append(s.Blocks, backend.LeafBlock{Parts: parts, Bits: bits, Offset: size})
+			s.Blocks = append(s.Blocks, backend.LeafBlock{Box: &model.Box{Parts: parts, Bits: bits}, Offset: size})
 			size += 1 << bits
 		}
 		l.leaves.Steps = append(l.leaves.Steps, s)
@@ -261,7 +261,7 @@ func TestHonest(t *testing.T) {
 
 // weight is E~ at a point for a step of a tree that ends at z.
 func weight(s *backend.LeafStep, shape []int, z, r []field.QM31) field.QM31 {
-	return NewWeights(z, r).Of(s, shape, Places(s, poly.NewPrefixes(z)))
+	return NewWeights(z, r).Of(s, shape, Places([]backend.LeafStep{*s}, poly.NewPrefixes(z))[0])
 }
 
 // TestWeight compares with the definition, at a point and at every index.

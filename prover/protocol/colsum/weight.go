@@ -9,13 +9,20 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Places returns eq(z_high, position) for every block of a step, position being the
+// Places returns eq(z_high, position) for every block of every step, position being the
 // block's place in the tree that ends at z.
-func Places(s *backend.LeafStep, z *poly.Prefixes) []field.QM31 {
-	places, n := make([]field.QM31, len(s.Blocks)), len(z.Point())
-	for i := range s.Blocks {
-		b := &s.Blocks[i]
-		places[i] = z.At(n-b.Bits, uint64(b.Offset>>b.Bits))
+func Places(steps []backend.LeafStep, z *poly.Prefixes) [][]field.QM31 {
+	n, blocks := len(z.Point()), 0
+	for i := range steps {
+		blocks += len(steps[i].Blocks)
+	}
+	places, room := make([][]field.QM31, len(steps)), make([]field.QM31, blocks)
+	for i := range steps {
+		own := steps[i].Blocks
+		places[i], room = room[:len(own):len(own)], room[len(own):]
+		for k := range own {
+			places[i][k] = z.At(n-own[k].Bits, uint64(own[k].Offset>>own[k].Bits))
+		}
 	}
 	return places
 }

@@ -25,7 +25,7 @@ var half = field.FromM31(field.M31(1).Div2Exp(1))
 
 // saturated returns the terms of power times the sum of a vector's saturated rows. The vector
 // lies in its stack as one block, the given one.
-func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
+func (at *place) saturated(block int32, c *Claim, power field.QM31) (terms whir.List) {
 	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
 		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
@@ -41,9 +41,11 @@ func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.Li
 // share cuts.
 const claimGrain = 1 << 12
 
-// A cut is what all claims on tensors of one shape at one point have in common. For every block
+// A cut is what all claims on tensors of one shape and one tree at one point have in common. For every block
 // it has the factor of the claim and the point inside the block. Terms share both.
 type cut struct {
+	number int // of the cuts of all claims, from 1 on
+	tree   int
 	shape  []int
 	point  []field.QM31
 	coefs  []field.QM31
@@ -51,7 +53,7 @@ type cut struct {
 }
 
 // fill cuts a claim into the blocks that its tensor has in its stack.
-func (c *cut) fill(stack *model.Stack, blocks []int) {
+func (c *cut) fill(stack *model.Stack, blocks []int32) {
 	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
 	parts := poly.SplitAxes(c.shape, c.point)
 	room := make([]field.QM31, 0, len(blocks)*len(c.point)) // for the points of the blocks
@@ -71,8 +73,8 @@ func (c *cut) fill(stack *model.Stack, blocks []int) {
 
 // cutKey is the key by which shared cuts are found: claims with different keys share none.
 type cutKey struct {
-	vars, blocks int
-	first, last  field.QM31
+	tree, vars, blocks int32
+	first, last        field.CM31 // parts of coordinates
 }
 
 // cuts returns the cut of every claim, except for claims on saturated rows. Within a group of
@@ -89,14 +91,15 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 			}
 			at := &p.located[c.Tensor]
 			shape := p.Graph.Tensors[c.Tensor].Shape
-			k := cutKey{vars: len(c.Point), blocks: len(at.blocks)}
+			place := &p.places[at.place]
+			k := cutKey{tree: int32(place.tree), vars: int32(len(c.Point)), blocks: int32(len(at.blocks))}
 			if k.vars > 0 {
-				k.first, k.last = c.Point[0], c.Point[k.vars-1]
+				k.first, k.last = c.Point[0].C0, c.Point[k.vars-1].C0
 			}
 			found := seen[k]
-			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-				found = &cut{shape: shape, point: c.Point}
-				found.fill(p.places[at.place].stack, at.blocks)
+			if found == nil || !slices.Equal(found.shape, shape) || !samePoint(found.point, c.Point) {
+				found = &cut{tree: place.tree, shape: shape, point: c.Point}
+				found.fill(place.stack, at.blocks)
 				seen[k] = found
 			}
 			list[i] = found
@@ -105,12 +108,18 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 	return list
 }
 
+// samePoint says whether two points are equal, at once if they are one in memory.
+func samePoint(a, b []field.QM31) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
 // joined are the terms of the combined claim: one for every block of a claim's tensor, and
 // after those of all claims one for every unused end of a row.
 type joined struct {
 	p      *Plan
 	claims []Claim
 	cuts   []*cut       // of the claims
+	all    []*cut       // each once
 	powers []field.QM31 // of zeta: one a claim, and one an unused end
 	ends   []int        // of a claim's terms
 	tails  []tail
@@ -180,7 +189,10 @@ func (p *Plan) Cut(claims []Claim) *Cuts {
 	n := 0
 	for i := range claims {
 		if like := j.cuts[i]; like != nil {
-			n += len(like.coefs)
+			if n += len(like.coefs); like.number == 0 {
+				j.all = append(j.all, like)
+				like.number = len(j.all)
+			}
 		} else {
 			n += len(claims[i].Saturated.SaturatedBlocks())
 		}

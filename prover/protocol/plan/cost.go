@@ -104,8 +104,11 @@ func (s *spent) work(n uint64) { s.add(&s.units, n) }
 // node adds a value.
 func (s *spent) node(n *Node) {
 	s.add(&s.nodes, 1)
-	s.add(&s.terms, uint64(len(n.Terms)))
-	s.work(workNode + workTerm*uint64(len(n.Terms)))
+	s.work(workNode)
+	if n.Kind == Combination {
+		s.add(&s.terms, uint64(len(n.Terms)))
+		s.work(workTerm * uint64(len(n.Terms)))
+	}
 }
 
 // public adds the cost of evaluating a public tensor.

@@ -58,8 +58,7 @@ const (
 	End
 	// SumValue is the value of a sum: sent, and proved by a later batch.
 	SumValue
-	// Combination is Const·mask + Σ Terms over the index space Shape: a virtual
-	// tensor or an accumulator.
+	// Combination is a Combined: a virtual tensor or an accumulator.
 	Combination
 	// Count is the sum of a table's multiplicities over its saturated rows: sent as
 	// an element of F, and a claim.
@@ -68,15 +67,20 @@ const (
 
 // Node is a value that a sub-transcript finds.
 type Node struct {
-	Kind   NodeKind
-	IsB    bool           // End: the end is that of the sum's second operand
-	Tensor model.TensorID // Public, Sent, End, Count
-	Table  model.TableID  // Count
-	At     Point
-	Sum    int // SumValue, End
-	Shape  []int
-	Const  int64
-	Terms  []Term
+	Kind      NodeKind
+	IsB       bool           // End: the end is that of the sum's second operand
+	Tensor    model.TensorID // Public, Sent, End, Count
+	Table     model.TableID  // Count
+	Sum       int32          // SumValue, End
+	At        Point
+	*Combined // Combination; nil of others, which are most
+}
+
+// Combined is Const·mask + Σ Terms over the index space Shape.
+type Combined struct {
+	Shape []int
+	Const int64
+	Terms []Term
 }
 
 // Term is a summand of a Combination: Coef times Value, times the factor of the

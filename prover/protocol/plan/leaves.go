@@ -13,40 +13,48 @@ func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves 
 	var l backend.Leaves
 	var cuts model.Cuts
 	var order model.BySize
-	boxes, n := make([][]model.Box, len(steps)), 0 // of the steps that look up
-	for k, i := range steps {
-		if st := &g.Steps[i]; st.Kind == model.StepLookup {
-			boxes[k] = cuts.Of(st.Shape)
-			l.Steps = append(l.Steps, backend.LeafStep{Step: i, Table: st.Table})
-		}
-		n += len(boxes[k])
-		for j := range boxes[k] {
-			order.Count(boxes[k][j].Bits)
+	lookUps, n := 0, 0
+	for _, i := range steps {
+		if g.Steps[i].Kind == model.StepLookup {
+			lookUps++
 		}
 	}
-	for _, m := range mults {
-		b := g.Tables[m.Table].Bits
-		order.Count(b)
-		l.Tables = append(l.Tables, backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Bits: b}})
+	l.Steps = make([]backend.LeafStep, 0, lookUps)
+	boxes := make([][]model.Box, 0, lookUps) // by place in l.Steps
+	for _, i := range steps {
+		st := &g.Steps[i]
+		if st.Kind != model.StepLookup {
+			continue
+		}
+		own := cuts.Of(st.Shape)
+		l.Steps = append(l.Steps, backend.LeafStep{Step: i, Table: st.Table})
+		boxes = append(boxes, own)
+		n += len(own)
+		for j := range own {
+			order.Count(own[j].Bits)
+		}
+	}
+	l.Tables = make([]backend.LeafTable, len(mults))
+	rows := make([]model.Box, len(mults))
+	for i, m := range mults {
+		rows[i].Bits = g.Tables[m.Table].Bits
+		order.Count(rows[i].Bits)
+		l.Tables[i] = backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Box: &rows[i]}}
 	}
 	l.Size = int(order.Size())
 	place := func(b *backend.LeafBlock) {
 		_, offset := order.Next(b.Bits)
 		b.Offset = int(offset)
 	}
-	blocks, at := make([]backend.LeafBlock, n), 0
-	for _, own := range boxes {
-		if own == nil {
-			continue
-		}
+	blocks := make([]backend.LeafBlock, n)
+	for i, own := range boxes {
 		list := blocks[:len(own):len(own)]
 		blocks = blocks[len(own):]
-		for j, b := range own {
-			list[j] = backend.LeafBlock{Parts: b.Parts, Bits: b.Bits}
+		for j := range own {
+			list[j].Box = &own[j]
 			place(&list[j])
 		}
-		l.Steps[at].Blocks = list
-		at++
+		l.Steps[i].Blocks = list
 	}
 	for i := range l.Tables {
 		place(&l.Tables[i].Block)

@@ -202,7 +202,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		n.Kind = Public
 		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
 	case model.Virtual:
-		n.Kind, n.Shape = Combination, t.Shape
+		n.Kind, n.Combined = Combination, r.combined(t.Shape, 0)
 		if t.Product != nil {
 			n.Terms = r.factors(carve(&r.room.terms, 1)[:0], []model.Product{*t.Product}, t.Shape, at)
 			break
@@ -261,9 +261,15 @@ func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 // acc lays out an accumulator at a point.
 func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	terms := carve(&r.room.terms, len(a.Linear)+len(a.Products))[:0]
-	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(terms, a.Linear, shape, at)}
-	n.Terms = r.factors(n.Terms, a.Products, shape, at)
-	return r.add(n)
+	c := r.combined(shape, a.Const)
+	c.Terms = r.factors(r.linear(terms, a.Linear, shape, at), a.Products, shape, at)
+	return r.add(Node{Kind: Combination, At: at, Combined: c})
+}
+
+func (r *reducer) combined(shape []int, constant int64) *Combined {
+	c := &carve(&r.room.combined, 1)[0]
+	c.Shape, c.Const = shape, constant
+	return c
 }
 
 // factors lays out products at a point of their output, and appends their terms to a list.
@@ -301,7 +307,7 @@ func (r *reducer) product(p *model.Product, out []int) *Product {
 
 // sum adds a sum to the next batch and returns its value's node.
 func (r *reducer) sum(s Sum) Value {
-	s.Value = r.add(Node{Kind: SumValue, Sum: len(r.f.Sums)})
+	s.Value = r.add(Node{Kind: SumValue, Sum: int32(len(r.f.Sums))})
 	r.elements++
 	r.f.Sums = append(r.f.Sums, s)
 	return s.Value
@@ -371,7 +377,7 @@ func (r *reducer) bind(b *Batch, sum int, isB bool) {
 	o := r.f.Sums[sum].Operand(isB)
 	kind := r.p.Graph.Tensors[o.Tensor].Kind
 	if _, ok, hash := r.seen.find(r.f.Nodes, o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
-		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
+		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: int32(sum), IsB: isB})
 		r.seen.add(r.f.Nodes, v, hash)
 		r.claim(v)
 		return

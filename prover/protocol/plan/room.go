@@ -4,10 +4,11 @@ import "github.com/prove-model/prove-model/prover/circuit/model"
 
 // room is memory that the many short lists of a sub-transcript share, of which each would be an allocation of its own.
 type room struct {
-	coords []Coord
-	points []Point
-	terms  []Term
-	parts  []Point // for one list at a time
+	coords   []Coord
+	points   []Point
+	terms    []Term
+	combined []Combined
+	parts    []Point // for one list at a time
 }
 
 // pieceOfRoom is how many elements are allocated at once.

@@ -33,6 +33,10 @@ func newSeen(n int) seen {
 
 func (s *seen) hash(id model.TensorID, at Point) uint64 {
 	s.key = binary.LittleEndian.AppendUint32(s.key[:0], uint32(id))
+	if len(at) > 1 && at.Consecutive() { // as most are: its first coordinate and the number of them say all
+		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(len(at)))
+		at = at[:1]
+	}
 	for _, c := range at {
 		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(c))
 	}

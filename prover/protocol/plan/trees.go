@@ -48,7 +48,7 @@ type place struct {
 // located says where a committed tensor is: the place of its stack, and its blocks there.
 type located struct {
 	place  int
-	blocks []int
+	blocks []int32
 }
 
 // Choice are the parameters of the commitments and of their opening.

@@ -32,10 +32,9 @@ func (s *Session) lookUps(bits int) {
 	prefixes := poly.NewPrefixes(end.Point)
 	var num, den transcript.Form
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
-	places := make([][]field.QM31, len(l.Steps)) // of their blocks
+	places := colsum.Places(l.Steps, prefixes)
 	for i := range l.Steps {
 		b, w := &l.Steps[i], field.Zero
-		places[i] = colsum.Places(b, prefixes)
 		for _, p := range places[i] {
 			w = w.Add(p)
 		}

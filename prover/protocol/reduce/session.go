@@ -31,6 +31,7 @@ type Session struct {
 	shared         restrictions       // the prover's
 	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
 	room           []field.QM31       // for points
+	factors        weighed            // of views that are not summed over
 }
 
 // Run runs the claim reduction of a sub-transcript and returns the claims that are left to open.
@@ -41,7 +42,7 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 
 // RunInto is Run with room for the claims.
 func RunInto(claims []plan.Claim, pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
-	s := &Session{g: pl.Graph, f: f, p: p, public: public,
+	s := &Session{g: pl.Graph, f: f, p: p, public: public, factors: weighed{},
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
 	if p.proving() {
 		s.shared = sharedRestrictions(f.Shared(pl.Graph))
@@ -155,7 +156,7 @@ func (s *Session) value(n *plan.Node) transcript.Form {
 	case plan.Sent:
 		return s.p.value(func() field.QM31 { return s.take(&s.computed) })
 	case plan.End:
-		return s.end(n.Sum, n.IsB)
+		return s.end(int(n.Sum), n.IsB)
 	case plan.SumValue:
 		return s.p.value(func() field.QM31 { return s.take(&s.sums) })
 	case plan.Count:
@@ -202,8 +203,8 @@ func (s *Session) combination(n *plan.Node) transcript.Form {
 		}
 		switch {
 		case t.View != nil:
-			if len(t.View.Keep) == 0 && t.Value != plan.None {
-				v = v.Mul(factor(s.wired(t.View), at))
+			if len(t.View.Keep) == 0 && len(t.View.Single) > 0 && t.Value != plan.None {
+				v = v.Mul(s.factors.at(t.View, n.At, func() field.QM31 { return factor(s.wired(t.View), at) }))
 			}
 			if fill := t.View.Fill; fill != 0 {
 				v = v.AddKnown(mask().Sub(ones(s.wired(t.View), at)).MulM31(field.FromInt64(fill)))
@@ -287,12 +288,14 @@ func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
 	}
-	shapes, known := make([]sumcheck.FormShape, b.To-b.From), ends{}
+	shapes, known := make([]sumcheck.FormShape, b.To-b.From), weighed{}
 	for i := range shapes {
 		sum := &s.f.Sums[b.From+i]
 		shapes[i] = sumcheck.FormShape{Shape: sumcheck.Shape{NumVars: sum.Vars, Eq: s.at(sum.Eq)}, Claim: s.values[sum.Value]}
 		if sum.View != nil {
-			shapes[i].B = func(end []field.QM31) field.QM31 { return known.weight(s, sum, end) }
+			shapes[i].B = func(end []field.QM31) field.QM31 {
+				return known.at(sum.View, sum.At, func() field.QM31 { return weights(s.wired(sum.View), s.at(sum.At), end) })
+			}
 		}
 	}
 	finals := s.p.sumcheck(s.tables, shapes)

@@ -39,31 +39,30 @@ func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
 	return v
 }
 
-// ends has the weights of views at the end of a batch of sums, of which many have the same wiring at the same point: layers of
-// a model are alike.
-type ends map[*plan.Wiring][]endWeight
+// weighed has weights of views at points, of which many have the same wiring at the same point: layers of a model are alike.
+type weighed map[*plan.Wiring][]weightAt
 
-type endWeight struct {
+type weightAt struct {
 	at     plan.Point
 	weight field.QM31
 }
 
-// mostEnds is at how many points the weights of a wiring are remembered.
-const mostEnds = 8
+// mostPoints is at how many points the weight of a wiring is remembered.
+const mostPoints = 8
 
-// weight returns the weights of a sum's view at the end of the sum, which is the same for all sums of so many variables.
-func (e ends) weight(s *Session, sum *plan.Sum, end []field.QM31) field.QM31 {
-	known := e[sum.View]
+// at returns the weight of a wiring at a point, which find finds.
+func (m weighed) at(w *plan.Wiring, at plan.Point, find func() field.QM31) field.QM31 {
+	known := m[w]
 	for i := range known {
-		if slices.Equal(known[i].at, sum.At) {
+		if slices.Equal(known[i].at, at) {
 			return known[i].weight
 		}
 	}
-	w := weights(s.wired(sum.View), s.at(sum.At), end)
-	if len(known) < mostEnds {
-		e[sum.View] = append(known, endWeight{sum.At, w})
+	weight := find()
+	if len(known) < mostPoints {
+		m[w] = append(known, weightAt{at, weight})
 	}
-	return w
+	return weight
 }
 
 // weights returns the MLE of table(w, r) at a point without building the table, so

@@ -56,21 +56,21 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 			return nil, err
 		}
 		for i, s := range states {
-			if plan.joins(i) == round {
+			if plan.joins[i] == round {
 				claim = claim.Add(s.scale.Mul(s.claim))
 			}
-			if plan.joins(i) <= round {
+			if plan.joins[i] <= round {
 				s.finish(sums[i])
 				s.addTo(&m)
 			}
 		}
-		w.SendQM31(m.sent(plan.degree(round))...)
+		w.SendQM31(m.sent(plan.degrees[round])...)
 		m.complete(claim)
 		last = w.Challenge()
 		challenges[round] = last
 		claim = m.at(last)
 		for i, s := range states {
-			if plan.joins(i) <= round {
+			if plan.joins[i] <= round {
 				s.bind(last)
 			}
 		}
@@ -82,7 +82,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	}
 	finals := make([]Final, len(shapes))
 	for i, end := range ends {
-		finals[i] = Final{Point: challenges[plan.joins(i):], A: end[0], B: end[1]}
+		finals[i] = Final{Point: challenges[plan.joins[i]:], A: end[0], B: end[1]}
 		if w.SendQM31(end[0]); !w.Masked() || shapes[i].B == nil {
 			w.SendQM31(end[1])
 		}

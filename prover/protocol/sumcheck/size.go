@@ -16,8 +16,8 @@ func MaskedElements(shapes []Shape) int {
 func Triples(shapes []Shape) [][2]int {
 	s := newSchedule(shapes)
 	at := 0
-	for round := range s.rounds {
-		at += s.degree(round)
+	for _, degree := range s.degrees {
+		at += degree
 	}
 	var list [][2]int
 	for i := range shapes {
@@ -34,8 +34,8 @@ func Triples(shapes []Shape) [][2]int {
 func Elements(shapes []Shape) int {
 	s := newSchedule(shapes)
 	n := 2 * len(shapes)
-	for round := range s.rounds {
-		n += s.degree(round)
+	for _, degree := range s.degrees {
+		n += degree
 	}
 	return n
 }

@@ -3,6 +3,7 @@ package sumcheck
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -61,33 +62,33 @@ type FormFinal struct {
 // derive the same.
 type schedule struct {
 	rounds int
-	shapes []Shape
+	// joins are the rounds in which instances join; rounds for those without variables.
+	joins []int
+	// degrees are those of the combined polynomials of the rounds: three while any active instance has an unbound eq
+	// variable, otherwise two.
+	degrees []int
 }
 
 func newSchedule(shapes []Shape) schedule {
-	s := schedule{shapes: shapes}
-	for i := range shapes {
-		if len(shapes[i].Eq) > shapes[i].NumVars {
-			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", len(shapes[i].Eq), shapes[i].NumVars))
-		}
-		s.rounds = max(s.rounds, shapes[i].NumVars)
-	}
-	return s
+	return scheduleOf(len(shapes), func(i int) *Shape { return &shapes[i] })
 }
 
-// joins returns the round in which instance i joins; s.rounds for an instance
-// without variables.
-func (s *schedule) joins(i int) int { return s.rounds - s.shapes[i].NumVars }
-
-// degree returns the degree of the combined polynomial of the round: three
-// while any active instance has an unbound eq variable, otherwise two.
-func (s *schedule) degree(round int) int {
-	for i := range s.shapes {
-		if j := round - s.joins(i); j >= 0 && j < len(s.shapes[i].Eq) {
-			return 3
+func scheduleOf(n int, shape func(int) *Shape) schedule {
+	s := schedule{joins: make([]int, n)}
+	for i := range n {
+		if own := shape(i); len(own.Eq) > own.NumVars {
+			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", len(own.Eq), own.NumVars))
+		}
+		s.rounds = max(s.rounds, shape(i).NumVars)
+	}
+	s.degrees = slices.Repeat([]int{2}, s.rounds)
+	for i := range n {
+		s.joins[i] = s.rounds - shape(i).NumVars
+		for j := range shape(i).Eq {
+			s.degrees[s.joins[i]+j] = 3
 		}
 	}
-	return 2
+	return s
 }
 
 // A message is a round polynomial c_0 + c_1·X + c_2·X² + c_3·X³. c_1 is not

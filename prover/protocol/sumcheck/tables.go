@@ -54,13 +54,13 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 	result := make([]Sums, len(t.insts))
 	total := 0
 	for i, in := range t.insts {
-		if t.plan.joins(i) <= round {
+		if t.plan.joins[i] <= round {
 			total += in.pairs()
 		}
 	}
 	if total < 2*pairsPerTask { // one task: a short round is not much more than what leads to it
 		for i, in := range t.insts {
-			if t.plan.joins(i) <= round {
+			if t.plan.joins[i] <= round {
 				result[i] = in.partial(0, in.pairs(), r)
 				in.next()
 			}
@@ -76,7 +76,7 @@ func (t *tables) share(total, round int, r field.QM31, result []Sums) {
 	var active, ends []int
 	n := 0
 	for i, in := range t.insts {
-		if t.plan.joins(i) <= round {
+		if t.plan.joins[i] <= round {
 			n += in.pairs()
 			active, ends = append(active, i), append(ends, n)
 		}

@@ -46,18 +46,14 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 	if len(shapes) == 0 {
 		return nil
 	}
-	plain := make([]Shape, len(shapes))
-	for i := range shapes {
-		plain[i] = shapes[i].Shape
-	}
-	plan := newSchedule(plain)
+	plan := scheduleOf(len(shapes), func(i int) *Shape { return &shapes[i].Shape })
 	gamma := powers(r.Challenge(), len(shapes))
 
 	var claim transcript.Form
 	join := func(round int) {
-		for i, s := range shapes {
-			if plan.joins(i) == round {
-				claim = claim.Add(s.Claim.Mul(gamma[i]))
+		for i := range shapes {
+			if plan.joins[i] == round {
+				claim = claim.Add(shapes[i].Claim.Mul(gamma[i]))
 			}
 		}
 	}
@@ -66,7 +62,7 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 		join(round)
 		var m formMessage
 		m[0], m[2] = r.Form(), r.Form()
-		if plan.degree(round) == 3 {
+		if plan.degrees[round] == 3 {
 			m[3] = r.Form()
 		}
 		challenges[round] = r.Challenge()
@@ -76,8 +72,9 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 
 	finals := make([]FormFinal, len(shapes))
 	var sum transcript.Form
-	for i, s := range shapes {
-		f := FormFinal{Point: challenges[plan.joins(i):], A: r.Form()}
+	for i := range shapes {
+		s, f := &shapes[i], &finals[i]
+		f.Point, f.A = challenges[plan.joins[i]:], r.Form()
 		if r.Masked() && s.B != nil {
 			f.B = transcript.Known(s.B(f.Point))
 		} else {
@@ -85,7 +82,6 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 		}
 		eq := poly.Eq(s.Eq, f.Point[:len(s.Eq)])
 		sum = sum.Add(f.A.Product(f.B).Mul(gamma[i].Mul(eq)))
-		finals[i] = f
 	}
 	r.Zero(sum.Sub(claim), ErrFinal)
 	return finals

@@ -2,10 +2,8 @@ package whir
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/math/field"
-	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
 // limbsVars is log2 of the number of limbs of an element of K.
@@ -50,28 +48,27 @@ func (e *Elements) Range(lo, hi int, f func(*Term)) {
 	}
 }
 
-// evalElements returns the part of Q~(point) that the elements are: of each row the list's part as a table, for which no term
-// has to be made.
-func (s *statement) evalElements(e *Elements, at *termPoint) (sum field.QM31, err error) {
-	if len(e.Weights) == 0 {
-		return sum, nil
+const elementsAtOnce = 1 << 12
+
+// Eval adds up the terms at a point: those of the elements without making a term of each.
+func (e *Elements) Eval(at *Point) (field.QM31, error) {
+	sum, err := e.Terms.Eval(at)
+	if err != nil || len(e.Weights) == 0 {
+		return sum, err
 	}
-	if e.Tree < 0 || e.Tree >= len(s.layouts) {
-		return sum, fmt.Errorf("%w: one of tree %d", errTerm, e.Tree)
+	if e.Tree >= 0 && e.Tree < len(at.trees) {
+		if rowVars := at.s.layouts[e.Tree].RowVars; rowVars < limbsVars || e.Offset&(1<<rowVars-1) != 0 {
+			return sum, fmt.Errorf("%w: elements from %d on, of tree %d, whose rows have 2^%d values", errTerm, e.Offset, e.Tree, rowVars)
+		}
 	}
-	rowVars, tree := s.layouts[e.Tree].RowVars, &at.trees[e.Tree]
-	end := s.tableRows(e.Tree) << s.params.RowVars()
-	if rowVars < limbsVars || e.Offset&(1<<rowVars-1) != 0 || e.Offset > end || (end-e.Offset)/limbs < uint64(len(e.Weights)) {
-		return sum, fmt.Errorf("%w: %d elements from %d on, of tree %d", errTerm, len(e.Weights), e.Offset, e.Tree)
+	var elements field.QM31
+	places := make([]field.QM31, min(len(e.Weights), elementsAtOnce))
+	for from := 0; from < len(e.Weights); from += len(places) {
+		part := e.Weights[from:min(from+len(places), len(e.Weights))]
+		if err := at.Blocks(places[:len(part)], e.Tree, e.Offset+uint64(limbs*from), limbsVars); err != nil {
+			return sum, err
+		}
+		elements = elements.Add(field.Dot(part, places[:len(part)]))
 	}
-	vars := min(rowVars-limbsVars, bits.Len(uint(len(e.Weights)-1))) // of a part
-	head := len(tree.columns) - limbsVars - vars
-	eq := poly.EqTable(tree.columns[head : head+vars])
-	for from := 0; from < len(e.Weights); from += len(eq) {
-		part := e.Weights[from:min(from+len(eq), len(e.Weights))]
-		row, _, offset := s.place(&Term{Tree: e.Tree, Offset: e.Offset + uint64(limbs*from)})
-		weight := at.rows.At(len(at.rows.Point()), row).Mul(tree.prefixes.At(head, offset>>(vars+limbsVars)))
-		sum = sum.Add(weight.Mul(field.Dot(part, eq[:len(part)])))
-	}
-	return sum.Mul(limbsScale).Mul(poly.Eq(limbsPoint, tree.columns[head+vars:])), nil
+	return sum.Add(elements.Mul(limbsScale).Mul(at.Inside(e.Tree, limbsPoint))), nil
 }

@@ -3,10 +3,8 @@ package whir
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -30,6 +28,8 @@ type Terms interface {
 	// Range calls f for terms lo … hi−1, in order. What it gives to f is valid until f returns,
 	// but for points.
 	Range(lo, hi int, f func(*Term))
+	// Eval returns the sum of all at a point. The error is that of a term that is not a block of its tree.
+	Eval(at *Point) (field.QM31, error)
 }
 
 // List is Terms in memory.
@@ -43,6 +43,24 @@ func (l List) Range(lo, hi int, f func(*Term)) {
 	for i := lo; i < hi; i++ {
 		f(&l[i])
 	}
+}
+
+// Eval adds up the terms at a point.
+func (l List) Eval(at *Point) (sum field.QM31, err error) {
+	var mu sync.Mutex
+	var first firstError
+	parallel.For(len(l), termGrain, func(lo, hi int) {
+		var part field.QM31
+		for i := lo; i < hi; i++ {
+			v, err := at.Term(&l[i])
+			first.note(err)
+			part = part.Add(v)
+		}
+		mu.Lock()
+		sum = sum.Add(part)
+		mu.Unlock()
+	})
+	return sum, first.err
 }
 
 var errTerm = errors.New("whir: a term outside the committed tables")
@@ -88,146 +106,67 @@ func (s *statement) checkTerm(t *Term) error {
 // evalTerms returns Q~(point), or what checkTerms does, which it makes unnecessary.
 func (s *statement) evalTerms(point []field.QM31) (field.QM31, error) {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
-	terms, elements := s.terms, &Elements{}
-	if e, ok := terms.(*Elements); ok {
-		terms, elements = e.Terms, e
-	}
-	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(terms.Len())}
+	at := &Point{s: s, rows: rows, trees: make([]treePoint, len(s.layouts))}
 	for i := range at.trees {
-		at.trees[i].columns = s.treeColumns(i, columns)
-		at.trees[i].prefixes = poly.NewPrefixes(at.trees[i].columns)
+		own := s.treeColumns(i, columns)
+		at.trees[i] = treePoint{own, poly.NewPrefixes(slices.Concat(rows, own))}
 	}
-	var mu sync.Mutex
-	var first firstError
-	sum, err := s.evalElements(elements, at)
-	first.note(err)
-	parallel.For(terms.Len(), termGrain, func(lo, hi int) {
-		part, err := s.evalSome(terms, lo, hi, at)
-		first.note(err)
-		mu.Lock()
-		sum = sum.Add(part)
-		mu.Unlock()
-	})
-	return sum, first.err
+	return s.terms.Eval(at)
 }
 
 // termGrain is the number of terms worth a goroutine.
 const termGrain = 1 << 8
 
-// termPoint is a point at which terms are evaluated.
-type termPoint struct {
-	rows  *poly.Prefixes // of its rows
+// Point is a point of the table at which terms are evaluated.
+type Point struct {
+	s     *statement
+	rows  []field.QM31 // of its coordinates those that number rows
 	trees []treePoint
-	eqs   *eqMemo
 }
 
-// treePoint are the columns of a point as a tree sees them.
+// treePoint is a point as a tree sees it.
 type treePoint struct {
-	columns  []field.QM31
-	prefixes *poly.Prefixes
+	columns []field.QM31
+	all     *poly.Prefixes // of the rows, then the columns
 }
 
-// termsAtOnce is how many terms are multiplied together.
-const termsAtOnce = 1 << 7
+// RowVars returns log2 of the length of the table's rows.
+func (p *Point) RowVars() int { return p.s.params.RowVars() }
 
-// termProducts adds up products: of a coefficient, of eq at the term's rows and of eq at its
-// columns, inside of the block and before it.
-type termProducts struct {
-	coefs, rows, rowRests, inner, heads, headRests [termsAtOnce]field.QM31
-	n                                              int // that wait
-	sum                                            field.QM31
-}
-
-func (p *termProducts) flush() {
-	product := p.coefs[:p.n]
-	for _, factor := range [][]field.QM31{p.rows[:p.n], p.rowRests[:p.n], p.inner[:p.n], p.heads[:p.n]} {
-		field.MulQM31Vec(product, product, factor)
+// Term returns the value of a term, or what is wrong with it.
+func (p *Point) Term(t *Term) (field.QM31, error) {
+	if err := p.s.checkTerm(t); err != nil {
+		return field.Zero, err
 	}
-	p.sum = p.sum.Add(field.Dot(product, p.headRests[:p.n]))
-	p.n = 0
-}
-
-// evalSome is the part of evalTerms that some terms are.
-func (s *statement) evalSome(terms Terms, lo, hi int, point *termPoint) (field.QM31, error) {
-	var p termProducts
-	var err error
-	terms.Range(lo, hi, func(t *Term) {
-		if err == nil {
-			err = s.checkTerm(t)
-		}
-		if err != nil {
-			return
-		}
-		i := p.n
-		row, longs, offset := s.place(t)
-		p.coefs[i] = t.Coef
-		if longs == 0 {
-			p.rows[i], p.rowRests[i] = point.rows.Split(len(point.rows.Point()), row)
-		} else {
-			p.rows[i], p.rowRests[i] = poly.EqShift(t.Point[:longs], point.rows.Point(), row), field.One
-		}
-		low, tree := t.Point[longs:], &point.trees[t.Tree]
-		head := len(tree.columns) - len(low)
-		p.inner[i] = point.eqs.at(t.Tree, low, tree.columns[head:])
-		p.heads[i], p.headRests[i] = tree.prefixes.Split(head, offset>>len(low))
-		if p.n++; p.n == termsAtOnce {
-			p.flush()
-		}
-	})
-	p.flush()
-	return p.sum, err
-}
-
-// eqMemo remembers values of eq at points that terms share: those of tensors of like shapes
-// whose claims are at one point. It is for any number of goroutines, of which two may make the
-// same value.
-type eqMemo struct {
-	buckets []eqBucket // a power of two
-}
-
-// eqBucket are values whose points have the same hash. Where there are more, the others are
-// made each time.
-type eqBucket [4]atomic.Pointer[eqAt]
-
-// eqAt is a value of eq at a point, for a tree.
-type eqAt struct {
-	tree  int
-	point []field.QM31
-	eq    field.QM31
-}
-
-// maxBuckets bounds the buckets of a memo.
-const maxBuckets = 1 << 10
-
-func newEqMemo(terms int) *eqMemo {
-	m := &eqMemo{make([]eqBucket, min(maxBuckets, 1<<bits.Len(uint(terms)>>4)))}
-	clear(m.buckets) // pages that are read before they are written take two faults
-	return m
-}
-
-// at returns eq(low, columns), where the columns follow from the tree and the number of
-// coordinates.
-func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
-	if len(low) == 0 {
-		return field.One
+	_, longs, _ := p.s.place(t)
+	if longs == 0 {
+		var weight [1]field.QM31
+		err := p.Blocks(weight[:], t.Tree, t.Offset, len(t.Point))
+		return t.Coef.Mul(weight[0]).Mul(p.Inside(t.Tree, t.Point)), err
 	}
-	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)/2].C1.A0) ^ uint32(low[len(low)-1].C0.A1) ^ uint32(len(low))*0x9e3779b1>>8
-	bucket := &m.buckets[(h^h>>16)&uint32(len(m.buckets)-1)]
-	k := 0
-	for ; k < len(bucket); k++ {
-		e := bucket[k].Load()
-		if e == nil {
-			break
-		}
-		if e.tree == tree && len(e.point) == len(low) && (&e.point[0] == &low[0] || slices.Equal(e.point, low)) {
-			return e.eq
-		}
+	row := p.s.rowOffsets[t.Tree] + t.Offset>>p.RowVars()
+	return t.Coef.Mul(poly.EqShift(t.Point[:longs], p.rows, row)).Mul(p.Inside(t.Tree, t.Point[longs:])), nil
+}
+
+// Inside returns eq(low, ·) at the point's last coordinates in a tree.
+func (p *Point) Inside(tree int, low []field.QM31) field.QM31 {
+	columns := p.trees[tree].columns
+	return poly.Eq(low, columns[len(columns)-len(low):])
+}
+
+// Blocks sets dst to the weights of so many blocks of 2^vars values of a tree, at most a table row each, which lie side by side from
+// offset on: of each eq at the coordinates before those inside of it. A term's value is Coef times its block's weight times what is
+// Inside. The error says that there are no such blocks.
+func (p *Point) Blocks(dst []field.QM31, tree int, offset uint64, vars int) error {
+	if tree < 0 || tree >= len(p.trees) || vars > p.RowVars() {
+		return fmt.Errorf("%w: blocks of 2^%d values of tree %d", errTerm, vars, tree)
 	}
-	eq := poly.Eq(low, columns)
-	if k < len(bucket) {
-		bucket[k].Store(&eqAt{tree, low, eq})
+	all, end := p.trees[tree].all, p.s.tableRows(tree)<<p.RowVars()
+	if offset&(1<<vars-1) != 0 || offset > end || (end-offset)>>vars < uint64(len(dst)) {
+		return fmt.Errorf("%w: %d blocks of 2^%d values from %d on, of %d of tree %d", errTerm, len(dst), vars, offset, end, tree)
 	}
-	return eq
+	all.Run(dst, len(all.Point())-vars, (p.s.rowOffsets[tree]<<p.RowVars()+offset)>>vars)
+	return nil
 }
 
 // place returns the table row that a term begins in, how many of its coordinates
