@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 		"rope":           {"llama", set("rope_parameters", map[string]any{"rope_type": "proportional", "rope_theta": 1e4}), `"proportional"`},
 		"rope field":     {"llama", set("rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e4, "twist": 1}), `"rope_parameters.twist"`},
 		"activation":     {"llama", set("hidden_act", "xielu"), `"xielu"`},
-		"family":         {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, bart,`},
+		"family":         {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: albert, `},
 		"not yet":        {"llama", set("model_type", "gemma3"), "models of text and images are not supported yet"},
 		"versions":       {"llama", set("model_type", "rwkv7"), "versions of RWKV from 5 on"},
 		"whole model":    {"gemma3n", set("model_type", "gemma3n"), `"text_config" is missing`},

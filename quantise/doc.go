@@ -6,7 +6,7 @@
 // It is a package apart from model because the verifier imports model and
 // must not import float models.
 //
-// The face is here: Quantise with given formats, Choose to search for them, and reports. Package
+// What other packages call is here: Quantise with given formats, Choose to search for them, and reports. Package
 // precision searches, lower lowers operators, weights rounds constants, and fixed makes the
 // circuit.
 package quantise

@@ -47,9 +47,9 @@ for program in prove-model prove-model-server; do
 	fi
 done
 GOOS=windows go vet ./cmd/... ./internal/program
-# The rooms of the prover, from the bottom: none imports one that stands after it.
+# The layers of the prover, from the bottom: none imports one that stands after it.
 above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./prover/... | awk '
-	function room(p) {
+	function layer(p) {
 		if (p ~ /\/prover\/math\//) return 1
 		if (p ~ /\/prover\/circuit\//) return 2
 		if (p ~ /\/prover\/protocol\//) return 3
@@ -57,15 +57,15 @@ above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{
 		if (p ~ /\/prover\//) return 5
 		return 0
 	}
-	room($2) > room($1)')
+	layer($2) > layer($1)')
 if [ -n "$above" ]; then
-	echo "lint: these packages import a room above their own:" >&2
+	echo "lint: these packages import a layer above their own:" >&2
 	echo "$above" >&2
 	exit 1
 fi
-# So with the rooms of the GPU backend; sums and open do not import each other.
+# So with the layers of the GPU backend; sums and open do not import each other.
 above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./prover/machine/cuda/... | awk '
-	function room(p) {
+	function layer(p) {
 		if (p ~ /\/cuda\/device$/) return 1
 		if (p ~ /\/cuda\/run$/) return 2
 		if (p ~ /\/cuda\/(sums|open)$/) return 3
@@ -73,9 +73,9 @@ above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{
 		if (p ~ /\/machine\/cuda$/) return 5
 		return 0
 	}
-	room($2) > room($1) || room($2) == 3 && room($1) == 3')
+	layer($2) > layer($1) || layer($2) == 3 && layer($1) == 3')
 if [ -n "$above" ]; then
-	echo "lint: these packages import a room of the GPU backend beside or above their own:" >&2
+	echo "lint: these packages import a layer of the GPU backend beside or above their own:" >&2
 	echo "$above" >&2
 	exit 1
 fi

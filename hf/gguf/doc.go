@@ -1,7 +1,6 @@
 // Package gguf reads models in the GGUF format, versions 2 and 3: metadata by name,
-// and tensors in full precision or in the quantised types F32, F16, BF16, Q8_0,
-// Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K, whose numbers are decoded when they
-// are asked for.
+// and tensors in full precision or in one of the quantised types that blocks.go lists,
+// whose numbers are decoded when they are asked for.
 //
 // A file is the bytes "GGUF", a version, the numbers of tensors and of metadata,
 // then these, then the data. All numbers are little-endian. A tensor's dimensions

@@ -23,8 +23,8 @@ type Text struct {
 	Ends []int
 	// Generates says that proofs state which part of a text the model wrote: the
 	// second input is the positions that the logits, the only output, are of, and a
-	// verifier holds the tokens against them (docs/protocol.md, "Written by the
-	// model").
+	// verifier holds the tokens against them (docs/protocol.md, "Text that
+	// the model generates").
 	Generates bool
 	// Start has, of an encoder–decoder, the tokens that every text of the decoder begins with; nil for other models. It generates:
 	// the second input is then the decoder's tokens in place of positions, and logits are at all of these.

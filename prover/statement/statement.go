@@ -206,21 +206,24 @@ func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
 	var rest []*Array
 	for i := range given {
 		a := &given[i]
-		at := slices.IndexFunc(g.Given(), func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
-		for at >= 0 && ordered[at] != nil { // a key may call two inputs the same
-			next := slices.IndexFunc(g.Given()[at+1:], func(id model.TensorID) bool { return g.Tensors[id].Name == a.Name })
-			if next < 0 {
-				return nil, fmt.Errorf("input %q is given twice", a.Name)
+		free, known := -1, false // a key may call several inputs the same: the first of them that has no array yet
+		for k, id := range g.Given() {
+			if g.Tensors[id].Name == a.Name {
+				known = true
+				if free < 0 && ordered[k] == nil {
+					free = k
+				}
 			}
-			at += 1 + next
 		}
 		switch {
-		case a.Name == "" || at < 0 && numbered(a.Name):
+		case a.Name == "" || !known && numbered(a.Name):
 			rest = append(rest, a)
-		case at < 0:
+		case !known:
 			return nil, fmt.Errorf("%q is given, but the model has no input of that name", a.Name)
+		case free < 0:
+			return nil, fmt.Errorf("input %q is given twice", a.Name)
 		default:
-			ordered[at] = a
+			ordered[free] = a
 		}
 	}
 	values := make([][]float64, len(ordered))

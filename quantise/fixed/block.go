@@ -58,7 +58,7 @@ func (b *Builder) Begin(block Block) {
 	b.Blocks = append(b.Blocks, block)
 }
 
-// AppendBlocks appends an encoding of blocks (docs/proof-format.md, "Certificate").
+// AppendBlocks appends an encoding of blocks (docs/proof-format.md, "The certificate file").
 func AppendBlocks(to []byte, blocks []Block) []byte {
 	number := func(n int) { to = binary.AppendUvarint(to, uint64(n)) }
 	list := func(l []int) {

@@ -491,12 +491,16 @@ def make(name, out, large):
         (d / "greedy.json").write_text(json.dumps(text) + "\n")
 
 
-def make_gguf(out):
-    """The model "llama" as llama.cpp's converter writes it: names of its own, and rows of queries and keys with the pairs that turn next to each other."""
-    src, d = out / "llama", out / "llama-gguf"
+# Models that are written as GGUF files too, NAME-gguf, and whether the two elements of a rotary pair are neighbours there, in the rows of queries and keys.
+ggufs = {"llama": True}
+
+
+def make_gguf(out, model, turned):
+    """A model as llama.cpp's converter writes it, with names of its own for tensors."""
+    src, d = out / model, out / f"{model}-gguf"
     d.mkdir(exist_ok=True)
     c = json.loads((src / "config.json").read_text())
-    w = gguf.GGUFWriter(d / "model.gguf", "llama")
+    w = gguf.GGUFWriter(d / "model.gguf", c["model_type"])
     w.add_context_length(c["max_position_embeddings"])
     w.add_embedding_length(c["hidden_size"])
     w.add_block_count(c["num_hidden_layers"])
@@ -513,10 +517,10 @@ def make_gguf(out):
         t = t.float().numpy()
         part = name.split(".")
         heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}.get(part[-2])
-        if heads:
+        if heads and turned:
             t = t.reshape(heads, 2, t.shape[0] // heads // 2, t.shape[1]).swapaxes(1, 2).reshape(t.shape)
         prefix = f"blk.{part[2]}." if part[1] == "layers" else ""
-        w.add_tensor(f"{prefix}{names[part[-2]]}.weight", np.ascontiguousarray(t))
+        w.add_tensor(f"{prefix}{names[part[-2]]}.{part[-1]}", np.ascontiguousarray(t))
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -535,8 +539,8 @@ def main():
     for name in a.names or (outliers if a.outliers else models):
         torch.manual_seed(a.seed)
         make(name, a.out, a.outliers)
-    if not a.outliers and (not a.names or "llama" in a.names):
-        make_gguf(a.out)
+        if name in ggufs and not a.outliers:
+            make_gguf(a.out, name, ggufs[name])
 
 
 if __name__ == "__main__":

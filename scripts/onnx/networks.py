@@ -3,9 +3,9 @@
 
     python3 scripts/onnx/networks.py FOLDER
 
-They are the benchmarks of docs/benchmarks.md, "Forward pass": resnet18 (11 M
-parameters, 0.55 G multiply-adds on 32×32 pixels) and mobilenet (depthwise
-convolutions, 60 k parameters, on 64×64 pixels). Needs numpy and onnx.
+They are for `prove-model bench model`: resnet18 (11 M parameters, 0.55 G
+multiply-adds on 32×32 pixels) and mobilenet (depthwise convolutions, 60 k
+parameters, on 64×64 pixels). Needs numpy and onnx.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Writes onnx/testdata/operators: small models, one operator or pattern each,
 with an input and the output that onnxruntime gives for it.
 
-    pip install onnx==1.23.2 onnxruntime numpy
-    python scripts/onnx/operators.py onnx/testdata/operators [NAME...]
+    scripts/venv.sh dist/onnx numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1
+    dist/onnx/bin/python scripts/onnx/operators.py onnx/testdata/operators [NAME...]
 
 Each case is NAME.onnx and NAME.json (input_data, input_shapes, output_data). With names
 these alone are written: the numbers are drawn one case after the other, so that a new

@@ -155,8 +155,7 @@ def with_sizes(graph, sizes):
 
 
 class Lengths:
-    """How many indexes of the axes of a template's tensors have entries, at some sizes (docs/proof-format.md, "Public
-    indexes")."""
+    """How many indexes of the axes of a template's tensors have entries, at some sizes (docs/proof-format.md, "Views")."""
 
     def __init__(self, graph, circuit):
         self.graph = graph

@@ -169,17 +169,22 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 	width := len(logits) / rows
 	for i, id := range r.Written.Tokens {
 		row := logits[(first+i)*width:][:width]
-		other := -1
-		for k, x := range row {
-			if k != id && (other < 0 || x > row[other]) {
-				other = k
-			}
-		}
 		out[i] = one(id, row)
-		if other >= 0 {
+		if other := greatestBeside(row, id); other >= 0 {
 			next := one(other, row)
 			out[i].Other = &next
 		}
 	}
 	return out
+}
+
+// greatestBeside returns the index of the greatest entry of a row but one, −1 if there is no other.
+func greatestBeside(row []float64, but int) int {
+	best := -1
+	for k, x := range row {
+		if k != but && (best < 0 || x > row[best]) {
+			best = k
+		}
+	}
+	return best
 }

@@ -59,25 +59,9 @@ var errOption = errors.New("what is asked for cannot be understood")
 // Of verifies a proof with a key, both as files are. progress is told how many of the proof's bytes
 // have been read.
 func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*Verdict, error) {
-	policy := verifier.Policy{MinBits: o.MinBits}
-	if o.Commitment != nil {
-		digest, err := hex.DecodeString(*o.Commitment)
-		if err != nil || len(digest) != 32 {
-			return nil, fmt.Errorf("%w: the commitment %q: want 64 hexadecimal digits", errOption, *o.Commitment)
-		}
-		policy.Commitment = (*[32]byte)(digest)
-	}
-	if s := o.Sampling; s != nil {
-		seed, err := strconv.ParseInt(s.Seed, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%w: the seed %q: want a whole number", errOption, s.Seed)
-		}
-		rule := s.Sampling
-		rule.Seed = seed
-		if err := rule.Validate(); err != nil {
-			return nil, fmt.Errorf("%w: %w", errOption, err)
-		}
-		policy.Sampling = &rule
+	policy, err := o.policy()
+	if err != nil {
+		return nil, err
 	}
 	key, err := proof.ReadKey(bytes.NewReader(keyFile), proof.MaxKeySize)
 	if err != nil {
@@ -109,6 +93,29 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 		v.Text, err = textOf(key, result, v.Outputs, policy.Sampling, o.Tokenizer)
 	}
 	return v, err
+}
+
+// policy is what a verifier asks of the proof.
+func (o *Options) policy() (p verifier.Policy, err error) {
+	p.MinBits = o.MinBits
+	if o.Commitment != nil {
+		digest, err := hex.DecodeString(*o.Commitment)
+		if err != nil || len(digest) != 32 {
+			return p, fmt.Errorf("%w: the commitment %q: want 64 hexadecimal digits", errOption, *o.Commitment)
+		}
+		p.Commitment = (*[32]byte)(digest)
+	}
+	if s := o.Sampling; s != nil {
+		rule := s.Sampling
+		if rule.Seed, err = strconv.ParseInt(s.Seed, 10, 64); err != nil {
+			return p, fmt.Errorf("%w: the seed %q: want a whole number", errOption, s.Seed)
+		}
+		if err := rule.Validate(); err != nil {
+			return p, fmt.Errorf("%w: %w", errOption, err)
+		}
+		p.Sampling = &rule
+	}
+	return p, nil
 }
 
 // Kind says in a word why a proof is not accepted, for a page that has words of its own for it.

@@ -211,25 +211,16 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {
 		return everything
 	}
-	c := f.terms[i].Coef
-	rest := &form{a, f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1), false}
-	// How often the key is in the rest as it is.
-	m := int64(0)
-	if len(made.Acc.Linear) > 0 {
-		first := made.Acc.Linear[0]
-		for _, r := range rest.terms {
-			if r.Src == first.Src && first.Coef != 0 && a.sameView(r.View, first.View) {
-				m = r.Coef / first.Coef
-			}
-		}
-	}
 	keys, ok := a.keys[made]
 	if !ok {
 		return everything
 	}
+	c := f.terms[i].Coef
+	rest := &form{a, f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1), false}
+	m := a.timesKey(rest, &made.Acc)
+	apart, less := a.separately(rest), a.separately(rest.less(m, &made.Acc))
 	all := Interval{1, 0}
 	from := t.Min
-	apart, less := a.separately(rest), a.separately(rest.less(m, &made.Acc))
 	for _, p := range t.Pieces {
 		here := keys.and(Interval{from, t.Min + p.End - 1})
 		from = t.Min + p.End
@@ -249,6 +240,20 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 		all = all.hull(value)
 	}
 	return all
+}
+
+// timesKey returns how often a form has the key of a look-up as it is, by the first term of the key's accumulator.
+func (a *analysis) timesKey(f *form, key *model.Acc) (m int64) {
+	if len(key.Linear) == 0 || key.Linear[0].Coef == 0 {
+		return 0
+	}
+	first := &key.Linear[0]
+	for _, t := range f.terms {
+		if t.Src == first.Src && a.sameView(t.View, first.View) {
+			m = t.Coef / first.Coef
+		}
+	}
+	return m
 }
 
 // product returns an interval of a product in an accumulator: that of its terms by the

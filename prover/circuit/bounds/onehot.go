@@ -16,22 +16,30 @@ func OneHot(g *model.Graph, s *model.Step) (id model.TensorID, axis int, ok bool
 	if l.Coef != 1 || l.View == nil || l.View.Fill != 0 {
 		return 0, 0, false
 	}
-	shape := g.Tensors[l.Src].Shape
+	axis, ok = summedAxis(l.View, s.Shape, g.Tensors[l.Src].Shape)
+	return l.Src, axis, ok
+}
+
+// summedAxis returns the one axis of a source that a view sums over, whole, where every other axis of the source is one of the
+// view's as it is.
+func summedAxis(v *model.View, out, in []int) (axis int, ok bool) {
 	axis = -1
-	for i := range l.View.Groups {
-		k := &l.View.Groups[i]
+	for i := range v.Groups {
+		k := &v.Groups[i]
 		if k.Map != model.MapAffine || k.Base != 0 || len(k.In) != 1 {
-			return 0, 0, false
+			return 0, false
 		}
+		length := in[k.In[0]]
+		sums := len(k.Out) == 0 && slices.Equal(k.Sum, []model.SumIndex{{Dim: length, Stride: 1}})
+		keeps := len(k.Out) == 1 && len(k.Sum) == 0 && k.Strides[0] == 1 && out[k.Out[0]] == length
 		switch {
-		case len(k.Out) == 0 && axis < 0 && slices.Equal(k.Sum, []model.SumIndex{{Dim: shape[k.In[0]], Stride: 1}}):
+		case sums && axis < 0:
 			axis = k.In[0]
-		case len(k.Out) == 1 && len(k.Sum) == 0 && k.Strides[0] == 1 && s.Shape[k.Out[0]] == shape[k.In[0]]:
-		default:
-			return 0, 0, false
+		case !keeps:
+			return 0, false
 		}
 	}
-	return l.Src, axis, axis >= 0
+	return axis, axis >= 0
 }
 
 // single returns the label of a product along which at most one term of its sums is not 0: one operand is itself a

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -27,39 +28,49 @@ func (w *Witness) Check() error {
 
 // check verifies one step against its accumulator.
 func (w *Witness) check(s *model.Step, acc []int64) error {
-	at := func(id model.TensorID, j int) int64 {
-		if id == model.None {
-			return 0
+	switch s.Kind {
+	case model.StepZero:
+		if j := slices.IndexFunc(acc, func(x int64) bool { return x != 0 }); j >= 0 {
+			return fmt.Errorf("entry %d is %d, not zero", j, acc[j])
 		}
-		return int64(w.Values[id][j])
+	case model.StepExact:
+		for j, x := range acc {
+			if y := w.at(s.Out, j); x != y {
+				return fmt.Errorf("entry %d is %d, not %d", j, y, x)
+			}
+		}
+	case model.StepLookup:
+		return w.checkLookup(s, acc)
 	}
-	var values []int32
-	if s.Kind == model.StepLookup && w.graph.Tables[s.Table].Kind == model.TableFunc {
-		values = ints.All(w.Weights[w.graph.Tables[s.Table].Values])
+	return nil
+}
+
+// checkLookup verifies a look-up against its accumulator: remainders, keys, and the values of the table at these.
+func (w *Witness) checkLookup(s *model.Step, acc []int64) error {
+	t := &w.graph.Tables[s.Table]
+	var column []int32
+	if t.Kind == model.TableFunc {
+		column = ints.All(w.Weights[t.Values])
 	}
 	for j, x := range acc {
-		switch s.Kind {
-		case model.StepZero:
-			if x != 0 {
-				return fmt.Errorf("entry %d is %d, not zero", j, x)
-			}
-		case model.StepExact:
-			if x != at(s.Out, j) {
-				return fmt.Errorf("entry %d is %d, not %d", j, at(s.Out, j), x)
-			}
-		case model.StepLookup:
-			t := &w.graph.Tables[s.Table]
-			key := x >> s.Shift
-			if lo := x - key<<s.Shift; lo != at(s.Lo, j) || !t.Contains(key) {
-				return fmt.Errorf("entry %d: key %d, remainder %d", j, key, lo)
-			}
-			if s.Out == model.None {
-				continue
-			}
-			if y := t.Value(key, values); y != at(s.Out, j) {
-				return fmt.Errorf("entry %d is %d, the table says %d", j, at(s.Out, j), y)
-			}
+		key := x >> s.Shift
+		if lo := x - key<<s.Shift; lo != w.at(s.Lo, j) || !t.Contains(key) {
+			return fmt.Errorf("entry %d: key %d, remainder %d", j, key, lo)
+		}
+		if s.Out == model.None {
+			continue
+		}
+		if y := t.Value(key, column); y != w.at(s.Out, j) {
+			return fmt.Errorf("entry %d is %d, the table says %d", j, w.at(s.Out, j), y)
 		}
 	}
 	return nil
+}
+
+// at returns an entry of a tensor, 0 if there is none.
+func (w *Witness) at(id model.TensorID, j int) int64 {
+	if id == model.None {
+		return 0
+	}
+	return int64(w.Values[id][j])
 }

@@ -292,30 +292,32 @@ func (b *rowBuilder) row(id model.TensorID, axis, input int) (model.TensorID, er
 		return row, nil
 	}
 	x := model.Tensor{Name: t.Name, Shape: cutShape(t.Shape, axis), Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max}
-	var err error
-	if t.Product != nil {
-		p := *t.Product
-		if err = b.factors(&p, axis, input); err != nil {
-			return 0, err
-		}
-		x.Product = &p
-	} else if t.Kind == model.Virtual {
-		if x.Def, err = b.terms(t.Def, t.Shape, axis, input); err != nil {
-			return 0, err
-		}
-	} else {
-		// Which the index picks.
-		view := model.SameIndexes(len(t.Shape))
-		view.Groups[axis] = model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapPublic, Ids: b.index(input)}
-		src, err := b.whole(id)
-		if err != nil {
-			return 0, err
-		}
-		x.Def = []model.Linear{{Coef: 1, Src: src, View: view}}
+	if err := b.define(&x, id, axis, input); err != nil {
+		return 0, err
 	}
 	row := b.add(x)
 	b.rowsMade[key] = row
 	return row, nil
+}
+
+// define says what a row of a tensor is made of: of rows of what the tensor is made of, or, if that is nothing, it is the row of all
+// that the index picks.
+func (b *rowBuilder) define(row *model.Tensor, of model.TensorID, axis, input int) (err error) {
+	t := &b.g.Tensors[of]
+	switch {
+	case t.Product != nil:
+		p := *t.Product
+		row.Product = &p
+		return b.factors(&p, axis, input)
+	case t.Kind == model.Virtual:
+		row.Def, err = b.terms(t.Def, t.Shape, axis, input)
+		return err
+	}
+	view := model.SameIndexes(len(t.Shape))
+	view.Groups[axis] = model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapPublic, Ids: b.index(input)}
+	src, err := b.whole(of)
+	row.Def = []model.Linear{{Coef: 1, Src: src, View: view}}
+	return err
 }
 
 // whole returns the tensor that has all rows of another one: that itself, if no row changes, or a cache.
@@ -336,24 +338,9 @@ func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
 	}
 	x := *t
 	if t.Kind == model.Virtual {
-		x.Def = slices.Clone(t.Def)
-		for i := range x.Def {
-			l := &x.Def[i]
-			var err error
-			if l.Src, err = b.whole(l.Src); err != nil {
-				return 0, err
-			}
-			if l.View == nil {
-				continue
-			}
-			l.View = l.View.Clone()
-			for j := range l.View.Groups {
-				if g := &l.View.Groups[j]; g.Map == model.MapPublic {
-					if g.Ids, err = b.whole(g.Ids); err != nil {
-						return 0, err
-					}
-				}
-			}
+		var err error
+		if x.Def, err = b.wholeTerms(t.Def); err != nil {
+			return 0, err
 		}
 	} else {
 		x.Kind, x.Formula, x.Derived, x.Chunk = model.Input, nil, nil, 0
@@ -364,4 +351,28 @@ func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
 		b.c.Caches = append(b.c.Caches, RowCache{Whole: made, Row: id, At: b.index(c.input), Of: id, Axis: axis})
 	}
 	return made, nil
+}
+
+// wholeTerms returns the terms of a sum of views with all rows of their sources, and of the public indexes that views read by.
+func (b *rowBuilder) wholeTerms(def []model.Linear) ([]model.Linear, error) {
+	def = slices.Clone(def)
+	for i := range def {
+		l := &def[i]
+		var err error
+		if l.Src, err = b.whole(l.Src); err != nil {
+			return nil, err
+		}
+		if l.View == nil {
+			continue
+		}
+		l.View = l.View.Clone()
+		for j := range l.View.Groups {
+			if g := &l.View.Groups[j]; g.Map == model.MapPublic {
+				if g.Ids, err = b.whole(g.Ids); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return def, nil
 }

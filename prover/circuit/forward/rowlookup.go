@@ -2,7 +2,6 @@ package forward
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -41,6 +40,9 @@ func lookUpAll(t *model.Table, column []int32, shift int, acc []int64, out, lo, 
 	return nil
 }
 
+// mostBetween is how many steps there are at most between a look-up and those of what it leaves.
+const mostBetween = 3
+
 // heldKeys returns the tensor whose entries are the keys of a look-up of remainders, which its table holds all of: nothing is to be
 // computed for such a step.
 func heldKeys(g *model.Graph, i int) (id model.TensorID, ok bool) {
@@ -52,8 +54,12 @@ func heldKeys(g *model.Graph, i int) (id model.TensorID, ok bool) {
 	if l.Coef != 1 || l.View != nil || table.Min != 0 {
 		return 0, false
 	}
-	remainders := func(s *model.Step) bool { return s.Lo == l.Src && s.Kind == model.StepLookup && s.Shift <= table.Bits }
-	return l.Src, slices.ContainsFunc(g.Steps[max(i-4, 0):i], func(s model.Step) bool { return remainders(&s) })
+	for j := max(i-1-mostBetween, 0); j < i; j++ {
+		if of := &g.Steps[j]; of.Kind == model.StepLookup && of.Lo == l.Src && of.Shift <= table.Bits {
+			return l.Src, true
+		}
+	}
+	return 0, false
 }
 
 // lookUpPart is lookUpAll for the entries that one goroutine takes. It returns false if an accumulator or a key is out of range.

@@ -258,8 +258,16 @@ func (r *Rows) isMatrix(f *rowFactor, c *contraction, m, v side, o operand) bool
 // areRows reports whether a side of a product has rows of a fixed tensor, one behind the other, and the other one is a vector.
 func (r *Rows) areRows(f *rowFactor, c *contraction, m, v side) bool {
 	n, k := len(m.free), len(m.k)
-	return r.g.Tensors[f.id].Kind == model.Fixed && f.axis < 0 && len(c.to) == 1 && len(v.free) == 1 && n*k >= leastMatrix &&
-		m.batch[0] == 0 && regular(m.k, 1) && regular(m.free, k) && regular(v.k, 1) && v.batch[0] == 0 && v.free[0] == 0 && c.to[0] == 0 && v.out[0] == 0 && regular(m.out, 1)
+	if r.g.Tensors[f.id].Kind != model.Fixed || f.axis >= 0 || n*k < leastMatrix {
+		return false
+	}
+	if len(c.to) != 1 || c.to[0] != 0 || m.batch[0] != 0 || v.batch[0] != 0 { // several products, or elsewhere
+		return false
+	}
+	if len(v.free) != 1 || v.free[0] != 0 || v.out[0] != 0 || !regular(v.k, 1) { // no vector
+		return false
+	}
+	return regular(m.free, k) && regular(m.k, 1) && regular(m.out, 1)
 }
 
 // first returns where the first of a side's entries lies.

@@ -166,12 +166,7 @@ func (r *Rows) Output(i int) []int32 {
 
 // row computes one row of a step.
 func (r *Rows) row(i, axis, at int) error {
-	s, p := &r.g.Steps[i], r.rowsOf[i]
-	if p == nil {
-		shape := cutShape(s.Shape, axis)
-		p = &rowStep{shape, model.Size(shape), liesOf(s.Shape, axis), r.terms(s.Acc.Linear, s.Shape, axis), r.products(s.Acc.Products, axis)}
-		r.rowsOf[i] = p
-	}
+	s, p := &r.g.Steps[i], r.rowStep(i, axis)
 	acc := r.accumulator(p.size)
 	for j := range acc {
 		acc[j] = s.Acc.Const
@@ -195,18 +190,38 @@ func (r *Rows) row(i, axis, at int) error {
 	for k := range places {
 		rows[k] = p.lies.row(places[k], at, &r.room[k])
 	}
-	out, lo := rows[0], rows[1]
-	if s.Kind != model.StepLookup {
-		if err := checkBound(acc); err != nil {
-			return err
-		}
+	if err := r.results(s, axis, at, acc, rows[0], rows[1], rows[2]); err != nil {
+		return err
+	}
+	for k := range places {
+		p.lies.put(places[k], at, rows[k])
+	}
+	return nil
+}
+
+// rowStep returns what a row of step i is made of.
+func (r *Rows) rowStep(i, axis int) *rowStep {
+	p := r.rowsOf[i]
+	if p == nil {
+		s := &r.g.Steps[i]
+		shape := cutShape(s.Shape, axis)
+		p = &rowStep{shape, model.Size(shape), liesOf(s.Shape, axis), r.terms(s.Acc.Linear, s.Shape, axis), r.products(s.Acc.Products, axis)}
+		r.rowsOf[i] = p
+	}
+	return p
+}
+
+// results sets a step's results in a row, of which it has the accumulator: out, the remainders or lower bits lo, and the keys of a
+// look-up, unless they are nil.
+func (r *Rows) results(s *model.Step, axis, at int, acc []int64, out, lo, keys []int32) error {
+	if s.Kind == model.StepLookup { // which checks the bound of the accumulator itself
+		t := &r.g.Tables[s.Table]
+		return lookUpAll(t, r.column(t), s.Shift, acc, out, lo, keys)
+	}
+	if err := checkBound(acc); err != nil {
+		return err
 	}
 	switch s.Kind {
-	case model.StepLookup:
-		t := &r.g.Tables[s.Table]
-		if err := lookUpAll(t, r.column(t), s.Shift, acc, out, lo, rows[2]); err != nil {
-			return err
-		}
 	case model.StepMax:
 		greatest(out, ints.All(r.read(s.Den, axis, at)))
 	case model.StepExact:
@@ -220,9 +235,6 @@ func (r *Rows) row(i, axis, at int) error {
 			}
 			out[j], lo[j] = divided(acc[j], int64(d))
 		}
-	}
-	for k := range places {
-		p.lies.put(places[k], at, rows[k])
 	}
 	return nil
 }

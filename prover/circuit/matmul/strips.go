@@ -40,13 +40,7 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 	if m >= fewRows || !consecutive(b.Free) {
 		direct = nil
 	}
-	most, depth := stripWidth, stripDepth
-	if direct != nil {
-		most, depth = directWidth, directDepth
-	}
-	strips := ceilDiv(n, most)
-	width := ceilDiv(ceilDiv(n, strips), lanes) * lanes
-	strips = ceilDiv(n, width)
+	width, strips, depth := stripsOf(n, direct != nil)
 	tasks := 4 * runtime.GOMAXPROCS(0)
 	group := min(m, mostRows, max(leastRows, m*len(out)*strips/tasks))
 	groups := ceilDiv(m, group)
@@ -83,13 +77,28 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 				}
 			}
 			for i := range rows {
-				d, si := out[batch]+a.Out[row+i], s[i*w:]
-				for j, o := range b.Out[from : from+len(free)] {
-					dst[d+o] += S(coef * si[j]) // the conversion forbids a fused multiply-add
-				}
+				addAt(dst[out[batch]+a.Out[row+i]:], b.Out[from:from+len(free)], coef, s[i*w:])
 			}
 		}
 	})
+}
+
+// stripsOf cuts n columns into strips of one width, and says how many rows of the matrix a strip takes at a time: direct if they
+// are not copied.
+func stripsOf(n int, direct bool) (width, strips, depth int) {
+	most, depth := stripWidth, stripDepth
+	if direct {
+		most, depth = directWidth, directDepth
+	}
+	width = ceilDiv(ceilDiv(n, ceilDiv(n, most)), lanes) * lanes
+	return width, ceilDiv(n, width), depth
+}
+
+// addAt adds coef times the sums of a row to the entries at offsets.
+func addAt[S int64 | float64](dst []S, offsets []int, coef S, sums []S) {
+	for j, o := range offsets {
+		dst[o] += S(coef * sums[j]) // the conversion forbids a fused multiply-add
+	}
 }
 
 // rooms has the scratch memory of finished tasks, for reuse. Thousands of matrices are multiplied;

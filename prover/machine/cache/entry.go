@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -89,66 +90,25 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 // the file is allocated. If whole has the bytes of the file, Extra and Layers are parts of them.
 func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	sum := newChecksum()
-	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
-	var h [headerSize]byte
-	if _, err := io.ReadFull(in, h[:]); err != nil {
+	in := &entryReader{bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize), whole, 0}
+	key, extra, layers, err := in.header(size, id)
+	if err != nil {
 		return nil, err
 	}
-	at := len(magic)
-	if string(h[:at]) != magic || binary.LittleEndian.Uint32(h[at:]) != version {
-		return nil, fmt.Errorf("%w: not of this version", errDamaged)
-	}
-	at += 4
-	if ID(h[at:at+sha256.Size]) != id {
-		return nil, fmt.Errorf("%w: not of this ID", errDamaged)
-	}
-	at += sha256.Size
-	var lengths [3]uint64
-	for i := range lengths {
-		lengths[i] = binary.LittleEndian.Uint64(h[at+8*i:])
-	}
-	key, extra, layers := lengths[0], lengths[1], lengths[2]
-	digests := uint64(1)<<min(layers, 63) - 1
-	rest := uint64(size - sha256.Size - int64(headerSize))
-	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize+padding(key, extra, layers) != rest-key-extra {
-		return nil, fmt.Errorf("%w: lengths do not match its size", errDamaged)
-	}
-	e := &Entry{Key: make([]byte, key)}
-	if _, err := io.ReadFull(in, e.Key); err != nil {
+	e := new(Entry)
+	if e.Key, err = in.copied(key); err != nil {
 		return nil, err
 	}
-	if from := uint64(headerSize) + key; whole != nil {
-		e.Extra = whole[from : from+extra : from+extra]
-		if _, err := io.CopyN(io.Discard, in, int64(extra)); err != nil {
-			return nil, err
-		}
-	} else {
-		e.Extra = make([]byte, extra)
-		if _, err := io.ReadFull(in, e.Extra); err != nil {
-			return nil, err
-		}
+	if e.Extra, err = in.part(extra); err != nil {
+		return nil, err
 	}
-	for range padding(key, extra, layers) {
-		if zero, err := in.ReadByte(); err != nil || zero != 0 {
-			return nil, errors.Join(errDamaged, err)
-		}
-	}
-	there := whole
-	if whole != nil {
-		there = whole[uint64(size)-sha256.Size-digests*digestSize:]
+	if err := in.zeros(padding(key, extra, layers)); err != nil {
+		return nil, err
 	}
 	for n := int(layers) - 1; n >= 0; n-- {
-		layer, inPlace := digestsIn(there, 1<<n)
-		if inPlace {
-			there = there[digestSize<<n:]
-			if _, err := io.CopyN(io.Discard, in, digestSize<<n); err != nil {
-				return nil, err
-			}
-		} else {
-			layer = make([]hash.Digest, 1<<n)
-			if err := readDigests(in, layer); err != nil {
-				return nil, err
-			}
+		layer, err := in.digests(1 << n)
+		if err != nil {
+			return nil, err
 		}
 		e.Layers = append(e.Layers, layer)
 	}
@@ -160,6 +120,82 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 		return nil, fmt.Errorf("%w: checksum does not match", errDamaged)
 	}
 	return e, nil
+}
+
+// An entryReader reads the parts of an entry's file, one after the other.
+type entryReader struct {
+	in    *bufio.Reader // all of the file but its checksum, which is computed as it is read
+	whole []byte        // the bytes of the file, nil if they are not in memory
+	at    uint64        // how many have been read
+}
+
+// header reads what stands before the key: whether the file is of this ID, and the lengths of the parts behind, which add up to
+// the file's size.
+func (r *entryReader) header(size int64, id ID) (key, extra, layers uint64, err error) {
+	h, err := r.copied(uint64(headerSize))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if string(h[:len(magic)]) != magic || binary.LittleEndian.Uint32(h[len(magic):]) != version {
+		return 0, 0, 0, fmt.Errorf("%w: not of this version", errDamaged)
+	}
+	h = h[len(magic)+4:]
+	if ID(h[:sha256.Size]) != id {
+		return 0, 0, 0, fmt.Errorf("%w: not of this ID", errDamaged)
+	}
+	h = h[sha256.Size:]
+	key, extra, layers = binary.LittleEndian.Uint64(h), binary.LittleEndian.Uint64(h[8:]), binary.LittleEndian.Uint64(h[16:])
+	digests := uint64(1)<<min(layers, 63) - 1
+	rest := uint64(size - sha256.Size - int64(headerSize))
+	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize+padding(key, extra, layers) != rest-key-extra {
+		return 0, 0, 0, fmt.Errorf("%w: lengths do not match its size", errDamaged)
+	}
+	return key, extra, layers, nil
+}
+
+// copied reads n bytes into memory of their own.
+func (r *entryReader) copied(n uint64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := io.ReadFull(r.in, b)
+	r.at += n
+	return b, err
+}
+
+// part reads n bytes, which are a part of the whole file if that is in memory.
+func (r *entryReader) part(n uint64) ([]byte, error) {
+	if r.whole == nil {
+		return r.copied(n)
+	}
+	return r.whole[r.at : r.at+n : r.at+n], r.skip(n)
+}
+
+// skip reads n bytes for the checksum alone.
+func (r *entryReader) skip(n uint64) error {
+	_, err := io.CopyN(io.Discard, r.in, int64(n))
+	r.at += n
+	return err
+}
+
+// zeros reads n bytes, which must be zero.
+func (r *entryReader) zeros(n uint64) error {
+	b, err := r.copied(n)
+	if err != nil || !bytes.Equal(b, make([]byte, n)) {
+		return errors.Join(errDamaged, err)
+	}
+	return nil
+}
+
+// digests reads n digests, which are a part of the whole file if that is in memory and has them as the processor does.
+func (r *entryReader) digests(n int) ([]hash.Digest, error) {
+	size := uint64(n) * digestSize
+	if r.whole != nil {
+		if list, ok := digestsIn(r.whole[r.at:], n); ok {
+			return list, r.skip(size)
+		}
+	}
+	list := make([]hash.Digest, n)
+	r.at += size
+	return list, readDigests(r.in, list)
 }
 
 // padding is how many bytes there are before the digests, so that they lie in the file as in memory.

@@ -26,7 +26,7 @@ func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction
 	return out
 }
 
-// columns of one task: the destination stays in the first-level cache.
+// restrictColumns is how many columns a task takes: their sums stay in the first-level cache.
 const restrictColumns = 1024
 
 // restrictTasks is how many tasks there are at least, where they are large enough.
@@ -42,57 +42,66 @@ func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.
 	lead := splitLead(shape, bound, split)
 	run := model.Size(shape[split:])
 	if len(shape) == 0 || bound[len(shape)-1] != nil {
-		w := poly.OuterEq(shape[split:], bound[split:])
-		out := arena.Make[field.QM31](a, len(lead.kept))
-		parallel.For(len(out), max(1, (1<<14)/(run*len(lead.bound))), func(lo, hi int) {
-			var buf []int32
-			for i := lo; i < hi; i++ {
-				sum := field.Zero
-				for j, off := range lead.bound {
-					at := lead.kept[i] + off
-					sum = sum.Add(lead.weight[j].Mul(dot(data, at, w, &buf)))
-				}
-				out[i] = sum
-			}
-		})
-		return out
+		return lead.boundRuns(a, data, run, poly.OuterEq(shape[split:], bound[split:]))
 	}
-	out := arena.Make[field.QM31](a, len(lead.kept)*run)
-	pieces := (run + restrictColumns - 1) / restrictColumns
-	// add sets sums to those of a piece of the columns, for the bound indexes [from, to).
-	add := func(sums []field.QM31, i, c, from, to int, buf *[]int32) {
-		clear(sums)
-		for j := from; j < to; j++ {
-			at := lead.kept[i] + lead.bound[j] + c
-			field.MulAccInt32Vec(sums, ints.Part(data, at, at+len(sums), buf), lead.weight[j])
-		}
-	}
-	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
-	if tasks := len(lead.kept) * pieces; tasks < restrictTasks && grain == 1 {
-		// Few columns of many rows: rows are dealt in groups.
-		groups := min((restrictTasks+tasks-1)/tasks, len(lead.bound))
-		sums := make([]field.QM31, groups*len(out))
-		parallel.For(tasks*groups, 1, func(lo, hi int) {
-			var buf []int32
-			for t := lo; t < hi; t++ {
-				g, i, c := t/tasks, t%tasks/pieces, t%pieces*restrictColumns
-				n := min(restrictColumns, run-c)
-				add(sums[g*len(out)+i*run+c:][:n], i, c, g*len(lead.bound)/groups, (g+1)*len(lead.bound)/groups, &buf)
-			}
-		})
-		copy(out, sums)
-		for g := 1; g < groups; g++ {
-			field.AddQM31Vec(out, out, sums[g*len(out):(g+1)*len(out)])
-		}
-		return out
-	}
-	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
+	return lead.keptRuns(a, data, run)
+}
+
+// boundRuns are the entries of the kept axes where runs are bound with the weights w.
+func (l *leading) boundRuns(a *arena.Arena, data ints.Ints, run int, w []field.QM31) []field.QM31 {
+	out := arena.Make[field.QM31](a, len(l.kept))
+	parallel.For(len(out), max(1, (1<<14)/(run*len(l.bound))), func(lo, hi int) {
 		var buf []int32
-		for t := lo; t < hi; t++ {
-			i, c := t/pieces, t%pieces*restrictColumns
-			add(out[i*run+c:][:min(restrictColumns, run-c)], i, c, 0, len(lead.bound), &buf)
+		for i := lo; i < hi; i++ {
+			sum := field.Zero
+			for j, off := range l.bound {
+				sum = sum.Add(l.weight[j].Mul(dot(data, l.kept[i]+off, w, &buf)))
+			}
+			out[i] = sum
 		}
 	})
+	return out
+}
+
+// keptRuns are the entries of the kept axes and of runs, which are kept: sums of runs.
+func (l *leading) keptRuns(a *arena.Arena, data ints.Ints, run int) []field.QM31 {
+	out := arena.Make[field.QM31](a, len(l.kept)*run)
+	pieces := (run + restrictColumns - 1) / restrictColumns
+	tasks := len(l.kept) * pieces
+	// add sets a task's part of a table, a piece of the columns, to its sums over the bound indexes [from, to).
+	add := func(table []field.QM31, task, from, to int, buf *[]int32) {
+		i, c := task/pieces, task%pieces*restrictColumns
+		sums := table[i*run+c:][:min(restrictColumns, run-c)]
+		clear(sums)
+		for j := from; j < to; j++ {
+			at := l.kept[i] + l.bound[j] + c
+			field.MulAccInt32Vec(sums, ints.Part(data, at, at+len(sums), buf), l.weight[j])
+		}
+	}
+	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(l.bound)))
+	if tasks >= restrictTasks || grain > 1 {
+		parallel.For(tasks, grain, func(lo, hi int) {
+			var buf []int32
+			for t := lo; t < hi; t++ {
+				add(out, t, 0, len(l.bound), &buf)
+			}
+		})
+		return out
+	}
+	// Few columns of many rows: rows are dealt in groups, each with a table of its own.
+	groups := min((restrictTasks+tasks-1)/tasks, len(l.bound))
+	tables := make([]field.QM31, groups*len(out))
+	parallel.For(tasks*groups, 1, func(lo, hi int) {
+		var buf []int32
+		for t := lo; t < hi; t++ {
+			g := t / tasks
+			add(tables[g*len(out):][:len(out)], t%tasks, g*len(l.bound)/groups, (g+1)*len(l.bound)/groups, &buf)
+		}
+	})
+	copy(out, tables)
+	for g := 1; g < groups; g++ {
+		field.AddQM31Vec(out, out, tables[g*len(out):(g+1)*len(out)])
+	}
 	return out
 }
 

@@ -103,39 +103,48 @@ func parse(text []byte) (*book, error) {
 }
 
 // line reads a line behind the first.
-func (b *book) line(i int, words []string) (err error) {
-	if i < secretLines {
-		return b.secretLine(i, words)
-	}
+func (b *book) line(i int, words []string) error {
 	switch {
+	case i < secretLines:
+		return b.secretLine(i, words)
 	case len(words) == 5 && words[0] == "at":
-		at := entryAt{place: place{words[1], words[2], words[3]}}
-		if _, err := fmt.Sscanf(words[4], "%d/%d", &at.share.Number, &at.share.Of); err != nil || !at.share.Valid() || at.share.String() != words[4] {
-			return fmt.Errorf("share %s", words[4])
-		}
-		switch {
-		case b.share() == at.share: // in another place, or after another start
-		case b.share() == whole:
-			b.limit = b.used + b.left()/uint64(at.share.Of)
-		case b.share().Of != at.share.Of || b.had(at.share):
-			return fmt.Errorf("share %s, after %s", at.share, b.share())
-		}
-		b.at = append(b.at, at)
-		return nil
+		return b.atLine(place{words[1], words[2], words[3]}, words[4])
 	case len(words) == 3 && words[0] == "used" && len(b.at) > 0:
-		var id ID
-		var n uint64
-		if _, err := fmt.Sscan(words[2], &n); err != nil || n > 1<<32 {
-			return fmt.Errorf("%s positions", words[2])
-		}
-		if err := setHex(id[:], words[1]); err != nil {
-			return err
-		}
-		b.reserved[id] = n
-		b.used += n
-		return nil
+		return b.usedLine(words[1], words[2])
 	}
 	return errors.New("no entry that this program knows")
+}
+
+// atLine reads that the ledger is used in a place, with a share.
+func (b *book) atLine(in place, share string) error {
+	at := entryAt{place: in}
+	if _, err := fmt.Sscanf(share, "%d/%d", &at.share.Number, &at.share.Of); err != nil || !at.share.Valid() || at.share.String() != share {
+		return fmt.Errorf("share %s", share)
+	}
+	switch now := b.share(); {
+	case now == at.share: // in another place, or after another start
+	case now == whole:
+		b.limit = b.used + b.left()/uint64(at.share.Of)
+	case now.Of != at.share.Of || b.had(at.share):
+		return fmt.Errorf("share %s, after %s", at.share, now)
+	}
+	b.at = append(b.at, at)
+	return nil
+}
+
+// usedLine reads that a proof, by its ID in hexadecimal digits, has reserved positions.
+func (b *book) usedLine(proof, positions string) error {
+	var n uint64
+	if _, err := fmt.Sscan(positions, &n); err != nil || n > 1<<32 {
+		return fmt.Errorf("%s positions", positions)
+	}
+	var id ID
+	if err := setHex(id[:], proof); err != nil {
+		return err
+	}
+	b.reserved[id] = n
+	b.used += n
+	return nil
 }
 
 func (b *book) secretLine(i int, words []string) (err error) {

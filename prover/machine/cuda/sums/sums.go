@@ -148,7 +148,7 @@ func copyOf(dev kernels.Device, t table) table {
 	return table{at, t.vars}
 }
 
-// inner implements backend.Backend.
+// Inner implements backend.Backend.
 func (b *Passes) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
 	return device.Pass(ctx, func() []field.QM31 { return inner(b.s.Results(), instancesOf(list)) })
 }
