@@ -10,6 +10,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -36,20 +37,15 @@ type labelled struct {
 
 // MeasureAccuracy runs both models on every sample of the test file, JSON with
 // "input_data" (samples end to end) and "labels".
-func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (*Accuracy, error) {
-	j, err := job.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
+func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (_ *Accuracy, err error) {
+	defer must.Catch(&err)
+	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	samples, labels, err := readTest(j.Model, test)
 	if err != nil {
 		return nil, fmt.Errorf("test set %s: %w", test, err)
 	}
-	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(j.Quantise(ctx, job.OptionsOf(cfg, ph, nil)))
 	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
 	err = bothOn(ctx, ph, j.Model, c, samples, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
 		f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
@@ -87,21 +83,10 @@ func bothOn(ctx context.Context, ph *ui.Phases, m *provemodel.Model, c *provemod
 }
 
 func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, labels []int, err error) {
-	inputs, err := provemodel.ReadArrays(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if samples, err = m.Samples(inputs); err != nil {
-		return nil, nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
+	defer must.Catch(&err)
+	samples = must.Get(m.Samples(must.Get(provemodel.ReadArrays(path))))
 	var l labelled
-	if err := json.Unmarshal(data, &l); err != nil {
-		return nil, nil, err
-	}
+	must.OK(json.Unmarshal(must.Get(os.ReadFile(path)), &l))
 	if len(l.Labels) != len(samples) {
 		return nil, nil, fmt.Errorf("%d samples, but %d labels", len(samples), len(l.Labels))
 	}
