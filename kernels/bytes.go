@@ -10,8 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-func bytesKernel(name string) Kernel { return Kernel{"bytes", name} }
-
 // ByteRows says how rows of integers lie in memory as bytes, one row behind the other:
 // Width planes of Pitch bytes each, plane j of which has byte j of the entries, less 128
 // in all planes but the last. So every byte is signed, and an entry is Σ_j 256^j·(byte
@@ -46,7 +44,7 @@ const packTile = 1 << 12
 // PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
 // slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
 func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) error {
-	k := bytesKernel("pack_planes")
+	k := Kernel{"bytes", "pack_planes"}
 	if err := positive(k, len(jobs), s.Count, pitch); err != nil {
 		return err
 	}
@@ -73,11 +71,7 @@ func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack)
 
 // SplitPlanes sets a row at dst from its n entries at src, in 32 bits.
 func SplitPlanes(d Device, dst, src Ptr, as ByteRows, n int) error {
-	k := bytesKernel("split_planes")
-	if err := positive(k, n, as.Width, as.Pitch); err != nil {
-		return err
-	}
-	return d.Launch(k, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
+	return Kernel{"bytes", "split_planes"}.of(n, as.Width, as.Pitch).launch(d, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
 }
 
 // A ByteRow is a plane of a row. What a product with it adds to goes to Target, times
@@ -100,7 +94,7 @@ func PanelBytes(vars int) int { return panelPieces(vars) * pieceBytes * 4 * Size
 // PackParts makes panels of n weights over 2^vars indexes each, of parts with these
 // numbers (64 bits each, on the device; MakeWeights): the vectors are their limbs.
 func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) error {
-	k := bytesKernel("pack_parts")
+	k := Kernel{"bytes", "pack_parts"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -110,7 +104,7 @@ func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) er
 // PackRows makes panels of n rows of weights over 2^vars indexes each, the sums of parts
 // (FillRows): the vectors are their limbs.
 func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
-	k := bytesKernel("pack_rows")
+	k := Kernel{"bytes", "pack_rows"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -121,7 +115,7 @@ func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
 // Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
 // from the last zero. scratch has PointScratch bytes.
 func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) error {
-	k := bytesKernel("pack_points")
+	k := Kernel{"bytes", "pack_points"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -176,10 +170,10 @@ func AddByteProducts(d Device, products ...ByteProduct) error {
 			wide = append(wide, p)
 		}
 	}
-	if err := addByteProducts(d, bytesKernel("byte_products"), blockRows, wide); err != nil {
+	if err := addByteProducts(d, Kernel{"bytes", "byte_products"}, blockRows, wide); err != nil {
 		return err
 	}
-	return addByteProducts(d, bytesKernel("byte_products_narrow"), blockRows/2, narrow)
+	return addByteProducts(d, Kernel{"bytes", "byte_products_narrow"}, blockRows/2, narrow)
 }
 
 // A SegmentProduct is the products of rows with weights that are themselves products: one over the Pieces·64 indexes of a
@@ -224,7 +218,7 @@ func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, prod
 			return err
 		}
 		defer d.Free(list)
-		err = d.Launch(bytesKernel("join_products"), Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
+		err = d.Launch(Kernel{"bytes", "join_products"}, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
 		some, joined, first, used, blocks = some[:0], joined[:0], first[:0], 0, 0
 		return err
 	}
@@ -303,7 +297,7 @@ func setSegmentProducts(d Device, products []ByteProduct) error {
 			}
 		}
 	}
-	return launchProducts(d, bytesKernel("byte_products_segments"), blockRows, products, blocks)
+	return launchProducts(d, Kernel{"bytes", "byte_products_segments"}, blockRows, products, blocks)
 }
 
 func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) error {
@@ -327,21 +321,13 @@ func productBlocks(d Device) int { return 8 * d.Multiprocessors() }
 // as vectors times targets, plus ones[v]·constants[t] for vector v and target t if there
 // are constants.
 func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constants Ptr) error {
-	k := bytesKernel("finish_products")
-	if err := positive(k, vectors, targets); err != nil {
-		return err
-	}
-	return launchFor(d, k, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
+	return Kernel{"bytes", "finish_products"}.of(vectors, targets).each(d, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
 }
 
 // JoinSegments sets the M31 at out, as many as vectors times targets, each to the sum of the n behind each other at all that
 // belong to it, times the vector's n weights.
 func JoinSegments(d Device, out, all, weights Ptr, vectors, targets, n int) error {
-	k := bytesKernel("join_segments")
-	if err := positive(k, vectors, targets, n); err != nil {
-		return err
-	}
-	return launchFor(d, k, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
+	return Kernel{"bytes", "join_segments"}.of(vectors, targets, n).each(d, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
 }
 
 // FoldedRows are lists of N addresses of rows of 2^RowVars bytes each, 0 for zeros, with
@@ -355,7 +341,7 @@ type FoldedRows struct {
 // FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
 // list l, plus its constant, or adds that to it.
 func FoldBytes(d Device, out Ptr, f FoldedRows) error {
-	k := bytesKernel("fold_bytes")
+	k := Kernel{"bytes", "fold_bytes"}
 	if err := positive(k, f.Lists, f.N, f.RowVars+1); err != nil {
 		return err
 	}

@@ -270,23 +270,14 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 		if slices.ContainsFunc(out, func(s source) bool { return s.name == name }) {
 			return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
 		}
-		own := *cfg
-		switch ext := strings.ToLower(filepath.Ext(path)); {
-		case ext == ".yaml" || ext == ".yml":
-			read, err := settingsOf(path)
-			if err != nil {
-				return nil, err
-			}
-			own = ofModel(own, read)
-		case hf.Is(path):
-			own.Model = path
-			own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
-		default:
-			own.Model = path
-			own.Tokens, own.MaxTokens = 0, 0
+		own, isArrays, err := ownSettings(*cfg, path)
+		if err != nil {
+			return nil, err
+		}
+		if isArrays {
 			arrays++
 		}
-		out = append(out, source{name, &own})
+		out = append(out, source{name, own})
 	}
 	if len(out) > 1 && (cfg.Adapter != "" || cfg.Base != "") {
 		return nil, job.WithHint(errors.New("there are several models, and --adapter and --base are of one"),
@@ -297,6 +288,26 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
 	}
 	return out, nil
+}
+
+// ownSettings are a model's settings, of those of the process, and whether it is one that runs on arrays and has no file of its own.
+func ownSettings(own config.Config, path string) (cfg *config.Config, arrays bool, err error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case ext == ".yaml" || ext == ".yml":
+		read, err := settingsOf(path)
+		if err != nil {
+			return nil, false, err
+		}
+		own = ofModel(own, read)
+	case hf.Is(path):
+		own.Model = path
+		own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
+	default:
+		own.Model = path
+		own.Tokens, own.MaxTokens = 0, 0
+		arrays = true
+	}
+	return &own, arrays, nil
 }
 
 // nameAndPath divides NAME=PATH. A path alone, which may have an equals sign, names the model by its last part without the ending.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -24,10 +25,11 @@ type Accuracy struct {
 	Agreement float64 `json:"agreement"` // of the two classes
 }
 
-// String gives the figures on one line.
-func (a *Accuracy) String() string {
-	return fmt.Sprintf("%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%",
+// AccuracyLine writes the figures.
+func AccuracyLine(w io.Writer, a *Accuracy) error {
+	_, err := fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
+	return err
 }
 
 // labelled is what a test file has besides what ReadArrays reads.

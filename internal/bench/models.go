@@ -117,18 +117,6 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 	return l
 }
 
-// ListLines writes a line for each list.
-func ListLines(w io.Writer, models []*Model) error {
-	for _, m := range models {
-		if l := m.List; l != nil {
-			if _, err := fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // took returns how long phases took, and of the processor.
 func took(phases []ui.Phase) (seconds, cpu float64) {
 	for _, p := range phases {
@@ -149,7 +137,7 @@ func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, 
 	}
 }
 
-// ModelTable writes one row for each measurement.
+// ModelTable writes one row for each measurement, and a line for each list.
 func ModelTable(w io.Writer, models []*Model) error {
 	rows := make([][]string, len(models))
 	for i, m := range models {
@@ -164,7 +152,15 @@ func ModelTable(w io.Writer, models []*Model) error {
 			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
 		}
 	}
-	return ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows)
+	if err := ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows); err != nil {
+		return err
+	}
+	for _, m := range models {
+		if l := m.List; l != nil {
+			fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List)
+		}
+	}
+	return nil
 }
 
 // PhaseTable writes the phases of one measurement.

@@ -1,4 +1,4 @@
-// Package must is for measurements and programs that are long sequences of calls of which none is expected to fail: the first error
+// Package must is for commands, measurements and tools: long sequences of calls of which none is expected to fail, and the first error
 // ends them. It is a panic, which never leaves the package that makes the calls: each function that others call defers Catch.
 package must
 
