@@ -26,7 +26,6 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // The files of a case.
@@ -167,35 +166,4 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (_ *Files, err error) {
 	must.Get(prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover))
 	f.Proof = out.Bytes()
 	return f, nil
-}
-
-// Compare makes the case's files on a machine. It returns an error if they differ
-// from those of the folder, or do not verify.
-func (c *Case) Compare(ctx context.Context, m Machine) (err error) {
-	defer must.Catch(&err)
-	got := must.Get(c.Make(ctx, m))
-	must.OK(equal("key", got.Key, c.Want.Key))
-	must.OK(equal("proof", got.Proof, c.Want.Proof))
-	return got.Verify()
-}
-
-// Verify checks the proof against the key.
-func (f *Files) Verify() error {
-	key, err := proof.DecodeKey(f.Key)
-	if err != nil {
-		return err
-	}
-	_, err = verifier.Verify(key, bytes.NewReader(f.Proof))
-	return err
-}
-
-func equal(what string, got, want []byte) error {
-	if bytes.Equal(got, want) {
-		return nil
-	}
-	at := 0
-	for at < min(len(got), len(want)) && got[at] == want[at] {
-		at++
-	}
-	return fmt.Errorf("the %s of %d bytes differs from byte %d on from the golden one of %d", what, len(got), at, len(want))
 }
