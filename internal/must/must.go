@@ -4,6 +4,9 @@ package must
 
 type failure struct{ err error }
 
+// Error is what a panic that nobody catches prints.
+func (f failure) Error() string { return f.err.Error() }
+
 // OK ends the sequence if err is not nil.
 func OK(err error) {
 	if err != nil {
