@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -198,15 +199,11 @@ func (b *bar) check(r *Run) error {
 
 // Layers runs the circuit and the float model that it was made from on an input, and
 // compares them node by node. Nothing is proved.
-func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]quantise.Layer, error) {
-	q, err := c.sized(in)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.Layer, err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.sized(in))
 	_, wit, err := c.run(ctx, nil, q, in)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var layers []quantise.Layer
 	err = m.while(ctx, func() error {
 		g, err := m.sizedFor(in)
@@ -222,8 +219,6 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]quantise.La
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return layers, nil
 }
