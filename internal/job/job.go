@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -44,14 +45,12 @@ type Job struct {
 // Open reads the model, its input and its calibration samples as the settings
 // say. Everything about them that can be wrong is found here. The caller closes
 // it.
-func Open(cfg *config.Config) (*Job, error) {
+func Open(cfg *config.Config) (_ *Job, err error) {
+	defer must.Catch(&err)
 	if cfg.Model == "" {
 		return nil, WithHint(errors.New("no model"), "name one with --model x.onnx")
 	}
-	dims, err := cfg.Dims()
-	if err != nil {
-		return nil, err
-	}
+	dims := must.Get(cfg.Dims())
 	if cfg.Check != "" && !strings.EqualFold(filepath.Ext(cfg.Model), ".onnx") {
 		return nil, WithHint(errors.New("--check onnxruntime runs ONNX files, and the model is none"), "leave it out: the outputs are then held against this program's own float model")
 	}
@@ -59,9 +58,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
 	prompt, prompts, heard, err := asked(cfg)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var input provemodel.Arrays
 	switch {
 	case prompt != nil && !prompt.listens():
@@ -71,10 +68,7 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	fixed, err := Fixed(cfg)
-	if err != nil {
-		return nil, err
-	}
+	fixed := must.Get(Fixed(cfg))
 	var samples provemodel.Arrays
 	if len(cfg.Calibration) > 0 && heard == nil {
 		if samples, err = Read(cfg, cfg.Calibration); err != nil {
@@ -118,19 +112,13 @@ func Open(cfg *config.Config) (*Job, error) {
 // asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that
 // it is calibrated on.
 func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audio.Sound, err error) {
-	if prompts, err = prompted(cfg); err != nil {
-		return nil, nil, nil, err
-	}
-	sound, err := listened(cfg)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	defer must.Catch(&err)
+	prompts = must.Get(prompted(cfg))
+	sound := must.Get(listened(cfg))
 	if prompt = longest(prompts); sound != nil {
 		prompt = sound
 	}
-	if heard, err = sounds(cfg); err != nil {
-		return nil, nil, nil, err
-	}
+	heard = must.Get(sounds(cfg))
 	return prompt, prompts, heard, checkLogits(cfg, prompt)
 }
 
