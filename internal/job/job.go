@@ -68,45 +68,40 @@ func Open(cfg *config.Config) (_ *Job, err error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	fixed := must.Get(Fixed(cfg))
-	var samples provemodel.Arrays
+	opts := &provemodel.OpenOptions{
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: must.Get(Fixed(cfg)), Outputs: cfg.Output, MaxTokens: cfg.MaxTokens, Adapter: cfg.Adapter, Language: cfg.Language,
+	}
 	if len(cfg.Calibration) > 0 && heard == nil {
-		if samples, err = Read(cfg, cfg.Calibration); err != nil {
+		if opts.Samples, err = Read(cfg, cfg.Calibration); err != nil {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
 	}
-	writes := cfg.MaxTokens
-	if writes == 0 && cfg.Logits == config.LogitsGenerated {
-		writes = 1 // for a key, which is for any number of tokens
+	if cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated {
+		opts.MaxTokens = 1 // for a key, which is for any number of tokens
 	}
-	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter, Language: cfg.Language,
-	})
-	if err != nil {
+	j := &Job{prompt: prompt, prompts: prompts, Notes: input.Notes()}
+	if j.Model, err = provemodel.Open(cfg.Model, opts); err != nil {
 		return nil, fixHint(err)
 	}
-	if err := checkEmbedding(cfg, m); err != nil {
-		m.Close()
-		return nil, err
-	}
-	j := &Job{Model: m, prompt: prompt, prompts: prompts, Notes: input.Notes()}
-	if j.base, err = BaseKey(cfg); err != nil {
-		m.Close()
-		return nil, err
-	}
-	if cfg.Check != "" {
-		j.check = &check{cfg.Model, fixed}
-	}
-	if prompt.listens() || heard != nil {
-		err = j.listen(cfg, heard)
-	} else {
-		err = errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples))
-	}
-	if err != nil {
-		m.Close()
+	if err := j.fill(cfg, opts, heard); err != nil {
+		j.Model.Close()
 		return nil, err
 	}
 	return j, nil
+}
+
+// fill adds what depends on the model, which was opened with these options.
+func (j *Job) fill(cfg *config.Config, opts *provemodel.OpenOptions, heard []*audio.Sound) (err error) {
+	defer must.Catch(&err)
+	must.OK(checkEmbedding(cfg, j.Model))
+	j.base = must.Get(BaseKey(cfg))
+	if cfg.Check != "" {
+		j.check = &check{cfg.Model, opts.BindInput}
+	}
+	if j.prompt.listens() || heard != nil {
+		return j.listen(cfg, heard)
+	}
+	return errors.Join(j.setInput(opts.Input, cfg), j.setSamples(cfg, opts.Samples))
 }
 
 // asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that

@@ -9,6 +9,7 @@ import (
 	"io"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
@@ -87,46 +88,20 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 
 // readEntry reads the entry of a file of the given size. Nothing larger than
 // the file is allocated. If whole has the bytes of the file, Extra and Layers are parts of them.
-func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
+func readEntry(r io.Reader, size int64, id ID, whole []byte) (_ *Entry, err error) {
+	defer must.Catch(&err)
 	sum := newChecksum()
 	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
-	var h [headerSize]byte
-	if _, err := io.ReadFull(in, h[:]); err != nil {
-		return nil, err
-	}
-	at := len(magic)
-	if string(h[:at]) != magic || binary.LittleEndian.Uint32(h[at:]) != version {
-		return nil, fmt.Errorf("%w: not of this version", errDamaged)
-	}
-	at += 4
-	if ID(h[at:at+sha256.Size]) != id {
-		return nil, fmt.Errorf("%w: not of this ID", errDamaged)
-	}
-	at += sha256.Size
-	var lengths [3]uint64
-	for i := range lengths {
-		lengths[i] = binary.LittleEndian.Uint64(h[at+8*i:])
-	}
-	key, extra, layers := lengths[0], lengths[1], lengths[2]
-	digests := uint64(1)<<min(layers, 63) - 1
-	rest := uint64(size - sha256.Size - int64(headerSize))
-	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize+padding(key, extra, layers) != rest-key-extra {
-		return nil, fmt.Errorf("%w: lengths do not match its size", errDamaged)
-	}
+	key, extra, layers, err := readHeader(in, size, id)
+	must.OK(err)
 	e := &Entry{Key: make([]byte, key)}
-	if _, err := io.ReadFull(in, e.Key); err != nil {
-		return nil, err
-	}
+	must.Get(io.ReadFull(in, e.Key))
 	if from := uint64(headerSize) + key; whole != nil {
 		e.Extra = whole[from : from+extra : from+extra]
-		if _, err := io.CopyN(io.Discard, in, int64(extra)); err != nil {
-			return nil, err
-		}
+		must.Get(io.CopyN(io.Discard, in, int64(extra)))
 	} else {
 		e.Extra = make([]byte, extra)
-		if _, err := io.ReadFull(in, e.Extra); err != nil {
-			return nil, err
-		}
+		must.Get(io.ReadFull(in, e.Extra))
 	}
 	for range padding(key, extra, layers) {
 		if zero, err := in.ReadByte(); err != nil || zero != 0 {
@@ -135,32 +110,54 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	}
 	there := whole
 	if whole != nil {
-		there = whole[uint64(size)-sha256.Size-digests*digestSize:]
+		there = whole[uint64(size)-sha256.Size-digestsOf(layers)*digestSize:]
 	}
 	for n := int(layers) - 1; n >= 0; n-- {
 		layer, inPlace := digestsIn(there, 1<<n)
 		if inPlace {
 			there = there[digestSize<<n:]
-			if _, err := io.CopyN(io.Discard, in, digestSize<<n); err != nil {
-				return nil, err
-			}
+			must.Get(io.CopyN(io.Discard, in, digestSize<<n))
 		} else {
 			layer = make([]hash.Digest, 1<<n)
-			if err := readDigests(in, layer); err != nil {
-				return nil, err
-			}
+			must.OK(readDigests(in, layer))
 		}
 		e.Layers = append(e.Layers, layer)
 	}
 	var want [sha256.Size]byte
-	if _, err := io.ReadFull(r, want[:]); err != nil {
-		return nil, err
-	}
+	must.Get(io.ReadFull(r, want[:]))
 	if sum.sum() != want {
 		return nil, fmt.Errorf("%w: checksum does not match", errDamaged)
 	}
 	return e, nil
 }
+
+// readHeader reads the lengths of the entry's parts, which fit its size.
+func readHeader(in io.Reader, size int64, id ID) (key, extra, layers uint64, err error) {
+	var h [headerSize]byte
+	if _, err := io.ReadFull(in, h[:]); err != nil {
+		return 0, 0, 0, err
+	}
+	at := len(magic)
+	if string(h[:at]) != magic || binary.LittleEndian.Uint32(h[at:]) != version {
+		return 0, 0, 0, fmt.Errorf("%w: not of this version", errDamaged)
+	}
+	at += 4
+	if ID(h[at:at+sha256.Size]) != id {
+		return 0, 0, 0, fmt.Errorf("%w: not of this ID", errDamaged)
+	}
+	at += sha256.Size
+	for i, n := range []*uint64{&key, &extra, &layers} {
+		*n = binary.LittleEndian.Uint64(h[at+8*i:])
+	}
+	rest := uint64(size - sha256.Size - int64(headerSize))
+	if key > rest || extra > rest-key || layers > maxLayers || digestsOf(layers)*digestSize+padding(key, extra, layers) != rest-key-extra {
+		return 0, 0, 0, fmt.Errorf("%w: lengths do not match its size", errDamaged)
+	}
+	return key, extra, layers, nil
+}
+
+// digestsOf is how many digests so many layers of a tree have.
+func digestsOf(layers uint64) uint64 { return 1<<min(layers, 63) - 1 }
 
 // padding is how many bytes there are before the digests, so that they lie in the file as in memory.
 func padding(key, extra, layers uint64) uint64 {
