@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -43,27 +44,21 @@ const packTile = 1 << 12
 
 // PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
 // slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
-func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) error {
+func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) (err error) {
+	defer must.Catch(&err)
 	k := Kernel{"bytes", "pack_planes"}
-	if err := positive(k, len(jobs), s.Count, pitch); err != nil {
-		return err
-	}
+	must.OK(positive(k, len(jobs), s.Count, pitch))
 	if rowVars < 0 || shift < 0 || rowVars+shift > code.MaxLogSize {
 		return fmt.Errorf("%w: %s of 2^%d slots of 2^%d entries", ErrSize, k.Name, shift, rowVars)
 	}
 	blocks := 0
 	list := slices.Clone(jobs)
 	for i := range list {
-		if err := positive(k, int(list[i].Width), int(list[i].Rows)); err != nil {
-			return err
-		}
+		must.OK(positive(k, int(list[i].Width), int(list[i].Rows)))
 		list[i].block = uint64(blocks)
 		blocks += int(list[i].Rows) << max(0, rowVars+shift-bits.Len(packTile-1))
 	}
-	at, err := NewSlice(d, list)
-	if err != nil {
-		return err
-	}
+	at := must.Get(NewSlice(d, list))
 	defer d.Free(at)
 	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(len(list)), uint64(pitch), uint64(rowVars), uint64(shift),
 		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
@@ -340,22 +335,16 @@ type FoldedRows struct {
 
 // FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
 // list l, plus its constant, or adds that to it.
-func FoldBytes(d Device, out Ptr, f FoldedRows) error {
+func FoldBytes(d Device, out Ptr, f FoldedRows) (err error) {
+	defer must.Catch(&err)
 	k := Kernel{"bytes", "fold_bytes"}
-	if err := positive(k, f.Lists, f.N, f.RowVars+1); err != nil {
-		return err
-	}
+	must.OK(positive(k, f.Lists, f.N, f.RowVars+1))
 	if f.N%pieceBytes != 0 {
 		return fmt.Errorf("%w: %s of lists of %d", ErrSize, k.Name, f.N)
 	}
-	packed, err := AllocSlice[uint32](d, f.Lists*f.N*4)
-	if err != nil {
-		return err
-	}
+	packed := must.Get(AllocSlice[uint32](d, f.Lists*f.N*4))
 	defer d.Free(packed)
-	if err := d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)); err != nil {
-		return err
-	}
+	must.OK(d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)))
 	const columns, warps, maxTerms = 128, 4, 1 << 16 // COLUMNS and FOLD_WARPS of bytes.cu; products of bytes that an int32 holds
 	together := 1                                    // warps that have enough to do with the rows of a tile
 	for together < warps && together*pieceBytes < f.N {
@@ -374,9 +363,7 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	}
 	n, to := f.Lists<<f.RowVars, out
 	if f.Add {
-		if to, err = AllocSlice[field.QM31](d, n); err != nil {
-			return err
-		}
+		to = must.Get(AllocSlice[field.QM31](d, n))
 		defer d.Free(to)
 	}
 	err = withSums(d, to, n, func(sums Ptr) error {

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -157,11 +158,10 @@ type FinishDot struct {
 
 // FinishDots adds the products of all jobs, no two of which are one entry's, to entries of a
 // table at out, of rows of as many columns.
-func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
+func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err error) {
+	defer must.Catch(&err)
 	k := Kernel{"whir", "finish_dots"}
-	if err := positive(k, longs, columns, len(jobs)); err != nil {
-		return err
-	}
+	must.OK(positive(k, longs, columns, len(jobs)))
 	first := make([]uint64, len(jobs))
 	blocks := 0
 	for i, j := range jobs {
@@ -171,15 +171,9 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
 		first[i] = uint64(blocks)
 		blocks += (longs*int(j.Places) + threads - 1) / threads
 	}
-	at, err := NewSlice(d, first)
-	if err != nil {
-		return err
-	}
+	at := must.Get(NewSlice(d, first))
 	defer d.Free(at)
-	list, err := NewSlice(d, jobs)
-	if err != nil {
-		return err
-	}
+	list := must.Get(NewSlice(d, jobs))
 	defer d.Free(list)
 	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/serve"
 	"github.com/prove-model/prove-model/internal/serve/models"
@@ -50,16 +51,11 @@ func newServe() *cobra.Command {
 }
 
 // serveUntil serves until the command's context ends.
-func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
+func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	log := logger(cmd.ErrOrStderr(), cfg)
-	sources, err := sourcesOf(cmd.Flags(), cfg)
-	if err != nil {
-		return err
-	}
-	opts, err := serveOptions(cfg, log)
-	if err != nil {
-		return err
-	}
+	sources := must.Get(sourcesOf(cmd.Flags(), cfg))
+	opts := must.Get(serveOptions(cfg, log))
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
@@ -79,15 +75,9 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		}
 	}
 	ctx := cmd.Context()
-	stop, err := openTraces(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
+	stop := must.Get(openTraces(ctx, cfg, log))
 	defer stop()
-	q, err := openQueue(ctx, cfg, false)
-	if err != nil {
-		return err
-	}
+	q := must.Get(openQueue(ctx, cfg, false))
 	defer q.Close()
 	s := serve.New(q, signing, opts)
 	group, ctx := errgroup.WithContext(ctx)
