@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -61,10 +62,10 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	rest := quantised.Values // but for ties
 	at, most, labels := 0, 0.0, len(float.Margins) > 0 && len(float.Margins) == len(float.Values)
 	for i, f := range float.Values {
-		if q := quantised.Values[i]; f-f != 0 && (q == f || f != f && q != q) { // as a code says
-			continue
-		}
 		if f-f != 0 {
+			if alike(quantised.Values[i], f) { // as a code says
+				continue
+			}
 			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
 		}
 		d := math.Abs(quantised.Values[i] - f)
@@ -72,19 +73,17 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		if unequal {
 			a.Unequal++
 		}
-		if len(float.Edges) == len(float.Values) && (unequal || d > edgeError*span) && float.TiedAt(i) {
-			if a.Ties++; !a.TieEdge || float.Edges[i].Margin > a.TieMargin {
-				a.TieAt, a.TieMargin, a.TieEdge, a.TieIn, a.TieOut = i, float.Edges[i].Margin, true, float.Edges[i].In, float.Edges[i].Out
-			}
-			if a.Ties == 1 {
+		switch {
+		case len(float.Edges) == len(float.Values) && (unequal || d > edgeError*span) && float.TiedAt(i):
+			if a.tieAtEdge(i, float); a.Ties == 1 {
 				rest = slices.Clone(rest)
 			}
 			rest[i] = f
-		} else if unequal && labels && float.Margins[i] <= tieMargin {
+		case unequal && labels && float.Margins[i] <= tieMargin:
 			if a.Ties++; float.Margins[i] >= a.TieMargin {
 				a.TieAt, a.TieMargin = i, float.Margins[i]
 			}
-		} else if d > most {
+		case d > most:
 			at, most = i, d
 		}
 	}
@@ -95,6 +94,16 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 		a.RangeError = float64(a.Unequal-a.Ties) / float64(len(float.Values))
 	}
 	return a, nil
+}
+
+func alike(q, f float64) bool { return q == f || f != f && q != q }
+
+// tieAtEdge counts a tie at the edge of a selection, at entry i.
+func (a *Accuracy) tieAtEdge(i int, float Tensor) {
+	if e := &float.Edges[i]; !a.TieEdge || e.Margin > a.TieMargin {
+		a.TieAt, a.TieMargin, a.TieEdge, a.TieIn, a.TieOut = i, e.Margin, true, e.In, e.Out
+	}
+	a.Ties++
 }
 
 // saturations lists where values were clamped: the input first, then nodes by
@@ -198,15 +207,11 @@ func (b *bar) check(r *Run) error {
 
 // Layers runs the circuit and the float model that it was made from on an input, and
 // compares them node by node. Nothing is proved.
-func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]quantise.Layer, error) {
-	q, err := c.sized(in)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.Layer, err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.sized(in))
 	_, wit, err := c.run(ctx, nil, q, in)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var layers []quantise.Layer
 	err = m.while(ctx, func() error {
 		g, err := m.sizedFor(in)
@@ -222,8 +227,6 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]quantise.La
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return layers, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -189,11 +190,10 @@ func (r *proving) ownSizes() (sizes []int) {
 // with, by the chain's rule. If none is given the segment begins with the token that the one before leaves to be chosen. The proof holds
 // with those of the segments before (VerifyOptions.Chain). Options that hide, reveal, share, resume, or compare with the float model are for
 // other proofs, as are Sampling and Pass. opts may be nil.
-func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []int, given int, opts *ProveOptions) (*Proof, error) {
+func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []int, given int, opts *ProveOptions) (_ *Proof, err error) {
+	defer must.Catch(&err)
 	o := *orDefault(opts)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+	must.OK(o.validate())
 	switch {
 	case o.hides():
 		return nil, fmt.Errorf("%w: a masked proof of a segment would have to hide keys and values from the next one's: prove the text as one", model.ErrSegment)
@@ -207,27 +207,17 @@ func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []
 	o.Sampling = ch.By
 	w := newWatch(o.Observer)
 	defer w.stop()
-	s, err := c.segment(ch, tokens, len(tokens)-max(given, 1)+1)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(c.segment(ch, tokens, len(tokens)-max(given, 1)+1))
 	s.o, s.w, s.device, s.segment.next = &o, w, orProcessor(o.Device), ch.Next(given == 0)
 	if s.plan, _, err = c.planned(&o, s.model); err != nil {
 		return nil, err
 	}
 	need := c.circuit.estimate(&o, s.model, s.plan)
-	if err := need.within(); err != nil {
-		return nil, err
-	}
-	release, err := o.bounded(need, w)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(need.within())
+	release := must.Get(o.bounded(need, w))
 	defer release()
 	defer s.close()
-	if err := s.forward(ctx, nil); err != nil {
-		return nil, err
-	}
+	must.OK(s.forward(ctx, nil))
 	own := s.own(s.wit)
 	p, err := s.prove(ctx)
 	if err == nil {

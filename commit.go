@@ -10,6 +10,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -157,25 +158,21 @@ func (o *CommitOptions) checkHiding() error {
 }
 
 // Commit commits to a circuit's weights and makes its key. opts may be nil.
-func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, error) {
+func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
 	sec, err := o.security()
 	if err == nil {
 		err = o.checkHiding()
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	w := newWatch(o.Observer)
 	defer w.stop()
 	if o.Hide != "" {
 		return c.commitHiding(ctx, o, sec, w)
 	}
 	dev := orProcessor(o.Device)
-	base, err := c.commitBase(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+	base := must.Get(c.commitBase(ctx, o))
 	entry := entryOf(o.CacheDir, w, c.commitmentID(sec))
 	if known := entry.commitment(c, base); known != nil {
 		return known, ctx.Err()
@@ -184,9 +181,7 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 	if err == nil {
 		err = e.within()
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, phaseCommitModel, func() (err error) {
@@ -200,15 +195,11 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (*Committed, e
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
 	if n := len(made.trees); n > 0 {
-		if content.Layers, err = made.trees[n-1].Layers(ctx); err != nil {
-			return nil, err
-		}
+		content.Layers = must.Get(made.trees[n-1].Layers(ctx))
 	}
 	entry.put(content)
 	return made, nil
@@ -242,19 +233,15 @@ func (c *Circuit) draft(o *CommitOptions, sec proof.Security) (*hiding.Draft, er
 }
 
 // commitHiding is Commit for a key that hides weights.
-func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.Security, w *watch) (*Committed, error) {
-	d, err := c.draft(o, sec)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.Security, w *watch) (_ *Committed, err error) {
+	defer must.Catch(&err)
+	d := must.Get(c.draft(o, sec))
 	dev := orProcessor(o.Device)
 	e, err := c.estimatePlan(dev, d.Plan)
 	if err == nil {
 		err = e.within()
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	dev.set().Reserve(d.Plan, 1, w.warn)
 	made := &Committed{circuit: c}
 	var tails *prf.Key
@@ -274,20 +261,14 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if made.hiding, err = d.Made(made.key.Digest, tails); err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	made.hiding = must.Get(d.Made(made.key.Digest, tails))
 	if made.cached {
 		return made, nil
 	}
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
-	if content.Layers, err = made.trees[0].Layers(ctx); err != nil {
-		return nil, err
-	}
+	content.Layers = must.Get(made.trees[0].Layers(ctx))
 	entry.put(content)
 	return made, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -111,34 +112,23 @@ type GenerateOptions struct {
 // greatest logit, the first of several, until one that ends the text, or as many as the
 // model was opened for (MaxTokens). Keys and values of earlier tokens are kept, so that a token costs a row of
 // every step. The input that Prove takes for the text is returned beside it. opts may be nil.
-func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (*verifier.Written, Input, error) {
+func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (_ *verifier.Written, _ Input, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
 	by := o.Sampling
-	if err := c.mayWrite(by); err != nil {
-		return nil, nil, err
-	}
+	must.OK(c.mayWrite(by))
 	g := c.quantised.Graph
 	length := model.Size(g.Tensors[g.Inputs[0]].Shape)
 	limit, most, err := c.limits(len(prompt), o.MaxTokens)
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
 	longest := length
 	if c.free() {
 		length, longest = len(prompt)+most, c.quantised.Circuit.Free[0].Bound
 	}
-	in, err := c.textInput(prompt, nil, most, length, longest, most)
-	if err != nil {
-		return nil, nil, err
-	}
-	q, err := c.sized(in)
-	if err != nil {
-		return nil, nil, err
-	}
+	in := must.Get(c.textInput(prompt, nil, most, length, longest, most))
+	q := must.Get(c.sized(in))
 	ints, _, err := q.QuantiseInput(in)
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
 	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
 	w, logits := c.written(prompt, by), model.Size(out.Shape)
 	watch := newWatch(o.Observer)
@@ -153,9 +143,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 		}
 		return err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
 	defer text.close()
 	for {
 		row := text.logits()
@@ -176,10 +164,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 			break
 		}
 		at := len(prompt) + n - 1
-		err = await(ctx, func() error { return text.set(ctx, token, at, n) })
-		if err != nil {
-			return nil, nil, err
-		}
+		must.OK(await(ctx, func() error { return text.set(ctx, token, at, n) }))
 	}
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)
@@ -330,22 +315,13 @@ func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Inpu
 }
 
 // leave leaves the run on an input whose rows are computed, after what complete does of them.
-func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32) error) error {
-	q, err := c.sized(in)
-	if err != nil {
-		return err
-	}
+func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32) error) (err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.sized(in))
 	known, _, err := q.QuantiseInput(in)
-	if err != nil {
-		return err
-	}
-	if err := complete(known); err != nil {
-		return err
-	}
-	wit, err := rows.Witness(ctx, q.Graph, q.Weights, known)
-	if err != nil {
-		return err
-	}
+	must.OK(err)
+	must.OK(complete(known))
+	wit := must.Get(rows.Witness(ctx, q.Graph, q.Weights, known))
 	p.circuit, p.in, p.wit = c, in, wit
 	return nil
 }
@@ -566,7 +542,8 @@ func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *q
 }
 
 // writeOn is write for a GPU. The error is devices.ErrProcessor, after a warning, where that cannot be.
-func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (*onDevice, error) {
+func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (_ *onDevice, err error) {
+	defer must.Catch(&err)
 	if !c.free() {
 		warn("the model has texts of one length only: it writes on the CPU")
 		return nil, devices.ErrProcessor
@@ -577,13 +554,8 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 		return nil, devices.ErrProcessor
 	}
 	short, known, err := c.prompted(prompt)
-	if err != nil {
-		return nil, err
-	}
-	wit, err := forward.RunOn(ctx, set.Prompt(warn), short.Graph, short.Weights, known)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	wit := must.Get(forward.RunOn(ctx, set.Prompt(warn), short.Graph, short.Weights, known))
 	defer wit.Close()
 	w := &onDevice{circuit: circuit}
 	logits := wit.Tensor(short.Graph.Outputs[0])
@@ -593,9 +565,7 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 		from, to := short.Graph.Tensors[x.Of].Shape, circuit.Graph.Tensors[x.Whole].Shape
 		begun = append(begun, forward.Grown(wit.Tensor(x.Of), from, to))
 	}
-	if err := set.Kept(wit, warn); err != nil {
-		return nil, err
-	}
+	must.OK(set.Kept(wit, warn))
 	w.begin = func() (*devices.Rows, error) { return set.Rows(circuit, begun, warn) }
 	return w, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/cost"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -173,36 +174,25 @@ func (c *Circuit) planBefore(o *ProveOptions, g *model.Graph, cfg soundness.Conf
 }
 
 // EstimateTexts is Estimate for one proof of several texts (ProveTexts).
-func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
+func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *ProveOptions) (_ *Estimate, err error) {
+	defer must.Catch(&err)
 	to := orDefault(commit)
 	sec, err := to.security()
 	if err == nil {
 		err = to.checkHiding()
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	o := orDefault(prove)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+	must.OK(o.validate())
 	q, _, _, err := c.rounded(texts)
 	if err == nil {
 		err = c.roomForTexts(o, q.Graph, len(texts))
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var p *plan.Plan
 	if to.Hide != "" {
-		d, err := c.draft(to, sec)
-		if err != nil {
-			return nil, err
-		}
-		p, err = plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRows(), d.Plan.Choice.FixedTailLog)
-		if err != nil {
-			return nil, err
-		}
+		d := must.Get(c.draft(to, sec))
+		p = must.Get(plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRows(), d.Plan.Choice.FixedTailLog))
 	} else if p, err = c.planBefore(o, q.Graph, sec.Config()); err != nil {
 		return nil, err
 	}

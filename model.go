@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -406,26 +407,19 @@ func edgesOf(g *graph.Graph, s graph.Selection, output string, scores []float64)
 // shape must be the input's (docs/inputs.md); an array without one goes by its count.
 //
 // A text may have any length up to the most that there is.
-func (m *Model) Input(arrays Arrays) (Input, error) {
+func (m *Model) Input(arrays Arrays) (_ Input, err error) {
+	defer must.Catch(&err)
 	specs := m.Inputs()
-	arrays, err := m.arrays(arrays)
-	if err != nil {
-		return nil, err
-	}
+	arrays = must.Get(m.arrays(arrays))
 	if n := len(arrays); m.open.isText() && n > 0 {
-		g, err := m.text(len(arrays[0].Values), m.listed(arrays))
-		if err != nil {
-			return nil, err
-		}
+		g := must.Get(m.text(len(arrays[0].Values), m.listed(arrays)))
 		specs = inputsOf(g)
 	}
 	samples, err := cut(specs, arrays)
 	if err == nil && len(samples) != 1 {
 		err = fmt.Errorf("it holds %d inputs: the model takes %s", len(samples), signature(specs))
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return samples[0], nil
 }
 
@@ -442,11 +436,9 @@ func (m *Model) arrays(given Arrays) (Arrays, error) {
 // samples as it holds: elements of the batch, if the model leaves its size open; texts
 // of the last axis' length, if that is what it leaves open, or else of the greatest
 // length if there are more tokens than that.
-func (m *Model) Samples(arrays Arrays) ([]Input, error) {
-	arrays, err := m.arrays(arrays)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
+	defer must.Catch(&err)
+	arrays = must.Get(m.arrays(arrays))
 	size, written := 1, m.listed(arrays)
 	if m.open.isText() && len(arrays) > 0 {
 		a := &arrays[0]
@@ -456,14 +448,9 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 			size = m.open.most
 		}
 		written = max(1, written*size/max(1, len(a.Values))) // of each text
-		if _, err := m.text(size, written); err != nil {
-			return nil, err
-		}
+		must.Get(m.text(size, written))
 	}
-	g, err := m.sized(size, written)
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(m.sized(size, written))
 	return cut(inputsOf(g), arrays)
 }
 

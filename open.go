@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -174,21 +175,10 @@ func openAdapted(path string, o *OpenOptions) (*Model, error) {
 // graphOf builds the graph that the options ask for. most is the most tokens that keys
 // are for, 0 for a model of images.
 func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
+	defer must.Catch(&err)
 	tokens, most, err := o.tokensOf(m)
-	if err != nil {
-		return nil, 0, err
-	}
-	at := o.LogitsAt
-	if at != 0 && (m.Context == 0 || o.MaxTokens > 0) {
-		return nil, 0, errors.New("LogitsAt is for language models that write nothing: MaxTokens says itself where logits are")
-	}
-	if len(o.Input) == 2 && o.Input[1].Name == families.Positions {
-		n := model.Size(o.Input[1].Shape)
-		if at != 0 && at != n {
-			return nil, 0, fmt.Errorf("the input has %d positions, and LogitsAt is %d", n, at)
-		}
-		at = n
-	}
+	must.OK(err)
+	at := must.Get(o.logitsAt(m, tokens))
 	if m.Speech != nil && o.MaxTokens > 0 {
 		g, err = o.listening(m, most)
 		return g, most, err
@@ -202,10 +192,6 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		}
 		g, err = m.Writing(tokens, len(m.Start)-1+o.MaxTokens)
 		return g, most, err
-	}
-	if m.Pairs && len(o.Input) > 0 && tokens > 0 {
-		ids := o.tokenIDs()
-		at = max(len(ids.Values), graph.Size(ids.Shape)) / tokens
 	}
 	if o.MaxTokens > 0 {
 		if !m.Next {
@@ -225,6 +211,26 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 		g, err = m.Graph(tokens, at)
 	}
 	return g, most, err
+}
+
+// logitsAt is for how many positions, or pairs, there are logits; 0 if the options do not say.
+func (o *OpenOptions) logitsAt(m *hf.Model, tokens int) (int, error) {
+	at := o.LogitsAt
+	if at != 0 && (m.Context == 0 || o.MaxTokens > 0) {
+		return 0, errors.New("LogitsAt is for language models that write nothing: MaxTokens says itself where logits are")
+	}
+	if len(o.Input) == 2 && o.Input[1].Name == families.Positions {
+		n := model.Size(o.Input[1].Shape)
+		if at != 0 && at != n {
+			return 0, fmt.Errorf("the input has %d positions, and LogitsAt is %d", n, at)
+		}
+		at = n
+	}
+	if m.Pairs && len(o.Input) > 0 && tokens > 0 {
+		ids := o.tokenIDs()
+		at = max(len(ids.Values), graph.Size(ids.Shape)) / tokens
+	}
+	return at, nil
 }
 
 // listening builds the graph of a model of speech that writes, for up to most tokens.
@@ -274,7 +280,8 @@ func refused(refuse func([]float64) error, texts []float64, tokens int) error {
 // tokensOf is the number of tokens that the options have for the float model, and the
 // most that there may be: in so many words, as a dimension, or by an input.
 func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
-	said, input := o.Tokens, 0
+	defer must.Catch(&err)
+	said := o.Tokens
 	for name, n := range o.Dims {
 		if name != families.Tokens || m.Context == 0 {
 			return 0, 0, fmt.Errorf("--dim %s: the model's inputs have no such dimension", name)
@@ -290,24 +297,7 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		}
 		return 0, 0, nil
 	}
-	if len(o.Input) > 0 {
-		first := o.tokenIDs()
-		ids := first.Values
-		for i, id := range ids {
-			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
-				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
-			}
-		}
-		if input = len(ids); input == 0 { // a shape alone
-			input = graph.Size(first.Shape)
-		}
-		if shape := first.Shape; m.Pairs && len(shape) > 1 { // several texts
-			input = shape[len(shape)-1]
-		}
-		if err := refused(m.Refuse, ids, input); err != nil {
-			return 0, 0, err
-		}
-	}
+	input := must.Get(o.inputTokens(m))
 	if most = said; said == 0 {
 		most = min(m.Context, max(defaultContext, input))
 	}
@@ -324,4 +314,26 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
 	}
 	return said, most, nil
+}
+
+// inputTokens is how many tokens the input has, or each text of it; 0 if none is given.
+func (o *OpenOptions) inputTokens(m *hf.Model) (int, error) {
+	if len(o.Input) == 0 {
+		return 0, nil
+	}
+	first := o.tokenIDs()
+	ids := first.Values
+	for i, id := range ids {
+		if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
+			return 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
+		}
+	}
+	n := len(ids)
+	if n == 0 { // a shape alone
+		n = graph.Size(first.Shape)
+	}
+	if shape := first.Shape; m.Pairs && len(shape) > 1 { // several texts
+		n = shape[len(shape)-1]
+	}
+	return n, refused(m.Refuse, ids, n)
 }

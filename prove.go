@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/hiding"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -173,26 +174,16 @@ func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOpt
 }
 
 // proveInputs makes one proof of one input, or of several texts.
-func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (*Proof, error) {
+func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (_ *Proof, err error) {
+	defer must.Catch(&err)
 	w := newWatch(o.Observer)
 	defer w.stop()
-	in, err := c.coarse(o, in)
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.of(o, w, 1, in...)
-	if err != nil {
-		return nil, err
-	}
-	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
-	if err != nil {
-		return nil, err
-	}
+	in = must.Get(c.coarse(o, in))
+	r := must.Get(c.of(o, w, 1, in...))
+	release := must.Get(o.bounded(c.circuit.estimate(o, r.model, r.plan), w))
 	defer release()
 	defer r.close()
-	if err := r.forward(ctx, in[0]); err != nil {
-		return nil, err
-	}
+	must.OK(r.forward(ctx, in[0]))
 	return r.prove(ctx)
 }
 
@@ -214,21 +205,18 @@ type proving struct {
 }
 
 // of checks that a run on an input, or on several texts, can be proved, within the process's limit of memory, and n like it.
-func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving, error) {
+func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *proving, err error) {
+	defer must.Catch(&err)
 	q, ints, clamped, err := c.circuit.rounded(in)
 	if err == nil {
 		err = c.circuit.roomForTexts(o, q.Graph, len(in))
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	if err := c.key.CheckStatement(&q.Graph.Instance, ints); err != nil {
 		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
 	}
 	p, inputs, err := c.planned(o, q)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	if p.Pads != nil {
 		err = o.checkHiding()
 	}
@@ -240,13 +228,9 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (*proving,
 			err = inputs[i].Ready(p, o.Share, n)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	d := orProcessor(o.Device)
-	if err := c.circuit.estimate(o, q, p).within(); err != nil {
-		return nil, err
-	}
+	must.OK(c.circuit.estimate(o, q, p).within())
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
 }
 
@@ -294,22 +278,16 @@ func (c *committedInput) values(v []int32) []int32 {
 }
 
 // coarse rounds inputs that were committed to in coarser units than the model's to these, so that the model reads what was committed to.
-func (c *Committed) coarse(o *ProveOptions, in []Input) ([]Input, error) {
+func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
+	defer must.Catch(&err)
 	if len(o.InputCommitments) == 0 || len(in) != 1 {
 		return in, nil
 	}
 	q, _, _, err := c.circuit.rounded(in)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	i := q.Graph.Instance
-	if err := c.state(o, q, &i); err != nil {
-		return nil, err
-	}
-	inputs, err := o.committed(q, &i)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(c.state(o, q, &i))
+	inputs := must.Get(o.committed(q, &i))
 	own := slices.Clone(in[0])
 	for _, of := range inputs {
 		t, _, ok := q.Graph.Tensors[q.Graph.Inputs[of.at]].Coarse(of.Frac)
@@ -318,9 +296,7 @@ func (c *Committed) coarse(o *ProveOptions, in []Input) ([]Input, error) {
 		}
 		one := &model.Graph{Tensors: []model.Tensor{t}, Inputs: []model.TensorID{0}}
 		ints, _, err := one.RoundInputs([][]float64{own[of.at]})
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		own[of.at] = t.Reals(ints[0])
 	}
 	return []Input{own}, nil
@@ -445,13 +421,14 @@ func (r *proving) restate(ctx context.Context) error {
 }
 
 // forward runs the circuit on the input and holds the run against the options.
-func (r *proving) forward(ctx context.Context, in Input) error {
+func (r *proving) forward(ctx context.Context, in Input) (err error) {
+	defer must.Catch(&err)
 	r.device.set().Reserve(r.plan, max(r.o.runs, 1), r.w.warn)
 	r.device.set().Foresee(r.o.share(), r.plan, r.w.warn)
 	var run *Run
 	var wit *forward.Witness
 	pass := r.o.Pass.of(r.circuit, in)
-	err := r.w.run(ctx, phaseRun, func() (err error) {
+	err = r.w.run(ctx, phaseRun, func() (err error) {
 		if wit = pass; wit == nil {
 			g := r.model.Graph
 			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, r.segment.behind(g.Widen(r.ints, nil, true)))
@@ -461,22 +438,12 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	r.run, r.wit = run, wit
-	if err := r.device.set().Kept(r.wit, r.w.warn); err != nil {
-		return err
-	}
-	if err := r.circuit.checkGenerated(r.model.Graph, r.wit, r.o.Sampling); err != nil {
-		return err
-	}
-	if err := r.o.bar().check(run); err != nil {
-		return err
-	}
-	if err := r.restate(ctx); err != nil {
-		return err
-	}
+	must.OK(r.device.set().Kept(r.wit, r.w.warn))
+	must.OK(r.circuit.checkGenerated(r.model.Graph, r.wit, r.o.Sampling))
+	must.OK(r.o.bar().check(run))
+	must.OK(r.restate(ctx))
 	return r.circuit.checkLikeliest(r.plan.Graph, r.wit)
 }
 
@@ -537,29 +504,20 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 // roots is what that process has told. next is given the bytes of each part that was proved, by its number, and says which part is to
 // be proved: none if it is negative. At first part is −1. Several goroutines call it. Whoever asked verifies what is given, so that
 // Help need not. opts may be nil; its Together is not used.
-func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *ProveOptions, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
+func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *ProveOptions, next func(ctx context.Context, part int, bytes []byte) (int, error)) (err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
-	if err := o.validate(); err != nil {
-		return err
-	}
+	must.OK(o.validate())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	if c.hiding != nil || o.hides() {
 		return errTogether
 	}
-	r, err := c.of(o, w, 1, in)
-	if err != nil {
-		return err
-	}
-	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
-	if err != nil {
-		return err
-	}
+	r := must.Get(c.of(o, w, 1, in))
+	release := must.Get(o.bounded(c.circuit.estimate(o, r.model, r.plan), w))
 	defer release()
 	defer r.close()
-	if err := r.forward(ctx, in); err != nil {
-		return err
-	}
+	must.OK(r.forward(ctx, in))
 	wit := r.wit
 	r.wit = nil // the prover's, as in prove
 	return await(ctx, func() error {
@@ -590,7 +548,8 @@ func (w *watch) follow() func(p prover.Phase, done, total int) {
 // The observer is told of one phase, "prove inputs", whose progress counts proofs. If a proof
 // fails, the others are stopped, and the error wraps that proof's error and names the input,
 // counted from 1.
-func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) ([]*Proof, error) {
+func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) (_ []*Proof, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
 	switch {
 	case o.Float != nil || o.Pass != nil:
@@ -600,9 +559,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	case o.MaxError != 0 && len(floats) != len(inputs):
 		return nil, fmt.Errorf("MaxError needs the float model's outputs on each of %d inputs, and there are %d", len(inputs), len(floats))
 	}
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+	must.OK(o.validate())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	if len(inputs) == 0 {
@@ -615,10 +572,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	if err != nil {
 		return nil, fmt.Errorf("input 1: %w", err)
 	}
-	release, err := o.bounded(c.circuit.estimate(o, first.model, first.plan), w)
-	if err != nil {
-		return nil, err
-	}
+	release := must.Get(o.bounded(c.circuit.estimate(o, first.model, first.plan), w))
 	defer release()
 	proofs := make([]*Proof, len(inputs))
 	w.begin(phaseEach)
@@ -644,9 +598,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 		})
 	}, func(done int) { w.progress(done, len(inputs)) })
 	w.end(err)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return proofs, nil
 }
 
@@ -716,20 +668,14 @@ func (o warnings) Warn(message string) { o.w.warn("%s", message) }
 // rounded returns the quantised model in the size of an input, and the input as it rounds it, with how many values it clamped; of
 // several texts that for as many, all as long as the longest, and the inputs of all, one after the other.
 func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clamped int, err error) {
+	defer must.Catch(&err)
 	if len(in) == 1 {
-		if q, err = c.sized(in[0]); err != nil {
-			return nil, nil, 0, err
-		}
+		q = must.Get(c.sized(in[0]))
 		ints, clamped, err = q.QuantiseInput(in[0])
 		return q, ints, clamped, err
 	}
-	if in, err = c.alike(in); err != nil {
-		return nil, nil, 0, err
-	}
-	one, err := c.sized(in[0])
-	if err != nil {
-		return nil, nil, 0, err
-	}
+	in = must.Get(c.alike(in))
+	one := must.Get(c.sized(in[0]))
 	ints = make([][]int32, len(in[0]))
 	for i, text := range in {
 		own, n, err := one.QuantiseInput(text)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -189,18 +190,14 @@ func (c *Circuit) asBase() *lower.Base {
 }
 
 // quantiseWith is Quantise with complete settings.
-func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions, settings quantise.Options) (*Circuit, error) {
+func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions, settings quantise.Options) (_ *Circuit, err error) {
+	defer must.Catch(&err)
 	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
 		return nil, err
 	}
-	if err := m.hash(ctx, w); err != nil {
-		return nil, err
-	}
+	must.OK(m.hash(ctx, w))
 	if o.Ranges != nil {
-		given, err := m.match(o.Ranges)
-		if err != nil {
-			return nil, err
-		}
+		given := must.Get(m.match(o.Ranges))
 		settings.Formats = o.Ranges.formats()
 		return m.quantiseCached(ctx, o.CacheDir, w, given, settings)
 	}
@@ -220,13 +217,11 @@ func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err := m.phase(ctx, w, phaseCalibrate, func() (err error) {
+	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	c, err := m.choose(ctx, w, seen, settings)
 	// If the circuit must have one size of the batch, samples are joined to batches of that size.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
@@ -238,9 +233,7 @@ func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *
 			c, err = m.choose(ctx, w, seen, settings)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	c.warn(w)
 	c.report.Float = seen.outputs
 	if !o.Provisional {
@@ -264,18 +257,14 @@ const fewValues = 1 << 12
 
 // calibrate runs the float model on all samples. Ranges are rounded so that a key can
 // hold them.
-func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (*calibration, error) {
+func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (_ *calibration, err error) {
+	defer must.Catch(&err)
 	seen := &calibration{ranges: ranges{}}
 	var runs *graph.Graph // that there is memory for
 	for i, sample := range samples {
 		progress(i, len(samples))
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		g, err := m.sizedFor(sample)
-		if err != nil {
-			return nil, err
-		}
+		must.OK(ctx.Err())
+		g := must.Get(m.sizedFor(sample))
 		run := quantise.NewFloatRun(g)
 		var looks errgroup.Group
 		looks.SetLimit(runtime.GOMAXPROCS(0)) // beside the run, which computes most values on all cores
@@ -314,9 +303,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		if waited := looks.Wait(); err == nil {
 			err = waited
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		if i < quantise.MostSamples {
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: run})
 		} else if m.open.symbol != "" && !m.open.isText() { // elements of a batch
@@ -608,20 +595,16 @@ func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circu
 func (c *Circuit) sized(in Input) (*quantise.Model, error) { return c.sizedFor(in, 0) }
 
 // sizedFor is sized for so many texts, each as long as the input; 0 is one.
-func (c *Circuit) sizedFor(in Input, texts int) (*quantise.Model, error) {
+func (c *Circuit) sizedFor(in Input, texts int) (_ *quantise.Model, err error) {
+	defer must.Catch(&err)
 	if c.refuse != nil && len(in) > 0 {
-		if err := c.refuse(in[0]); err != nil {
-			return nil, err
-		}
+		must.OK(c.refuse(in[0]))
 	}
 	lens := make([]int, len(in))
 	for i := range in {
 		lens[i] = len(in[i])
 	}
-	instance, err := c.quantised.Circuit.InstanceOf(lens)
-	if err != nil {
-		return nil, err
-	}
+	instance := must.Get(c.quantised.Circuit.InstanceOf(lens))
 	instance.Texts = texts
 	instance = c.quantised.Circuit.Choose(instance)
 	if same(instance, c.quantised.Graph.Instance) {
@@ -631,10 +614,7 @@ func (c *Circuit) sizedFor(in Input, texts int) (*quantise.Model, error) {
 	last.Lock()
 	defer last.Unlock()
 	if last.model == nil || !same(instance, last.model.Graph.Instance) {
-		q, err := c.quantised.At(instance)
-		if err != nil {
-			return nil, err
-		}
+		q := must.Get(c.quantised.At(instance))
 		last.model = q
 	}
 	return last.model, nil
@@ -733,11 +713,9 @@ const maxRangesFile = 256 << 20
 
 // ReadRanges reads what Ranges.File wrote. White space is free; anything else
 // that File would not have written is refused.
-func ReadRanges(r io.Reader) (Ranges, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxRangesFile+1))
-	if err != nil {
-		return nil, err
-	}
+func ReadRanges(r io.Reader) (_ Ranges, err error) {
+	defer must.Catch(&err)
+	data := must.Get(io.ReadAll(io.LimitReader(r, maxRangesFile+1)))
 	if len(data) > maxRangesFile {
 		return nil, fmt.Errorf("a file of ranges has at most %d bytes", maxRangesFile)
 	}
@@ -749,16 +727,12 @@ func ReadRanges(r io.Reader) (Ranges, error) {
 		return nil, fmt.Errorf("not a file of ranges: its format is %q, not %q", f.Format, rangesFormat)
 	}
 	var got, want bytes.Buffer
-	if err := errors.Join(json.Compact(&got, data), json.Compact(&want, f.Ranges.File())); err != nil {
-		return nil, err
-	}
+	must.OK(errors.Join(json.Compact(&got, data), json.Compact(&want, f.Ranges.File())))
 	if !bytes.Equal(got.Bytes(), want.Bytes()) {
 		return nil, errors.New("not a file of ranges: members are missing, unknown, repeated or in another order")
 	}
 	for _, v := range f.Ranges {
-		if _, err := v.decode(); err != nil {
-			return nil, err
-		}
+		must.Get(v.decode())
 	}
 	return f.Ranges, nil
 }

@@ -450,15 +450,14 @@ func (c *Config) validate() error {
 	for _, s := range settings {
 		errs = append(errs, s.validate(c))
 	}
-	if _, err := c.DeviceNumbers(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := c.Dims(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := c.ProveShare(); err != nil {
-		errs = append(errs, err)
-	}
+	_, devices := c.DeviceNumbers()
+	_, dims := c.Dims()
+	_, prove := c.ProveShare()
+	_, reveals := c.Reveals()
+	_, fixed := c.Fixed()
+	_, _, share := c.ShareOf()
+	_, hidden := c.HiddenOf()
+	errs = append(errs, devices, dims, prove, reveals, fixed, share, hidden)
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, errors.New("--tls-cert and --tls-key go together"))
 	}
@@ -467,18 +466,6 @@ func (c *Config) validate() error {
 	}
 	if c.ClusterCreds != "" && c.ClusterNKey != "" {
 		errs = append(errs, errors.New("--cluster-creds and --cluster-nkey are two ways to say who this is: give one"))
-	}
-	if _, err := c.Reveals(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := c.Fixed(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, _, err := c.ShareOf(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := c.HiddenOf(); err != nil {
-		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, c.checkStdin())...)
 }

@@ -162,6 +162,16 @@ func AddFlags(fs *pflag.FlagSet, names ...string) {
 	}
 }
 
+// FirstOf returns the first of the named settings that is not zero, "" if all are.
+func (c *Config) FirstOf(names ...string) string {
+	for _, name := range names {
+		if !reflect.ValueOf(c).Elem().Field(find(name).field).IsZero() {
+			return name
+		}
+	}
+	return ""
+}
+
 func find(name string) *setting {
 	for i := range settings {
 		if settings[i].name == name {

@@ -6,11 +6,10 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
-
-func bytesKernel(name string) Kernel { return Kernel{"bytes", name} }
 
 // ByteRows says how rows of integers lie in memory as bytes, one row behind the other:
 // Width planes of Pitch bytes each, plane j of which has byte j of the entries, less 128
@@ -45,27 +44,21 @@ const packTile = 1 << 12
 
 // PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
 // slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
-func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) error {
-	k := bytesKernel("pack_planes")
-	if err := positive(k, len(jobs), s.Count, pitch); err != nil {
-		return err
-	}
+func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) (err error) {
+	defer must.Catch(&err)
+	k := Kernel{"bytes", "pack_planes"}
+	must.OK(positive(k, len(jobs), s.Count, pitch))
 	if rowVars < 0 || shift < 0 || rowVars+shift > code.MaxLogSize {
 		return fmt.Errorf("%w: %s of 2^%d slots of 2^%d entries", ErrSize, k.Name, shift, rowVars)
 	}
 	blocks := 0
 	list := slices.Clone(jobs)
 	for i := range list {
-		if err := positive(k, int(list[i].Width), int(list[i].Rows)); err != nil {
-			return err
-		}
+		must.OK(positive(k, int(list[i].Width), int(list[i].Rows)))
 		list[i].block = uint64(blocks)
 		blocks += int(list[i].Rows) << max(0, rowVars+shift-bits.Len(packTile-1))
 	}
-	at, err := NewSlice(d, list)
-	if err != nil {
-		return err
-	}
+	at := must.Get(NewSlice(d, list))
 	defer d.Free(at)
 	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(len(list)), uint64(pitch), uint64(rowVars), uint64(shift),
 		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
@@ -73,11 +66,7 @@ func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack)
 
 // SplitPlanes sets a row at dst from its n entries at src, in 32 bits.
 func SplitPlanes(d Device, dst, src Ptr, as ByteRows, n int) error {
-	k := bytesKernel("split_planes")
-	if err := positive(k, n, as.Width, as.Pitch); err != nil {
-		return err
-	}
-	return d.Launch(k, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
+	return Kernel{"bytes", "split_planes"}.of(n, as.Width, as.Pitch).launch(d, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
 }
 
 // A ByteRow is a plane of a row. What a product with it adds to goes to Target, times
@@ -100,7 +89,7 @@ func PanelBytes(vars int) int { return panelPieces(vars) * pieceBytes * 4 * Size
 // PackParts makes panels of n weights over 2^vars indexes each, of parts with these
 // numbers (64 bits each, on the device; MakeWeights): the vectors are their limbs.
 func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) error {
-	k := bytesKernel("pack_parts")
+	k := Kernel{"bytes", "pack_parts"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -110,7 +99,7 @@ func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) er
 // PackRows makes panels of n rows of weights over 2^vars indexes each, the sums of parts
 // (FillRows): the vectors are their limbs.
 func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
-	k := bytesKernel("pack_rows")
+	k := Kernel{"bytes", "pack_rows"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -121,7 +110,7 @@ func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
 // Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
 // from the last zero. scratch has PointScratch bytes.
 func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) error {
-	k := bytesKernel("pack_points")
+	k := Kernel{"bytes", "pack_points"}
 	if err := checkPanels(k, n, vars); err != nil {
 		return err
 	}
@@ -176,10 +165,10 @@ func AddByteProducts(d Device, products ...ByteProduct) error {
 			wide = append(wide, p)
 		}
 	}
-	if err := addByteProducts(d, bytesKernel("byte_products"), blockRows, wide); err != nil {
+	if err := addByteProducts(d, Kernel{"bytes", "byte_products"}, blockRows, wide); err != nil {
 		return err
 	}
-	return addByteProducts(d, bytesKernel("byte_products_narrow"), blockRows/2, narrow)
+	return addByteProducts(d, Kernel{"bytes", "byte_products_narrow"}, blockRows/2, narrow)
 }
 
 // A SegmentProduct is the products of rows with weights that are themselves products: one over the Pieces·64 indexes of a
@@ -224,7 +213,7 @@ func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, prod
 			return err
 		}
 		defer d.Free(list)
-		err = d.Launch(bytesKernel("join_products"), Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
+		err = d.Launch(Kernel{"bytes", "join_products"}, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
 		some, joined, first, used, blocks = some[:0], joined[:0], first[:0], 0, 0
 		return err
 	}
@@ -303,7 +292,7 @@ func setSegmentProducts(d Device, products []ByteProduct) error {
 			}
 		}
 	}
-	return launchProducts(d, bytesKernel("byte_products_segments"), blockRows, products, blocks)
+	return launchProducts(d, Kernel{"bytes", "byte_products_segments"}, blockRows, products, blocks)
 }
 
 func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) error {
@@ -327,21 +316,13 @@ func productBlocks(d Device) int { return 8 * d.Multiprocessors() }
 // as vectors times targets, plus ones[v]·constants[t] for vector v and target t if there
 // are constants.
 func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constants Ptr) error {
-	k := bytesKernel("finish_products")
-	if err := positive(k, vectors, targets); err != nil {
-		return err
-	}
-	return launchFor(d, k, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
+	return Kernel{"bytes", "finish_products"}.of(vectors, targets).each(d, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
 }
 
 // JoinSegments sets the M31 at out, as many as vectors times targets, each to the sum of the n behind each other at all that
 // belong to it, times the vector's n weights.
 func JoinSegments(d Device, out, all, weights Ptr, vectors, targets, n int) error {
-	k := bytesKernel("join_segments")
-	if err := positive(k, vectors, targets, n); err != nil {
-		return err
-	}
-	return launchFor(d, k, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
+	return Kernel{"bytes", "join_segments"}.of(vectors, targets, n).each(d, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
 }
 
 // FoldedRows are lists of N addresses of rows of 2^RowVars bytes each, 0 for zeros, with
@@ -354,22 +335,16 @@ type FoldedRows struct {
 
 // FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
 // list l, plus its constant, or adds that to it.
-func FoldBytes(d Device, out Ptr, f FoldedRows) error {
-	k := bytesKernel("fold_bytes")
-	if err := positive(k, f.Lists, f.N, f.RowVars+1); err != nil {
-		return err
-	}
+func FoldBytes(d Device, out Ptr, f FoldedRows) (err error) {
+	defer must.Catch(&err)
+	k := Kernel{"bytes", "fold_bytes"}
+	must.OK(positive(k, f.Lists, f.N, f.RowVars+1))
 	if f.N%pieceBytes != 0 {
 		return fmt.Errorf("%w: %s of lists of %d", ErrSize, k.Name, f.N)
 	}
-	packed, err := AllocSlice[uint32](d, f.Lists*f.N*4)
-	if err != nil {
-		return err
-	}
+	packed := must.Get(AllocSlice[uint32](d, f.Lists*f.N*4))
 	defer d.Free(packed)
-	if err := d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)); err != nil {
-		return err
-	}
+	must.OK(d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)))
 	const columns, warps, maxTerms = 128, 4, 1 << 16 // COLUMNS and FOLD_WARPS of bytes.cu; products of bytes that an int32 holds
 	together := 1                                    // warps that have enough to do with the rows of a tile
 	for together < warps && together*pieceBytes < f.N {
@@ -388,9 +363,7 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	}
 	n, to := f.Lists<<f.RowVars, out
 	if f.Add {
-		if to, err = AllocSlice[field.QM31](d, n); err != nil {
-			return err
-		}
+		to = must.Get(AllocSlice[field.QM31](d, n))
 		defer d.Free(to)
 	}
 	err = withSums(d, to, n, func(sums Ptr) error {

@@ -7,8 +7,6 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-func codeKernel(name string) Kernel { return Kernel{"code", name} }
-
 // Logarithms of the elements that a block of threads has in shared memory (code.cu): tileVars, of which a pass does up to
 // tileLayers, and lastVars for the last layers of a codeword.
 const tileVars, tileLayers, lastVars = 13, 10, 12
@@ -47,11 +45,11 @@ func encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, node in
 	}
 	level := logDomain - logTable // below node, whose nodes start from copies of the table
 	if logTable < lastVars {
-		return d.Launch(codeKernel("encode_short"), Launch{GridX: 1 << level, GridY: rows, Block: shortThreads(logTable)},
+		return d.Launch(Kernel{"code", "encode_short"}, Launch{GridX: 1 << level, GridY: rows, Block: shortThreads(logTable)},
 			uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level), uint64(node))
 	}
 	pass := func(vars, layers int) error {
-		err := d.Launch(codeKernel(fmt.Sprint("encode_tile", layers)), Launch{GridX: rows << (logDomain - vars), Block: threads},
+		err := d.Launch(Kernel{"code", fmt.Sprint("encode_tile", layers)}, Launch{GridX: rows << (logDomain - vars), Block: threads},
 			uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level), uint64(rows), uint64(node))
 		level += layers
 		src = 0 // the next pass goes on with the codewords
@@ -91,13 +89,13 @@ func Twiddles(d Device, dst Ptr, n int) error {
 	if err := d.Upload(p, Bytes(powers[:])); err != nil {
 		return err
 	}
-	return launchFor(d, codeKernel("make_twiddles"), 1<<n, uint64(dst), uint64(p), uint64(n))
+	return launchFor(d, Kernel{"code", "make_twiddles"}, 1<<n, uint64(dst), uint64(p), uint64(n))
 }
 
 // SplitLimbs sets dst to the limbs of `rows` rows of 2^n elements of K at src:
 // four rows of M31 for each.
 func SplitLimbs(d Device, dst, src Ptr, n, rows int) error {
-	k := codeKernel("split_limbs")
+	k := Kernel{"code", "split_limbs"}
 	if n < 0 || n > code.MaxLogSize || rows < 1 {
 		return fmt.Errorf("%w: %s of %d rows of 2^%d", ErrSize, k.Name, rows, n)
 	}
@@ -108,9 +106,5 @@ func SplitLimbs(d Device, dst, src Ptr, n, rows int) error {
 // `count` columns given by 64-bit positions: that of row r and position k goes to
 // element k·length + r of dst.
 func GatherColumns(d Device, dst Ptr, length int, words Ptr, stride, n int, positions Ptr, count int) error {
-	k := codeKernel("gather_columns")
-	if err := positive(k, length, stride, n, count); err != nil {
-		return err
-	}
-	return launchFor(d, k, n*count, uint64(dst), uint64(length), uint64(words), uint64(stride), uint64(n), uint64(positions), uint64(count))
+	return Kernel{"code", "gather_columns"}.of(length, stride, n, count).each(d, n*count, uint64(dst), uint64(length), uint64(words), uint64(stride), uint64(n), uint64(positions), uint64(count))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -40,7 +41,8 @@ const (
 // NewEvaluations prepares evaluations, at least one, in one allocation, which is left to the
 // device's owner. A tensor is taken as rows, so that its weights are products of those of rows
 // and columns, about twice the square root of its entries.
-func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
+func NewEvaluations(d Device, list []Evaluation) (_ *Evaluations, err error) {
+	defer must.Catch(&err)
 	if len(list) == 0 {
 		return nil, errors.New("no evaluations")
 	}
@@ -55,10 +57,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 		}
 		s := known[string(key)]
 		if s == nil {
-			var err error
-			if s, err = newSplit(list[i].Shape); err != nil {
-				return nil, err
-			}
+			s = must.Get(newSplit(list[i].Shape))
 			known[string(key)] = s
 		}
 		splits[i] = s
@@ -67,10 +66,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 		entries += s.parts[0].size * s.parts[1].size
 	}
 	words := (evalJob + 2*tensorJob) * len(list)
-	at, err := AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2)
-	if err != nil {
-		return nil, err
-	}
+	at := must.Get(AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2))
 	// What is uploaded comes first: points, jobs of both kernels; then the tables.
 	data := make([]uint64, 0, 2*coordinates+words)
 	for i := range list {
@@ -103,9 +99,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 			uint64(nrows), uint64(ncolumns), uint64(lanes), uint64(chunk))
 		e.blocks += ((ncolumns-1)/(4*lanes) + 1) * ((nrows-1)/chunk + 1)
 	}
-	if err := UploadSlice(d, at, append(append(data, evals...), tensors...)); err != nil {
-		return nil, err
-	}
+	must.OK(UploadSlice(d, at, append(append(data, evals...), tensors...)))
 	return e, d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: eqBlocks, Block: threads}, uint64(eq), uint64(2*len(list)))
 }
 

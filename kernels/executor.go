@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
@@ -255,11 +256,9 @@ func (e *Executor) Sync() error {
 }
 
 // Time is described at Device.
-func (e *Executor) Time(f func() error) (time.Duration, error) {
-	release, err := e.Bind()
-	if err != nil {
-		return 0, err
-	}
+func (e *Executor) Time(f func() error) (_ time.Duration, err error) {
+	defer must.Catch(&err)
+	release := must.Get(e.Bind())
 	defer release()
 	var marks [2]cu.Event
 	for i := range marks {
@@ -271,15 +270,11 @@ func (e *Executor) Time(f func() error) (time.Duration, error) {
 	if err := marks[0].Record(e.custr); err != nil {
 		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
 	}
-	if err := f(); err != nil {
-		return 0, err
-	}
+	must.OK(f())
 	if err := marks[1].Record(e.custr); err != nil {
 		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
 	}
-	if err := e.Sync(); err != nil {
-		return 0, err
-	}
+	must.OK(e.Sync())
 	ms, err := marks[0].Elapsed(marks[1])
 	if err != nil {
 		return 0, e.note(libcuda.Wrap("cuEventElapsedTime", err))

@@ -10,8 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
-func blake3Kernel(name string) Kernel { return Kernel{"blake3", name} }
-
 // keyed appends a key to the arguments of a kernel, two words each.
 func keyed(key *blake3.Key, args ...uint64) []uint64 {
 	for i := 0; i < len(key); i += 2 {
@@ -35,9 +33,9 @@ func ColumnState(suite hash.Suite) int {
 // Between calls state holds ColumnState bytes a column, and digests are its own too; state may be 0 if there is one call,
 // or ColumnState is.
 func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, columns, rows, absorbed, total int) error {
-	k := poseidon2Kernel("hash_columns")
+	k := Kernel{"poseidon2", "hash_columns"}
 	if suite == hash.Blake3 {
-		k = blake3Kernel("blake3_columns")
+		k = Kernel{"blake3", "blake3_columns"}
 	}
 	if err := positive(k, columns, rows, total); err != nil {
 		return err
@@ -70,9 +68,9 @@ func DigestState(suite hash.Suite, groups int) int {
 // call writes the leaves, over the digests if they are the same. state holds
 // DigestState bytes a column between calls.
 func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int, salted bool) error {
-	k := poseidon2Kernel("absorb_digests")
+	k := Kernel{"poseidon2", "absorb_digests"}
 	if suite == hash.Blake3 {
-		k = blake3Kernel("blake3_digests")
+		k = Kernel{"blake3", "blake3_digests"}
 	}
 	if err := positive(k, columns, groups-1); err != nil {
 		return err
@@ -133,9 +131,9 @@ func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int)
 // MerkleLayer sets n digests at dst to the parents of the 2n at src
 // (hash.Suite.Parents), which they must not overlap.
 func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
-	k := poseidon2Kernel("merkle_layer")
+	k := Kernel{"poseidon2", "merkle_layer"}
 	if suite == hash.Blake3 {
-		k = blake3Kernel("blake3_layer")
+		k = Kernel{"blake3", "blake3_layer"}
 	}
 	if err := positive(k, n); err != nil {
 		return err
@@ -149,19 +147,15 @@ func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
 
 // GatherDigests sets dst to the digests of src with the n indexes, 64 bits each.
 func GatherDigests(d Device, dst, src, indexes Ptr, n int) error {
-	k := poseidon2Kernel("gather_digests")
-	if err := positive(k, n); err != nil {
-		return err
-	}
-	return launchFor(d, k, n, uint64(dst), uint64(src), uint64(indexes), uint64(n))
+	return Kernel{"poseidon2", "gather_digests"}.of(n).each(d, n, uint64(dst), uint64(src), uint64(indexes), uint64(n))
 }
 
 // SearchNonce lowers the 64-bit number at best to the smallest of n nonces from
 // `first` on that do the work (hash.Work.Try), whose state is at state. It leaves best alone if there is none.
 func SearchNonce(d Device, work *hash.Work, best, state Ptr, first, n uint64) error {
-	k := poseidon2Kernel("search_nonce")
+	k := Kernel{"poseidon2", "search_nonce"}
 	if work.Suite == hash.Blake3 {
-		k = blake3Kernel("blake3_nonce")
+		k = Kernel{"blake3", "blake3_nonce"}
 	}
 	if n < 1 || n > 1<<30 || work.Bits < 1 || work.Bits > 31 {
 		return fmt.Errorf("%w: %s over %d nonces for %d bits", ErrSize, k.Name, n, work.Bits)

@@ -10,8 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/math/prf"
 )
 
-func hidingKernel(name string) Kernel { return Kernel{"hiding", name} }
-
 // masked appends a secret key to the arguments of a kernel.
 func masked(key *prf.Key, args ...uint64) []uint64 {
 	var words blake3.Key
@@ -24,7 +22,7 @@ func masked(key *prf.Key, args ...uint64) []uint64 {
 // Elements sets the M31 at dst to the elements `from` to from + n − 1 that a key gives for a use, of each of some rows, from
 // `row` on (prf.Key.Elements).
 func Elements(d Device, dst Ptr, key *prf.Key, use prf.Use, row, from uint64, rows, n int) error {
-	k := hidingKernel("prf_elements")
+	k := Kernel{"hiding", "prf_elements"}
 	if err := positive(k, rows, n); err != nil {
 		return err
 	}
@@ -41,7 +39,7 @@ const TailPlanes = 4
 // TailRows sets rows at dst to the tails of some rows of a tree, from `row` on: n elements and zeros behind them, as TailPlanes
 // planes of bytes of a pitch that RowPitch gives. Unlike those of ByteRows they lack nothing: PlaneBias does not count.
 func TailRows(d Device, dst Ptr, key *prf.Key, row uint64, rows, n, pitch int) error {
-	k := hidingKernel("prf_planes")
+	k := Kernel{"hiding", "prf_planes"}
 	if err := positive(k, rows, n); err != nil {
 		return err
 	}
@@ -55,7 +53,7 @@ func TailRows(d Device, dst Ptr, key *prf.Key, row uint64, rows, n, pitch int) e
 // be encoded, where tau is the value on a part of the codewords (EncodePart) of what tails are multiplied with, less what was
 // added before.
 func AddTails(d Device, values, tails Ptr, vars, n, rows int, tau field.M31) error {
-	k := hidingKernel("add_tails")
+	k := Kernel{"hiding", "add_tails"}
 	if err := positive(k, n, rows, vars+1); err != nil {
 		return err
 	}
@@ -68,7 +66,7 @@ func AddTails(d Device, values, tails Ptr, vars, n, rows int, tau field.M31) err
 // JoinTails adds 2^shift rows of 2^vars elements of K at src, which lie in a row of a table as those of a tree do that make one
 // (whir.Layout), to what is at dst.
 func JoinTails(d Device, dst, src Ptr, vars, shift int) error {
-	k := hidingKernel("join_tails")
+	k := Kernel{"hiding", "join_tails"}
 	if vars < 0 || shift < 0 || vars+shift > code.MaxLogSize {
 		return fmt.Errorf("%w: %s of 2^%d rows of 2^%d elements", ErrSize, k.Name, shift, vars)
 	}
@@ -85,7 +83,7 @@ type AuxiliaryRow struct {
 // Round makes the sums of the round that binds a folded row f with its functional q, and the auxiliary row with the functional
 // of which −1 times the first `given` values are at u (whir.Passes.AuxiliaryRound).
 func (a *AuxiliaryRow) Round(d Device, f, q, u Ptr, given int, p Post) error {
-	k := hidingKernel("auxiliary_round")
+	k := Kernel{"hiding", "auxiliary_round"}
 	if err := a.check(k, given); err != nil {
 		return err
 	}
@@ -95,11 +93,11 @@ func (a *AuxiliaryRow) Round(d Device, f, q, u Ptr, given int, p Post) error {
 // Bind sets new tables of twice the length to those of that round with its variable bound to r. Behind f the tail that it
 // folds to is there already.
 func (a *AuxiliaryRow) Bind(d Device, newF, newQ, f, q, u Ptr, given int, r field.QM31) error {
-	k := hidingKernel("auxiliary_bind")
+	k := Kernel{"hiding", "auxiliary_bind"}
 	if err := a.check(k, given); err != nil {
 		return err
 	}
-	low, high := packQM31(r)
+	low, high := pack(r)
 	return d.Launch(k, roundLaunch(1<<(a.RowVars+a.Shift)), uint64(newF), uint64(newQ), uint64(f), uint64(q), uint64(a.Values), 1<<a.RowVars, uint64(a.Shift),
 		uint64(a.Tails), uint64(a.Tail), uint64(u), uint64(given), low, high)
 }

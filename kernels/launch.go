@@ -14,8 +14,10 @@ const threads = 256
 
 // launchFor launches a kernel with a thread for each of n elements.
 func launchFor(d Device, k Kernel, n int, args ...uint64) error {
-	return d.Launch(k, Launch{GridX: (n + threads - 1) / threads, Block: threads}, args...)
+	return d.Launch(k, perElement(n), args...)
 }
+
+func perElement(n int) Launch { return Launch{GridX: (n + threads - 1) / threads, Block: threads} }
 
 // positive fails unless all numbers are.
 func positive(k Kernel, sizes ...int) error {
@@ -25,6 +27,27 @@ func positive(k Kernel, sizes ...int) error {
 		}
 	}
 	return nil
+}
+
+// sized is a kernel whose sizes have been checked: where they do not fit, launching it is the error.
+type sized struct {
+	Kernel
+	err error
+}
+
+// of checks that sizes are positive.
+func (k Kernel) of(sizes ...int) sized { return sized{k, positive(k, sizes...)} }
+
+func (k sized) launch(d Device, l Launch, args ...uint64) error {
+	if k.err != nil {
+		return k.err
+	}
+	return d.Launch(k.Kernel, l, args...)
+}
+
+// each launches a thread for each of n elements.
+func (k sized) each(d Device, n int, args ...uint64) error {
+	return k.launch(d, perElement(n), args...)
 }
 
 // Offset returns the address of element i of an array with elements of the given

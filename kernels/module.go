@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"golang.org/x/sync/errgroup"
@@ -61,21 +62,14 @@ func (e *Executor) group(ctx context.Context, name string) (*group, error) {
 	return g, g.err
 }
 
-func (e *Executor) load(name string) (cu.Module, error) {
-	src, err := Source(name)
-	if err != nil {
-		return cu.Module{}, err
-	}
+func (e *Executor) load(name string) (_ cu.Module, err error) {
+	defer must.Catch(&err)
+	src := must.Get(Source(name))
 	start := time.Now()
 	code, log, err := nvrtc.Compile(context.Background(), src, e.info.Arch())
-	if err != nil {
-		return cu.Module{}, err
-	}
+	must.OK(err)
 	compiled := time.Now()
-	release, err := e.Bind()
-	if err != nil {
-		return cu.Module{}, err
-	}
+	release := must.Get(e.Bind())
 	defer release()
 	m, err := cu.LoadData(string(code))
 	if err != nil {

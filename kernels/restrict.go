@@ -2,6 +2,8 @@ package kernels
 
 import (
 	"fmt"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Integers is a dense array of signed integers on the device, Width bytes each:
@@ -98,18 +100,12 @@ func (b *Binding) columns(pieces int) (l Launch, chunk int) {
 }
 
 // withSums lets f add to n sums of zero and sets out to what they stand for.
-func withSums(d Device, out Ptr, n int, f func(sums Ptr) error) error {
-	sums, err := AllocSlice[uint64](d, SumWords*n)
-	if err != nil {
-		return err
-	}
+func withSums(d Device, out Ptr, n int, f func(sums Ptr) error) (err error) {
+	defer must.Catch(&err)
+	sums := must.Get(AllocSlice[uint64](d, SumWords*n))
 	defer d.Free(sums)
-	if err := d.Clear(sums, 8*SumWords*n); err != nil {
-		return err
-	}
-	if err := f(sums); err != nil {
-		return err
-	}
+	must.OK(d.Clear(sums, 8*SumWords*n))
+	must.OK(f(sums))
 	return d.Launch(Kernel{"restrict", "restrict_finish"}, Cover(n), uint64(out), uint64(sums), uint64(n))
 }
 

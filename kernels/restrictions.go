@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
@@ -41,14 +42,13 @@ func (r *Restriction) Scratch() int {
 // Restrict makes the tables of at least one restriction: three launches in all, where those of RestrictInt
 // and ArrangeInt are so small that most of their time would be that of a launch.
 func Restrict(d Device, list []Restriction) (err error) {
+	defer must.Catch(&err)
 	var j restrictJobs
 	coordinates, bound, weights, outputs := 0, 0, 0, 0
 	for i := range list {
 		r := &list[i]
 		if r.Bound.N > 0 {
-			if err := r.Bound.check(); err != nil {
-				return err
-			}
+			must.OK(r.Bound.check())
 			bound++
 			coordinates += len(r.Point)
 			weights += r.Bound.N
@@ -58,10 +58,7 @@ func Restrict(d Device, list []Restriction) (err error) {
 	words := bound*(tensorJob+restrictJob) + arrangeJob*len(list)
 	words += words % 2 // elements of K are aligned
 	size := 2*(coordinates+weights) + words + SumWords*outputs
-	at, err := AllocSlice[uint64](d, size)
-	if err != nil {
-		return err
-	}
+	at := must.Get(AllocSlice[uint64](d, size))
 	defer d.Free(at)
 	j.point = at
 	tensors := At[field.QM31](at, coordinates)
@@ -72,25 +69,15 @@ func Restrict(d Device, list []Restriction) (err error) {
 	sums := j.sums
 	data := make([]uint64, 0, 2*coordinates+words)
 	for i := range list {
-		if err := j.add(&list[i]); err != nil {
-			return err
-		}
+		must.OK(j.add(&list[i]))
 	}
 	data = append(append(append(append(data, j.points...), j.tensors...), j.restricts...), j.arranges...)
-	if err := UploadSlice(d, at, data); err != nil {
-		return err
-	}
+	must.OK(UploadSlice(d, at, data))
 	if bound > 0 {
-		if err := d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: j.eqBlocks, Block: threads}, uint64(tensors), uint64(bound)); err != nil {
-			return err
-		}
-		if err := d.Clear(sums, 8*SumWords*outputs); err != nil {
-			return err
-		}
+		must.OK(d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: j.eqBlocks, Block: threads}, uint64(tensors), uint64(bound)))
+		must.OK(d.Clear(sums, 8*SumWords*outputs))
 		l := Launch{GridX: j.restrictBlocks, Block: sumBlock}
-		if err := d.Launch(Kernel{"restrict", "restrict_jobs"}, l, uint64(restricts), uint64(bound)); err != nil {
-			return err
-		}
+		must.OK(d.Launch(Kernel{"restrict", "restrict_jobs"}, l, uint64(restricts), uint64(bound)))
 	}
 	return d.Launch(Kernel{"restrict", "arrange_jobs"}, Launch{GridX: j.arrangeBlocks, Block: threads}, uint64(arranges), uint64(len(list)))
 }
@@ -102,16 +89,13 @@ type restrictJobs struct {
 	point, weights, sums                    Ptr
 }
 
-func (j *restrictJobs) add(r *Restriction) error {
-	if _, err := typeName(r.In.Width); err != nil {
-		return err
-	}
+func (j *restrictJobs) add(r *Restriction) (err error) {
+	defer must.Catch(&err)
+	must.Get(typeName(r.In.Width))
 	in := r.In
 	if r.Bound.N > 0 {
 		dims, n, err := axes(r.Dims)
-		if err != nil {
-			return err
-		}
+		must.OK(err)
 		if n != r.Bound.N {
 			return fmt.Errorf("%w: axes %v of %d entries", ErrSize, r.Dims, r.Bound.N)
 		}
@@ -134,9 +118,7 @@ func (j *restrictJobs) add(r *Restriction) error {
 		j.sums = At[uint64](j.sums, SumWords*outer*inner)
 	}
 	dims, steps, err := r.Layout.words()
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	n := PaddedSize(r.Layout.Dims)
 	j.arranges = append(append(append(j.arranges, uint64(j.arrangeBlocks), uint64(n), uint64(r.Out), uint64(in.At), uint64(in.Width)), dims...), steps...)
 	j.arrangeBlocks += (n + threads - 1) / threads

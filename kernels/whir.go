@@ -3,11 +3,10 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
-
-func whirKernel(name string) Kernel { return Kernel{"whir", name} }
 
 // StackBlock is a block of a stack of integers: its entry i is that of Values at i mod 2^Run plus, over Axes axes from FirstAxis on, the last axis
 // first, the next Bits bits of i / 2^Run times Stride.
@@ -29,12 +28,8 @@ type Stack struct {
 
 // PackStack sets n 32-bit integers at dst to entries of a stack, from entry `from` on.
 func PackStack(d Device, dst Ptr, n int, from uint64, s Stack) error {
-	k := whirKernel("pack_stack")
-	if err := positive(k, n, s.Count); err != nil {
-		return err
-	}
 	const each = 4096 // PACKED of whir.cu
-	return d.Launch(k, Launch{GridX: (n + each - 1) / each, Block: threads}, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
+	return Kernel{"whir", "pack_stack"}.of(n, s.Count).launch(d, Launch{GridX: (n + each - 1) / each, Block: threads}, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
 // WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
@@ -76,15 +71,11 @@ func WeightLaunch(vars []int) (first []uint64, l Launch) {
 // MakeWeights fills the tables of n weights: Π over the bits b of an index, the
 // lowest first, of factor^b, or with eq of (1−factor)^(1−b)·factor^b.
 func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
-	k := whirKernel("make_weights")
-	if err := positive(k, n); err != nil {
-		return err
-	}
 	var e uint64
 	if eq {
 		e = 1
 	}
-	return d.Launch(k, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
+	return Kernel{"whir", "make_weights"}.of(n).launch(d, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
 }
 
 // DotJob is the sum of 2^Vars entries, every 2^Stride-th from Bytes on, of a row in
@@ -97,11 +88,7 @@ type DotJob struct {
 // Dots adds the sums of n jobs to as many sums of four words, by multiply-adds. first, on the device,
 // and l are what WeightLaunch gives for them.
 func Dots(d Device, sums, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
-	k := whirKernel("dots")
-	if err := positive(k, n); err != nil {
-		return err
-	}
-	return d.Launch(k, l, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+	return Kernel{"whir", "dots"}.of(n).launch(d, l, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
 // AddJob adds Coef times weight Part to every 2^Stride-th element of a table from
@@ -115,11 +102,7 @@ type AddJob struct {
 // AddWeights does n jobs on the table q of K. They must not overlap. first, on the
 // device, and l are what WeightLaunch gives for them.
 func AddWeights(d Device, q, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
-	k := whirKernel("add_weights")
-	if err := positive(k, n); err != nil {
-		return err
-	}
-	return d.Launch(k, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+	return Kernel{"whir", "add_weights"}.of(n).launch(d, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
 // RowPart is Coef times weight Part on every 2^Stride-th element of a row from element
@@ -137,7 +120,7 @@ type RowParts struct{ First, All, Parts, Tables Ptr }
 
 // FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
 func FillRows(d Device, out Ptr, n, vars int, r RowParts) error {
-	k := whirKernel("fill_rows")
+	k := Kernel{"whir", "fill_rows"}
 	if vars < 0 || vars > code.MaxLogSize || n < 1 {
 		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
 	}
@@ -154,7 +137,7 @@ func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int) error {
 // DotWeight adds the sum of the 2^vars elements of K at f times the first weight
 // of parts, which has as many, to a sum of four words.
 func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
-	k := whirKernel("dot_weight")
+	k := Kernel{"whir", "dot_weight"}
 	if vars < 0 || vars > code.MaxLogSize {
 		return fmt.Errorf("%w: %s over 2^%d", ErrSize, k.Name, vars)
 	}
@@ -175,11 +158,10 @@ type FinishDot struct {
 
 // FinishDots adds the products of all jobs, no two of which are one entry's, to entries of a
 // table at out, of rows of as many columns.
-func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
-	k := whirKernel("finish_dots")
-	if err := positive(k, longs, columns, len(jobs)); err != nil {
-		return err
-	}
+func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err error) {
+	defer must.Catch(&err)
+	k := Kernel{"whir", "finish_dots"}
+	must.OK(positive(k, longs, columns, len(jobs)))
 	first := make([]uint64, len(jobs))
 	blocks := 0
 	for i, j := range jobs {
@@ -189,15 +171,9 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
 		first[i] = uint64(blocks)
 		blocks += (longs*int(j.Places) + threads - 1) / threads
 	}
-	at, err := NewSlice(d, first)
-	if err != nil {
-		return err
-	}
+	at := must.Get(NewSlice(d, first))
 	defer d.Free(at)
-	list, err := NewSlice(d, jobs)
-	if err != nil {
-		return err
-	}
+	list := must.Get(NewSlice(d, jobs))
 	defer d.Free(list)
 	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
 }
@@ -210,11 +186,7 @@ type PlacedElement struct {
 
 // PutElements sets elements of a table, n of them, all in places of their own.
 func PutElements(d Device, table, elements Ptr, n int) error {
-	k := whirKernel("put_elements")
-	if err := positive(k, n); err != nil {
-		return err
-	}
-	return launchFor(d, k, n, uint64(table), uint64(elements), uint64(n))
+	return Kernel{"whir", "put_elements"}.of(n).each(d, n, uint64(table), uint64(elements), uint64(n))
 }
 
 // PointWeight is Coef times the functional of evaluation at Z.
@@ -233,7 +205,7 @@ func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error 
 	}
 	high, low := WeightSizes(vars)
 	const upperAtOnce = 4 // UPPER of whir.cu
-	return d.Launch(whirKernel("add_points"), Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
+	return d.Launch(Kernel{"whir", "add_points"}, Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
 		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
 }
 
@@ -246,7 +218,7 @@ func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, uppe
 	high, _ := WeightSizes(vars)
 	upper = scratch
 	lower = scratch.Offset(n*high, SizeQM31)
-	return lower, upper, d.Launch(whirKernel("make_points"), Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
+	return lower, upper, d.Launch(Kernel{"whir", "make_points"}, Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
 }
 
 // low2threads rounds a number of lower indexes up to whole warps.
@@ -269,7 +241,7 @@ func roundLaunch(pairs int) Launch {
 // PairRound makes two sums: the value at 0 and the leading coefficient of
 // X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n even.
 func PairRound(d Device, f, q Ptr, n int, p Post) error {
-	k := whirKernel("pair_round")
+	k := Kernel{"whir", "pair_round"}
 	if n < 2 || n%2 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
@@ -279,26 +251,20 @@ func PairRound(d Device, f, q Ptr, n int, p Post) error {
 // PairBind binds the first variable of f and q, of n elements of K each, a multiple of 4, to
 // r in place, and does what PairRound does for the result.
 func PairBind(d Device, f, q Ptr, n int, r field.QM31, p Post) error {
-	k := whirKernel("pair_bind")
+	k := Kernel{"whir", "pair_bind"}
 	if n < 4 || n%4 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
-	low, high := packQM31(r)
+	low, high := pack(r)
 	return d.Launch(k, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
 }
 
 // PairEnd binds the first variable of f and q, of n elements of K each, n even, to r in place.
 func PairEnd(d Device, f, q Ptr, n int, r field.QM31) error {
-	k := whirKernel("pair_end")
+	k := Kernel{"whir", "pair_end"}
 	if n < 2 || n%2 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
-	low, high := packQM31(r)
+	low, high := pack(r)
 	return d.Launch(k, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
-}
-
-// packQM31 returns an element as two words, which kernels take for arguments.
-func packQM31(v field.QM31) (low, high uint64) {
-	l := v.Limbs()
-	return uint64(l[0]) | uint64(l[1])<<32, uint64(l[2]) | uint64(l[3])<<32
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // A library is an open NVRTC.
@@ -42,7 +44,8 @@ var openLibrary = sync.OnceValues(func() (*library, error) {
 	return nil, errors.New("neither libnvrtc.so.13 nor libnvrtc.so.12 was found; install the CUDA toolkit, or the Python package nvidia-cuda-nvrtc-cu12, and set PROVE_MODEL_NVRTC to the library if it is in an unusual place")
 })
 
-func openPath(path string) (*library, error) {
+func openPath(path string) (_ *library, err error) {
+	defer must.Catch(&err)
 	fns := (*C.nvrtc_library)(C.calloc(1, C.sizeof_nvrtc_library)) // lives as long as the process
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -52,17 +55,11 @@ func openPath(path string) (*library, error) {
 	}
 	lib := &library{path: path, fns: fns}
 	var major, minor, n C.int
-	if err := lib.check("nvrtcVersion", C.nvrtc_version(fns, &major, &minor)); err != nil {
-		return nil, err
-	}
+	must.OK(lib.check("nvrtcVersion", C.nvrtc_version(fns, &major, &minor)))
 	lib.version = fmt.Sprintf("%d.%d", major, minor)
-	if err := lib.check("nvrtcGetNumSupportedArchs", C.nvrtc_num_archs(fns, &n)); err != nil {
-		return nil, err
-	}
+	must.OK(lib.check("nvrtcGetNumSupportedArchs", C.nvrtc_num_archs(fns, &n)))
 	archs := make([]C.int, max(n, 1))
-	if err := lib.check("nvrtcGetSupportedArchs", C.nvrtc_archs(fns, &archs[0])); err != nil {
-		return nil, err
-	}
+	must.OK(lib.check("nvrtcGetSupportedArchs", C.nvrtc_archs(fns, &archs[0])))
 	for _, a := range archs[:n] {
 		lib.archs = append(lib.archs, int(a))
 	}

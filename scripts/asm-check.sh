@@ -8,8 +8,8 @@ trap 'rm -rf "$work"' EXIT
 
 go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-while read -r folder assembly stubs; do
-	package=${folder##*/}
+for folder in math/{field,poseidon2,blake3,code,ints,bytedot} circuit/matmul; do
+	package=${folder##*/} assembly=kernels_amd64.s stubs=kernels_amd64.go
 	go run "./$package" -out "$work/$assembly" -stubs "$work/$stubs" -pkg "$package"
 	for file in "$assembly" "$stubs"; do
 		# The first line has the command that generated the file.
@@ -18,13 +18,5 @@ while read -r folder assembly stubs; do
 			exit 1
 		fi
 	done
-done <<-END
-	math/field kernels_amd64.s kernels_amd64.go
-	math/poseidon2 kernels_amd64.s kernels_amd64.go
-	math/blake3 kernels_amd64.s kernels_amd64.go
-	math/code layers_amd64.s layers_stubs_amd64.go
-	circuit/matmul kernels_amd64.s kernels_amd64.go
-	math/ints kernels_amd64.s kernels_amd64.go
-	math/bytedot kernels_amd64.s kernels_amd64.go
-END
+done
 echo "asm-check: assembly is as generated"

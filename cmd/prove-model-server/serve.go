@@ -25,6 +25,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/serve"
 	"github.com/prove-model/prove-model/internal/serve/models"
@@ -50,16 +51,11 @@ func newServe() *cobra.Command {
 }
 
 // serveUntil serves until the command's context ends.
-func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
+func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	log := logger(cmd.ErrOrStderr(), cfg)
-	sources, err := sourcesOf(cmd.Flags(), cfg)
-	if err != nil {
-		return err
-	}
-	opts, err := serveOptions(cfg, log)
-	if err != nil {
-		return err
-	}
+	sources := must.Get(sourcesOf(cmd.Flags(), cfg))
+	opts := must.Get(serveOptions(cfg, log))
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
@@ -79,15 +75,9 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) error {
 		}
 	}
 	ctx := cmd.Context()
-	stop, err := openTraces(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
+	stop := must.Get(openTraces(ctx, cfg, log))
 	defer stop()
-	q, err := openQueue(ctx, cfg, false)
-	if err != nil {
-		return err
-	}
+	q := must.Get(openQueue(ctx, cfg, false))
 	defer q.Close()
 	s := serve.New(q, signing, opts)
 	group, ctx := errgroup.WithContext(ctx)
@@ -270,23 +260,14 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 		if slices.ContainsFunc(out, func(s source) bool { return s.name == name }) {
 			return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
 		}
-		own := *cfg
-		switch ext := strings.ToLower(filepath.Ext(path)); {
-		case ext == ".yaml" || ext == ".yml":
-			read, err := settingsOf(path)
-			if err != nil {
-				return nil, err
-			}
-			own = ofModel(own, read)
-		case hf.Is(path):
-			own.Model = path
-			own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
-		default:
-			own.Model = path
-			own.Tokens, own.MaxTokens = 0, 0
+		own, isArrays, err := ownSettings(*cfg, path)
+		if err != nil {
+			return nil, err
+		}
+		if isArrays {
 			arrays++
 		}
-		out = append(out, source{name, &own})
+		out = append(out, source{name, own})
 	}
 	if len(out) > 1 && (cfg.Adapter != "" || cfg.Base != "") {
 		return nil, job.WithHint(errors.New("there are several models, and --adapter and --base are of one"),
@@ -297,6 +278,26 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 			"give each a settings file with these and its model, and name that: --model a.yaml --model b.yaml")
 	}
 	return out, nil
+}
+
+// ownSettings are a model's settings, of those of the process, and whether it is one that runs on arrays and has no file of its own.
+func ownSettings(own config.Config, path string) (cfg *config.Config, arrays bool, err error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case ext == ".yaml" || ext == ".yml":
+		read, err := settingsOf(path)
+		if err != nil {
+			return nil, false, err
+		}
+		own = ofModel(own, read)
+	case hf.Is(path):
+		own.Model = path
+		own.Calibration, own.Ranges, own.Dim, own.Fix, own.Image, own.Output = nil, "", nil, nil, "", nil
+	default:
+		own.Model = path
+		own.Tokens, own.MaxTokens = 0, 0
+		arrays = true
+	}
+	return &own, arrays, nil
 }
 
 // nameAndPath divides NAME=PATH. A path alone, which may have an equals sign, names the model by its last part without the ending.

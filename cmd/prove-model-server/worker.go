@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/serve"
 	"github.com/prove-model/prove-model/internal/serve/queue"
@@ -37,26 +38,16 @@ func newWorker() *cobra.Command {
 const workerBatch = 16
 
 // workUntil proves until the command's context ends.
-func workUntil(cmd *cobra.Command, cfg *config.Config) error {
+func workUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	log, ctx := logger(cmd.ErrOrStderr(), cfg), cmd.Context()
-	sources, err := sourcesOf(cmd.Flags(), cfg)
-	if err != nil {
-		return err
-	}
-	stop, err := openTraces(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
+	sources := must.Get(sourcesOf(cmd.Flags(), cfg))
+	stop := must.Get(openTraces(ctx, cfg, log))
 	defer stop()
-	q, err := openQueue(ctx, cfg, true)
-	if err != nil {
-		return err
-	}
+	q := must.Get(openQueue(ctx, cfg, true))
 	defer q.Close()
 	list, end, err := openModels(ctx, cmd, cfg, sources)
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	defer end()
 	for _, m := range list {
 		if _, err := q.Key(ctx, m.Commitment); errors.Is(err, queue.ErrUnknown) {

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -32,11 +32,7 @@ not seen. Nothing is proved: a proof has the same integers.
         {"range_error": 0.005, "cosine": 0.9999, "kl": 4e-4, "top1": 0.985, "margin": 0.5},
         of which all are optional. The last three are for outputs whose rows
         are logits. Fails, after the table, if a model misses a bar`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, args []string) (err error) {
 			if len(args) > 0 {
 				return benchFidelity(cmd, cfg, args)
 			}
@@ -44,25 +40,18 @@ not seen. Nothing is proved: a proof has the same integers.
 				if test != "" || limit < 0 {
 					return errors.New("--text takes neither --test nor a negative --limit")
 				}
-				return benchText(cmd, cfg, text, limit)
+				return printed(cmd, cfg, must.Get(bench.MeasureText(cmd.Context(), cfg, text, limit, program.Progress(cmd, cfg))), bench.TextTable)
 			}
 			if test == "" {
 				return job.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"; for a language model a text with --text`)
 			}
-			a, err := bench.MeasureAccuracy(cmd.Context(), cfg, test, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
+			a := must.Get(bench.MeasureAccuracy(cmd.Context(), cfg, test, program.Progress(cmd, cfg)))
+			must.OK(printed(cmd, cfg, a, bench.AccuracyLine))
+			if a.Agreement < minAgreement {
+				return fmt.Errorf("agreement %.4f is below %.4f", a.Agreement, minAgreement)
 			}
-			if cfg.JSON {
-				err = ui.JSON(cmd.OutOrStdout(), a)
-			} else {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), a)
-			}
-			if err == nil && a.Agreement < minAgreement {
-				err = fmt.Errorf("agreement %.4f is below %.4f", a.Agreement, minAgreement)
-			}
-			return err
-		},
+			return nil
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "threads", "seed", "no-cache", "cache-dir", "quiet", "json")
 	cmd.Flags().StringVar(&test, "test", "", `test set: JSON `+"`file`"+` with "input_data" (samples end to end) and "labels"`)
@@ -70,14 +59,6 @@ not seen. Nothing is proved: a proof has the same integers.
 	cmd.Flags().IntVar(&limit, "limit", 0, "most `tokens` of the text (default: all)")
 	cmd.Flags().Float64Var(&minAgreement, "min-agreement", 0, "fail when the two models agree on a smaller `fraction`")
 	return cmd
-}
-
-func benchText(cmd *cobra.Command, cfg *config.Config, text string, limit int) error {
-	f, err := bench.MeasureText(cmd.Context(), cfg, text, limit, program.Progress(cmd, cfg))
-	if err != nil {
-		return err
-	}
-	return printed(cmd, cfg, f, bench.TextTable)
 }
 
 func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) error {
@@ -90,13 +71,8 @@ func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) err
 	if err != nil {
 		return err
 	}
-	if cfg.JSON {
-		err = ui.JSON(cmd.OutOrStdout(), all)
-	} else {
-		err = bench.FidelityTable(cmd.OutOrStdout(), all)
+	if err := printed(cmd, cfg, all, bench.FidelityTable); err != nil {
+		return err
 	}
-	if err == nil {
-		err = bench.Misses(all)
-	}
-	return err
+	return bench.Misses(all)
 }

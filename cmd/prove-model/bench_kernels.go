@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
@@ -24,57 +25,41 @@ copy on the same device.
   bench kernels --gpu --openings 26,28,30     commitments to 2^26, 2^28 and 2^30 weights
                                               and their openings alone, pass by pass`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if cfg.GPU != config.GPUOff {
-				return benchDevice(cmd, cfg, openings)
-			}
-			if len(openings) > 0 {
-				return errors.New("--openings measures a GPU: say --gpu too")
-			}
-			var all []bench.Kernel
-			err = bench.Kernels(cmd.Context(), func(k bench.Kernel) {
-				all = append(all, k)
-				if !cfg.JSON {
-					fmt.Fprintln(cmd.OutOrStdout(), k)
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			if cfg.GPU == config.GPUOff {
+				if len(openings) > 0 {
+					return errors.New("--openings measures a GPU: say --gpu too")
 				}
-			})
-			if err == nil && cfg.JSON {
-				err = ui.JSON(cmd.OutOrStdout(), all)
+				return listed(cmd, cfg, func(report func(bench.Kernel)) error { return bench.Kernels(cmd.Context(), report) })
 			}
-			return err
-		},
+			for _, n := range openings {
+				if n < 16 || n > bench.MaxOpening {
+					return fmt.Errorf("--openings %d: want numbers from 16 to %d", n, bench.MaxOpening)
+				}
+			}
+			dev := must.Get(job.OpenKernels(cmd.Context(), program.Progress(cmd, cfg)))
+			return listed(cmd, cfg, func(report func(bench.DeviceKernel)) error {
+				if len(openings) > 0 {
+					return bench.DeviceOpenings(cmd.Context(), dev, openings, report)
+				}
+				return bench.DeviceKernels(cmd.Context(), dev, report)
+			})
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "gpu", "threads", "json")
 	cmd.Flags().IntSliceVar(&openings, "openings", nil, "log2 of `numbers` of weights to commit to and open")
 	return cmd
 }
 
-func benchDevice(cmd *cobra.Command, cfg *config.Config, openings []int) error {
-	for _, n := range openings {
-		if n < 16 || n > bench.MaxOpening {
-			return fmt.Errorf("--openings %d: want numbers from 16 to %d", n, bench.MaxOpening)
-		}
-	}
-	dev, err := job.OpenKernels(cmd.Context(), program.Progress(cmd, cfg))
-	if err != nil {
-		return err
-	}
-	var all []bench.DeviceKernel
-	report := func(k bench.DeviceKernel) {
-		all = append(all, k)
+// listed prints what a measurement reports, one by one or all of them as JSON.
+func listed[T any](cmd *cobra.Command, cfg *config.Config, measure func(report func(T)) error) error {
+	var all []T
+	err := measure(func(one T) {
+		all = append(all, one)
 		if !cfg.JSON {
-			fmt.Fprintln(cmd.OutOrStdout(), k)
+			fmt.Fprintln(cmd.OutOrStdout(), one)
 		}
-	}
-	if len(openings) > 0 {
-		err = bench.DeviceOpenings(cmd.Context(), dev, openings, report)
-	} else {
-		err = bench.DeviceKernels(cmd.Context(), dev, report)
-	}
+	})
 	if err == nil && cfg.JSON {
 		err = ui.JSON(cmd.OutOrStdout(), all)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,14 +32,8 @@ and verify the logits after a text of random tokens. Phases are printed.
                                               run; nothing is compared with the float
                                               model, which runs on the processor`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			o.Shape = must.Get(shapeOf(shape, o.Layers))
 			if o.Runs < 1 || len(o.Tokens) == 0 {
 				return fmt.Errorf("--runs %d of %d numbers of tokens: want at least one of each", o.Runs, len(o.Tokens))
 			}
@@ -55,12 +50,9 @@ and verify the logits after a text of random tokens. Phases are printed.
 			case o.Float == 0:
 				o.Float = o.Shape.Context()
 			}
-			m, err := bench.MeasureLLM(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
+			m := must.Get(bench.MeasureLLM(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
 			return printed(cmd, cfg, m, bench.LLMTable)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "hide", "proofs", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
 	addShapeFlags(cmd.Flags(), &shape, &o.Layers)

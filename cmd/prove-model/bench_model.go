@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -28,21 +29,14 @@ and once more as a list (prove-model --each), and show both times.
 
 Fails, after the table, if a model does not verify or is beyond a limit.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, args []string) (err error) {
 			if runs < 1 {
 				return fmt.Errorf("--runs %d: want 1 or more", runs)
 			}
 			if list < 0 {
 				return fmt.Errorf("--list %d: want 0 or more", list)
 			}
-			unlimited, err := job.LimitMemory(cfg, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
+			unlimited := must.Get(job.LimitMemory(cfg, program.Progress(cmd, cfg)))
 			defer unlimited()
 			if args[0] != "mlp" {
 				limits.RangeError = cfg.MaxError
@@ -54,26 +48,14 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if layers < 1 || layers > 1<<10 || width < 1 || width > 1<<15 {
 				return fmt.Errorf("%d layers of width %d: want 1 to 1024 of width 1 to 32768", layers, width)
 			}
-			g, err := bench.MLP(layers, width)
-			if err != nil {
-				return err
-			}
-			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), m)
-			}
-			if err := bench.PhaseTable(cmd.OutOrStdout(), m); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout())
-			if err := bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m}); err != nil {
-				return err
-			}
-			return bench.ListLines(cmd.OutOrStdout(), []*bench.Model{m})
-		},
+			g := must.Get(bench.MLP(layers, width))
+			m := must.Get(bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, program.Progress(cmd, cfg)))
+			return printed(cmd, cfg, m, func(w io.Writer, m *bench.Model) error {
+				must.OK(bench.PhaseTable(w, m))
+				fmt.Fprintln(w)
+				return bench.ModelTable(w, []*bench.Model{m})
+			})
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "dim", "hide", "proofs", "mode", "target-error", "headroom", "max-error", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
@@ -89,15 +71,8 @@ func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits b
 	if err != nil {
 		return err
 	}
-	if cfg.JSON {
-		err = ui.JSON(cmd.OutOrStdout(), all)
-	} else {
-		if err = bench.ModelTable(cmd.OutOrStdout(), all); err == nil {
-			err = bench.ListLines(cmd.OutOrStdout(), all)
-		}
+	if err := printed(cmd, cfg, all, bench.ModelTable); err != nil {
+		return err
 	}
-	if err == nil {
-		err = bench.Failures(all)
-	}
-	return err
+	return bench.Failures(all)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
@@ -28,11 +29,7 @@ each, without the cache, and print a table.
 What would take more memory than there is, or than --memory-gb, is refused in its
 row. scripts/scale.py draws what --json prints.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			if s.From, s.To, err = span("--parameters", sizes, 4, 34); err != nil {
 				return err
 			}
@@ -50,21 +47,16 @@ row. scripts/scale.py draws what --json prints.`,
 				return fmt.Errorf("--layers %d: want a number from 1 to 1024", s.Layers)
 			}
 			ph := program.Progress(cmd, cfg)
-			unlimited, err := job.LimitMemory(cfg, ph)
-			if err != nil {
-				return err
-			}
+			unlimited := must.Get(job.LimitMemory(cfg, ph))
 			defer unlimited()
 			var rows []bench.ScaleRow
 			err = bench.Scale(cmd.Context(), cfg, s, ph, func(r bench.ScaleRow) {
 				rows = append(rows, r)
 				ph.Printf("2^%d parameters, %d tokens, %d GPUs done", r.Log, r.Tokens, r.Devices)
 			})
-			if err != nil {
-				return err
-			}
+			must.OK(err)
 			return printed(cmd, cfg, rows, bench.ScaleTable)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "headroom", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
 	cmd.Flags().IntVar(&s.Layers, "layers", s.Layers, "layers of the perceptrons")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
@@ -32,14 +33,8 @@ verify all, and to open the chain again.
                                              turns of a conversation
   bench segments --shape smollm2 --gpu=require --segments 16 --segment-tokens 512 --no-whole`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			o.Shape = must.Get(shapeOf(shape, o.Layers))
 			if len(o.Lengths) == 0 {
 				o.Lengths = slices.Repeat([]int{cmp.Or(cfg.SegmentTokens, 64)}, min(max(segments, 0), 257))
 			} else if cmd.Flags().Changed("segments") || cfg.SegmentTokens > 0 {
@@ -49,12 +44,9 @@ verify all, and to open the chain again.
 				return fmt.Errorf("%d segments of %d tokens in all: want 1 to 256, of %d tokens in all at most", n, o.Tokens(), o.Shape.Context())
 			}
 			o.Whole = !alone
-			m, err := bench.MeasureSegments(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
+			m := must.Get(bench.MeasureSegments(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
 			return printed(cmd, cfg, m, bench.SegmentsTable)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "segment-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
 	cmd.Flags().Lookup("segment-tokens").Usage = "`number` of tokens of a segment (default 64)"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/spf13/cobra"
@@ -26,14 +27,8 @@ up once.
   bench texts --shape smollm2 --layers 2 --texts 33 --prompt 24 --tokens 8
   bench texts --shape qwen3-14b --texts 64 --tokens 1 --mode w8a8 --gpu=require`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			o.Shape = must.Get(shapeOf(shape, o.Layers))
 			switch {
 			case o.Prompt < 1 || o.Tokens < 1 || o.Prompt+o.Tokens > o.Shape.Context():
 				return fmt.Errorf("--prompt %d and --tokens %d: want at least one token of each, and %d together at most", o.Prompt, o.Tokens, o.Shape.Context())
@@ -42,12 +37,9 @@ up once.
 			case o.Alone < 2:
 				return fmt.Errorf("--alone %d: want at least 2, of which the first is not counted", o.Alone)
 			}
-			m, err := bench.MeasureTexts(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
+			m := must.Get(bench.MeasureTexts(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
 			return printed(cmd, cfg, m, bench.TextsTable)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")
 	addShapeFlags(cmd.Flags(), &shape, &o.Layers)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/spf13/cobra"
 )
@@ -24,26 +25,17 @@ prompt takes; the other tokens are averaged.
   bench write --shape smollm2
   bench write --shape qwen3-14b --gpu --mode w8a8 --prompt 128 --tokens 64`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if o.Shape, err = shapeOf(shape, o.Layers); err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			o.Shape = must.Get(shapeOf(shape, o.Layers))
 			if o.Prompt < 1 || o.Tokens < 1 || o.Prompt+o.Tokens > o.Shape.Context() {
 				return fmt.Errorf("--prompt %d and --tokens %d: want at least one token of each, and %d together at most", o.Prompt, o.Tokens, o.Shape.Context())
 			}
 			if o.Runs < 1 {
 				return fmt.Errorf("--runs %d: want at least one text", o.Runs)
 			}
-			w, err := bench.MeasureWriting(cmd.Context(), cfg, o, program.Progress(cmd, cfg))
-			if err != nil {
-				return err
-			}
+			w := must.Get(bench.MeasureWriting(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
 			return printed(cmd, cfg, w, bench.WritingTable)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "chunk-budget-gb", "gpu", "gpu-threshold", "devices", "threads", "seed", "cache-dir", "quiet", "json")
 	addShapeFlags(cmd.Flags(), &shape, &o.Layers)

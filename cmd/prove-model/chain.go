@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/chain"
@@ -118,16 +119,12 @@ func readValues(folder string, segments int) ([][]byte, error) {
 
 // chainAlone refuses settings that are not for segments of a text.
 func chainAlone(cfg *config.Config) error {
-	for _, s := range []struct {
-		set  bool
-		flag string
-	}{
-		{cfg.Each, "each"}, {cfg.MaxError > 0, "max-error"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"}, {cfg.Prompts != "", "prompts"}, {cfg.Audio != "", "audio"},
-		{cfg.Embedding, "embedding"}, {len(cfg.Input) > 0, "input"}, {len(cfg.Reveal) > 0, "reveal"}, {cfg.Proof != "", "proof"}, {cfg.Logits == config.LogitsAll || cfg.Logits == config.LogitsLast, "logits"},
-	} {
-		if s.set {
-			return fmt.Errorf("--%s is not for segments of a text (--chain)", s.flag)
-		}
+	flag := cfg.FirstOf("each", "max-error", "check", "report", "prompts", "audio", "embedding", "input", "reveal", "proof")
+	if flag == "" && (cfg.Logits == config.LogitsAll || cfg.Logits == config.LogitsLast) {
+		flag = "logits"
+	}
+	if flag != "" {
+		return fmt.Errorf("--%s is not for segments of a text (--chain)", flag)
 	}
 	if cfg.Hide != "" {
 		return job.WithHint(errors.New("--hide and --chain exclude each other: a segment's keys and values are committed in the open"), "prove the text as one, without --chain")
@@ -153,28 +150,17 @@ func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Pha
 		return job.WithHint(errors.New("--segment-tokens without --chain"), "name the folder of the text's segments with --chain")
 	}
 	p, err := proveChain(cmd.Context(), cfg, files, ph, stream)
-	switch {
-	case err != nil:
-		return job.MemoryHint(err)
-	case cfg.JSON:
-		return ui.JSON(cmd.OutOrStdout(), p)
-	}
-	p.print(cmd.OutOrStdout())
-	return nil
+	return show(cmd, cfg, p, job.MemoryHint(err))
 }
 
 // proveChain goes on with the text of a chain, or begins one, and proves what is new in segments. It does not run the float model.
-func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*provedChain, error) {
-	if err := chainAlone(cfg); err != nil {
-		return nil, err
-	}
+func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedChain, err error) {
+	defer must.Catch(&err)
+	must.OK(chainAlone(cfg))
 	if err := os.MkdirAll(cfg.Chain, 0o777); err != nil {
 		return nil, fmt.Errorf("--chain: %w", err)
 	}
-	proofs, err := readChain(cfg.Chain)
-	if err != nil {
-		return nil, err
-	}
+	proofs := must.Get(readChain(cfg.Chain))
 	own := *cfg
 	own.VK, own.NoResume = chainKey(cfg), true
 	own.MaxTokens = max(1, cfg.MaxTokens) // for the key of texts that the model writes, of which there is one for any number
@@ -187,14 +173,9 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	case cfg.RangesOut == "":
 		own.RangesOut = ranges
 	}
-	s, err := begin(ctx, &own, files, ph)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(begin(ctx, &own, files, ph))
 	defer s.end()
-	if err := s.commit(ctx); err != nil {
-		return nil, err
-	}
+	must.OK(s.commit(ctx))
 	ph.Begin("read the chain")
 	var ch *chain.Chain
 	stored, err := readValues(cfg.Chain, len(proofs))
@@ -206,21 +187,12 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 		return nil, job.WithHint(fmt.Errorf("--chain %s: %s", cfg.Chain, plain(err)), "settings that make a key, such as --tokens and --mode, must be those with which the chain was begun, and so must those that draw tokens")
 	}
 	before := ch.Tokens()
-	tokens, err := s.job.Behind(cfg, before)
-	if err != nil {
-		return nil, err
-	}
+	tokens := must.Get(s.job.Behind(cfg, before))
 	made := &provedChain{Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Chain: cfg.Chain, Before: len(before), VK: s.vk.path, Commitment: s.committed.Commitment().String()}
 	given := len(tokens)
 	if cfg.MaxTokens > 0 {
-		known, err := s.committed.Begun(ch)
-		if err != nil {
-			return nil, err
-		}
-		text, err := s.job.Generate(ctx, s.circuit, w, &s.opts.Prove, known, ph.Began())
-		if err != nil {
-			return nil, err
-		}
+		known := must.Get(s.committed.Begun(ch))
+		text := must.Get(s.job.Generate(ctx, s.circuit, w, &s.opts.Prove, known, ph.Began()))
 		made.textOf = written(text)
 		tokens = append(tokens, text.Tokens...)
 	}
@@ -238,18 +210,13 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 		if err != nil {
 			return nil, s.hint(err)
 		}
-		file, err := placeSegment(files, cfg.Chain, len(proofs)+i+1, p.File, ch)
-		if err != nil {
-			return nil, err
-		}
+		file := must.Get(placeSegment(files, cfg.Chain, len(proofs)+i+1, p.File, ch))
 		statement := ch.Next(false).Predecessor
 		made.Segments = append(made.Segments, &partOf{Proof: file.path, First: first, Statement: hex.EncodeToString(statement[:]), Given: tokens[:of[i]:of[i]], Written: tokens[of[i]:n:n], Bytes: int64(len(p.File)), Seconds: time.Since(began).Seconds()})
 		made.security, made.strength = securityOf(p.Strength), p.Strength
 		tokens = tokens[n:]
 	}
-	if err := errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile())); err != nil {
-		return nil, err
-	}
+	must.OK(errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile())))
 	made.Phases, made.PeakMemory = ph.All(), ui.PeakMemory()
 	return made, files.place()
 }
@@ -304,22 +271,13 @@ type verifiedChain struct {
 }
 
 // verifyChain verifies the segments of a chain, from its beginning or from a statement that is taken for granted.
-func verifyChain(cfg *config.Config) (*verifiedChain, error) {
-	for _, s := range []struct {
-		set  bool
-		flag string
-	}{
-		{cfg.Proof != "", "proof"}, {len(cfg.Input) > 0, "input"}, {cfg.Cert != "", "cert"}, {cfg.Receipt != "", "receipt"}, {cfg.Prompt != "", "prompt"},
-		{cfg.Prompts != "", "prompts"}, {cfg.Audio != "", "audio"}, {cfg.Text != "", "text"}, {cfg.TextID > 0, "text-id"},
-	} {
-		if s.set {
-			return nil, fmt.Errorf("--%s is about one proof, and --chain has several", s.flag)
-		}
+func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
+	defer must.Catch(&err)
+	if flag := cfg.FirstOf("proof", "input", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id"); flag != "" {
+		return nil, fmt.Errorf("--%s is about one proof, and --chain has several", flag)
 	}
 	_, opts, err := asked(cfg)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var from [sha256.Size]byte
 	if cfg.From != "" {
 		if n, err := hex.Decode(from[:], []byte(strings.TrimSpace(cfg.From))); err != nil || n != len(from) || len(cfg.From) != 2*len(from) {
@@ -336,20 +294,12 @@ func verifyChain(cfg *config.Config) (*verifiedChain, error) {
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verifiedChain{Reason: plain(err)}, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	proofs, err := readChain(cfg.Chain)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	proofs := must.Get(readChain(cfg.Chain))
 	if len(proofs) == 0 {
 		return nil, fmt.Errorf("--chain %s: there is no segment, which would be %s", cfg.Chain, segmentFile(cfg.Chain, 1))
 	}
-	tokens, err := job.OpenTokenizer(cfg)
-	if err != nil {
-		return nil, err
-	}
+	tokens := must.Get(job.OpenTokenizer(cfg))
 	began, skipped := time.Now(), 0
 	if opts.From != nil {
 		if skipped, err = pinnedIn(proofs, key, from); err != nil {
@@ -360,9 +310,7 @@ func verifyChain(cfg *config.Config) (*verifiedChain, error) {
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verifiedChain{Reason: reason(cfg, err)}, err
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	v := &verifiedChain{Valid: true, Commitment: list[0].Commitment.String(), From: cfg.From, Sampling: opts.Sampling, Seconds: time.Since(began).Seconds()}
 	return v, v.add(cfg, list, len(proofs)-len(list), tokens)
 }

@@ -40,13 +40,9 @@ no terminal is read to its end, one turn a line; with --json events are printed,
 object a line. The model's key is that of ` + "`commit --logits generated`" + ` with the same
 --tokens, which bounds the whole conversation.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			return job.MemoryHint(talk(cmd, cfg))
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "system", "stop", "max-tokens", "tokens", "temperature", "top-k", "top-p", "seed", "calibration", "ranges", "mode", "target-error", "headroom",
 		"soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads",

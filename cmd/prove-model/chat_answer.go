@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -92,16 +93,11 @@ func (c *conversation) readTexts() (err error) {
 }
 
 // answer has the model answer a text, and the answer proved.
-func (c *conversation) answer(ctx context.Context, text string) error {
+func (c *conversation) answer(ctx context.Context, text string) (err error) {
+	defer must.Catch(&err)
 	messages := append(slices.Clone(c.messages), chat.Message{Role: "user", Content: text})
-	rendered, err := c.template.Render(messages, true)
-	if err != nil {
-		return err
-	}
-	prompt, err := c.tokenizer.EncodeChat(rendered)
-	if err != nil {
-		return err
-	}
+	rendered := must.Get(c.template.Render(messages, true))
+	prompt := must.Get(c.tokenizer.EncodeChat(rendered))
 	free := c.circuit.Free()
 	room := min(free[1].Bound, free[0].Bound-len(prompt))
 	if room < 1 {
@@ -123,9 +119,7 @@ func (c *conversation) answer(ctx context.Context, text string) error {
 		c.out.say("interrupted before the first token")
 		return nil
 	}
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	c.messages = append(messages, chat.Message{Role: "assistant", Content: a.Text})
 	c.answers = append(c.answers, a)
 	c.out.answered(a, times)

@@ -17,6 +17,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/atomicfile"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -311,7 +312,8 @@ type transcript struct {
 }
 
 // save writes key, proofs and transcript into a folder.
-func (c *conversation) save(ctx context.Context, folder string) error {
+func (c *conversation) save(ctx context.Context, folder string) (err error) {
+	defer must.Catch(&err)
 	if folder == "" {
 		return errors.New("/save FOLDER: which one?")
 	}
@@ -321,9 +323,7 @@ func (c *conversation) save(ctx context.Context, folder string) error {
 	if list, err := os.ReadDir(folder); err == nil && len(list) > 0 && !c.saved[folder] {
 		return fmt.Errorf("/save %s: it has files already; name a new folder", folder)
 	}
-	if err := c.proved(ctx, c.answers); err != nil {
-		return err
-	}
+	must.OK(c.proved(ctx, c.answers))
 	for _, a := range c.answers {
 		if a.err != nil {
 			return fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err)
@@ -334,20 +334,13 @@ func (c *conversation) save(ctx context.Context, folder string) error {
 	}
 	key := c.proofs.committed
 	t := &transcript{Model: c.job.Model.Name(), Commitment: key.Commitment().String(), Key: "key.vk", Answers: c.answers}
-	if err := writeFile(folder, t.Key, key.KeyFile()); err != nil {
-		return err
-	}
-	chains, err := c.saveProofs(folder)
-	if err != nil {
-		return err
-	}
+	must.OK(writeFile(folder, t.Key, key.KeyFile()))
+	chains := must.Get(c.saveProofs(folder))
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {
 		err = writeFile(folder, "transcript.json", append(text, '\n'))
 	}
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	if c.saved == nil {
 		c.saved = map[string]bool{}
 	}
@@ -359,13 +352,12 @@ func (c *conversation) save(ctx context.Context, folder string) error {
 // saveProofs writes the answers' proofs, and returns the folders of chains: the first is the folder itself, and others are in it, each with
 // the key.
 func (c *conversation) saveProofs(folder string) (chains []string, err error) {
+	defer must.Catch(&err)
 	known := map[string]int{} // segments that a chain has so far
 	for _, a := range c.answers {
 		if a.chain == 0 {
 			a.Proof = fmt.Sprintf("answer-%d.proof", a.Number)
-			if err := writeFile(folder, a.Proof, a.proof()); err != nil {
-				return nil, err
-			}
+			must.OK(writeFile(folder, a.Proof, a.proof()))
 			continue
 		}
 		if a.Chain = "."; a.chain > 1 {
@@ -377,14 +369,10 @@ func (c *conversation) saveProofs(folder string) (chains []string, err error) {
 			if err := os.MkdirAll(in, 0o755); err != nil {
 				return nil, fmt.Errorf("/save: %w", err)
 			}
-			if err := writeFile(in, "key.vk", c.proofs.committed.KeyFile()); err != nil {
-				return nil, err
-			}
+			must.OK(writeFile(in, "key.vk", c.proofs.committed.KeyFile()))
 		}
 		for i := known[in]; i < len(a.files); i++ {
-			if err := writeFile(in, filepath.Base(segmentFile(in, i+1)), a.files[i]); err != nil {
-				return nil, err
-			}
+			must.OK(writeFile(in, filepath.Base(segmentFile(in, i+1)), a.files[i]))
 		}
 		known[in], a.Segments = len(a.files), len(a.files)
 		a.Proof = filepath.ToSlash(segmentFile(a.Chain, a.Segments))

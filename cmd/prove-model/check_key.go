@@ -12,6 +12,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -30,24 +31,13 @@ how close to the float model the quantised one is, which bench accuracy measures
 A key that hides weights cannot be made again. With --renew and no model, a link (commit
 --renew) is checked: that it hides the same weights, of the same circuit, as another key.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			if cfg.Renew != "" || cfg.Link != "" {
 				return printLinkCheck(cmd, cfg)
 			}
 			c, err := checkKey(cmd.Context(), cfg, program.Progress(cmd, cfg))
-			if c == nil {
-				return err
-			}
-			if cfg.JSON {
-				return errors.Join(ui.JSON(cmd.OutOrStdout(), c), err)
-			}
-			c.print(cmd.OutOrStdout())
-			return err
-		},
+			return show(cmd, cfg, c, err)
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "output", "fix", "vk", "renew", "link", "min-bits", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
@@ -90,20 +80,12 @@ func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*checked,
 	return c, err
 }
 
-func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, ph *ui.Phases) error {
-	dev, err := job.OpenDevice(ctx, cfg, ph)
-	if err != nil {
-		return err
-	}
+func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, ph *ui.Phases) (err error) {
+	defer must.Catch(&err)
+	dev := must.Get(job.OpenDevice(ctx, cfg, ph))
 	defer dev.Close()
-	fixed, err := job.Fixed(cfg)
-	if err != nil {
-		return err
-	}
-	base, err := job.BaseKey(cfg)
-	if err != nil {
-		return err
-	}
+	fixed := must.Get(job.Fixed(cfg))
+	base := must.Get(job.BaseKey(cfg))
 	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{
 		Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output, Adapter: cfg.Adapter, BaseKey: base,
 	})

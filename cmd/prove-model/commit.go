@@ -11,6 +11,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -43,23 +44,15 @@ With --certify a certificate is written beside the key: with it (verify --cert)
 a verifier need not trust whoever issued the key that no integer of the model is
 too large for the proof's arithmetic.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			files := outputsOf(cmd.Flags(), cfg, true)
 			defer files.abort()
 			c, err := commit(cmd.Context(), cfg, files, program.Progress(cmd, cfg))
 			if err != nil {
 				return job.MemoryHint(err)
 			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), c)
-			}
-			c.print(cmd.OutOrStdout())
-			return nil
-		},
+			return show(cmd, cfg, c, nil)
+		}),
 	}
 	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "hide", "proofs", "secret", "renew", "link", "share", "certify", "cert", "vocabulary", "no-cache", "cache-dir", "force", "quiet", "json", "progress-json")...)
 	return cmd
@@ -91,93 +84,40 @@ type committed struct {
 
 // commit quantises and commits, or takes the commitment from the cache, and
 // writes the key.
-func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*committed, error) {
-	key, err := files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := createCertificate(cfg, files, key.path)
-	if err != nil {
-		return nil, err
-	}
-	link, err := createLink(cfg, files, key.path)
-	if err != nil {
-		return nil, err
-	}
-	ranges, err := createRanges(cfg, files)
-	if err != nil {
-		return nil, err
-	}
-	words, err := createVocabulary(cfg, files)
-	if err != nil {
-		return nil, err
-	}
-	if err := hidesForKey(cfg); err != nil {
-		return nil, err
-	}
-	former, err := renewed(cfg)
-	if err != nil {
-		return nil, err
-	}
-	unlimited, err := job.LimitMemory(cfg, ph)
-	if err != nil {
-		return nil, err
-	}
+func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *committed, err error) {
+	defer must.Catch(&err)
+	key := must.Get(files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile))
+	cert := must.Get(createCertificate(cfg, files, key.path))
+	link := must.Get(createLink(cfg, files, key.path))
+	ranges := must.Get(createRanges(cfg, files))
+	words := must.Get(createVocabulary(cfg, files))
+	must.OK(hidesForKey(cfg))
+	former := must.Get(renewed(cfg))
+	unlimited := must.Get(job.LimitMemory(cfg, ph))
 	defer unlimited()
-	dev, err := job.OpenDevice(ctx, cfg, ph)
-	if err != nil {
-		return nil, err
-	}
+	dev := must.Get(job.OpenDevice(ctx, cfg, ph))
 	defer dev.Close()
-	j, err := job.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	if j.Notes != "" {
 		ph.Warn(j.Notes)
 	}
-	if err := files.apartFrom(j.Model); err != nil {
-		return nil, err
-	}
-	if words, err = writeVocabulary(cfg, files, words, key.path, j.Model); err != nil {
-		return nil, err
-	}
+	must.OK(files.apartFrom(j.Model))
+	words = must.Get(writeVocabulary(cfg, files, words, key.path, j.Model))
 	opts := job.OptionsOf(cfg, ph, dev)
-	circuit, err := j.Quantise(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := writeRanges(ranges, j, circuit); err != nil {
-		return nil, err
-	}
+	circuit := must.Get(j.Quantise(ctx, opts))
+	must.OK(writeRanges(ranges, j, circuit))
 	if cfg.Hide != "" && j.Provisional(circuit) {
 		return nil, job.WithHint(errors.New("--hide: the ranges of a random input are not kept, so no proof could have the key again"),
 			"give samples with --calibration, or --input, or --ranges")
 	}
-	c, err := provemodel.Commit(ctx, circuit, &opts.Commit)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
 	warnOfOtherKey(key.path, c.Commitment(), ph)
-	if err := key.write(c.KeyFile()); err != nil {
-		return nil, err
-	}
-	size, err := writeCertificate(ctx, cert, c, opts)
-	if err != nil {
-		return nil, err
-	}
-	linked, err := writeLink(ctx, cfg, link, former, c, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := files.place(); err != nil {
-		return nil, err
-	}
-	hidden, err := hiddenOf(cfg, c)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(key.write(c.KeyFile()))
+	size := must.Get(writeCertificate(ctx, cert, c, opts))
+	linked := must.Get(writeLink(ctx, cfg, link, former, c, opts))
+	must.OK(files.place())
+	hidden := must.Get(hiddenOf(cfg, c))
 	said := &committed{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -35,21 +36,10 @@ The file is to be published. Its secret, in a file of the same name with .secret
 behind it, counts the proofs: --proofs says how many there may be of all models
 together.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			c, err := commitInput(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), c)
-			}
-			c.print(cmd.OutOrStdout())
-			return nil
-		},
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			c := must.Get(commitInput(cmd.Context(), cfg))
+			return show(cmd, cfg, c, nil)
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "vk", "input", "input-commitment", "proofs", "json")
 	return cmd
@@ -65,20 +55,15 @@ type committedInput struct {
 	Proofs uint64 `json:"proofs_left"`
 }
 
-func commitInput(ctx context.Context, cfg *config.Config) (*committedInput, error) {
+func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, err error) {
+	defer must.Catch(&err)
 	name, file := cfg.InputOf()
 	if cfg.VK == "" || len(cfg.Input) == 0 || file == "" {
 		err := errors.New("an input is committed to with a key of a model that reads it, the input, and the name of a file")
 		return nil, job.WithHint(err, "prove-model commit-input --vk x.vk --input x.json --input-commitment x.in")
 	}
-	key, err := readKey(cfg.VK)
-	if err != nil {
-		return nil, err
-	}
-	arrays, err := provemodel.ReadArrays(cfg.Input...)
-	if err != nil {
-		return nil, err
-	}
+	key := must.Get(readKey(cfg.VK))
+	arrays := must.Get(provemodel.ReadArrays(cfg.Input...))
 	for _, f := range []string{file, hiding.SecretOf(file)} {
 		if isThere(f) {
 			return nil, job.WithHint(fmt.Errorf("%s is there, and a commitment takes the place of no other", f), "name another file with --input-commitment")
@@ -88,13 +73,8 @@ func commitInput(ctx context.Context, cfg *config.Config) (*committedInput, erro
 		return nil, fmt.Errorf("the secret of the input cannot be kept: %w", err)
 	}
 	made, clamped, err := hiding.CommitInputOf(ctx, key, name, arrays, cfg.Proofs, file)
-	if err != nil {
-		return nil, err
-	}
-	b, err := made.Budget(key.Security)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	b := must.Get(made.Budget(key.Security))
 	return &committedInput{file, hiding.SecretOf(file), provemodel.Commitment(made.Digest()).String(), clamped, *b, b.Proofs()}, nil
 }
 

@@ -38,17 +38,13 @@ func newDevices() *cobra.Command {
 Having none is not an error: --gpu then proves on the processor. With --multi-gpu
 or --devices, which GPUs these would use.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			list := findDevices(cfg)
 			if cfg.JSON {
 				return ui.JSON(cmd.OutOrStdout(), list)
 			}
 			return list.print(cmd)
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "multi-gpu", "devices", "json")
 	return cmd

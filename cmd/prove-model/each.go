@@ -9,34 +9,27 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
 // proveEach is prove with a proof for each of the inputs that are given.
-func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui.Phases) ([]*proved, error) {
+func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui.Phases) (_ []*proved, err error) {
+	defer must.Catch(&err)
 	if cfg.Report != "" {
 		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
 	}
-	s, err := begin(ctx, cfg, outputs, ph)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(begin(ctx, cfg, outputs, ph))
 	defer s.end()
 	inputs := s.job.Inputs
 	files := make([]*output, len(inputs))
 	for i := range files {
-		if files[i], err = outputs.create("proof", numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1), proofFile); err != nil {
-			return nil, err
-		}
+		files[i] = must.Get(outputs.create("proof", numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1), proofFile))
 	}
-	if err := s.commit(ctx); err != nil {
-		return nil, err
-	}
+	must.OK(s.commit(ctx))
 	floats := make([][]provemodel.Tensor, len(inputs))
 	for i, in := range inputs {
-		if floats[i], err = s.job.FloatOf(ctx, in); err != nil {
-			return nil, err
-		}
+		floats[i] = must.Get(s.job.FloatOf(ctx, in))
 	}
 	opts, bars := s.opts.Prove, floats
 	if opts.MaxError = cfg.MaxError; opts.MaxError == 0 {
@@ -47,19 +40,11 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 		return nil, s.hint(err)
 	}
 	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	hidden, err := hiddenOf(cfg, s.committed)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(ctx.Err())
+	hidden := must.Get(hiddenOf(cfg, s.committed))
 	made := make([]*proved, len(proofs))
 	for i, p := range proofs {
-		results, err := compare(p.Outputs, floats[i], s.job.Model.Graph().Vocabulary)
-		if err != nil {
-			return nil, err
-		}
+		results := must.Get(compare(p.Outputs, floats[i], s.job.Model.Graph().Vocabulary))
 		var logits likeness
 		if s.job.Predicts() {
 			logits = likenessOf(p.Outputs[0], floats[i][0], 0)
@@ -69,13 +54,9 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 		if cfg.Embedding {
 			made[i].Embedding = p.Outputs[0].Values
 		}
-		if err := files[i].write(p.File); err != nil {
-			return nil, err
-		}
+		must.OK(files[i].write(p.File))
 	}
-	if err := s.vk.write(s.committed.KeyFile()); err != nil {
-		return nil, err
-	}
+	must.OK(s.vk.write(s.committed.KeyFile()))
 	return made, outputs.place()
 }
 

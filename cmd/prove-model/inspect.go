@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
@@ -21,11 +22,7 @@ func newInspect() *cobra.Command {
                                         with --secret how far a key that hides weights is used up
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			if cfg.HTML != "" {
 				files := outputsOf(cmd.Flags(), cfg, false)
 				defer files.abort()
@@ -38,15 +35,12 @@ func newInspect() *cobra.Command {
 				}
 				return d.print(cmd.OutOrStdout())
 			}
-			d, err := inspect.Open(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
+			d := must.Get(inspect.Open(cmd.Context(), cfg))
 			if cfg.JSON {
 				return ui.JSON(cmd.OutOrStdout(), d)
 			}
 			return d.Print(cmd.OutOrStdout())
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "prompt", "audio", "language", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "secret", "proof", "html", "force", "json")
 	return cmd

@@ -156,20 +156,16 @@ func checkLink(cfg *config.Config) (*checkedLink, error) {
 
 func printLinkCheck(cmd *cobra.Command, cfg *config.Config) error {
 	c, err := checkLink(cfg)
-	if c == nil {
-		return err
-	}
-	if cfg.JSON {
-		return errors.Join(ui.JSON(cmd.OutOrStdout(), c), err)
-	}
-	w := cmd.OutOrStdout()
+	return show(cmd, cfg, c, err)
+}
+
+func (c *checkedLink) print(w io.Writer) {
 	if !c.Match {
 		fmt.Fprintf(w, "NOT LINKED: %s\n", ui.Printable(c.Reason))
-		return err
+		return
 	}
 	fmt.Fprintln(w, "THE SAME WEIGHTS")
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "renews      %s\n", c.Renews)
 	fmt.Fprintf(w, "security    %s bits; which model it is rests on what is known of the former key\n", c.bits)
-	return nil
 }

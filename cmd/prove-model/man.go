@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // newMan writes what packagers need.
@@ -23,42 +24,28 @@ func newMan() *cobra.Command {
 		Use:   "man FOLDER",
 		Short: "Write the manual pages, one for each command",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, args []string) (err error) {
+			must.OK(os.MkdirAll(args[0], 0o755))
 			files := outputsOf(cmd.Flags(), cfg, false)
 			defer files.abort()
-			if err := writePages(cmd.Root(), files, args[0]); err != nil {
-				return err
-			}
+			must.OK(writePages(cmd.Root(), files, args[0]))
 			return files.place()
-		},
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "force")
 	return cmd
 }
 
 // writePages writes the manual pages of a command and of those below it.
-func writePages(c *cobra.Command, files *outputs, folder string) error {
+func writePages(c *cobra.Command, files *outputs, folder string) (err error) {
+	defer must.Catch(&err)
 	if !hasPage(c) {
 		return nil
 	}
-	page, err := files.create("", filepath.Join(folder, pageOf(c)+".1"), manualFile)
-	if err != nil {
-		return err
-	}
-	if err := page.write([]byte(manual(c))); err != nil {
-		return err
-	}
+	page := must.Get(files.create("", filepath.Join(folder, pageOf(c)+".1"), manualFile))
+	must.OK(page.write([]byte(manual(c))))
 	for _, sub := range c.Commands() {
-		if err := writePages(sub, files, folder); err != nil {
-			return err
-		}
+		must.OK(writePages(sub, files, folder))
 	}
 	return nil
 }

@@ -1,16 +1,35 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
+
+// show prints what a command has made, if anything, as JSON where the settings say so, and returns what it ends with.
+func show[P interface {
+	*T
+	print(w io.Writer)
+}, T any](cmd *cobra.Command, cfg *config.Config, made P, err error) error {
+	switch {
+	case made == nil:
+		return err
+	case cfg.JSON:
+		return errors.Join(ui.JSON(cmd.OutOrStdout(), made), err)
+	}
+	made.print(cmd.OutOrStdout())
+	return err
+}
 
 // security is the strength of a proof, in bits of its weakest round.
 type security struct {

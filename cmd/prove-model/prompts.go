@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -33,47 +34,22 @@ func (p *provedTexts) warning() string {
 	return j.warning()
 }
 
-// promptsAlone refuses settings that are about one run, where one proof is of several.
-func promptsAlone(cfg *config.Config) error {
-	for _, s := range []struct {
-		set  bool
-		flag string
-	}{
-		{cfg.Each, "each"}, {cfg.Check != "", "check"}, {cfg.Report != "", "report"},
-		{cfg.Embedding, "embedding"}, {cfg.Hide != "", "hide"},
-	} {
-		if s.set {
-			return fmt.Errorf("--%s is about one run, and with --prompts a proof is of several texts", s.flag)
-		}
-	}
-	return nil
-}
-
 // provePrompts is prove for several texts, which one proof states, and each of which is held against the float model's.
-func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*provedTexts, error) {
-	if err := promptsAlone(cfg); err != nil {
-		return nil, err
+func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedTexts, err error) {
+	defer must.Catch(&err)
+	if flag := cfg.FirstOf("each", "check", "report", "embedding", "hide"); flag != "" {
+		return nil, fmt.Errorf("--%s is about one run, and with --prompts a proof is of several texts", flag)
 	}
-	file, err := files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile)
-	if err != nil {
-		return nil, err
-	}
-	s, err := begin(ctx, cfg, files, ph)
-	if err != nil {
-		return nil, err
-	}
+	file := must.Get(files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile))
+	s := must.Get(begin(ctx, cfg, files, ph))
 	defer s.end()
-	if err := s.commit(ctx); err != nil {
-		return nil, err
-	}
+	must.OK(s.commit(ctx))
 	texts := []*textOf(nil)
 	if cfg.MaxTokens > 0 {
 		ph.Begin("write texts")
 		all, err := s.job.GenerateAll(ctx, s.circuit, w, &s.opts.Prove, ph.Began(), func(done int) { ph.Progress(done, len(s.job.Inputs)) })
 		ph.End(err)
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		for _, t := range all {
 			texts = append(texts, written(t))
 		}
@@ -86,16 +62,10 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 		return nil, s.hint(err)
 	}
 	made := &provedTexts{Texts: texts}
-	if err := s.judge(ctx, p, made); err != nil {
-		return nil, err
-	}
+	must.OK(s.judge(ctx, p, made))
 	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
-	if err := errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile()), file.write(p.File)); err != nil {
-		return nil, err
-	}
-	if err := files.place(); err != nil {
-		return nil, err
-	}
+	must.OK(errors.Join(ctx.Err(), s.vk.write(s.committed.KeyFile()), file.write(p.File)))
+	must.OK(files.place())
 	made.proofMade = s.made(p, file, s.job.InputFrom)
 	return made, nil
 }

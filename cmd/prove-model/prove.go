@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/statement"
@@ -137,53 +138,34 @@ func edgeOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 // an error no file is written.
 //
 // Of a language model that writes (--max-tokens), the text goes to w as it comes.
-func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (*proved, error) {
+func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *proved, err error) {
+	defer must.Catch(&err)
 	if cfg.Logits == config.LogitsGenerated && cfg.MaxTokens == 0 {
 		return nil, errors.New("--logits generated without --max-tokens: nothing is generated")
 	}
-	file, err := files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile)
-	if err != nil {
-		return nil, err
-	}
-	page, err := createPage(files, "report", cfg.Report)
-	if err != nil {
-		return nil, err
-	}
-	s, err := begin(ctx, cfg, files, ph)
-	if err != nil {
-		return nil, err
-	}
+	file := must.Get(files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile))
+	page := must.Get(createPage(files, "report", cfg.Report))
+	s := must.Get(begin(ctx, cfg, files, ph))
 	defer s.end()
-	if err := s.commit(ctx); err != nil {
-		return nil, err
-	}
+	must.OK(s.commit(ctx))
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
 		if !s.device.GPU() { // which runs circuits itself
 			s.opts.Prove.Pass = new(provemodel.Pass)
 		}
-		if text, err = j.Generate(ctx, s.circuit, w, &s.opts.Prove, nil, ph.Began()); err != nil {
-			return nil, err
-		}
+		text = must.Get(j.Generate(ctx, s.circuit, w, &s.opts.Prove, nil, ph.Began()))
 	}
 	p, float, err := s.prove(ctx)
 	if err != nil {
 		return nil, s.hint(err)
 	}
-	outputs, err := compare(p.Outputs, float, j.Model.Graph().Vocabulary)
-	if err != nil {
-		return nil, err
-	}
+	outputs := must.Get(compare(p.Outputs, float, j.Model.Graph().Vocabulary))
 	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+	must.OK(ctx.Err())
 	made := s.proved(p, file, j.InputFrom, outputs, logitsOf(j, text, p, float))
 	made.Report = cfg.Report
-	if err := s.add(made, text, p); err != nil {
-		return nil, err
-	}
+	must.OK(s.add(made, text, p))
 	if page != nil {
 		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
 		if err == nil {
@@ -193,12 +175,8 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 			return nil, fmt.Errorf("--report: %w", err)
 		}
 	}
-	if err := errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)); err != nil {
-		return nil, err
-	}
-	if err := files.place(); err != nil {
-		return nil, err
-	}
+	must.OK(errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)))
+	must.OK(files.place())
 	return made, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -313,6 +314,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 
 // holdPrompt compares the tokens of the prompt with those of the request, if what makes tokens of it is there.
 func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokenizer) (compared bool, err error) {
+	defer must.Catch(&err)
 	var body struct {
 		Prompt   *request.Prompt   `json:"prompt"`
 		Messages []request.Message `json:"messages"`
@@ -323,9 +325,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 	var want []int
 	switch {
 	case body.Prompt != nil && body.Prompt.Text != nil:
-		if want, err = t.Encode(*body.Prompt.Text); err != nil {
-			return false, err
-		}
+		want = must.Get(t.Encode(*body.Prompt.Text))
 	case body.Prompt != nil:
 		want = body.Prompt.IDs
 	case cfg.Model == "" || body.Messages == nil:
@@ -339,13 +339,8 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 		for i, m := range body.Messages {
 			list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
 		}
-		text, err := template.Render(list, true)
-		if err != nil {
-			return false, err
-		}
-		if want, err = t.EncodeChat(text); err != nil {
-			return false, err
-		}
+		text := must.Get(template.Render(list, true))
+		want = must.Get(t.EncodeChat(text))
 	}
 	if !slices.Equal(want, ids) {
 		return false, notWhat("the proof is about another prompt than the request has")

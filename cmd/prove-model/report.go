@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/report"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -149,30 +150,17 @@ func (d *described) print(w io.Writer) error {
 
 // describeModel writes the description of a model as HTML: that of its run on the
 // input, before anything is proved.
-func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*described, error) {
+func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *described, err error) {
+	defer must.Catch(&err)
 	if cfg.Model == "" {
 		return nil, job.WithHint(fmt.Errorf("--html describes a model"), "name one with --model x.onnx; --report describes a proof as it is made")
 	}
-	page, err := createPage(files, "html", cfg.HTML)
-	if err != nil {
-		return nil, err
-	}
-	j, err := job.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
+	page := must.Get(createPage(files, "html", cfg.HTML))
+	j := must.Get(job.Open(cfg))
 	defer j.Close()
-	if err := files.apartFrom(j.Model); err != nil {
-		return nil, err
-	}
-	circuit, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
-	if err != nil {
-		return nil, err
-	}
-	layers, err := circuit.Layers(ctx, j.Model, j.Input)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(files.apartFrom(j.Model))
+	circuit := must.Get(j.Quantise(ctx, job.OptionsOf(cfg, ph, nil)))
+	layers := must.Get(circuit.Layers(ctx, j.Model, j.Input))
 	r := &report.Report{
 		Title: "Model " + j.Model.Name(), Layers: layers,
 		Facts: []report.Fact{
@@ -183,26 +171,15 @@ func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *
 			{Name: "Mode", Value: fmt.Sprintf("%s, headroom %v", cfg.Mode, cfg.Headroom)},
 		},
 	}
-	run, err := circuit.Run(ctx, j.Input)
-	if err != nil {
-		return nil, err
-	}
-	float, err := j.Float(ctx, circuit)
-	if err != nil {
-		return nil, err
-	}
+	run := must.Get(circuit.Run(ctx, j.Input))
+	float := must.Get(j.Float(ctx, circuit))
 	for i, f := range float {
-		a, err := provemodel.Compare(run.Outputs[i], f)
-		if err != nil {
-			return nil, err
-		}
+		a := must.Get(provemodel.Compare(run.Outputs[i], f))
 		r.Outputs = append(r.Outputs, report.Output{Name: f.Name, Shape: f.Shape, Accuracy: a, Unequal: labelsOf(a, run.Outputs[i].Values, f.Values)})
 	}
 	if err := r.Write(page); err != nil {
 		return nil, cannotWrite(cfg.HTML, err)
 	}
-	if err := files.place(); err != nil {
-		return nil, err
-	}
+	must.OK(files.place())
 	return &described{Model: j.Model.Name(), Parameters: j.Model.Parameters(), HTML: page.path}, nil
 }

@@ -7,6 +7,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
@@ -42,13 +43,9 @@ With --max-error nothing is proved of a run that is off by more.
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 3 the run is further from the float model than --max-error, 2 anything else.`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
 			if version, _ := cmd.Flags().GetBool("version"); version {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), builtAs())
-				return err
-			}
-			cfg, err := load(cmd)
-			if err != nil {
 				return err
 			}
 			stream := cmd.OutOrStdout()
@@ -69,11 +66,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 				if warning := p.warning(); warning != "" {
 					fmt.Fprintln(cmd.ErrOrStderr(), warning) // also if --quiet
 				}
-				if cfg.JSON {
-					return ui.JSON(cmd.OutOrStdout(), p)
-				}
-				p.print(cmd.OutOrStdout())
-				return nil
+				return show(cmd, cfg, p, nil)
 			}
 			var each []*proved
 			var p *proved
@@ -98,7 +91,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			}
 			printEach(cmd.OutOrStdout(), each)
 			return nil
-		},
+		}),
 	}
 	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
 	root.Flags().Bool("version", false, "print the version and how it was built")
@@ -106,13 +99,14 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	return root
 }
 
-// load returns the command's settings.
-func load(cmd *cobra.Command) (*config.Config, error) {
-	cfg, err := program.Load(cmd)
-	if err == nil {
+// withSettings is what a command runs that reads its settings first. run may end with an error of package must.
+func withSettings(run func(cmd *cobra.Command, cfg *config.Config, args []string) error) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		defer must.Catch(&err)
+		cfg := must.Get(program.Load(cmd))
 		draws(cmd.Flags(), cfg)
+		return run(cmd, cfg, args)
 	}
-	return cfg, err
 }
 
 // draws sets the temperature where tokens are drawn and nothing is said of it: with

@@ -8,6 +8,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -91,15 +92,10 @@ func (s *session) end() {
 
 // commit quantises the model, says what is about to be taken, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
-	if s.circuit, err = s.job.Quantise(ctx, s.opts); err != nil {
-		return err
-	}
-	if err = writeRanges(s.ranges, s.job, s.circuit); err != nil {
-		return err
-	}
-	if s.estimate, err = job.Estimate(s.circuit, s.job.Together(), s.ph, s.opts); err != nil {
-		return err
-	}
+	defer must.Catch(&err)
+	s.circuit = must.Get(s.job.Quantise(ctx, s.opts))
+	must.OK(writeRanges(s.ranges, s.job, s.circuit))
+	s.estimate = must.Get(job.Estimate(s.circuit, s.job.Together(), s.ph, s.opts))
 	collectFor(s.estimate.Memory)
 	s.committed, err = provemodel.Commit(ctx, s.circuit, &s.opts.Commit)
 	return err

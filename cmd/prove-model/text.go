@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -108,13 +109,12 @@ type proven struct {
 
 // readText reads the tokens of a statement, and holds them against the text that the
 // settings want. An error that wraps ErrInvalid says that they are others.
-func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*proven, error) {
+func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ *proven, err error) {
+	defer must.Catch(&err)
 	if err := checkText(cfg, s, t); err != nil || s.Text == nil {
 		return nil, err
 	}
-	if err := checkAudio(cfg, s); err != nil {
-		return nil, err
-	}
+	must.OK(checkAudio(cfg, s))
 	p := &proven{suppresses: s.Text.Suppresses()}
 	var before []int
 	if s.Generated != nil {
@@ -128,19 +128,13 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	if t == nil {
 		return p, nil
 	}
-	var err error
 	if p.Prompt, err = t.Decode(p.PromptTokens); err == nil {
 		p.Text, err = t.After(before, p.Tokens)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	p.hidden = t.Hidden(p.PromptTokens)
 	if cfg.Prompt != "" {
-		want, err := job.Encode(cfg, t, s.Text)
-		if err != nil {
-			return nil, err
-		}
+		want := must.Get(job.Encode(cfg, t, s.Text))
 		if !slices.Equal(want, p.PromptTokens) {
 			return nil, fmt.Errorf("%w: it is about another prompt: %s (%d tokens, and the given one has %d)", provemodel.ErrInvalid, ui.Printable(p.Prompt), len(p.PromptTokens), len(want))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/program"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -62,39 +63,19 @@ what was asked, and --receipt-key the server's public key.
 That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: program.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd.Flags()); err != nil {
-				return err
-			}
-			cfg, err := load(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
+			must.OK(notEmpty(cmd.Flags()))
 			if cfg.From != "" && cfg.Chain == "" {
 				return job.WithHint(errors.New("--from without --chain"), "name the folder of the text's segments with --chain")
 			}
 			if cfg.Chain != "" {
 				v, err := verifyChain(cfg)
-				switch {
-				case v == nil:
-					return err
-				case cfg.JSON:
-					return errors.Join(ui.JSON(cmd.OutOrStdout(), v), err)
-				}
-				v.print(cmd.OutOrStdout())
-				return err
+				return show(cmd, cfg, v, err)
 			}
 			defer collectLate()()
 			v, err := verify(cfg)
-			if v == nil {
-				return err
-			}
-			if cfg.JSON {
-				return errors.Join(ui.JSON(cmd.OutOrStdout(), v), err)
-			}
-			v.print(cmd.OutOrStdout())
-			return err
-		},
+			return show(cmd, cfg, v, err)
+		}),
 	}
 	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "input-commitment", "receipt", "request", "receipt-key", "vocabulary", "image", "commitment", "base", "min-bits", "prompt", "audio", "text", "prompts", "chain", "from", "text-id", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
@@ -163,7 +144,8 @@ type verified struct {
 // verify checks the proof file against the key file, and both against what the
 // settings ask for. When the proof does not hold there is an error that wraps
 // ErrInvalid and a result that says why.
-func verify(cfg *config.Config) (*verified, error) {
+func verify(cfg *config.Config) (_ *verified, err error) {
+	defer must.Catch(&err)
 	if cfg.Proof == "" || cfg.VK == "" {
 		return nil, job.WithHint(errors.New("verify needs a proof and a key"), "prove-model verify --proof x.proof --vk x.vk")
 	}
@@ -171,12 +153,8 @@ func verify(cfg *config.Config) (*verified, error) {
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verified{Reason: plain(err)}, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	if opts.ExpectInput, err = expectedInput(cfg); err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	opts.ExpectInput = must.Get(expectedInput(cfg))
 	if cfg.Cert != "" {
 		cert, err := job.OpenFile(cfg.Cert)
 		if err != nil {
@@ -208,9 +186,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		},
 		func() { tokens, unread = job.OpenTokenizer(cfg) },
 	)
-	if unread != nil {
-		return nil, unread
-	}
+	must.OK(unread)
 	var text *proven
 	var texts []*proven
 	several := 0
@@ -233,9 +209,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verified{Reason: reason(cfg, err)}, err
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	v := &verified{
 		Valid: true, Masked: s.Masked, HiddenFor: s.HiddenFor, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, Reveals: s.Reveals, Hidden: s.Hidden, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
@@ -263,7 +237,8 @@ func expectBase(cfg *config.Config, opts *provemodel.VerifyOptions) error {
 
 // asked reads what the proof is held against: what a server answered, if it is given, and
 // what the settings say of the input, the sampling and the key.
-func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
+func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err error) {
+	defer must.Catch(&err)
 	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
 	answer, err := readAnswer(cfg)
 	if err == nil && answer != nil {
@@ -271,27 +246,18 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 			opts.Input, err = answer.inputs()
 		}
 	}
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
 	if cfg.Commitment != "" {
-		c, err := provemodel.ParseCommitment(cfg.Commitment)
-		if err != nil {
-			return nil, nil, err
-		}
+		c := must.Get(provemodel.ParseCommitment(cfg.Commitment))
 		opts.ExpectCommitment = &c
 	}
-	if err := expectBase(cfg, opts); err != nil {
-		return nil, nil, err
-	}
+	must.OK(expectBase(cfg, opts))
 	if len(cfg.Input) > 0 {
 		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
 			return nil, nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	if opts.Vocabulary, err = readVocabulary(cfg); err != nil {
-		return nil, nil, err
-	}
+	opts.Vocabulary = must.Get(readVocabulary(cfg))
 	if !cfg.JSON && answer == nil && cfg.TextID == 0 && cfg.Audio == "" {
 		opts.FirstValues = previewed // which are all that is shown
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -23,10 +25,11 @@ type Accuracy struct {
 	Agreement float64 `json:"agreement"` // of the two classes
 }
 
-// String gives the figures on one line.
-func (a *Accuracy) String() string {
-	return fmt.Sprintf("%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%",
+// AccuracyLine writes the figures.
+func AccuracyLine(w io.Writer, a *Accuracy) error {
+	_, err := fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
+	return err
 }
 
 // labelled is what a test file has besides what ReadArrays reads.
@@ -36,20 +39,15 @@ type labelled struct {
 
 // MeasureAccuracy runs both models on every sample of the test file, JSON with
 // "input_data" (samples end to end) and "labels".
-func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (*Accuracy, error) {
-	j, err := job.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
+func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (_ *Accuracy, err error) {
+	defer must.Catch(&err)
+	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	samples, labels, err := readTest(j.Model, test)
 	if err != nil {
 		return nil, fmt.Errorf("test set %s: %w", test, err)
 	}
-	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ph, nil))
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(j.Quantise(ctx, job.OptionsOf(cfg, ph, nil)))
 	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
 	err = bothOn(ctx, ph, j.Model, c, samples, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
 		f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
@@ -87,21 +85,10 @@ func bothOn(ctx context.Context, ph *ui.Phases, m *provemodel.Model, c *provemod
 }
 
 func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, labels []int, err error) {
-	inputs, err := provemodel.ReadArrays(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if samples, err = m.Samples(inputs); err != nil {
-		return nil, nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
+	defer must.Catch(&err)
+	samples = must.Get(m.Samples(must.Get(provemodel.ReadArrays(path))))
 	var l labelled
-	if err := json.Unmarshal(data, &l); err != nil {
-		return nil, nil, err
-	}
+	must.OK(json.Unmarshal(must.Get(os.ReadFile(path)), &l))
 	if len(l.Labels) != len(samples) {
 		return nil, nil, fmt.Errorf("%d samples, but %d labels", len(samples), len(l.Labels))
 	}

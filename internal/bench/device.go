@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -46,17 +47,16 @@ type deviceBench struct {
 }
 
 // DeviceKernels measures every kernel on a device, calling report after each.
-func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) error {
+func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) (err error) {
+	defer must.Catch(&err) // launchers' errors and those of a backend
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
-	// Launchers' errors and those of a backend end up in one place.
 	defer b.free()
-	return catch(func() {
-		for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps, hashDeviceKernels, codeDeviceKernels, pairKernels, commitSteps} {
-			check(ctx.Err())
-			f(b)
-			b.free()
-		}
-	})
+	for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps, hashDeviceKernels, codeDeviceKernels, pairKernels, commitSteps} {
+		must.OK(ctx.Err())
+		f(b)
+		b.free()
+	}
+	return nil
 }
 
 // free gives back what alloc returned.
@@ -69,14 +69,14 @@ func (b *deviceBench) free() {
 
 // alloc returns memory until the next group of kernels.
 func (b *deviceBench) alloc(bytes int) kernels.Ptr {
-	p := must(b.dev.Alloc(bytes))
+	p := must.Get(b.dev.Alloc(bytes))
 	b.held = append(b.held, p)
 	return p
 }
 
 // heaps returns eq of a point of so many variables, on the device.
 func (b *deviceBench) heaps(vars int) *kernels.EqHeaps {
-	h := must(kernels.NewEqHeaps(b.dev, extensions(vars, 1)))
+	h := must.Get(kernels.NewEqHeaps(b.dev, extensions(vars, 1)))
 	b.held = append(b.held, h.Memory())
 	return h
 }
@@ -84,14 +84,14 @@ func (b *deviceBench) heaps(vars int) *kernels.EqHeaps {
 // random returns n words of 64 random bits.
 func (b *deviceBench) random(n int) kernels.Ptr {
 	p := b.alloc(8 * n)
-	check(kernels.Random(b.dev, p, n, uint64(len(b.held))))
+	must.OK(kernels.Random(b.dev, p, n, uint64(len(b.held))))
 	return p
 }
 
 // elements returns n random elements of K.
 func (b *deviceBench) elements(n int) kernels.Ptr {
 	p := b.random(2 * n)
-	check(kernels.FromInt32(b.dev, p, p, 4*n))
+	must.OK(kernels.FromInt32(b.dev, p, p, 4*n))
 	return p
 }
 
@@ -100,9 +100,9 @@ func (b *deviceBench) elements(n int) kernels.Ptr {
 func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error) {
 	const inRow = 4
 	var times []time.Duration
-	check(f())
+	must.OK(f())
 	for range 10 {
-		t := must(b.dev.Time(func() error {
+		t := must.Get(b.dev.Time(func() error {
 			for range inRow {
 				if err := f(); err != nil {
 					return err
@@ -121,7 +121,7 @@ func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
 	var times []time.Duration
 	for range 5 {
 		prepare()
-		check(b.dev.Sync())
+		must.OK(b.dev.Sync())
 		start := time.Now()
 		f()
 		times = append(times, time.Since(start))

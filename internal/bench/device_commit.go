@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -19,7 +20,7 @@ func hashDeviceKernels(b *deviceBench) {
 		return kernels.PermuteMany(b.dev, states, 1<<(depth-1))
 	})
 	nodes := b.alloc(kernels.TreeDigests(depth) * kernels.SizeDigest)
-	check(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
+	must.OK(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
 	b.kernel("Merkle tree of 2^25", "leaf", 1<<depth, 0, func() error {
 		return kernels.MerkleTree(b.dev, hash.Poseidon2, nodes, depth)
 	})
@@ -49,7 +50,7 @@ func codeDeviceKernels(b *deviceBench) {
 		const blowup, all = 2, 26
 		rows := 1 << (all - vars)
 		twiddles := b.alloc(kernels.SizeM31 << (vars + blowup))
-		check(kernels.Twiddles(b.dev, twiddles, vars+blowup))
+		must.OK(kernels.Twiddles(b.dev, twiddles, vars+blowup))
 		table, words := b.random(1<<(all-1)), b.alloc(kernels.SizeM31<<(all+blowup))
 		bytes := kernels.SizeM31 * (1<<all + 1<<(all+blowup))
 		b.kernel(fmt.Sprintf("encode rows of 2^%d at rate 1/4", vars), "output", 1<<(all+blowup), bytes, func() error {

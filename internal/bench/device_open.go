@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -25,14 +26,14 @@ const MaxOpening = 34
 // eight points, for each n, calling report after each: as a whole, and then an opening
 // pass by pass, with a wait for the device after each, so that passes together take
 // longer than the whole.
-func DeviceOpenings(ctx context.Context, dev kernels.Device, sizes []int, report func(DeviceKernel)) error {
+func DeviceOpenings(ctx context.Context, dev kernels.Device, sizes []int, report func(DeviceKernel)) (err error) {
+	defer must.Catch(&err)
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
-	return catch(func() {
-		for _, n := range sizes {
-			check(ctx.Err())
-			b.opening(n)
-		}
-	})
+	for _, n := range sizes {
+		must.OK(ctx.Err())
+		b.opening(n)
+	}
+	return nil
 }
 
 // opening commits to a matrix of 2^vars bytes and opens it.
@@ -51,14 +52,14 @@ func (b *deviceBench) opening(vars int) {
 	b.step(name("upload and commit"), "value", 1<<vars, func() {
 		fresh()
 		machine.Close()
-	}, func() { tree = must(m.Commit(b.ctx, s.commitment)) })
-	b.step(name("commit, weights resident"), "value", 1<<vars, fresh, func() { tree = must(m.Commit(b.ctx, s.commitment)) })
+	}, func() { tree = must.Get(m.Commit(b.ctx, s.commitment)) })
+	b.step(name("commit, weights resident"), "value", 1<<vars, fresh, func() { tree = must.Get(m.Commit(b.ctx, s.commitment)) })
 	open := func(watch func(whir.Passes) whir.Passes) {
-		passes := watch(must(m.Opening(b.ctx, s.opening)))
+		passes := watch(must.Get(m.Opening(b.ctx, s.opening)))
 		defer passes.Close()
 		w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 		// The value is wrong, which takes the prover as long as if it were right.
-		check(whir.Open(b.ctx, w, s.opening.Params, []*whir.Tree{tree}, passes, s.opening.RowOffsets, s.terms, field.Zero))
+		must.OK(whir.Open(b.ctx, w, s.opening.Params, []*whir.Tree{tree}, passes, s.opening.RowOffsets, s.terms, field.Zero))
 	}
 	b.resetPeaks()
 	b.step(name("open"), "value", 1<<vars, func() {}, func() { open(func(p whir.Passes) whir.Passes { return p }) })
@@ -66,7 +67,7 @@ func (b *deviceBench) opening(vars int) {
 	t := &timedPasses{dev: b.dev}
 	start := time.Now()
 	open(func(p whir.Passes) whir.Passes {
-		check(b.dev.Sync())
+		must.OK(b.dev.Sync())
 		t.add("rows", time.Since(start))
 		t.Passes = p
 		return t
@@ -84,7 +85,7 @@ type meter interface {
 
 func (b *deviceBench) resetPeaks() {
 	if m, ok := b.dev.(meter); ok {
-		check(m.ResetPeaks())
+		must.OK(m.ResetPeaks())
 	}
 }
 
@@ -92,7 +93,7 @@ func (b *deviceBench) resetPeaks() {
 // trees included.
 func (b *deviceBench) reportPeak(name string) {
 	if m, ok := b.dev.(meter); ok {
-		b.report(DeviceKernel{Name: name, Unit: "byte", Units: int(must(m.Memory()).Peak)})
+		b.report(DeviceKernel{Name: name, Unit: "byte", Units: int(must.Get(m.Memory()).Peak)})
 	}
 }
 
@@ -117,10 +118,10 @@ func newWeightStack(vars int) *weightStack {
 	s.witness = fixedOnly{values}
 	layout := model.NewStack(s.graph, []model.TensorID{0})
 	c := soundness.DefaultConfig
-	rowVars := must(soundness.ChooseRowVars(c, []uint64{layout.Size}))
+	rowVars := must.Get(soundness.ChooseRowVars(c, []uint64{layout.Size}))
 	s.commitment = backend.SingleStack(c.Hash, layout, rowVars, c.LogBlowup)
 	s.opening = backend.Opening{Commitments: []backend.Commitment{s.commitment}, RowOffsets: []uint64{0}}
-	s.opening.Params = must(soundness.Derive(c, rowVars, s.commitment.Slots()))
+	s.opening.Params = must.Get(soundness.Derive(c, rowVars, s.commitment.Slots()))
 	for i := range 8 {
 		s.terms = append(s.terms, whir.Term{Coef: challenge, Point: extensions(vars-i, uint64(i))})
 	}

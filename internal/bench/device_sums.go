@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
@@ -26,8 +27,8 @@ func sumcheckKernels(b *deviceBench) {
 		if eq > 0 {
 			in.Eq = b.heaps(eq)
 		}
-		p := must(kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in}))
-		b.held = append(b.held, must(p.Memory()))
+		p := must.Get(kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in}))
+		b.held = append(b.held, must.Get(p.Memory()))
 		return p
 	}
 	const entries = 2 << vars
@@ -95,7 +96,7 @@ func logupKernels(b *deviceBench) {
 	const vars = 24
 	const leaves = 1 << vars
 	nums, dens := b.alloc(4*leaves), b.elements(leaves) // look-ups have the numerators 1
-	check(kernels.UploadSlice(b.dev, nums, slices.Repeat([]field.M31{1}, leaves)))
+	must.OK(kernels.UploadSlice(b.dev, nums, slices.Repeat([]field.M31{1}, leaves)))
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
 	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
 	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+4), func() error {
@@ -154,12 +155,12 @@ func sumcheckSteps(b *deviceBench) {
 	nothing := func() {}
 	b.step("matrix product proved, k = 2^14, n = 2^12", "weight", k*n, nothing, func() {
 		w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
-		tables := must(on.Restrict(b.ctx, []backend.Restriction{
+		tables := must.Get(on.Restrict(b.ctx, []backend.Restriction{
 			{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}},
 			{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}},
 		}))
 		in := backend.Instance{A: tables[0], B: tables[1]}
-		claim := must(on.Inner(b.ctx, []backend.Instance{{A: in.A, B: in.B}}))[0]
+		claim := must.Get(on.Inner(b.ctx, []backend.Instance{{A: in.A, B: in.B}}))[0]
 		w.SendQM31(claim)
 		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})
 	})
@@ -181,7 +182,7 @@ func sumcheckSteps(b *deviceBench) {
 		b.step(name, "sumcheck", s.inRow*s.batch, func() {
 			insts = nil
 			for range s.inRow * s.batch {
-				insts = append(insts, backend.Instance{A: must(on.Upload(b.ctx, values)), B: must(on.Upload(b.ctx, values))})
+				insts = append(insts, backend.Instance{A: must.Get(on.Upload(b.ctx, values)), B: must.Get(on.Upload(b.ctx, values))})
 			}
 		}, func() {
 			for rest := insts; len(rest) > 0; rest = rest[s.batch:] {
@@ -193,7 +194,7 @@ func sumcheckSteps(b *deviceBench) {
 
 // proveSums proves a batch of sums on a backend.
 func proveSums(ctx context.Context, w *transcript.Writer, on backend.Backend, insts []backend.Instance, shapes []sumcheck.Shape) {
-	t := must(on.Sums(ctx, insts))
+	t := must.Get(on.Sums(ctx, insts))
 	defer t.Close()
-	must(sumcheck.Prove(ctx, w, shapes, t))
+	must.Get(sumcheck.Prove(ctx, w, shapes, t))
 }

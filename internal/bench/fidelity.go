@@ -16,6 +16,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise"
@@ -68,7 +69,8 @@ func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, 
 	return all, nil
 }
 
-func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *ui.Phases) (*Fidelity, error) {
+func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *ui.Phases) (_ *Fidelity, err error) {
+	defer must.Catch(&err)
 	data, err := os.ReadFile(filepath.Join(folder, "bars.json"))
 	if err != nil {
 		return nil, job.WithHint(err, "a folder holds network.onnx, calibration.npz, test.npz and bars.json")
@@ -80,24 +82,15 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 	local := *cfg
 	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), []string{filepath.Join(folder, "calibration.npz")}
 	local.NoCache = true
-	j, err := job.Open(&local)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(job.Open(&local))
 	defer j.Close()
-	arrays, err := provemodel.ReadArrays(filepath.Join(folder, "test.npz"))
-	if err != nil {
-		return nil, err
-	}
+	arrays := must.Get(provemodel.ReadArrays(filepath.Join(folder, "test.npz")))
 	tests, err := j.Model.Samples(arrays)
 	if err != nil {
 		return nil, fmt.Errorf("test.npz: %w", err)
 	}
 	start := time.Now()
-	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &Fidelity{Model: filepath.Base(folder), Mode: local.Mode, Samples: len(tests), Quantise: time.Since(start).Seconds(), Cosine: 1}
 	f.Formats, f.LookUps = histogram(c.Report().Chosen), lookUps(c.Graph())
 	if choice := c.Report().Choice; choice != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -41,18 +42,14 @@ func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limit
 	return all, nil
 }
 
-func measureFile(ctx context.Context, cfg *config.Config, path string, runs, list int, ph *ui.Phases) (*Model, error) {
+func measureFile(ctx context.Context, cfg *config.Config, path string, runs, list int, ph *ui.Phases) (_ *Model, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.Model, local.Input = path, nil
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if info.IsDir() {
+	if must.Get(os.Stat(path)).IsDir() {
 		local.Model, local.Input = filepath.Join(path, "network.onnx"), []string{filepath.Join(path, "input.json")}
 	}
-	j, err := job.Open(&local)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(job.Open(&local))
 	defer j.Close()
 	return Measure(ctx, &local, j, runs, list, ph)
 }

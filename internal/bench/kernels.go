@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -45,12 +46,11 @@ type kernel struct {
 
 // Kernels measures every kernel for about half a second each, calling report
 // after each.
-func Kernels(ctx context.Context, report func(Kernel)) error {
+func Kernels(ctx context.Context, report func(Kernel)) (err error) {
+	defer must.Catch(&err)
 	for _, build := range []func() []kernel{vectorKernels, hashKernels, codeKernels, protocolKernels} {
 		for _, k := range build() {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			must.OK(ctx.Err())
 			t := best(500*time.Millisecond, k.call)
 			report(Kernel{k.name, k.unit, k.units, t.Seconds(), float64(t.Nanoseconds()) / float64(k.units), k.parallel})
 		}
@@ -143,16 +143,16 @@ func protocolKernels() []kernel {
 			copy(cb, b)
 			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
 			shapes := []sumcheck.Shape{{Claim: claim, NumVars: vars}}
-			must(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
+			must.Get(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
 		}},
 		// The sum is not zero, which takes the prover as long as if it were.
 		{"fractional sum 2^18", "fraction", len(num), true, func() {
 			copy(ca, a)
 			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
-			must(logup.Prove(context.Background(), w, vars, logup.NewTree(num, ca)))
+			must.Get(logup.Prove(context.Background(), w, vars, logup.NewTree(num, ca)))
 		}},
 		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() {
-			must(whir.Commit(context.Background(), whir.SingleStack(hash.Poseidon2, rows.rowVars, 2, rows.rows), rows))
+			must.Get(whir.Commit(context.Background(), whir.SingleStack(hash.Poseidon2, rows.rowVars, 2, rows.rows), rows))
 		}},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -70,43 +71,31 @@ const calibrated = 64
 // MeasureLLM draws the model, unless the cache folder holds it, quantises it, commits to
 // it, and proves and verifies the logits after each number of tokens. Nothing but the
 // weights as they are drawn is taken from the cache.
-func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (*LLM, error) {
+func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (_ *LLM, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
-	done, err := withSecret(&local)
-	if err != nil {
-		return nil, err
-	}
+	done := must.Get(withSecret(&local))
 	defer done()
-	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
+	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	defer dev.Close()
 	m := &LLM{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
 	for _, n := range o.Tokens {
 		m.MostTokens = max(m.MostTokens, n)
 	}
-	if m.Stored, err = sizeOfFolder(path); err != nil {
-		return nil, err
-	}
+	m.Stored = sizeOfFolder(path)
 	opts := job.OptionsOf(&local, ph, dev)
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
 	ph.Begin("open")
 	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: m.MostTokens, LogitsAt: 1})
 	ph.End(err)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	defer float.Close()
 	m.Parameters = float.Parameters()
 	before := ph.All()
 	m.Open = before[len(before)-1].Seconds
 	vocabulary := float.Outputs()[0].Shape[2]
-	c, err := commitTo(ctx, float, randomTokens(rng, vocabulary, min(calibrated, m.MostTokens)), opts)
-	if err != nil {
-		return nil, err
-	}
+	c := commitTo(ctx, float, randomTokens(rng, vocabulary, min(calibrated, m.MostTokens)), opts)
 	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
 	for _, n := range o.Tokens {
 		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph)
@@ -127,38 +116,25 @@ func randomTokens(rng *rand.Rand, vocabulary, n int) []int {
 	return ids
 }
 
-func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts *job.Options) (*provemodel.Committed, error) {
-	samples, err := m.TextSamples([][]int{sample})
-	if err != nil {
-		return nil, err
-	}
-	circuit, err := provemodel.Quantise(ctx, m, samples, &opts.Quantise)
-	if err != nil {
-		return nil, err
-	}
-	return provemodel.Commit(ctx, circuit, &opts.Commit)
+func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts *job.Options) *provemodel.Committed {
+	samples := must.Get(m.TextSamples([][]int{sample}))
+	circuit := must.Get(provemodel.Quantise(ctx, m, samples, &opts.Quantise))
+	return must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
 }
 
 // measureRuns proves the logits after a text as often as o says.
-func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts *provemodel.ProveOptions, ph *ui.Phases) ([]LLMRun, error) {
-	inputs, err := m.TextSamples([][]int{ids})
-	if err != nil {
-		return nil, err
-	}
+func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts *provemodel.ProveOptions, ph *ui.Phases) (runs []LLMRun, err error) {
+	defer must.Catch(&err)
+	inputs := must.Get(m.TextSamples([][]int{ids}))
 	var want []provemodel.Tensor
 	if len(ids) <= o.Float {
 		ph.Begin("run float model")
 		want, err = m.Run(ctx, inputs[0])
-		if ph.End(err); err != nil {
-			return nil, err
-		}
+		ph.End(err)
+		must.OK(err)
 	}
-	var runs []LLMRun
 	for range o.Runs {
-		r, err := measureRun(ctx, c, inputs[0], want, opts, ph)
-		if err != nil {
-			return nil, err
-		}
+		r := measureRun(ctx, c, inputs[0], want, opts, ph)
 		r.Tokens = len(ids)
 		for _, d := range dev.Stats() {
 			if len(d.Recomputed) > len(r.Recomputed) {
@@ -174,24 +150,19 @@ func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committ
 }
 
 // measureRun proves the logits after a text, of which want are the float model's, if any.
-func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts *provemodel.ProveOptions, ph *ui.Phases) (*LLMRun, error) {
+func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts *provemodel.ProveOptions, ph *ui.Phases) *LLMRun {
 	before := len(ph.All())
-	p, err := provemodel.Prove(ctx, c, in, opts)
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(provemodel.Prove(ctx, c, in, opts))
 	r := &LLMRun{Phases: ph.All()[before:], ProofBytes: len(p.File), Security: p.Strength.Total.Float()}
 	r.Prove, r.ProveCPU = took(r.Phases)
 	if want != nil {
-		if err := r.compare(p, want); err != nil {
-			return nil, err
-		}
+		r.compare(p, want)
 		ph.Printf("error %.3f %%, divergence %.2g", 100**r.RangeError, *r.KL)
 	}
 	file := p.File
 	p = nil
-	r.Verify, err = verified(c.KeyFile(), file)
-	return r, err
+	r.Verify = must.Get(verified(c.KeyFile(), file))
+	return r
 }
 
 // verified returns how long a verifier takes that has the files alone, the quickest of three times. What the prover has
@@ -211,31 +182,19 @@ func verified(vk, proof []byte) (seconds float64, err error) {
 }
 
 // compare fills in how far the logits are from the float model's.
-func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) error {
-	a, err := provemodel.Compare(p.Outputs[0], want[0])
-	if err != nil {
-		return err
-	}
+func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) {
+	a := must.Get(provemodel.Compare(p.Outputs[0], want[0]))
 	got, float := p.Outputs[0].Values, want[0].Values
 	kl, top := quantise.Divergence(got, float, len(float)), largest(got) == largest(float)
 	r.RangeError, r.KL, r.Top1 = &a.RangeError, &kl, &top
-	return nil
 }
 
-func sizeOfFolder(path string) (int64, error) {
-	list, err := os.ReadDir(path)
-	if err != nil {
-		return 0, err
-	}
+func sizeOfFolder(path string) int64 {
 	n := int64(0)
-	for _, l := range list {
-		info, err := l.Info()
-		if err != nil {
-			return 0, err
-		}
-		n += info.Size()
+	for _, l := range must.Get(os.ReadDir(path)) {
+		n += must.Get(l.Info()).Size()
 	}
-	return n, nil
+	return n
 }
 
 // LLMTable writes what was done once, and a row for each proof.

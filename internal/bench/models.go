@@ -12,6 +12,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -49,42 +50,26 @@ type List struct {
 // the quickest counts, and verifies. Weights that fit stay where the first proof has
 // brought them. A list of so many inputs, that one with its values moved around, is proved as
 // well if there is to be one. Warnings go to the given phases.
-func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (*Model, error) {
+func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (_ *Model, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
-	done, err := withSecret(&local)
-	if err != nil {
-		return nil, err
-	}
+	done := must.Get(withSecret(&local))
 	defer done()
-	dev, err := job.OpenDevice(ctx, cfg, warnings)
-	if err != nil {
-		return nil, err
-	}
+	dev := must.Get(job.OpenDevice(ctx, cfg, warnings))
 	defer dev.Close()
 	ph := ui.NewPhases(nil, true)
 	opts := job.OptionsOf(&local, ph, dev)
-	circuit, err := j.Quantise(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	estimate, err := circuit.Estimate(j.Input, &opts.Commit, &opts.Prove)
-	if err != nil {
-		return nil, err
-	}
-	committed, err := provemodel.Commit(ctx, circuit, &opts.Commit)
-	if err != nil {
-		return nil, err
-	}
+	circuit := must.Get(j.Quantise(ctx, opts))
+	estimate := must.Get(circuit.Estimate(j.Input, &opts.Commit, &opts.Prove))
+	committed := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
 	prepared := ph.All()
 	var p *provemodel.Proof
 	var proving []ui.Phase
 	m := &Model{Name: j.Model.Name(), Parameters: j.Model.Parameters(), Estimated: estimate.Memory}
 	for range runs {
 		before := len(ph.All())
-		if p, err = provemodel.Prove(ctx, committed, j.Input, &opts.Prove); err != nil {
-			return nil, err
-		}
+		p = must.Get(provemodel.Prove(ctx, committed, j.Input, &opts.Prove))
 		now := ph.All()[before:]
 		if seconds, cpu := took(now); proving == nil || seconds < m.Prove {
 			proving, m.Prove, m.ProveCPU = now, seconds, cpu
@@ -97,13 +82,9 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 			m.Commit, m.CommitCPU = p.Seconds, p.CPU
 		}
 	}
-	if err := m.compare(ctx, j, circuit, p); err != nil {
-		return nil, err
-	}
+	m.compare(ctx, j, circuit, p)
 	if list > 0 {
-		if m.List, err = measureList(ctx, committed, j.Input, list, &opts.Prove); err != nil {
-			return nil, err
-		}
+		m.List = measureList(ctx, committed, j.Input, list, &opts.Prove)
 	}
 	vk, proof := committed.KeyFile(), p.File
 	circuit, committed, p = nil, nil, nil
@@ -112,7 +93,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 }
 
 // measureList proves n inputs one after the other and as a list, whose proofs must be the same.
-func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts *provemodel.ProveOptions) (*List, error) {
+func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts *provemodel.ProveOptions) *List {
 	inputs := make([]provemodel.Input, n)
 	for i := range inputs {
 		for _, values := range in {
@@ -123,36 +104,17 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 	var alone []*provemodel.Proof
 	began := time.Now()
 	for _, in := range inputs {
-		p, err := provemodel.Prove(ctx, c, in, opts)
-		if err != nil {
-			return nil, err
-		}
-		alone = append(alone, p)
+		alone = append(alone, must.Get(provemodel.Prove(ctx, c, in, opts)))
 	}
 	between := time.Now()
-	list, err := c.ProveEach(ctx, inputs, nil, opts)
-	if err != nil {
-		return nil, err
-	}
+	list := must.Get(c.ProveEach(ctx, inputs, nil, opts))
 	l := &List{Inputs: n, Alone: between.Sub(began).Seconds(), List: time.Since(between).Seconds()}
 	for i := range list {
 		if !bytes.Equal(list[i].File, alone[i].File) {
-			return nil, fmt.Errorf("proof %d of the list is not what its input has alone", i+1)
+			must.OK(fmt.Errorf("proof %d of the list is not what its input has alone", i+1))
 		}
 	}
-	return l, nil
-}
-
-// ListLines writes a line for each list.
-func ListLines(w io.Writer, models []*Model) error {
-	for _, m := range models {
-		if l := m.List; l != nil {
-			if _, err := fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l
 }
 
 // took returns how long phases took, and of the processor.
@@ -164,26 +126,18 @@ func took(phases []ui.Phase) (seconds, cpu float64) {
 }
 
 // compare fills in how far the outputs are from the float model's.
-func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) error {
-	float, err := j.Float(ctx, c)
-	if err != nil {
-		return err
-	}
+func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) {
 	m.Cosine = 1
-	for i, f := range float {
-		a, err := provemodel.Compare(p.Outputs[i], f)
-		if err != nil {
-			return err
-		}
+	for i, f := range must.Get(j.Float(ctx, c)) {
+		a := must.Get(provemodel.Compare(p.Outputs[i], f))
 		m.RangeError = math.Max(m.RangeError, a.RangeError)
 		if len(f.Values) >= 8 {
 			m.Cosine = math.Min(m.Cosine, a.Cosine)
 		}
 	}
-	return nil
 }
 
-// ModelTable writes one row for each measurement.
+// ModelTable writes one row for each measurement, and a line for each list.
 func ModelTable(w io.Writer, models []*Model) error {
 	rows := make([][]string, len(models))
 	for i, m := range models {
@@ -198,7 +152,15 @@ func ModelTable(w io.Writer, models []*Model) error {
 			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
 		}
 	}
-	return ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows)
+	if err := ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows); err != nil {
+		return err
+	}
+	for _, m := range models {
+		if l := m.List; l != nil {
+			fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List)
+		}
+	}
+	return nil
 }
 
 // PhaseTable writes the phases of one measurement.

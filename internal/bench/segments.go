@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -66,57 +67,34 @@ func (o *SegmentsOptions) Tokens() int {
 }
 
 // MeasureSegments draws the model as MeasureLLM, and proves and verifies a chain of segments.
-func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (*Segments, error) {
+func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (_ *Segments, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.NoCache, local.NoSelfCheck, local.NoResume = true, true, true
-	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
+	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	defer dev.Close()
 	opts := job.OptionsOf(&local, ph, dev)
 	n := o.Tokens()
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1})
-	if err != nil {
-		return nil, err
-	}
+	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1}))
 	defer float.Close()
 	out := float.Outputs()[0].Shape
 	ids := randomTokens(rand.New(rand.NewPCG(uint64(cfg.Seed), 1)), out[len(out)-1], n)
-	sample, err := float.TextInput(ids[:min(calibrated, max(n-1, 1))], ids[:1])
-	if err != nil {
-		return nil, err
-	}
-	circuit, err := provemodel.Quantise(ctx, float, []provemodel.Input{sample}, &opts.Quantise)
-	if err != nil {
-		return nil, err
-	}
-	c, err := provemodel.Commit(ctx, circuit, &opts.Commit)
-	if err != nil {
-		return nil, err
-	}
+	sample := must.Get(float.TextInput(ids[:min(calibrated, max(n-1, 1))], ids[:1]))
+	circuit := must.Get(provemodel.Quantise(ctx, float, []provemodel.Input{sample}, &opts.Quantise))
+	c := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
 	m := &Segments{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
 	r := &segmentsRun{c: c, ids: ids, dev: dev, opts: &opts.Prove, ph: ph}
-	files, stored, err := r.chain(ctx, o.Lengths, &m.Runs)
-	if err != nil {
-		return nil, err
-	}
+	files, stored := r.chain(ctx, o.Lengths, &m.Runs)
 	if m.Verify, err = r.verify(files); err != nil {
 		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
 	}
-	if m.Reopen, err = r.reopen(ctx, files, stored); err != nil {
-		return nil, err
-	}
+	m.Reopen = must.Get(r.reopen(ctx, files, stored))
 	if o.Again {
-		if m.Again, err = r.reopen(ctx, files, nil); err != nil {
-			return nil, err
-		}
+		m.Again = must.Get(r.reopen(ctx, files, nil))
 	}
 	if o.Whole {
 		var whole []Segment
-		if _, _, err := r.chain(ctx, []int{n}, &whole); err != nil {
-			return nil, err
-		}
+		r.chain(ctx, []int{n}, &whole)
 		m.Whole = &whole[0]
 	}
 	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
@@ -134,18 +112,12 @@ type segmentsRun struct {
 
 // chain proves the text in segments of these lengths, whose tokens are all given, and adds a measurement of each to list. It returns
 // the proofs, and the keys and values to be stored beside them.
-func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment) (files, stored [][]byte, err error) {
-	ch, err := r.c.OpenChain(ctx, nil, nil, nil)
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment) (files, stored [][]byte) {
+	ch := must.Get(r.c.OpenChain(ctx, nil, nil, nil))
 	at := 0
 	for i, tokens := range lengths {
 		before := len(r.ph.All())
-		p, err := r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, r.opts)
-		if err != nil {
-			return nil, nil, err
-		}
+		p := must.Get(r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, r.opts))
 		files, stored = append(files, p.File), append(stored, ch.Stored(i))
 		s := Segment{Before: at, Tokens: tokens, ProofBytes: len(p.File), Stored: len(stored[i]), PeakMemory: ui.PeakMemory()}
 		s.Prove, s.ProveCPU = took(r.ph.All()[before:])
@@ -154,15 +126,12 @@ func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment)
 		}
 		*list, at = append(*list, s), at+tokens
 	}
-	return files, stored, nil
+	return files, stored
 }
 
 // verify verifies a chain from its first proof on.
 func (r *segmentsRun) verify(files [][]byte) (float64, error) {
-	key, err := provemodel.ReadKey(bytes.NewReader(r.c.KeyFile()))
-	if err != nil {
-		return 0, err
-	}
+	key := must.Get(provemodel.ReadKey(bytes.NewReader(r.c.KeyFile())))
 	return timed(func() error {
 		_, err := (&provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}).Chain(key, readersOf(files)...)
 		return err

@@ -22,10 +22,7 @@ func BenchmarkSettle(b *testing.B) {
 	ph := ui.NewPhases(nil, true)
 	cfg := config.Default()
 	cfg.CacheDir = b.TempDir()
-	path, _, err := Shapes["smollm2"].cached(b.Context(), &cfg, *layers, ph)
-	if err != nil {
-		b.Fatal(err)
-	}
+	path, _ := Shapes["smollm2"].cached(b.Context(), &cfg, *layers, ph)
 	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: mostTokens, MaxTokens: 1})
 	if err != nil {
 		b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -65,11 +66,9 @@ const defaultTokens = 128
 // MeasureText runs both models on a text file, in pieces of as many tokens as the
 // settings have texts at most, or 128, up to a limit of tokens unless that is 0. Nothing
 // is proved: a proof has the same integers.
-func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int, ph *ui.Phases) (*TextFidelity, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int, ph *ui.Phases) (_ *TextFidelity, err error) {
+	defer must.Catch(&err)
+	data := must.Get(os.ReadFile(file))
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%s is empty", file)
 	}
@@ -82,10 +81,7 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 		local.Tokens = min(defaultTokens, m.Context)
 		m.Close()
 	}
-	j, err := job.Open(&local)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(job.Open(&local))
 	defer j.Close()
 	if !j.Predicts() {
 		return nil, job.WithHint(errors.New("--text: the model gives no logits of next tokens"), "a classifier takes --test, and folders of other models bars.json")
@@ -106,10 +102,7 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	if err != nil {
 		return nil, fmt.Errorf("--text: %w", err)
 	}
-	c, err := j.Quantise(ctx, job.OptionsOf(&local, ph, nil))
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &TextFidelity{Model: j.Model.Name(), Mode: local.Mode, Formats: histogram(c.Report().Chosen), Pieces: len(pieces)}
 	for _, m := range margins {
 		f.Margins = append(f.Margins, MarginPart{Margin: m})
@@ -117,9 +110,7 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	err = bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
 		return f.add(pieces[i], float, run)
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	f.KL, f.Top1 = f.KL/float64(f.Tokens), f.Top1/float64(f.Tokens)
 	f.Perplexity, f.FloatPerplexity = math.Exp(f.Perplexity/float64(max(f.Predicted, 1))), math.Exp(f.FloatPerplexity/float64(max(f.Predicted, 1)))
 	ph.Begin("layers")

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -52,27 +53,19 @@ type TextsOptions struct {
 }
 
 // MeasureTexts draws the model as MeasureLLM, has it write texts, and proves and verifies some of them alone, and all in one proof.
-func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (*Texts, error) {
+func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (_ *Texts, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
-	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
+	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	defer dev.Close()
 	opts := job.OptionsOf(&local, ph, dev)
 	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens})
-	if err != nil {
-		return nil, err
-	}
+	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens}))
 	defer float.Close()
 	out := float.Outputs()[0].Shape
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	c, err := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
-	if err != nil {
-		return nil, err
-	}
+	c := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
 	ph.Begin("write texts")
 	written := make([]provemodel.Input, min(o.Alone, o.Texts))
 	for i := range written {
@@ -82,16 +75,12 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 			break
 		}
 	}
-	if ph.End(err); err != nil {
-		return nil, err
-	}
+	ph.End(err)
+	must.OK(err)
 	m := &Texts{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
 	mean, cpu := 0.0, 0.0
 	for i := range written {
-		r, err := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
-		if err != nil {
-			return nil, err
-		}
+		r := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
 		if i > 0 {
 			m.Alone, mean, cpu = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1), cpu+r.ProveCPU/float64(len(written)-1)
 		}
@@ -100,17 +89,14 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	for i := range all {
 		all[i] = written[i%len(written)]
 	}
-	r, err := proveTexts(ctx, c, all, &opts.Prove, ph)
-	if err != nil {
-		return nil, err
-	}
+	r := proveTexts(ctx, c, all, &opts.Prove, ph)
 	m.Together, m.Share, m.ShareCPU = *r, r.Prove/(mean*float64(o.Texts)), r.ProveCPU/(cpu*float64(o.Texts))
 	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
 	return m, nil
 }
 
 // proveTexts proves one text or several in one proof, and verifies it.
-func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel.Input, opts *provemodel.ProveOptions, ph *ui.Phases) (*TextsRun, error) {
+func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel.Input, opts *provemodel.ProveOptions, ph *ui.Phases) *TextsRun {
 	before := len(ph.All())
 	var p *provemodel.Proof
 	var err error
@@ -119,22 +105,17 @@ func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel
 	} else {
 		p, err = provemodel.ProveTexts(ctx, c, texts, opts)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	r := &TextsRun{ProofBytes: len(p.File)}
 	r.Prove, r.ProveCPU = took(ph.All()[before:])
-	key, err := provemodel.ReadKey(bytes.NewReader(c.KeyFile()))
-	if err != nil {
-		return nil, err
-	}
+	key := must.Get(provemodel.ReadKey(bytes.NewReader(c.KeyFile())))
 	began := time.Now()
 	s, err := provemodel.Verify(key, bytes.NewReader(p.File), &provemodel.VerifyOptions{MinBits: 1})
 	if err != nil || max(s.Several, 1) != len(texts) {
-		return nil, fmt.Errorf("a proof of %d texts does not verify: %v", len(texts), err) // not wrapped: nothing has said so yet
+		must.OK(fmt.Errorf("a proof of %d texts does not verify: %v", len(texts), err)) // not wrapped: nothing has said so yet
 	}
 	r.Verify = time.Since(began).Seconds()
-	return r, nil
+	return r
 }
 
 // TextsTable writes a row for each proof, and what of single proofs one of all takes.

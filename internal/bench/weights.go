@@ -18,6 +18,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -38,24 +39,18 @@ const shardBytes = 4 << 30
 
 // cached returns the folder of a model with so many of the shape's layers, or all for 0, and
 // their number. The model is drawn unless the cache's folder has it.
-func (s *Shape) cached(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, err error) {
-	folder, err := cache.Open(cfg.CacheDir)
-	if err != nil {
-		return "", 0, err
-	}
+func (s *Shape) cached(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int) {
+	folder := must.Get(cache.Open(cfg.CacheDir))
 	if layers == 0 {
 		layers = s.Layers
 	}
-	path, err = s.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)
-	return path, layers, err
+	return must.Get(s.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)), layers
 }
 
 // begin is cached, and opens the device that the settings say.
-func (s *Shape) begin(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, dev *provemodel.Device, err error) {
-	if path, n, err = s.cached(ctx, cfg, layers, ph); err == nil {
-		dev, err = job.OpenDevice(ctx, cfg, ph)
-	}
-	return path, n, dev, err
+func (s *Shape) begin(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, dev *provemodel.Device) {
+	path, n = s.cached(ctx, cfg, layers, ph)
+	return path, n, must.Get(job.OpenDevice(ctx, cfg, ph))
 }
 
 // Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a
@@ -63,26 +58,20 @@ func (s *Shape) begin(ctx context.Context, cfg *config.Config, layers int, ph *u
 // on shape, layers and seed alone. A few channels of the residual stream are far larger
 // than the others and its norms have small factors there, as in trained models.
 func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, ph *ui.Phases) (path string, err error) {
+	defer must.Catch(&err)
 	path = filepath.Join(dir, fmt.Sprintf("%s-%d-layers-seed-%d-v%d", s.Name, layers, seed, drawing))
 	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
 		return path, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	part, err := os.MkdirTemp(dir, "part-*")
-	if err != nil {
-		return "", err
-	}
+	must.OK(os.MkdirAll(dir, 0o700))
+	part := must.Get(os.MkdirTemp(dir, "part-*"))
 	defer os.RemoveAll(part)
 	ph.Begin("draw weights")
 	err = s.write(ctx, part, layers, seed, shardBytes, ph)
 	ph.End(err)
-	if err != nil {
-		return "", err
-	}
+	must.OK(err)
 	if err := os.Rename(part, path); err != nil {
 		// Another process may have drawn the same meanwhile.
 		if _, there := os.Stat(filepath.Join(path, "config.json")); there != nil {
@@ -93,7 +82,8 @@ func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, p
 }
 
 // write writes the files, of which none holds more than most bytes of several tensors.
-func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, most int, ph *ui.Phases) error {
+func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, most int, ph *ui.Phases) (err error) {
+	defer must.Catch(&err)
 	shards := [][]drawn{nil}
 	total, held := 0, 0
 	for _, t := range s.tensors(layers) {
@@ -114,73 +104,54 @@ func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, 
 		for _, t := range list {
 			where[t.name] = name
 		}
-		err := writeShard(ctx, filepath.Join(dir, name), list, layers, seed, func(n int) {
+		writeShard(ctx, filepath.Join(dir, name), list, layers, seed, func(n int) {
 			done += n
 			ph.Progress(done>>20, total>>20)
 		})
-		if err != nil {
-			return err
-		}
 	}
 	if len(shards) > 1 {
-		if err := writeJSON(filepath.Join(dir, "model.safetensors.index.json"), map[string]any{"weight_map": where}); err != nil {
-			return err
-		}
+		writeJSON(filepath.Join(dir, "model.safetensors.index.json"), map[string]any{"weight_map": where})
 	}
 	config := maps.Clone(s.config)
 	config[s.layers] = layers
-	return writeJSON(filepath.Join(dir, "config.json"), config)
+	writeJSON(filepath.Join(dir, "config.json"), config)
+	return nil
 }
 
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o600)
+func writeJSON(path string, v any) {
+	data := must.Get(json.MarshalIndent(v, "", "  "))
+	must.OK(os.WriteFile(path, data, 0o600))
 }
 
 // writeShard writes a file of tensors; each is told how many bytes were written.
-func writeShard(ctx context.Context, path string, list []drawn, layers int, seed uint64, each func(n int)) error {
+func writeShard(ctx context.Context, path string, list []drawn, layers int, seed uint64, each func(n int)) {
 	header, at := map[string]any{}, 0
 	for _, t := range list {
 		n := 2 * graph.Size(t.shape)
 		header[t.name] = map[string]any{"dtype": "BF16", "shape": t.shape, "data_offsets": [2]int{at, at + n}}
 		at += n
 	}
-	data, err := json.Marshal(header)
-	if err != nil {
-		return err
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
+	data := must.Get(json.Marshal(header))
+	f := must.Get(os.Create(path))
 	defer f.Close()
-	if _, err := f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(data))), data...)); err != nil {
-		return err
-	}
+	must.Get(f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(data))), data...)))
 	buf := make([]byte, 2*drawnPiece*drawnPieces)
 	for i := range list {
 		t := &list[i]
 		scale := t.scales(layers)
 		for from, n := 0, graph.Size(t.shape); from < n; from += drawnPiece * drawnPieces {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			must.OK(ctx.Err())
 			out := buf[:2*min(drawnPiece*drawnPieces, n-from)]
 			parallel.For((len(out)/2+drawnPiece-1)/drawnPiece, 1, func(lo, hi int) {
 				for p := lo; p < hi; p++ {
 					t.draw(out[2*p*drawnPiece:min(2*(p+1)*drawnPiece, len(out))], from+p*drawnPiece, scale, seed)
 				}
 			})
-			if _, err := f.Write(out); err != nil {
-				return err
-			}
+			must.Get(f.Write(out))
 			each(len(out))
 		}
 	}
-	return f.Close()
+	must.OK(f.Close())
 }
 
 // outlier says whether a channel of the residual stream is far larger than the others.

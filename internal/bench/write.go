@@ -10,6 +10,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -47,40 +48,30 @@ type WritingOptions struct {
 
 // MeasureWriting draws the model, unless the cache folder holds it, quantises it, and has it write texts after a prompt of random
 // tokens. Nothing is committed to or proved.
-func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (*Writing, error) {
+func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (_ *Writing, err error) {
+	defer must.Catch(&err)
 	local := *cfg
 	local.NoCache = true
-	path, layers, dev, err := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	if err != nil {
-		return nil, err
-	}
+	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
 	defer dev.Close()
 	opts := job.OptionsOf(&local, ph, dev)
 	ph.Begin("open")
 	m, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens})
-	if ph.End(err); err != nil {
-		return nil, err
-	}
+	ph.End(err)
+	must.OK(err)
 	defer m.Close()
 	w := &Writing{Shape: o.Shape.Name, Layers: layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens}
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
 	vocabulary := m.Outputs()[0].Shape[2]
-	samples, err := m.TextSamples([][]int{randomTokens(rng, vocabulary, min(calibrated, o.Prompt+o.Tokens))})
-	if err != nil {
-		return nil, err
-	}
-	c, err := provemodel.Quantise(ctx, m, samples, &opts.Quantise)
-	if err != nil {
-		return nil, err
-	}
+	samples := must.Get(m.TextSamples([][]int{randomTokens(rng, vocabulary, min(calibrated, o.Prompt+o.Tokens))}))
+	c := must.Get(provemodel.Quantise(ctx, m, samples, &opts.Quantise))
 	w.Phases = ph.All()
 	prompt := randomTokens(rng, vocabulary, o.Prompt)
 	for range o.Runs {
 		ph.Begin("write")
 		r, err := writeOnce(ctx, c, prompt, &opts.Prove)
-		if ph.End(err); err != nil {
-			return nil, err
-		}
+		ph.End(err)
+		must.OK(err)
 		w.Runs = append(w.Runs, *r)
 	}
 	w.PeakMemory = ui.PeakMemory()

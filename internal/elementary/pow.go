@@ -14,12 +14,10 @@ func Pow(x, y float64) float64 {
 	case y == 2:
 		return mul(x, x)
 	}
-	odd := math.Abs(y) < 1<<53 && math.Mod(y, 2) != 0 && y == math.Trunc(y)
-	sign := 1.0
-	if math.Signbit(x) && odd {
+	sign, a := 1.0, math.Abs(x)
+	if math.Signbit(x) && math.Abs(math.Mod(y, 2)) == 1 { // an odd whole number, as none from 2^53 on is
 		sign = -1
 	}
-	a := math.Abs(x)
 	switch {
 	case a == 1 && math.IsInf(y, 0):
 		return 1

@@ -21,11 +21,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // The files of a case.
@@ -99,31 +99,17 @@ func (f *Files) read(folder string) (err error) {
 }
 
 // Read reads the case of one folder.
-func Read(folder string) (*Case, error) {
+func Read(folder string) (_ *Case, err error) {
+	defer must.Catch(&err)
 	c := &Case{Name: filepath.Base(folder)}
-	if err := c.Want.read(folder); err != nil {
-		return nil, err
-	}
-	key, err := proof.DecodeKey(c.Want.Key)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(c.Want.read(folder))
+	key := must.Get(proof.DecodeKey(c.Want.Key))
 	c.Template, c.Security, c.Text = key.Circuit, key.Security, key.Text()
-	if c.Instance, err = instance(c.Want.Proof); err != nil {
-		return nil, err
-	}
-	w, err := os.Open(filepath.Join(folder, weightsFile))
-	if err != nil {
-		return nil, err
-	}
+	c.Instance = must.Get(instance(c.Want.Proof))
+	w := must.Get(os.Open(filepath.Join(folder, weightsFile)))
 	defer w.Close()
-	if c.Weights, err = ReadWeights(w, c.Template.Graph); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(folder, inputsFile))
-	if err != nil {
-		return nil, err
-	}
+	c.Weights = must.Get(ReadWeights(w, c.Template.Graph))
+	text := must.Get(os.ReadFile(filepath.Join(folder, inputsFile)))
 	return c, json.Unmarshal(text, &c.Inputs)
 }
 
@@ -137,110 +123,47 @@ func instance(file []byte) (model.Instance, error) {
 }
 
 // Write makes the files of a circuit and writes its case into a folder.
-func Write(ctx context.Context, folder string, c *Circuit) error {
-	files, err := c.Make(ctx, Machine{})
-	if err != nil {
-		return err
-	}
-	inputs, err := json.Marshal(c.Inputs)
-	if err != nil {
-		return err
-	}
+func Write(ctx context.Context, folder string, c *Circuit) (err error) {
+	defer must.Catch(&err)
+	files := must.Get(c.Make(ctx, Machine{}))
+	inputs := must.Get(json.Marshal(c.Inputs))
 	var weights bytes.Buffer
-	if err := WriteWeights(&weights, c.Template.Graph, c.Weights); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
+	must.OK(WriteWeights(&weights, c.Template.Graph, c.Weights))
+	must.OK(os.MkdirAll(folder, 0o755))
 	for name, data := range map[string][]byte{
 		keyFile: files.Key, proofFile: files.Proof, weightsFile: weights.Bytes(), inputsFile: append(inputs, '\n'),
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
-			return err
-		}
+		must.OK(os.WriteFile(filepath.Join(folder, name), data, 0o644))
 	}
 	return nil
 }
 
 // Make runs the circuit on its inputs, commits to it and proves the run.
-func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
+func (c *Circuit) Make(ctx context.Context, m Machine) (_ *Files, err error) {
+	defer must.Catch(&err)
 	whole := c.Instance
 	whole.Reveals = nil
-	g, err := c.Template.At(whole)
-	if err != nil {
-		return nil, err
-	}
-	wit, err := forward.RunOn(ctx, m.Forward, g, c.Weights, g.Widen(c.Inputs, nil, true))
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(c.Template.At(whole))
+	wit := must.Get(forward.RunOn(ctx, m.Forward, g, c.Weights, g.Widen(c.Inputs, nil, true)))
 	if len(c.Instance.Reveals) > 0 {
 		if g, err = c.Template.At(c.Instance); err == nil {
 			wit, err = forward.Restate(ctx, m.Forward, wit, g)
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 	}
 	defer wit.Close()
 	key, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, m.Prover)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	if c.Text != nil {
-		if err := key.SetText(c.Text); err != nil {
-			return nil, err
-		}
+		must.OK(key.SetText(c.Text))
 	}
 	f := &Files{}
-	if f.Key, err = proof.EncodeKey(key); err != nil {
-		return nil, err
-	}
+	f.Key = must.Get(proof.EncodeKey(key))
 	var out bytes.Buffer
 	if c.Instance.Segment != nil {
 		m.Prover.Segment = &prover.Segment{} // the first, as the case has no other's keys and values
 	}
-	if _, err := prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover); err != nil {
-		return nil, err
-	}
+	must.Get(prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover))
 	f.Proof = out.Bytes()
 	return f, nil
-}
-
-// Compare makes the case's files on a machine. It returns an error if they differ
-// from those of the folder, or do not verify.
-func (c *Case) Compare(ctx context.Context, m Machine) error {
-	got, err := c.Make(ctx, m)
-	if err != nil {
-		return err
-	}
-	if err := equal("key", got.Key, c.Want.Key); err != nil {
-		return err
-	}
-	if err := equal("proof", got.Proof, c.Want.Proof); err != nil {
-		return err
-	}
-	return got.Verify()
-}
-
-// Verify checks the proof against the key.
-func (f *Files) Verify() error {
-	key, err := proof.DecodeKey(f.Key)
-	if err != nil {
-		return err
-	}
-	_, err = verifier.Verify(key, bytes.NewReader(f.Proof))
-	return err
-}
-
-func equal(what string, got, want []byte) error {
-	if bytes.Equal(got, want) {
-		return nil
-	}
-	at := 0
-	for at < min(len(got), len(want)) && got[at] == want[at] {
-		at++
-	}
-	return fmt.Errorf("the %s of %d bytes differs from byte %d on from the golden one of %d", what, len(got), at, len(want))
 }

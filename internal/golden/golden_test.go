@@ -11,8 +11,10 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // folder is where the cases are.
@@ -138,4 +140,35 @@ func TestCompareTellsDifferences(t *testing.T) {
 			t.Errorf("%s is altered, and nothing said", what)
 		}
 	}
+}
+
+// Compare makes the case's files on a machine. It returns an error if they differ
+// from those of the folder, or do not verify.
+func (c *Case) Compare(ctx context.Context, m Machine) (err error) {
+	defer must.Catch(&err)
+	got := must.Get(c.Make(ctx, m))
+	must.OK(equal("key", got.Key, c.Want.Key))
+	must.OK(equal("proof", got.Proof, c.Want.Proof))
+	return got.Verify()
+}
+
+// Verify checks the proof against the key.
+func (f *Files) Verify() error {
+	key, err := proof.DecodeKey(f.Key)
+	if err != nil {
+		return err
+	}
+	_, err = verifier.Verify(key, bytes.NewReader(f.Proof))
+	return err
+}
+
+func equal(what string, got, want []byte) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	return fmt.Errorf("the %s of %d bytes differs from byte %d on from the golden one of %d", what, len(got), at, len(want))
 }

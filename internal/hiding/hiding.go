@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/math/prf"
@@ -39,26 +40,20 @@ type Draft struct {
 
 // NewDraft begins a key for a circuit. If the file has a secret the key is that secret's; else it gets a new one, which allows so many
 // proofs (0: usualProofs).
-func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (*Draft, error) {
+func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (_ *Draft, err error) {
+	defer must.Catch(&err)
 	d := &Draft{file: file}
-	err := Possible(file)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(Possible(file))
 	if d.known, err = ledger.Open(file); errors.Is(err, fs.ErrNotExist) {
 		if proofs == 0 {
 			proofs = usualProofs
 		}
-		if d.Plan, err = prover.PlanMasked(c, sec, proofs); err != nil {
-			return nil, err
-		}
+		d.Plan = must.Get(prover.PlanMasked(c, sec, proofs))
 		d.secret = ledger.Secret{Seed: ledger.NewSeed(), RowVars: d.Plan.Choice.FixedRowVars, TailLog: d.Plan.Choice.FixedTailLog}
 		d.secret.Positions = soundness.Budget(d.secret.RowVars, d.secret.TailLog)
 		return d, nil
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	d.secret = d.known.Secret
 	if d.Plan, err = prover.PlanMaskedAs(c, sec, d.secret.RowVars, d.secret.TailLog); err != nil {
 		return nil, d.other(err)

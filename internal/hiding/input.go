@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -29,22 +30,15 @@ type Input struct {
 
 // CommitInput commits to an input of this shape, of integers in units of 2^(−frac), for so many proofs under keys of this security, 0 for the
 // usual number. The commitment is written to a file, and its secret beside it (SecretOf); neither may be there.
-func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (*Input, error) {
+func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (_ *Input, err error) {
+	defer must.Catch(&err)
 	if proofs == 0 {
 		proofs = usualProofs
 	}
-	c, err := prover.PlanInput(sec, shape, frac, proofs)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(prover.PlanInput(sec, shape, frac, proofs))
 	seed := ledger.NewSeed()
-	if err := prover.CommitInput(ctx, c, values, prover.InputKey(c, values, seed)); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(prover.CommitInput(ctx, c, values, prover.InputKey(c, values, seed)))
+	f := must.Get(os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))
 	_, err = f.Write(c.Encode())
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		var l *ledger.Ledger
@@ -60,10 +54,8 @@ func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int,
 // CommitInputOf is CommitInput for an array of real numbers. It is an input of a key's model, that of this name ("" if there is only one), and
 // is rounded and clamped as the model does; clamped is how many entries were out of range.
 func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inputs, proofs int, file string) (c *Input, clamped int, err error) {
-	g, err := key.Circuit.At(key.Circuit.Unit())
-	if err != nil {
-		return nil, 0, err
-	}
+	defer must.Catch(&err)
+	g := must.Get(key.Circuit.At(key.Circuit.Unit()))
 	at := slices.IndexFunc(g.Inputs, func(id model.TensorID) bool { return g.Tensors[id].Name == name })
 	if name == "" && len(g.Inputs) == 1 {
 		at = 0
@@ -81,15 +73,10 @@ func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inp
 	case proofs < 0:
 		return nil, 0, fmt.Errorf("a commitment for %d proofs", proofs)
 	}
-	list, err := in.For([]graph.Input{{Name: t.Name, Shape: t.Shape}})
-	if err != nil {
-		return nil, 0, err
-	}
+	list := must.Get(in.For([]graph.Input{{Name: t.Name, Shape: t.Shape}}))
 	one := &model.Graph{Tensors: []model.Tensor{t}, Inputs: []model.TensorID{0}}
 	ints, clamped, err := one.RoundInputs([][]float64{list[0].Values})
-	if err != nil {
-		return nil, 0, err
-	}
+	must.OK(err)
 	c, err = CommitInput(ctx, key.Security, t.Shape, t.Frac, ints[0], proofs, file)
 	return c, clamped, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -44,14 +45,12 @@ type Job struct {
 // Open reads the model, its input and its calibration samples as the settings
 // say. Everything about them that can be wrong is found here. The caller closes
 // it.
-func Open(cfg *config.Config) (*Job, error) {
+func Open(cfg *config.Config) (_ *Job, err error) {
+	defer must.Catch(&err)
 	if cfg.Model == "" {
 		return nil, WithHint(errors.New("no model"), "name one with --model x.onnx")
 	}
-	dims, err := cfg.Dims()
-	if err != nil {
-		return nil, err
-	}
+	dims := must.Get(cfg.Dims())
 	if cfg.Check != "" && !strings.EqualFold(filepath.Ext(cfg.Model), ".onnx") {
 		return nil, WithHint(errors.New("--check onnxruntime runs ONNX files, and the model is none"), "leave it out: the outputs are then held against this program's own float model")
 	}
@@ -59,9 +58,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
 	prompt, prompts, heard, err := asked(cfg)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var input provemodel.Arrays
 	switch {
 	case prompt != nil && !prompt.listens():
@@ -71,66 +68,52 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	fixed, err := Fixed(cfg)
-	if err != nil {
-		return nil, err
+	opts := &provemodel.OpenOptions{
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: must.Get(Fixed(cfg)), Outputs: cfg.Output, MaxTokens: cfg.MaxTokens, Adapter: cfg.Adapter, Language: cfg.Language,
 	}
-	var samples provemodel.Arrays
 	if len(cfg.Calibration) > 0 && heard == nil {
-		if samples, err = Read(cfg, cfg.Calibration); err != nil {
+		if opts.Samples, err = Read(cfg, cfg.Calibration); err != nil {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
 	}
-	writes := cfg.MaxTokens
-	if writes == 0 && cfg.Logits == config.LogitsGenerated {
-		writes = 1 // for a key, which is for any number of tokens
+	if cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated {
+		opts.MaxTokens = 1 // for a key, which is for any number of tokens
 	}
-	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
-		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: writes, Adapter: cfg.Adapter, Language: cfg.Language,
-	})
-	if err != nil {
+	j := &Job{prompt: prompt, prompts: prompts, Notes: input.Notes()}
+	if j.Model, err = provemodel.Open(cfg.Model, opts); err != nil {
 		return nil, fixHint(err)
 	}
-	if err := checkEmbedding(cfg, m); err != nil {
-		m.Close()
-		return nil, err
-	}
-	j := &Job{Model: m, prompt: prompt, prompts: prompts, Notes: input.Notes()}
-	if j.base, err = BaseKey(cfg); err != nil {
-		m.Close()
-		return nil, err
-	}
-	if cfg.Check != "" {
-		j.check = &check{cfg.Model, fixed}
-	}
-	if prompt.listens() || heard != nil {
-		err = j.listen(cfg, heard)
-	} else {
-		err = errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples))
-	}
-	if err != nil {
-		m.Close()
+	if err := j.fill(cfg, opts, heard); err != nil {
+		j.Model.Close()
 		return nil, err
 	}
 	return j, nil
 }
 
+// fill adds what depends on the model, which was opened with these options.
+func (j *Job) fill(cfg *config.Config, opts *provemodel.OpenOptions, heard []*audio.Sound) (err error) {
+	defer must.Catch(&err)
+	must.OK(checkEmbedding(cfg, j.Model))
+	j.base = must.Get(BaseKey(cfg))
+	if cfg.Check != "" {
+		j.check = &check{cfg.Model, opts.BindInput}
+	}
+	if j.prompt.listens() || heard != nil {
+		return j.listen(cfg, heard)
+	}
+	return errors.Join(j.setInput(opts.Input, cfg), j.setSamples(cfg, opts.Samples))
+}
+
 // asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that
 // it is calibrated on.
 func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audio.Sound, err error) {
-	if prompts, err = prompted(cfg); err != nil {
-		return nil, nil, nil, err
-	}
-	sound, err := listened(cfg)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	defer must.Catch(&err)
+	prompts = must.Get(prompted(cfg))
+	sound := must.Get(listened(cfg))
 	if prompt = longest(prompts); sound != nil {
 		prompt = sound
 	}
-	if heard, err = sounds(cfg); err != nil {
-		return nil, nil, nil, err
-	}
+	heard = must.Get(sounds(cfg))
 	return prompt, prompts, heard, checkLogits(cfg, prompt)
 }
 

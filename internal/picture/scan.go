@@ -3,6 +3,8 @@ package picture
 import (
 	"errors"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 var errScan = errors.New("a scan is damaged")
@@ -173,33 +175,24 @@ func (s *scan) end(n int) error {
 }
 
 // refine reads one bit more of the coefficients, and those that begin with this bit.
-func (s *scan) refine(t *huffman, b *[64]int16) error {
+func (s *scan) refine(t *huffman, b *[64]int16) (err error) {
+	defer must.Catch(&err)
 	k := s.from
 	if s.skip == 0 {
 		for ; k <= s.to; k++ {
-			symbol, err := s.symbol(t)
-			if err != nil {
-				return err
-			}
+			symbol := must.Get(s.symbol(t))
 			run, n := int(symbol>>4), symbol&15
 			if n == 0 && run < 15 {
-				if err := s.end(run); err != nil {
-					return err
-				}
+				must.OK(s.end(run))
 				s.skip++ // this block, too
 				break
 			}
 			value := int16(0)
 			if n > 0 {
-				bit, err := s.bit()
-				if err != nil {
-					return err
-				}
+				bit := must.Get(s.bit())
 				value = int16(2*bit-1) << s.low
 			}
-			if k, err = s.refineRun(b, k, run); err != nil {
-				return err
-			}
+			k = must.Get(s.refineRun(b, k, run))
 			if k <= s.to && value != 0 {
 				b[zigzag[k]] = value
 			}

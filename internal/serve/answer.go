@@ -11,6 +11,7 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
@@ -79,18 +80,14 @@ type writing struct {
 }
 
 // write has the model answer and accepts the job. each is given the parts of the text, with their tokens if logprobs are asked for.
-func (s *Server) write(r *http.Request, q *writing, each func(text string, tokens []models.Weighed)) (*models.Written, *proven, error) {
-	release, err := s.slot(r.Context())
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Server) write(r *http.Request, q *writing, each func(text string, tokens []models.Weighed)) (_ *models.Written, _ *proven, err error) {
+	defer must.Catch(&err)
+	release := must.Get(s.slot(r.Context()))
 	ctx, span := traces.Start(r.Context(), "answer", traces.Model.String(q.model.Name))
 	w, err := q.model.Write(ctx, &models.Writing{Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop, Logprobs: q.logprobs, Each: each})
 	traces.End(span, err)
 	release()
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
 	s.metrics.tokens.WithLabelValues(q.model.Name, "prompt").Add(float64(len(q.prompt)))
 	s.metrics.tokens.WithLabelValues(q.model.Name, "answer").Add(float64(len(w.Tokens)))
 	text := &receipt.Text{AnswerSHA256: receipt.TextDigest(w.Text), PromptTokens: q.prompt, Tokens: w.Tokens, Sampling: receipt.RuleOf(q.sampling)}

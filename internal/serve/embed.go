@@ -8,31 +8,23 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
 // embed answers with the vector that a sentence encoder makes of a text.
-func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
-	if err := s.serving(); err != nil {
-		return err
-	}
-	body, err := s.body(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) embed(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	must.OK(s.serving())
+	body := must.Get(s.body(w, r))
 	var name string
 	var input request.Prompt
 	format := "float"
 	var asked *bool
-	if err := parameters(body, map[string]any{"model": &name, "input": &input, "encoding_format": &format, "prove": &asked}); err != nil {
-		return err
-	}
-	m, err := s.named(name)
-	if err != nil {
-		return err
-	}
+	must.OK(parameters(body, map[string]any{"model": &name, "input": &input, "encoding_format": &format, "prove": &asked}))
+	m := must.Get(s.named(name))
 	if !m.Embeds {
 		return bad("model", "model_not_supported", fmt.Errorf("%s is no sentence encoder", name))
 	}
@@ -43,31 +35,21 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
 	if input.Text != nil {
 		ids, err = m.Encode(*input.Text)
 	}
-	if err := checkPrompt(m, ids, "input", err); err != nil {
-		return err
-	}
+	must.OK(checkPrompt(m, ids, "input", err))
 	arrays, in, err := m.TextInput(ids)
 	if err != nil {
 		return bad("input", "invalid_value", err)
 	}
-	release, err := s.slot(r.Context())
-	if err != nil {
-		return err
-	}
+	release := must.Get(s.slot(r.Context()))
 	out, err := m.Run(r.Context(), in)
 	release()
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	s.metrics.tokens.WithLabelValues(m.Name, "prompt").Add(float64(len(ids)))
 	rec := &receipt.Receipt{
 		Answer: newID("embd"), Created: now(), Request: bodyDigest(body),
 		Inputs: map[string]string{arrays[0].Name: receipt.Digest(arrays[0].Values)}, Outputs: map[string]string{out[0].Name: receipt.Digest(out[0].Values)},
 	}
-	p, err := s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, asked, rec)
-	if err != nil {
-		return err
-	}
+	p := must.Get(s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, asked, rec))
 	var vector any = out[0].Values
 	if format == "base64" { // of float32, as clients expect
 		var bytes []byte

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
@@ -117,18 +118,11 @@ func namesOf(t provemodel.Tensor) map[string][]string {
 	return nil
 }
 
-func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
-	if err := s.serving(); err != nil {
-		return err
-	}
-	m, err := s.arraysModel(r)
-	if err != nil {
-		return err
-	}
-	body, err := s.body(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	must.OK(s.serving())
+	m := must.Get(s.arraysModel(r))
+	body := must.Get(s.body(w, r))
 	var id string
 	var inputs []request.Array
 	var outputs []struct {
@@ -137,9 +131,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	var params struct {
 		Prove *bool `json:"prove"`
 	}
-	if err := parameters(body, map[string]any{"id": &id, "inputs": &inputs, "outputs": &outputs, "parameters": &params}); err != nil {
-		return err
-	}
+	must.OK(parameters(body, map[string]any{"id": &id, "inputs": &inputs, "outputs": &outputs, "parameters": &params}))
 	rec := &receipt.Receipt{Answer: newID("infer"), Created: now(), Request: bodyDigest(body), Outputs: map[string]string{}}
 	arrays, digests, err := request.ReadAll(inputs)
 	if err != nil {
@@ -150,15 +142,10 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return bad("inputs", "invalid_value", err)
 	}
-	release, err := s.slot(r.Context())
-	if err != nil {
-		return err
-	}
+	release := must.Get(s.slot(r.Context()))
 	all, err := m.Run(r.Context(), in)
 	release()
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	type output struct {
 		tensorInfo
 		Data []float64 `json:"data"`
@@ -180,10 +167,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	if len(outputs) > 0 && len(list) != len(outputs) {
 		return bad("outputs", "invalid_value", errors.New("an output is asked for that the model does not have, or twice"))
 	}
-	p, err := s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, params.Prove, rec)
-	if err != nil {
-		return err
-	}
+	p := must.Get(s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, params.Prove, rec))
 	writeJSON(w, http.StatusOK, struct {
 		Model   string   `json:"model_name"`
 		Version string   `json:"model_version"`

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
@@ -54,18 +55,13 @@ func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // tokenizer sends the file of a model's tokenizer. Its digest is in the key, so that it need not be trusted.
-func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	m := must.Get(s.named(r.PathValue("model")))
 	if m.TokenizerFile == "" {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_tokenizer", Message: "the model has no tokenizer that is a file of its own"}
 	}
-	data, err := os.ReadFile(m.TokenizerFile)
-	if err != nil {
-		return err
-	}
+	data := must.Get(os.ReadFile(m.TokenizerFile))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	_, _ = w.Write(data)
 	return nil
@@ -83,14 +79,10 @@ func (s *Server) named(name string) (*models.Model, error) {
 const mostStops = 4
 
 // read reads what both kinds of requests have in common; fields are the others.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object string, fields map[string]any) (*writing, error) {
-	if err := s.serving(); err != nil {
-		return nil, err
-	}
-	body, err := s.body(w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object string, fields map[string]any) (_ *writing, err error) {
+	defer must.Catch(&err)
+	must.OK(s.serving())
+	body := must.Get(s.body(w, r))
 	q := &writing{id: newID(kind), object: object, created: now(), body: body}
 	var name string
 	var temperature, topP *float64
@@ -105,12 +97,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	fields["temperature"], fields["top_p"], fields["top_k"], fields["seed"] = &temperature, &topP, &topK, &given
 	fields["stop"], fields["stream"], fields["stream_options"], fields["prove"] = &stop, &q.stream, &options, &q.prove
 	fields["alone"] = &q.alone
-	if err := parameters(body, fields); err != nil {
-		return nil, err
-	}
-	if q.model, err = s.named(name); err != nil {
-		return nil, err
-	}
+	must.OK(parameters(body, fields))
+	q.model = must.Get(s.named(name))
 	if !q.model.Writes {
 		return nil, bad("model", "model_not_supported", fmt.Errorf("%s writes no text: /v2/models/%s/infer runs it", name, name))
 	}
@@ -166,14 +154,12 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
 	var messages []request.Message
 	var logprobs bool
 	var top *int
-	q, err := s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages, "logprobs": &logprobs, "top_logprobs": &top})
-	if err != nil {
-		return err
-	}
+	q := must.Get(s.read(w, r, "chatcmpl", "chat.completion", map[string]any{"messages": &messages, "logprobs": &logprobs, "top_logprobs": &top}))
 	if top != nil && !logprobs {
 		return bad("top_logprobs", "invalid_value", errors.New("top_logprobs goes with logprobs: true"))
 	}
@@ -181,9 +167,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		if top == nil {
 			top = new(int)
 		}
-		if err := q.asksLogprobs("top_logprobs", *top, receipt.MostTopChat); err != nil {
-			return err
-		}
+		must.OK(q.asksLogprobs("top_logprobs", *top, receipt.MostTopChat))
 	}
 	if len(messages) == 0 {
 		return bad("messages", "missing_required_parameter", errors.New("a conversation has at least one message"))
@@ -193,9 +177,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
 	}
 	q.prompt, err = q.model.EncodeChat(list)
-	if err := q.check("messages", err); err != nil {
-		return err
-	}
+	must.OK(q.check("messages", err))
 	return s.respond(w, r, q, func(c *choice) any {
 		delta := map[string]any{}
 		if c.first {
@@ -210,17 +192,13 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
 	var p request.Prompt
 	var top *int
-	q, err := s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p, "logprobs": &top})
-	if err != nil {
-		return err
-	}
+	q := must.Get(s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p, "logprobs": &top}))
 	if top != nil {
-		if err := q.asksLogprobs("logprobs", *top, receipt.MostTop); err != nil {
-			return err
-		}
+		must.OK(q.asksLogprobs("logprobs", *top, receipt.MostTop))
 	}
 	switch {
 	case p.Text != nil:
@@ -230,9 +208,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return bad("prompt", "missing_required_parameter", errors.New("the request has no prompt"))
 	}
-	if err := q.check("prompt", err); err != nil {
-		return err
-	}
+	must.OK(q.check("prompt", err))
 	text := func(c *choice) any {
 		return map[string]any{"index": 0, "text": c.text, "logprobs": textLogprobs(q, c.tokens, c.before), "finish_reason": c.finish}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
@@ -34,14 +35,10 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
 }
 
 // prove has an answer proved that was not, or whose proof failed.
-func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
-	if err := s.admit(r.Context()); err != nil {
-		return err
-	}
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.record(r))
+	must.OK(s.admit(r.Context()))
 	if rec, err = s.queue.Prove(r.Context(), rec.ID); err != nil {
 		return unavailable(err)
 	}
@@ -49,11 +46,9 @@ func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.record(r))
 	switch rec.State {
 	case queue.Queued, queue.Proving:
 		w.Header().Set("Retry-After", "1")
@@ -71,10 +66,7 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	file, err := s.queue.Proof(r.Context(), rec)
-	if err != nil {
-		return err
-	}
+	file := must.Get(s.queue.Proof(r.Context(), rec))
 	defer file.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.File()[:16]+".proof"))
@@ -97,15 +89,10 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 }
 
 // placed signs a receipt of this server again that names the place of its text in a proof of several; another one comes back as it is.
-func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
-	body, err := s.body(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.record(r))
+	body := must.Get(s.body(w, r))
 	signed, err := receipt.Read(body, s.PublicKey())
 	if err == nil && signed.Proof != rec.ID {
 		err = errors.New("the receipt is of another proof")
@@ -118,9 +105,7 @@ func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
 	}
 	if rec.Joint != nil {
 		signed.Joint = rec.Joint
-		if signed, err = receipt.Sign(&signed.Receipt, s.signing); err != nil {
-			return err
-		}
+		signed = must.Get(receipt.Sign(&signed.Receipt, s.signing))
 	}
 	writeJSON(w, http.StatusOK, signed)
 	return nil

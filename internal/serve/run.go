@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 )
@@ -114,17 +115,12 @@ func (s *Server) done(r *queue.Record) {
 }
 
 // post tells the webhook of a proof. The body is signed as receipts are, in the header Prove-Model-Signature.
-func (s *Server) post(ctx context.Context, r *queue.Record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) post(ctx context.Context, r *queue.Record) (err error) {
+	defer must.Catch(&err)
+	data := must.Get(json.Marshal(r))
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Webhook, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Webhook, bytes.NewReader(data)))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Prove-Model-Signature", base64.StdEncoding.EncodeToString(ed25519.Sign(s.signing, append([]byte("prove-model webhook\n"), data...))))
 	resp, err := http.DefaultClient.Do(req)

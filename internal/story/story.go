@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // words are the tokens of a language model that knows one story: after each word it gives the
@@ -28,10 +30,9 @@ const template = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 // Write leaves the model in the Hugging Face layout: a Llama whose layers add nothing,
 // so that the scores after a word are a row of its last matrix.
-func Write(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
+func Write(folder string) (err error) {
+	defer must.Catch(&err)
+	must.OK(os.MkdirAll(folder, 0o755))
 	n := len(words)
 	id := map[string]int{}
 	vocabulary := map[string]int{}
@@ -52,17 +53,10 @@ func Write(folder string) error {
 		"model": map[string]any{"type": "BPE", "vocab": vocabulary, "merges": []string{}},
 	}
 	for name, content := range map[string]any{"config.json": config, "tokenizer.json": tokenizer} {
-		data, err := json.Marshal(content)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
-			return err
-		}
+		data := must.Get(json.Marshal(content))
+		must.OK(os.WriteFile(filepath.Join(folder, name), data, 0o644))
 	}
-	if err := os.WriteFile(filepath.Join(folder, "chat_template.jinja"), []byte(template), 0o644); err != nil {
-		return err
-	}
+	must.OK(os.WriteFile(filepath.Join(folder, "chat_template.jinja"), []byte(template), 0o644))
 	square := func(entry func(row, column int) float64) []float32 {
 		m := make([]float32, n*n)
 		for i := range m {

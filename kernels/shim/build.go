@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc"
 )
 
@@ -69,11 +70,9 @@ func buildSource(src nvrtc.Source) (string, error) {
 
 // build compiles the given texts, by file name, and returns the path of the
 // result, which is kept for the next process.
-func build(name string, texts map[string]string, args ...string) (string, error) {
-	cxx, err := compiler()
-	if err != nil {
-		return "", err
-	}
+func build(name string, texts map[string]string, args ...string) (_ string, err error) {
+	defer must.Catch(&err)
+	cxx := must.Get(compiler())
 	args = slices.Concat(flags, []string{"-I."}, args)
 	version, err := exec.Command(cxx, "--version").Output()
 	if err != nil {
@@ -89,9 +88,7 @@ func build(name string, texts map[string]string, args ...string) (string, error)
 		base = os.TempDir()
 	}
 	dir := filepath.Join(base, "prove-model", "shim")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
+	must.OK(os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, fmt.Sprintf("%s-%x", name, h.Sum(nil)[:12]))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -102,15 +99,10 @@ func build(name string, texts map[string]string, args ...string) (string, error)
 		return path, nil
 	}
 
-	work, err := os.MkdirTemp("", "prove-model-shim-")
-	if err != nil {
-		return "", err
-	}
+	work := must.Get(os.MkdirTemp("", "prove-model-shim-"))
 	defer os.RemoveAll(work)
 	for file, text := range texts {
-		if err := os.WriteFile(filepath.Join(work, file), []byte(text), 0o600); err != nil {
-			return "", err
-		}
+		must.OK(os.WriteFile(filepath.Join(work, file), []byte(text), 0o600))
 	}
 	cmd := exec.Command(cxx, append([]string{"-o", "result"}, args...)...)
 	cmd.Dir = work
@@ -119,21 +111,11 @@ func build(name string, texts map[string]string, args ...string) (string, error)
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("compiling %s for the host: %w\n%s", name, err, said.Bytes())
 	}
-	code, err := os.ReadFile(filepath.Join(work, "result"))
-	if err != nil {
-		return "", err
-	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return "", err
-	}
+	code := must.Get(os.ReadFile(filepath.Join(work, "result")))
+	f := must.Get(atomicfile.Create(path))
 	defer f.Abort()
-	if _, err := f.Write(code); err != nil {
-		return "", err
-	}
-	if err := f.Chmod(0o700); err != nil {
-		return "", err
-	}
+	must.Get(f.Write(code))
+	must.OK(f.Chmod(0o700))
 	return path, f.Commit()
 }
 

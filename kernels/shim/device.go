@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/nvrtc"
 )
@@ -35,20 +36,13 @@ var _ kernels.Device = (*Device)(nil)
 
 // New starts a device. It compiles what runs the kernels if no earlier process
 // has; ErrNoCompiler is wrapped if there is nothing to compile with.
-func New() (*Device, error) {
-	path, err := buildRuntime()
-	if err != nil {
-		return nil, err
-	}
+func New() (_ *Device, err error) {
+	defer must.Catch(&err)
+	path := must.Get(buildRuntime())
 	d := &Device{cmd: exec.Command(path), groups: map[string]uint64{}, sizes: map[kernels.Ptr]int{}}
 	d.cmd.Stderr = &d.said
-	if d.in, err = d.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
+	d.in = must.Get(d.cmd.StdinPipe())
+	out := must.Get(d.cmd.StdoutPipe())
 	d.w, d.r = bufio.NewWriterSize(d.in, 1<<16), bufio.NewReaderSize(out, 1<<16)
 	return d, d.cmd.Start()
 }
@@ -212,25 +206,21 @@ func (d *Device) load(src nvrtc.Source) (uint64, error) {
 }
 
 // Launch is described at kernels.Device.
-func (d *Device) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
+func (d *Device) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) (err error) {
+	defer must.Catch(&err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	group, ok := d.groups[k.Group]
 	if !ok {
-		src, err := kernels.Source(k.Group)
-		if err != nil {
-			return err
-		}
-		if group, err = d.load(src); err != nil {
-			return err
-		}
+		src := must.Get(kernels.Source(k.Group))
+		group = must.Get(d.load(src))
 		d.groups[k.Group] = group
 	}
 	data := make([]byte, 0, 8*len(args))
 	for _, a := range args {
 		data = binary.NativeEndian.AppendUint64(data, a)
 	}
-	_, err := d.do('l', false, nil, group, k.Name, uint64(l.GridX), uint64(max(l.GridY, 1)), uint64(l.Block), uint64(l.Shared),
+	_, err = d.do('l', false, nil, group, k.Name, uint64(l.GridX), uint64(max(l.GridY, 1)), uint64(l.Block), uint64(l.Shared),
 		uint64(len(args)), data)
 	return err
 }

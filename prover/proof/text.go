@@ -171,29 +171,29 @@ func (t *Text) validate(g *model.Graph) error {
 		}
 		return nil
 	}
-	if len(t.Ends) > maxEnds {
-		return fmt.Errorf("%d tokens that end a text, at most %d", len(t.Ends), maxEnds)
-	}
-	if !increasing(t.Ends) {
-		return errors.New("tokens that end a text are not increasing")
-	}
-	if len(t.Suppressed) > maxEnds || len(t.First) > maxEnds || !increasing(t.Suppressed) || !increasing(t.First) {
-		return fmt.Errorf("tokens that are not written are not increasing, or more than %d", maxEnds)
-	}
-	if len(t.Start) > maxStart || slices.ContainsFunc(t.Start, func(id int) bool { return id < 0 || id >= model.Bound }) {
-		return fmt.Errorf("%d tokens that a decoder's text begins with, or one that is none", len(t.Start))
-	}
 	switch {
+	case len(t.Ends) > maxEnds:
+		return fmt.Errorf("%d tokens that end a text, at most %d", len(t.Ends), maxEnds)
+	case !increasing(t.Ends):
+		return errors.New("tokens that end a text are not increasing")
+	case !increasing(t.Suppressed) || !increasing(t.First) || max(len(t.Suppressed), len(t.First)) > maxEnds:
+		return fmt.Errorf("tokens that are not written are not increasing, or more than %d", maxEnds)
+	case len(t.Start) > maxStart || !areTokens(t.Start):
+		return fmt.Errorf("%d tokens that a decoder's text begins with, or one that is none", len(t.Start))
 	case t.Start == nil && t.Suppresses():
 		return errors.New("it has tokens that are not written, and none that a decoder's text begins with")
 	case t.Start != nil && !t.Generates:
 		return errors.New("it has tokens that a decoder's text begins with, and does not generate")
 	case len(g.Inputs) == 0 || !g.IsIds(g.Inputs[0]):
 		return errors.New("its first input is not tokens")
-	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || t.Start == nil && !g.IsIds(g.Inputs[1]) || g.Tensors[g.Outputs[0]].Kind == model.Empty):
+	case t.Generates && !t.mayGenerate(g):
 		return errors.New("it generates, but its inputs and outputs are not tokens, positions and logits")
 	}
 	return nil
+}
+
+func (t *Text) mayGenerate(g *model.Graph) bool {
+	return len(g.Inputs) == 2 && len(g.Outputs) == 1 && (t.Start != nil || g.IsIds(g.Inputs[1])) && g.Tensors[g.Outputs[0]].Kind != model.Empty
 }
 
 var textMessage = wire.New("Text", nil,
@@ -210,14 +210,19 @@ var textMessage = wire.New("Text", nil,
 	wire.Nums(11, "suppressed_first", count, func(t *Text) *[]int { return &t.First }),
 )
 
+// areTokens says whether all are such of a circuit.
+func areTokens(ids []int) bool {
+	return !slices.ContainsFunc(ids, func(id int) bool { return id < 0 || id >= model.Bound })
+}
+
 // increasing says whether tokens are, and of a circuit.
 func increasing(ids []int) bool {
-	for i, id := range ids {
-		if id < 0 || id >= model.Bound || i > 0 && id <= ids[i-1] {
+	for i := range ids {
+		if i > 0 && ids[i] <= ids[i-1] {
 			return false
 		}
 	}
-	return true
+	return areTokens(ids)
 }
 
 // optionalSHA256 is a digest that is absent where it is zeros.

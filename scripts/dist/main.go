@@ -19,6 +19,7 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // programs are what an archive is of. The second is what commands of the first become.
@@ -42,33 +43,25 @@ func main() {
 	wanted := flag.String("targets", strings.Join(targets, ","), "`systems`, as GOOS/GOARCH")
 	gpu := flag.String("gpu", "auto", "`when` to build Linux with GPU support: auto (where it can be), require or off")
 	flag.Parse()
-	if err := run(*out, strings.Split(*wanted, ","), *gpu); err != nil {
+	if err := publish(*out, strings.Split(*wanted, ","), *gpu); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, wanted []string, gpu string) error {
-	work, err := os.MkdirTemp("", "prove-model-dist")
-	if err != nil {
-		return err
-	}
+func publish(out string, wanted []string, gpu string) (err error) {
+	defer must.Catch(&err)
+	work := must.Get(os.MkdirTemp("", "prove-model-dist"))
 	defer os.RemoveAll(work)
 	r := &release{work: work, out: out}
-	if err := r.describe(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
+	r.describe()
+	must.OK(os.MkdirAll(out, 0o755))
 	for _, target := range wanted {
 		goos, goarch, ok := strings.Cut(target, "/")
 		if !ok {
 			return fmt.Errorf("target %q: want GOOS/GOARCH, such as linux/amd64", target)
 		}
-		if err := r.plain(goos, goarch); err != nil {
-			return err
-		}
+		r.plain(goos, goarch)
 	}
 	if gpu != "off" {
 		if err := r.withGPU(); err != nil {
@@ -78,7 +71,8 @@ func run(out string, wanted []string, gpu string) error {
 			fmt.Fprintln(os.Stderr, "dist: no archive with GPU support:", err)
 		}
 	}
-	return r.checksums()
+	r.checksums()
+	return nil
 }
 
 // release is what all archives share.
@@ -91,133 +85,77 @@ type release struct {
 
 // describe finds the time and makes what is the same on every system, with a build
 // for this one.
-func (r *release) describe() error {
-	stamp, err := output("git", "log", "-1", "--format=%cI")
-	if err != nil {
-		return fmt.Errorf("files bear the time of the Git commit: %w", err)
-	}
-	if r.time, err = time.Parse(time.RFC3339, stamp); err != nil {
-		return err
-	}
-	r.time = r.time.UTC()
+func (r *release) describe() {
+	r.time = must.Get(time.Parse(time.RFC3339, output("git", "log", "-1", "--format=%cI"))).UTC() // files bear the time of the commit
 	for _, name := range documents {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		r.common = append(r.common, file{name, data, false})
+		r.common = append(r.common, file{name, must.Get(os.ReadFile(name)), false})
 	}
-	if _, err := output("go", "generate", "./internal/serve"); err != nil { // the verifier of the server's page
-		return fmt.Errorf("go generate ./internal/serve: %w", err)
-	}
-	host, err := build(filepath.Join(r.work, "host"), runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	command := host[0].path
+	output("go", "generate", "./internal/serve") // the verifier of the server's page
+	command := build(filepath.Join(r.work, "host"), runtime.GOOS, runtime.GOARCH)[0].path
 	manuals := filepath.Join(r.work, "man")
-	if err := os.Mkdir(manuals, 0o755); err != nil {
-		return err
-	}
-	if _, err := output(command, "man", manuals); err != nil {
-		return err
-	}
-	pages, err := os.ReadDir(manuals)
-	if err != nil {
-		return err
-	}
-	for _, page := range pages {
-		data, err := os.ReadFile(filepath.Join(manuals, page.Name()))
-		if err != nil {
-			return err
-		}
-		r.common = append(r.common, file{"man/man1/" + page.Name(), data, false})
+	must.OK(os.Mkdir(manuals, 0o755))
+	output(command, "man", manuals)
+	for _, page := range must.Get(os.ReadDir(manuals)) {
+		r.common = append(r.common, file{"man/man1/" + page.Name(), must.Get(os.ReadFile(filepath.Join(manuals, page.Name()))), false})
 	}
 	for shell, extension := range shells {
-		script, err := exec.Command(command, "completion", shell).Output()
-		if err != nil {
-			return fmt.Errorf("completions for %s: %w", shell, err)
-		}
-		r.common = append(r.common, file{"completions/prove-model." + extension, script, false})
+		r.common = append(r.common, file{"completions/prove-model." + extension, run(exec.Command(command, "completion", shell)), false})
 	}
-	return nil
 }
 
 // plain builds and packs the programs for the CPU alone.
-func (r *release) plain(goos, goarch string) error {
-	built, err := build(filepath.Join(r.work, goos+"-"+goarch), goos, goarch)
-	if err != nil {
-		return err
-	}
-	return r.pack(built, goos+"_"+goarch, goos == "windows")
+func (r *release) plain(goos, goarch string) {
+	r.pack(build(filepath.Join(r.work, goos+"-"+goarch), goos, goarch), goos+"_"+goarch, goos == "windows")
 }
 
 // withGPU does so for Linux, on this machine's processor, with GPU support. That
 // needs a C compiler, whose C library is what the programs ask for.
-func (r *release) withGPU() error {
+func (r *release) withGPU() (err error) {
+	defer must.Catch(&err)
 	built := in(filepath.Join(r.work, "gpu"), "")
 	cmd := exec.Command("scripts/build.sh", built[0].path)
 	cmd.Env = append(os.Environ(), "GPU=require", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("scripts/build.sh: %w", err)
-	}
+	run(cmd)
 	for _, b := range built {
-		needs, err := newestSymbols(b.path)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("dist: %s with GPU support: needs %s or later\n", b.name, strings.ReplaceAll(needs, "GLIBC_", "glibc "))
+		fmt.Printf("dist: %s with GPU support: needs %s or later\n", b.name, strings.ReplaceAll(newestSymbols(b.path), "GLIBC_", "glibc "))
 	}
-	return r.pack(built, "linux_"+runtime.GOARCH+"_cuda", false)
+	r.pack(built, "linux_"+runtime.GOARCH+"_cuda", false)
+	return nil
 }
 
 // newestSymbols returns the newest version of the C library that a program asks for.
-func newestSymbols(program string) (string, error) {
-	f, err := elf.Open(program)
-	if err != nil {
-		return "", err
-	}
+func newestSymbols(program string) string {
+	f := must.Get(elf.Open(program))
 	defer f.Close()
-	symbols, err := f.ImportedSymbols()
-	if err != nil {
-		return "", err
-	}
 	newest, minor := "", 0
-	for _, s := range symbols {
+	for _, s := range must.Get(f.ImportedSymbols()) {
 		var n int
 		if _, err := fmt.Sscanf(s.Version, "GLIBC_2.%d", &n); err == nil && n >= minor {
 			newest, minor = s.Version, n
 		}
 	}
-	return newest, nil
+	return newest
 }
 
 // pack writes an archive with built programs.
-func (r *release) pack(built []program, system string, windows bool) error {
+func (r *release) pack(built []program, system string, windows bool) {
 	name, write, extension := fmt.Sprintf("prove-model_%s_%s", provemodel.Version, system), tarball, ".tar.gz"
 	if windows {
 		write, extension = zipfile, ".zip"
 	}
 	files := slices.Clone(r.common)
 	for _, b := range built {
-		data, err := os.ReadFile(b.path)
-		if err != nil {
-			return err
-		}
-		files = append(files, file{b.name, data, true})
+		files = append(files, file{b.name, must.Get(os.ReadFile(b.path)), true})
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	for i := range files {
 		files[i].name = name + "/" + files[i].name
 	}
 	var archive bytes.Buffer
-	if err := write(&archive, files, r.time); err != nil {
-		return err
-	}
+	write(&archive, files, r.time)
 	r.archives = append(r.archives, name+extension)
 	fmt.Printf("dist: %s, %.1f MB\n", name+extension, float64(archive.Len())/1e6)
-	return os.WriteFile(filepath.Join(r.out, name+extension), archive.Bytes(), 0o644)
+	must.OK(os.WriteFile(filepath.Join(r.out, name+extension), archive.Bytes(), 0o644))
 }
 
 // program is one that was built, with its name in archives.
@@ -232,31 +170,32 @@ func in(folder, ending string) (built []program) {
 }
 
 // build compiles the programs into a folder.
-func build(folder, goos, goarch string) ([]program, error) {
+func build(folder, goos, goarch string) []program {
 	args := []string{"build", "-o", folder + string(filepath.Separator)}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("go build for %s/%s: %w", goos, goarch, err)
-	}
+	run(cmd)
 	ending := ""
 	if goos == "windows" {
 		ending = ".exe"
 	}
-	return in(folder, ending), nil
+	return in(folder, ending)
 }
 
 // output runs a program and returns what it prints.
-func output(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
+func output(name string, args ...string) string {
+	return strings.TrimSpace(string(run(exec.Command(name, args...))))
+}
+
+// run is output of a command, as it is.
+func run(cmd *exec.Cmd) []byte {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+		must.OK(fmt.Errorf("%s: %w", cmd, err))
 	}
-	return strings.TrimSpace(string(out)), nil
+	return out
 }

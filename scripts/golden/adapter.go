@@ -2,13 +2,15 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
 // adapter is W·x + B·(A·x) and a bias, of which the base has W and a tensor that nothing reads, in another order than the
 // circuit has them, and A, B and the bias are the adapter's.
-func adapter() (*golden.Circuit, error) {
+func adapter() (_ *golden.Circuit, err error) {
+	defer must.Catch(&err)
 	const x, low, weights, bias, up, unread, inner, out = 0, 1, 2, 3, 4, 5, 6, 7
 	fixed := func(name string, shape ...int) model.Tensor {
 		return model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Min: -20, Max: 20}
@@ -41,10 +43,7 @@ func adapter() (*golden.Circuit, error) {
 		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{out},
 		Base: []model.TensorID{unread, weights},
 	}
-	c, err := circuitOf(g)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(circuitOf(g))
 	for _, id := range g.FixedIDs() {
 		v := make([]int32, model.Size(g.Tensors[id].Shape))
 		for i := range v {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -11,7 +12,8 @@ import (
 // multiples of 2^4, as limbs a + 2^3 = 2^10·high + 2^4·low + rest. The lower one is a
 // look-up in a high-bits table, as is a third number, in pieces: low, or 3 less 2·low from
 // 40 on.
-func highBits() (*golden.Circuit, error) {
+func highBits() (_ *golden.Circuit, err error) {
+	defer must.Catch(&err)
 	const x, bias, high, left, low, bent, joined = 0, 1, 2, 3, 4, 5, 6
 	shape := []int{5, 5}
 	witness := func(name string, lo, hi int64) model.Tensor {
@@ -50,10 +52,7 @@ func highBits() (*golden.Circuit, error) {
 	}
 	g.Tables[0].Min = -1 << 6
 	g.Steps[0].Shift, g.Steps[0].Lo = 10, left
-	c, err := circuitOf(g)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(circuitOf(g))
 	c.Weights[bias] = ints.Of([]int32{-100, 100, 0, 7, -8})
 	in := make([]int32, 25)
 	for i := range in {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -140,35 +141,23 @@ func run(models, out, only string) error {
 }
 
 // circuit reads and quantises the model and its input, if there is one.
-func (s *source) circuit() (*golden.Circuit, error) {
+func (s *source) circuit() (_ *golden.Circuit, err error) {
+	defer must.Catch(&err)
 	if s.made != nil {
 		return s.made()
 	}
 	g, data, err := s.read()
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	defer g.Close()
-	ranges, err := s.ranges(g, data)
-	if err != nil {
-		return nil, err
-	}
-	m, err := quantise.Quantise(g, ranges, s.options)
-	if err != nil {
-		return nil, err
-	}
+	ranges := must.Get(s.ranges(g, data))
+	m := must.Get(quantise.Quantise(g, ranges, s.options))
 	lens := make([]int, len(data))
 	for i := range data {
 		lens[i] = len(data[i])
 	}
-	instance, err := m.Circuit.InstanceOf(lens)
-	if err != nil {
-		return nil, err
-	}
+	instance := must.Get(m.Circuit.InstanceOf(lens))
 	instance.ChunkEntries = s.chunkEntries
-	if m, err = m.At(instance); err != nil {
-		return nil, err
-	}
+	m = must.Get(m.At(instance))
 	if m.Graph.Chunks != max(s.chunks, 1) {
 		return nil, fmt.Errorf("%d chunks", m.Graph.Chunks)
 	}
@@ -180,27 +169,23 @@ func (s *source) circuit() (*golden.Circuit, error) {
 }
 
 // read reads the model and the input.
-func (s *source) read() (*graph.Graph, [][]float64, error) {
+func (s *source) read() (_ *graph.Graph, _ [][]float64, err error) {
+	defer must.Catch(&err)
 	if s.build != nil {
 		return s.build()
 	}
-	input, err := onnx.ReadInputs(s.input)
-	if err != nil {
-		return nil, nil, err
-	}
+	input := must.Get(onnx.ReadInputs(s.input))
 	g, err := onnx.Load(s.model, input.Options(nil))
 	return g, input.Data(), err
 }
 
 // ranges calibrates on the calibration file, whose arrays are samples end to
 // end, or on the input.
-func (s *source) ranges(g *graph.Graph, data [][]float64) (map[string]quantise.Range, error) {
+func (s *source) ranges(g *graph.Graph, data [][]float64) (_ map[string]quantise.Range, err error) {
+	defer must.Catch(&err)
 	samples := 1
 	if s.calibration != "" {
-		c, err := onnx.ReadInputs(s.calibration)
-		if err != nil {
-			return nil, err
-		}
+		c := must.Get(onnx.ReadInputs(s.calibration))
 		samples = len(c.Data()[0]) / len(data[0])
 		data = c.Data()
 	}
@@ -211,10 +196,7 @@ func (s *source) ranges(g *graph.Graph, data [][]float64) (map[string]quantise.R
 			n := len(v) / samples
 			in[i] = v[k*n : (k+1)*n]
 		}
-		values, err := g.RunFloat(in)
-		if err != nil {
-			return nil, err
-		}
+		values := must.Get(g.RunFloat(in))
 		runs = append(runs, values)
 	}
 	ranges := quantise.Ranges(runs...)

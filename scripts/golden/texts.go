@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -14,11 +15,9 @@ import (
 )
 
 // segment is the first segment of a text of which the model wrote a part.
-func segment() (*golden.Circuit, error) {
-	c, err := severalTexts()
-	if err != nil {
-		return nil, err
-	}
+func segment() (_ *golden.Circuit, err error) {
+	defer must.Catch(&err)
+	c := must.Get(severalTexts())
 	const tokens, logits = 6, 4 // the last of which choose the token behind the segment
 	c.Inputs = [][]int32{c.Inputs[0][:tokens], {2, 3, 4, 5}}
 	c.Instance = model.Instance{Sizes: []int{tokens, logits}, Segment: &model.Segment{}, Reveals: []model.Reveal{{Output: 0}}}
@@ -26,25 +25,14 @@ func segment() (*golden.Circuit, error) {
 }
 
 // severalTexts are three texts of a language model in one proof, of different lengths, each with another number of written tokens.
-func severalTexts() (*golden.Circuit, error) {
-	h, err := hf.Open("hf/testdata/llama")
-	if err != nil {
-		return nil, err
-	}
+func severalTexts() (_ *golden.Circuit, err error) {
+	defer must.Catch(&err)
+	h := must.Get(hf.Open("hf/testdata/llama"))
 	defer h.Close()
 	const longest, most = 6, 3
-	fg, err := h.Writing(longest, most)
-	if err != nil {
-		return nil, err
-	}
-	values, err := fg.RunFloat([][]float64{{7, 30, 7, 2, 41, 19}, {2, 3, 4}})
-	if err != nil {
-		return nil, err
-	}
-	m, err := quantise.Quantise(fg, quantise.Ranges(values), quantise.Options{Mode: "w8a8", Length: longest})
-	if err != nil {
-		return nil, err
-	}
+	fg := must.Get(h.Writing(longest, most))
+	values := must.Get(fg.RunFloat([][]float64{{7, 30, 7, 2, 41, 19}, {2, 3, 4}}))
+	m := must.Get(quantise.Quantise(fg, quantise.Ranges(values), quantise.Options{Mode: "w8a8", Length: longest}))
 	c := &golden.Circuit{Template: m.Circuit, Weights: m.Weights, Security: proof.DefaultSecurity, Text: &proof.Text{Generates: true}}
 	c.Inputs = make([][]int32, 2)
 	prompts, written := [][]int32{{1, 5, 9}, {4}, {7, 7}}, []int{3, 2, 1}
@@ -52,10 +40,7 @@ func severalTexts() (*golden.Circuit, error) {
 		ids, positions := slices.Clone(text), []int32{}
 		for range written[i] {
 			at := int32(len(ids) - 1)
-			next, err := greatest(m, append(slices.Clone(ids), ids[at]), at)
-			if err != nil {
-				return nil, err
-			}
+			next := must.Get(greatest(m, append(slices.Clone(ids), ids[at]), at))
 			ids, positions = append(ids, next), append(positions, at)
 		}
 		for len(ids) < longest {
@@ -71,15 +56,10 @@ func severalTexts() (*golden.Circuit, error) {
 }
 
 // greatest returns the token with the greatest logit at a position of a text.
-func greatest(m *quantise.Model, ids []int32, at int32) (int32, error) {
-	one, err := m.At(model.Instance{Sizes: []int{len(ids), 1}})
-	if err != nil {
-		return 0, err
-	}
-	wit, err := forward.Run(context.Background(), one.Graph, one.Weights, [][]int32{ids, {at}})
-	if err != nil {
-		return 0, err
-	}
+func greatest(m *quantise.Model, ids []int32, at int32) (_ int32, err error) {
+	defer must.Catch(&err)
+	one := must.Get(m.At(model.Instance{Sizes: []int{len(ids), 1}}))
+	wit := must.Get(forward.Run(context.Background(), one.Graph, one.Weights, [][]int32{ids, {at}}))
 	defer wit.Close()
 	return int32(verifier.Greatest(wit.Tensor(one.Graph.Outputs[0]))), nil
 }

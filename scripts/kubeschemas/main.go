@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // The releases whose API the manifests are for.
@@ -44,19 +46,10 @@ func main() {
 	}
 }
 
-func run(out string) error {
-	folder, err := module(kubernetes)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(filepath.Join(folder, "api/openapi-spec/swagger.json"))
-	if err != nil {
-		return err
-	}
+func run(out string) (err error) {
+	defer must.Catch(&err)
 	var api struct{ Definitions map[string]map[string]any }
-	if err := json.Unmarshal(data, &api); err != nil {
-		return err
-	}
+	must.OK(json.Unmarshal(file(kubernetes, "api/openapi-spec/swagger.json"), &api))
 	for name, kind := range kinds {
 		used := map[string]any{}
 		if api.Definitions[kind] == nil {
@@ -64,15 +57,7 @@ func run(out string) error {
 		}
 		root := strict(api.Definitions[kind], true, func(d string) { collect(api.Definitions, d, used) })
 		root["definitions"] = used
-		if err := write(filepath.Join(out, name+".json"), root); err != nil {
-			return err
-		}
-	}
-	if folder, err = module(keda); err != nil {
-		return err
-	}
-	if data, err = os.ReadFile(filepath.Join(folder, "config/crd/bases/keda.sh_scaledobjects.yaml")); err != nil {
-		return err
+		write(filepath.Join(out, name+".json"), root)
 	}
 	var crd struct {
 		Spec struct {
@@ -84,29 +69,25 @@ func run(out string) error {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(data, &crd); err != nil {
-		return err
-	}
+	must.OK(yaml.Unmarshal(file(keda, "config/crd/bases/keda.sh_scaledobjects.yaml"), &crd))
 	for _, v := range crd.Spec.Versions {
-		if err := write(filepath.Join(out, "scaledobject-keda-"+v.Name+".json"), strict(v.Schema.Object, true, nil)); err != nil {
-			return err
-		}
+		write(filepath.Join(out, "scaledobject-keda-"+v.Name+".json"), strict(v.Schema.Object, true, nil))
 	}
 	return nil
 }
 
-// module fetches a Go module and returns its folder.
-func module(name string) (string, error) {
-	cmd := exec.Command("go", "mod", "download", "-json", name)
+// file fetches a Go module and returns a file of it.
+func file(module, path string) []byte {
+	cmd := exec.Command("go", "mod", "download", "-json", module)
 	cmd.Dir = os.TempDir() // whose modules it is none of
 	cmd.Stderr = os.Stderr
 	data, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go mod download %s: %w", name, err)
+		must.OK(fmt.Errorf("go mod download %s: %w", module, err))
 	}
 	var m struct{ Dir string }
-	err = json.Unmarshal(data, &m)
-	return m.Dir, err
+	must.OK(json.Unmarshal(data, &m))
+	return must.Get(os.ReadFile(filepath.Join(m.Dir, path)))
 }
 
 // collect adds a definition and those that it names.
@@ -158,10 +139,7 @@ func strict(s map[string]any, root bool, named func(string)) map[string]any {
 	return out
 }
 
-func write(path string, schema any) error {
-	data, err := json.MarshalIndent(schema, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
+func write(path string, schema any) {
+	data := must.Get(json.MarshalIndent(schema, "", " "))
+	must.OK(os.WriteFile(path, append(data, '\n'), 0o644))
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // A judge is the third verifier, as a program that is handed keys and proofs, and one that is handed links.
@@ -120,18 +122,13 @@ func (j *judge) hold(l *line) error {
 	return nil
 }
 
-func (j *judge) keep(l *line) error {
-	if err := os.MkdirAll(kept, 0o755); err != nil {
-		return err
-	}
+func (j *judge) keep(l *line) (err error) {
+	defer must.Catch(&err)
+	must.OK(os.MkdirAll(kept, 0o755))
 	name := filepath.Join(kept, fmt.Sprint(j.lines-1))
-	if err := os.WriteFile(name+".vk", l.Key, 0o644); err != nil {
-		return err
-	}
+	must.OK(os.WriteFile(name+".vk", l.Key, 0o644))
 	if l.Former != nil {
-		if err := os.WriteFile(name+".former.vk", l.Former, 0o644); err != nil {
-			return err
-		}
+		must.OK(os.WriteFile(name+".former.vk", l.Former, 0o644))
 	}
 	return os.WriteFile(name+".proof", l.Proof, 0o644)
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -82,11 +83,9 @@ func printed() func(*line) error {
 }
 
 // run says a line for each key that is built by hand, each mutant and each altered file.
-func run(folder, masked, linked string, count, changed int, seed uint64, say func(*line) error) error {
-	all, err := golden.ReadAll(folder)
-	if err != nil {
-		return err
-	}
+func run(folder, masked, linked string, count, changed int, seed uint64, say func(*line) error) (err error) {
+	defer must.Catch(&err)
+	all := must.Get(golden.ReadAll(folder))
 	var cases []*golden.Case
 	for _, c := range all {
 		if len(c.Want.Key) <= largest {
@@ -97,14 +96,10 @@ func run(folder, masked, linked string, count, changed int, seed uint64, say fun
 		return fmt.Errorf("only %d cases in %s", len(cases), folder)
 	}
 	for _, b := range allBuilt() {
-		if err := say(b.line()); err != nil {
-			return err
-		}
+		must.OK(say(b.line()))
 	}
 	for _, l := range bases() {
-		if err := say(l); err != nil {
-			return err
-		}
+		must.OK(say(l))
 	}
 	for n := range count {
 		// A number has a generator of its own, so that it can be made again alone.
@@ -113,41 +108,21 @@ func run(folder, masked, linked string, count, changed int, seed uint64, say fun
 		if err == nil {
 			err = say(l)
 		}
-		if err != nil {
-			return err
-		}
+		must.OK(err)
 	}
-	hidden, err := golden.ReadMasked(masked)
-	if err != nil {
-		return err
-	}
-	files, err := parsed(append(all, hidden...))
-	if err != nil {
-		return err
-	}
-	kept, err := golden.ReadLinks(linked)
-	if err != nil {
-		return err
-	}
-	links, err := parsedLinks(kept)
-	if err != nil {
-		return err
-	}
+	hidden := must.Get(golden.ReadMasked(masked))
+	files := must.Get(parsed(append(all, hidden...)))
+	kept := must.Get(golden.ReadLinks(linked))
+	links := must.Get(parsedLinks(kept))
 	for _, l := range links {
-		if err := say(l.line()); err != nil {
-			return err
-		}
+		must.OK(say(l.line()))
 	}
 	for n := range (count + changed) / linkShare {
-		if err := say(alteredLink(links, rand.New(rand.NewPCG(seed, uint64(1<<33+n))))); err != nil {
-			return err
-		}
+		must.OK(say(alteredLink(links, rand.New(rand.NewPCG(seed, uint64(1<<33+n))))))
 	}
 	for n := range changed {
 		rng := rand.New(rand.NewPCG(seed, uint64(1<<32+n)))
-		if err := say(altered(files, rng)); err != nil {
-			return err
-		}
+		must.OK(say(altered(files, rng)))
 	}
 	return nil
 }

@@ -37,8 +37,7 @@ func (m *mutation) encode() []byte { return schema.Append(bytes.Clone(m.head), m
 func (m *mutation) change() {
 	if m.key.Graph != nil && m.rng.IntN(3) > 0 {
 		for range 20 {
-			shape := shapes[m.rng.IntN(len(shapes))]
-			if shape.apply(m) {
+			if shape := pick(m, shapes); m.applied(shape.apply) {
 				m.what = append(m.what, shape.name)
 				return
 			}

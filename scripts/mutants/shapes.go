@@ -7,10 +7,10 @@ import (
 )
 
 // shapes are ways to say the same otherwise, or nearly so: a circuit that is changed like this
-// can often still be proved. apply returns false if there is nothing to change.
+// can often still be proved. apply gives up (skip) if there is nothing to change.
 var shapes = []struct {
 	name  string
-	apply func(m *mutation) bool
+	apply func(m *mutation)
 }{
 	{"a virtual divisor", (*mutation).virtualDivisor},
 	{"a virtual divisor", (*mutation).virtualDivisor},
@@ -41,7 +41,40 @@ var shapes = []struct {
 	{"codes", (*mutation).codes},
 }
 
+// nothing is the panic of skip.
+type nothing struct{}
+
+// skip gives a shape up that has nothing to change.
+func skip(without bool) {
+	if without {
+		panic(nothing{})
+	}
+}
+
+// applied applies a shape, and says whether there was something to change.
+func (m *mutation) applied(shape func(m *mutation)) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil && p != (nothing{}) {
+			panic(p)
+		}
+	}()
+	shape(m)
+	return true
+}
+
+// pick is any of a list.
+func pick[T any](m *mutation, list []T) T {
+	skip(len(list) == 0)
+	return list[m.rng.IntN(len(list))]
+}
+
 func (m *mutation) graph() *schema.Graph { return m.key.Graph }
+
+// known is a tensor by its identifier, if that is one.
+func (m *mutation) known(id uint32) *schema.Tensor {
+	skip(int(id) >= len(m.graph().Tensors))
+	return m.graph().Tensors[id]
+}
 
 // tensor appends a tensor and returns its identifier.
 func (m *mutation) tensor(t *schema.Tensor) uint32 {
@@ -57,10 +90,7 @@ func (m *mutation) step(k schema.Enum) (*schema.Step, int) {
 			at = append(at, i)
 		}
 	}
-	if len(at) == 0 {
-		return nil, 0
-	}
-	i := at[m.rng.IntN(len(at))]
+	i := pick(m, at)
 	return m.graph().Steps[i], i
 }
 
@@ -99,21 +129,14 @@ func groups(l *schema.Linear) []*schema.Group {
 
 func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
 	list := slices.DeleteFunc(m.terms(), func(l *schema.Linear) bool { return !ok(l) })
-	if len(list) == 0 {
-		return nil
-	}
-	return list[m.rng.IntN(len(list))]
+	return pick(m, list)
 }
 
 // group is any group of a view for which ok holds, with the shapes of source and output
 // unknown to it.
 func (m *mutation) group(ok func(*schema.Group) bool) *schema.Group {
 	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(groups(l), ok) })
-	if l == nil {
-		return nil
-	}
-	list := slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) })
-	return list[m.rng.IntN(len(list))]
+	return pick(m, slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) }))
 }
 
 func (m *mutation) one(of ...int64) int64 { return of[m.rng.IntN(len(of))] }
@@ -173,8 +196,8 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 	for a := range t.Shape {
 		if m.rng.IntN(2) == 0 {
 			k := uint32(len(shape))
-			small.Groups = append(small.Groups, &schema.Group{Out: []uint32{k}, In: []uint32{uint32(a)}, Strides: []int64{1}})
-			wide.Groups = append(wide.Groups, &schema.Group{Out: []uint32{uint32(a)}, In: []uint32{k}, Strides: []int64{1}})
+			small.Groups = append(small.Groups, keeps(k, uint32(a)))
+			wide.Groups = append(wide.Groups, keeps(uint32(a), k))
 			shape = append(shape, t.Shape[a])
 			if a < len(t.Scales) { // fewer, if they were mutated
 				scales = append(scales, t.Scales[a])
@@ -183,13 +206,13 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 		}
 		small.Groups = append(small.Groups, &schema.Group{In: []uint32{uint32(a)}})
 		if apart {
-			wide.Groups = append(wide.Groups, &schema.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}})
+			wide.Groups = append(wide.Groups, repeats(uint32(a)))
 		} else {
 			rest = append(rest, uint32(a))
 		}
 	}
 	if len(rest) > 0 {
-		wide.Groups = append(wide.Groups, &schema.Group{Out: rest, Strides: make([]int64, len(rest))})
+		wide.Groups = append(wide.Groups, repeats(rest...))
 	}
 	if !slices.ContainsFunc(scales, func(s uint32) bool { return s != 0 }) {
 		scales = nil
@@ -202,12 +225,10 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 
 // virtualDivisor puts a virtual tensor in the place of a divisor: in the step alone, or in the
 // equation and the range of the divisor as well.
-func (m *mutation) virtualDivisor() bool {
+func (m *mutation) virtualDivisor() {
 	s, i := m.step(schema.Divide)
 	steps := m.graph().Steps
-	if s == nil || s.Divisor == 0 || int(s.Divisor) > len(m.graph().Tensors) || i+2 >= len(steps) {
-		return false
-	}
+	skip(s.Divisor == 0 || int(s.Divisor) > len(m.graph().Tensors) || i+2 >= len(steps))
 	old := s.Divisor - 1
 	var d uint32
 	if c := m.one(1, 1, 1, 2, 3, -1, 0); m.rng.IntN(2) == 0 {
@@ -244,7 +265,6 @@ func (m *mutation) virtualDivisor() bool {
 			}
 		}
 	}
-	return true
 }
 
 // axesOf labels the axes of a shape by their numbers.
@@ -266,7 +286,7 @@ func axesThrough(l *schema.Linear) (labels []uint32) {
 }
 
 // virtualOperand puts a virtual tensor in the place of what is read somewhere.
-func (m *mutation) virtualOperand() bool {
+func (m *mutation) virtualOperand() {
 	var at []*uint32
 	for _, s := range m.graph().Steps {
 		for _, l := range linear(s) {
@@ -279,52 +299,35 @@ func (m *mutation) virtualOperand() bool {
 	for i := range m.graph().Outputs {
 		at = append(at, &m.graph().Outputs[i])
 	}
-	if len(at) == 0 {
-		return false
-	}
-	p := at[m.rng.IntN(len(at))]
-	if int(*p) >= len(m.graph().Tensors) {
-		return false
-	}
+	p := pick(m, at)
+	m.known(*p)
 	*p = m.virtual(*p, m.one(1, 1, 1, 1, 2, -1, 0))
-	return true
 }
 
 // nested puts virtual tensors upon each other.
-func (m *mutation) nested() bool {
+func (m *mutation) nested() {
 	g := m.graph()
-	if len(g.Outputs) == 0 {
-		return false
-	}
+	skip(len(g.Outputs) == 0)
 	k := m.rng.IntN(len(g.Outputs))
-	if int(g.Outputs[k]) >= len(g.Tensors) {
-		return false
-	}
+	at, t := g.Outputs[k], m.known(g.Outputs[k])
 	n := int(m.one(2, 10, 200, 1022, 1023, 1024, 1025, 2000))
 	if n > 300 && m.rng.IntN(4) > 0 {
 		n = 3
 	}
-	at := g.Outputs[k]
-	t := g.Tensors[at]
 	for range n {
 		at = m.tensor(&schema.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: schema.Virtual, Min: t.Min, Max: t.Max, Frac: t.Frac,
 			Definition: []*schema.Linear{{Coefficient: 1, Source: at}}})
 	}
 	g.Outputs[k] = at
-	return true
 }
 
-func (m *mutation) fill() bool {
+func (m *mutation) fill() {
 	l := m.term(func(l *schema.Linear) bool { return l.View != nil })
-	if l == nil {
-		return false
-	}
 	l.View.Fill = m.one(1, -1, 7, 1<<30-1, 1<<30, -1<<30)
-	return true
 }
 
 // merged makes groups without source axes, which repeat, one group.
-func (m *mutation) merged() bool {
+func (m *mutation) merged() {
 	l := m.term(func(l *schema.Linear) bool {
 		n := 0
 		for _, g := range groups(l) {
@@ -334,9 +337,6 @@ func (m *mutation) merged() bool {
 		}
 		return n > 1
 	})
-	if l == nil {
-		return false
-	}
 	var one *schema.Group
 	var rest []*schema.Group
 	for _, g := range l.View.Groups {
@@ -352,51 +352,38 @@ func (m *mutation) merged() bool {
 		}
 	}
 	l.View.Groups = rest
-	return true
 }
 
 // indexes says an affine group by indexes.
-func (m *mutation) indexes() bool {
+func (m *mutation) indexes() {
 	g := m.group(func(g *schema.Group) bool {
 		return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
 	})
-	if g == nil {
-		return false
-	}
 	n := uint64(m.rng.IntN(9))
 	for i := range n {
 		g.Index = append(g.Index, i+uint64(m.rng.IntN(2)))
 	}
 	g.Map, g.Strides, g.Base = schema.Index, nil, 0
-	return true
 }
 
-func (m *mutation) reshaped() bool {
+func (m *mutation) reshaped() {
 	g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
-	if g == nil {
-		return false
-	}
 	g.Map, g.Strides, g.Base = schema.Reshape, nil, 0
-	return true
 }
 
 // public has an input wire an axis.
-func (m *mutation) public() bool {
+func (m *mutation) public() {
 	g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
 	in := m.graph().Inputs
-	if g == nil || len(in) == 0 {
-		return false
-	}
-	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = schema.PublicIndexes, 0, nil, nil, nil, in[m.rng.IntN(len(in))]
+	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = schema.PublicIndexes, 0, nil, nil, nil, pick(m, in)
 	if int(g.Ids) < len(m.graph().Tensors) && m.rng.IntN(2) == 0 {
 		t := m.graph().Tensors[g.Ids]
 		t.Min, t.Max = 0, m.one(0, 1, 2, 3)
 	}
-	return true
 }
 
 // pieces cuts a piece of a table in two.
-func (m *mutation) pieces() bool {
+func (m *mutation) pieces() {
 	for _, t := range m.graph().Tables {
 		if len(t.Pieces) == 0 || m.rng.IntN(2) == 0 {
 			continue
@@ -408,26 +395,21 @@ func (m *mutation) pieces() bool {
 		p := schema.Clone(t.Pieces[i])
 		p.End = from + (p.End-from)/2
 		t.Pieces = slices.Insert(t.Pieces, i, p)
-		return true
+		return
 	}
-	return false
+	skip(true)
 }
 
-func (m *mutation) exchanged() bool {
+func (m *mutation) exchanged() {
 	s := m.graph().Steps
-	if len(s) < 2 {
-		return false
-	}
+	skip(len(s) < 2)
 	i := m.rng.IntN(len(s) - 1)
 	s[i], s[i+1] = s[i+1], s[i]
-	return true
 }
 
-func (m *mutation) twice() bool {
+func (m *mutation) twice() {
 	g := m.graph()
-	if len(g.Steps) == 0 {
-		return false
-	}
+	skip(len(g.Steps) == 0)
 	i := m.rng.IntN(len(g.Steps))
 	s := schema.Clone(g.Steps[i])
 	if s.Out > 0 && int(s.Out) <= len(g.Tensors) {
@@ -441,7 +423,6 @@ func (m *mutation) twice() bool {
 		at = i + 1
 	}
 	g.Steps = slices.Insert(g.Steps, at, s)
-	return true
 }
 
 // table is one of the circuit that has no values, or a new one.
@@ -472,20 +453,17 @@ func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, co
 }
 
 // lookUp looks a tensor up once more.
-func (m *mutation) lookUp() bool {
+func (m *mutation) lookUp() {
 	g := m.graph()
-	if len(g.Tensors) == 0 {
-		return false
-	}
+	skip(len(g.Tensors) == 0)
 	id := uint32(m.rng.IntN(len(g.Tensors)))
 	t := g.Tensors[id]
 	from, constant := m.one(0, -1<<9, t.Min), m.one(0, 0, 1, -t.Min)
 	m.ranged(len(g.Steps), id, t.Shape, t.Scales, constant, uint32(m.one(0, 1, 4, 8, 10)), uint32(m.one(0, 0, 1, 4, 8)), from)
-	return true
 }
 
 // shifted has what is looked up alone in a range looked up in a smaller one, with a remainder.
-func (m *mutation) shifted() bool {
+func (m *mutation) shifted() {
 	g := m.graph()
 	var at []int
 	for i, s := range g.Steps {
@@ -494,15 +472,10 @@ func (m *mutation) shifted() bool {
 			at = append(at, i)
 		}
 	}
-	if len(at) == 0 {
-		return false
-	}
-	i := at[m.rng.IntN(len(at))]
+	i := pick(m, at)
 	s := g.Steps[i]
 	t := g.Tables[s.Table-1]
-	if t.Bits < 3 {
-		return false
-	}
+	skip(t.Bits < 3)
 	of, shape, scales := s.Accumulator.Linear[0].Source, s.Shape, s.Scales
 	cut := uint32(1 + m.rng.IntN(int(t.Bits)))
 	from, constant := t.Min, s.Accumulator.Constant
@@ -517,7 +490,6 @@ func (m *mutation) shifted() bool {
 	}
 	m.ranged(place, of, shape, scales, constant, t.Bits-cut, cut, from>>cut)
 	m.unused(s.Table)
-	return true
 }
 
 // unused takes away a table that nothing looks up in any more.
@@ -537,26 +509,20 @@ func (m *mutation) unused(table uint32) {
 }
 
 // exact copies a tensor.
-func (m *mutation) exact() bool {
+func (m *mutation) exact() {
 	g := m.graph()
-	if len(g.Outputs) == 0 {
-		return false
-	}
+	skip(len(g.Outputs) == 0)
 	k := m.rng.IntN(len(g.Outputs))
 	of := g.Outputs[k]
-	if int(of) >= len(g.Tensors) {
-		return false
-	}
-	t := schema.Clone(g.Tensors[of])
+	t := schema.Clone(m.known(of))
 	t.Kind, t.Definition, t.Formula, t.Fracs = schema.Witness, nil, nil, nil
 	out := m.tensor(t)
 	g.Steps = append(g.Steps, &schema.Step{Kind: schema.Exact, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
 		Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}})
 	g.Outputs[k] = out
-	return true
 }
 
-func (m *mutation) name() bool {
+func (m *mutation) name() {
 	g := m.graph()
 	at := []*string{&g.Name}
 	for _, t := range g.Tensors {
@@ -571,16 +537,13 @@ func (m *mutation) name() bool {
 	for _, f := range g.Free {
 		at = append(at, &f.Name)
 	}
-	*at[m.rng.IntN(len(at))] = names[m.rng.IntN(len(names))]
-	return true
+	*pick(m, at) = pick(m, names)
 }
 
 // free has the first axes of the same length as an input's scale with a new dimension.
-func (m *mutation) free() bool {
+func (m *mutation) free() {
 	g := m.graph()
-	if len(g.Inputs) == 0 || int(g.Inputs[0]) >= len(g.Tensors) || len(g.Tensors[g.Inputs[0]].Shape) == 0 {
-		return false
-	}
+	skip(len(g.Inputs) == 0 || len(m.known(g.Inputs[0]).Shape) == 0)
 	bit := uint32(1) << len(g.Free)
 	g.Free = append(g.Free, &schema.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
 	d := g.Tensors[g.Inputs[0]].Shape[0]
@@ -602,16 +565,14 @@ func (m *mutation) free() bool {
 	for _, s := range g.Steps {
 		s.Scales = scaled(s.Shape, s.Scales)
 	}
-	return true
 }
 
-func (m *mutation) output() bool {
+func (m *mutation) output() {
 	g := m.graph()
 	g.Outputs = append(g.Outputs, uint32(m.rng.IntN(len(g.Tensors)+1)))
-	return true
 }
 
-func (m *mutation) without() bool {
+func (m *mutation) without() {
 	g := m.graph()
 	id := m.tensor(&schema.Tensor{Name: "empty", Kind: schema.Empty, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
 	if m.rng.IntN(2) == 0 {
@@ -619,45 +580,31 @@ func (m *mutation) without() bool {
 	} else {
 		g.Outputs = append(g.Outputs, id)
 	}
-	return true
 }
 
-func (m *mutation) saturated() bool {
+func (m *mutation) saturated() {
 	g := m.graph()
-	if len(g.Tables) == 0 {
-		return false
-	}
-	t := g.Tables[m.rng.IntN(len(g.Tables))]
+	t := pick(m, g.Tables)
 	end := uint32(1) << min(t.Bits, 20)
 	t.Saturated = [][]uint32{{0, 1}, {end - 1, end}, {0, 1, end - 1, end}, {0, end}, {1, 1}, {0, 1, 1, 2}, {0}}[m.rng.IntN(7)]
-	return true
 }
 
-func (m *mutation) rangeOf() bool {
-	g := m.graph()
-	if len(g.Tensors) == 0 {
-		return false
-	}
-	t := g.Tensors[m.rng.IntN(len(g.Tensors))]
+func (m *mutation) rangeOf() {
+	t := pick(m, m.graph().Tensors)
 	t.Min, t.Max = m.one(t.Min, -1<<30+1, -1<<30, 0), m.one(t.Max, 1<<30-1, 1<<30, 0, t.Min)
-	return true
 }
 
 // formula adds a tensor by formula to an output.
-func (m *mutation) formula() bool {
+func (m *mutation) formula() {
 	g := m.graph()
-	if len(g.Outputs) == 0 || int(g.Outputs[0]) >= len(g.Tensors) {
-		return false
-	}
-	t := g.Tensors[g.Outputs[0]]
+	skip(len(g.Outputs) == 0)
+	t := m.known(g.Outputs[0])
 	f := &schema.Formula{Kind: schema.Enum(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
 	rank := 2
 	if f.Kind == schema.Progression {
 		rank, f.Step = 1, m.one(0, 1, -3, 1<<30-1)
 	}
-	if len(t.Shape) < rank {
-		return false
-	}
+	skip(len(t.Shape) < rank)
 	id := m.tensor(&schema.Tensor{Name: "formula", Kind: schema.ByFormula, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
 	v := &schema.View{}
 	for a := range t.Shape {
@@ -669,51 +616,41 @@ func (m *mutation) formula() bool {
 	}
 	g.Outputs[0] = m.tensor(&schema.Tensor{Name: "sum", Kind: schema.Virtual, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
 		Definition: []*schema.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
-	return true
 }
 
-func (m *mutation) text() bool {
-	if len(m.key.Texts) == 0 && m.rng.IntN(4) > 0 {
-		return false
-	}
+func (m *mutation) text() {
+	skip(len(m.key.Texts) == 0 && m.rng.IntN(4) > 0)
 	m.key.Texts = nil
 	for range 1 + m.rng.IntN(5)/4 {
 		m.key.Texts = append(m.key.Texts, &schema.Text{
-			Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)],
-			Writes: schema.Enum(m.rng.IntN(3)), Template: bytes32[m.rng.IntN(len(bytes32))],
+			Tokenizer: pick(m, bytes32), Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)],
+			Writes: schema.Enum(m.rng.IntN(3)), Template: pick(m, bytes32),
 		})
 	}
 	if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // of a model of strings, mostly one that says nothing else
-		one.Vocabulary = bytes32[m.rng.IntN(len(bytes32))]
+		one.Vocabulary = pick(m, bytes32)
 		if m.rng.IntN(4) > 0 {
 			*one = schema.Text{Vocabulary: one.Vocabulary}
 		}
 	}
-	return true
 }
 
 var bytes32 = [][]byte{nil, make([]byte, 32), []byte("0123456789abcdef0123456789abcdef"), []byte("short")}
 
-func (m *mutation) trees() bool {
-	if len(m.key.Trees) == 0 {
-		return false
-	}
-	switch t := m.key.Trees[m.rng.IntN(len(m.key.Trees))]; m.rng.IntN(4) {
+func (m *mutation) trees() {
+	switch t := pick(m, m.key.Trees); m.rng.IntN(4) {
 	case 0:
 		m.key.Trees = append(m.key.Trees, t)
 	case 1:
 		t.RowVars = uint32(m.one(0, 1, 29, 30, 1<<31))
 	default:
-		if len(t.Root) < 4 {
-			return false
-		}
+		skip(len(t.Root) < 4)
 		copy(t.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
 	}
-	return true
 }
 
 // base has the base of another list, mostly with as many trees as that asks for.
-func (m *mutation) base() bool {
+func (m *mutation) base() {
 	g := m.graph()
 	var fixed []uint32
 	for i, t := range g.Tensors {
@@ -721,9 +658,7 @@ func (m *mutation) base() bool {
 			fixed = append(fixed, uint32(i))
 		}
 	}
-	if len(fixed) == 0 || len(m.key.Trees) == 0 {
-		return false
-	}
+	skip(len(fixed) == 0 || len(m.key.Trees) == 0)
 	m.rng.Shuffle(len(fixed), func(i, j int) { fixed[i], fixed[j] = fixed[j], fixed[i] })
 	n := m.rng.IntN(len(fixed) + 1)
 	g.Base = slices.Clone(fixed[:n])
@@ -740,18 +675,8 @@ func (m *mutation) base() bool {
 			m.key.Trees = append(m.key.Trees, t)
 		}
 	}
-	return true
 }
 
-func (m *mutation) codes() bool {
-	g := m.graph()
-	list := slices.Concat(g.Inputs, g.Outputs)
-	if len(list) == 0 {
-		return false
-	}
-	if id := list[m.rng.IntN(len(list))]; int(id) < len(g.Tensors) {
-		g.Tensors[id].Numbers = schema.Enum(m.rng.IntN(4))
-		return true
-	}
-	return false
+func (m *mutation) codes() {
+	m.known(pick(m, slices.Concat(m.graph().Inputs, m.graph().Outputs))).Numbers = schema.Enum(m.rng.IntN(4))
 }

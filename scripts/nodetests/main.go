@@ -27,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // test is an entry of index.json.
@@ -71,21 +73,14 @@ type settings struct {
 }
 
 func run(w io.Writer, s settings) (ok bool, err error) {
-	text, err := os.ReadFile(filepath.Join(s.data, "index.json"))
-	if err != nil {
-		return false, err
-	}
+	defer must.Catch(&err)
+	text := must.Get(os.ReadFile(filepath.Join(s.data, "index.json")))
 	var index struct {
 		Onnx  string
 		Tests []test
 	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		return false, err
-	}
-	match, err := regexp.Compile(s.only)
-	if err != nil {
-		return false, err
-	}
+	must.OK(json.Unmarshal(text, &index))
+	match := must.Get(regexp.Compile(s.only))
 	tests := slices.DeleteFunc(index.Tests, func(t test) bool { return !match.MatchString(t.Name) })
 	results := make([]result, len(tests))
 	order := rand.New(rand.NewPCG(s.seed, 0)).Perm(len(tests))
@@ -109,9 +104,7 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 	if s.table != "" {
 		var b strings.Builder
 		writeTable(&b, tests, results)
-		if err := os.WriteFile(s.table, []byte(b.String()), 0o666); err != nil {
-			return false, err
-		}
+		must.OK(os.WriteFile(s.table, []byte(b.String()), 0o666))
 	}
 	ok = true
 	for i, r := range results {
@@ -120,34 +113,27 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 			ok = false
 		}
 	}
-	lost, err := kept(s, tests, results)
-	for _, l := range lost {
+	for _, l := range kept(s, tests, results) {
 		fmt.Fprintf(w, "NO LONGER RIGHT: %s\n", l)
 		ok = false
-	}
-	if err != nil {
-		return false, err
 	}
 	if s.drawn {
 		return ok, nil
 	}
-	more, err := inModes(w, s, tests, results)
-	for _, l := range more {
+	for _, l := range inModes(w, s, tests, results) {
 		fmt.Fprintf(w, "%s\n", l)
 		ok = false
 	}
-	return ok, err
+	return ok, nil
 }
 
 // inModes counts what is beyond the bars of the other modes, and returns refusals and those
 // that the list has not; or it writes the list.
-func inModes(w io.Writer, s settings, tests []test, results []result) (lost []string, err error) {
+func inModes(w io.Writer, s settings, tests []test, results []result) (lost []string) {
 	var list []string
 	text := []byte{}
 	if s.off != "" && !s.update {
-		if text, err = os.ReadFile(s.off); err != nil {
-			return nil, err
-		}
+		text = must.Get(os.ReadFile(s.off))
 	}
 	listed := strings.Split(string(text), "\n")
 	for k, mode := range modes {
@@ -173,9 +159,9 @@ func inModes(w io.Writer, s settings, tests []test, results []result) (lost []st
 	}
 	if s.off != "" && s.update {
 		slices.Sort(list)
-		err = os.WriteFile(s.off, []byte(strings.Join(list, "\n")+"\n"), 0o666)
+		must.OK(os.WriteFile(s.off, []byte(strings.Join(list, "\n")+"\n"), 0o666))
 	}
-	return lost, err
+	return lost
 }
 
 // forEach calls f for 0 … n−1, several at a time.
@@ -210,9 +196,9 @@ func limited(limit time.Duration, f func() result) result {
 
 // kept compares the results with the list of tests that must be right, or writes
 // it.
-func kept(s settings, tests []test, results []result) (lost []string, err error) {
+func kept(s settings, tests []test, results []result) (lost []string) {
 	if s.keep == "" {
-		return nil, nil
+		return nil
 	}
 	now := map[string]verdict{}
 	var names []string
@@ -224,12 +210,10 @@ func kept(s settings, tests []test, results []result) (lost []string, err error)
 	}
 	slices.Sort(names)
 	if s.update {
-		return nil, os.WriteFile(s.keep, []byte(strings.Join(names, "\n")+"\n"), 0o666)
+		must.OK(os.WriteFile(s.keep, []byte(strings.Join(names, "\n")+"\n"), 0o666))
+		return nil
 	}
-	text, err := os.ReadFile(s.keep)
-	if err != nil {
-		return nil, err
-	}
+	text := must.Get(os.ReadFile(s.keep))
 	for _, name := range strings.Fields(string(text)) {
 		if v, ran := now[name]; ran && v != right && v != rightFixed {
 			lost = append(lost, fmt.Sprintf("%s: %s", name, v))
@@ -237,7 +221,7 @@ func kept(s settings, tests []test, results []result) (lost []string, err error)
 			lost = append(lost, name+": there is no such test")
 		}
 	}
-	return lost, nil
+	return lost
 }
 
 // report prints the totals, the table by operator, and the refusals by reason.

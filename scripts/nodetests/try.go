@@ -15,6 +15,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -65,52 +66,47 @@ func try(dir string, t test, drawn bool, end time.Time, rng *rand.Rand) (r resul
 			r = result{verdict: crash, why: fmt.Sprintf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	want, err := tensors(dir, "output")
+	r, err := ran(dir, drawn, end, rng)
 	if err != nil {
 		return result{verdict: refused, why: err.Error()}
 	}
+	return r
+}
+
+// ran is try of a test that the model's reader or the quantiser may refuse.
+func ran(dir string, drawn bool, end time.Time, rng *rand.Rand) (r result, err error) {
+	defer must.Catch(&err)
+	want := must.Get(tensors(dir, "output"))
 	m, in, fixed, err := open(dir, false)
-	if err != nil {
-		return result{verdict: refused, why: err.Error()}
-	}
+	must.OK(err)
 	defer func() { m.Close() }()
 	ctx := context.Background()
 	float, err := m.Run(ctx, in)
 	if err != nil && strings.Contains(err.Error(), "--fix makes part of the model") {
 		constant, no, names, failed := open(dir, true)
-		if failed != nil {
-			return result{verdict: refused, why: failed.Error()}
-		}
+		must.OK(failed)
 		m.Close()
 		m, in, fixed = constant, no, names
 		float, err = m.Run(ctx, in)
 	}
-	if err != nil {
-		return result{verdict: refused, why: err.Error()}
-	}
-	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, nil)
-	if err != nil {
-		return result{verdict: refused, why: err.Error()}
-	}
-	ran, err := c.Run(ctx, in)
-	if err != nil {
-		return result{verdict: refused, why: err.Error()}
-	}
-	if why := compare(float, want, 1e-3); why != "" && !drawn {
-		return result{verdict: wrong, why: "the float model: " + why, fixed: fixed}
-	}
-	allowed := bar
+	must.OK(err)
+	c := must.Get(provemodel.Quantise(ctx, m, []provemodel.Input{in}, nil))
+	got := must.Get(c.Run(ctx, in)).Outputs
+	off := func(why string) (result, error) { return result{verdict: wrong, why: why, fixed: fixed}, nil }
 	if drawn {
-		allowed = saidBar
-	}
-	if why := compare(ran.Outputs, want, allowed); why != "" {
-		if drawn && warned(ran.Outputs, float) {
-			return result{verdict: said, why: why}
+		if why := compare(got, want, saidBar); why == "" {
+			return result{verdict: right}, nil
+		} else if warned(got, float) {
+			return result{verdict: said, why: why}, nil
+		} else {
+			return off(why)
 		}
-		return result{verdict: wrong, why: why, fixed: fixed}
 	}
-	if drawn {
-		return result{verdict: right}
+	if why := compare(float, want, 1e-3); why != "" {
+		return off("the float model: " + why)
+	}
+	if why := compare(got, want, bar); why != "" {
+		return off(why)
 	}
 	r = result{verdict: right, fixed: fixed}
 	if len(fixed) > 0 {
@@ -121,11 +117,11 @@ func try(dir string, t test, drawn bool, end time.Time, rng *rand.Rand) (r resul
 	}
 	if time.Now().Before(end) {
 		if err := proves(ctx, c, in, rng); err != nil {
-			return result{verdict: wrong, why: fmt.Sprintf("proving: %v", err), fixed: fixed}
+			return off(fmt.Sprintf("proving: %v", err))
 		}
 		r.proved = true
 	}
-	return r
+	return r, nil
 }
 
 // warned reports whether the command warns of a run.
@@ -260,23 +256,16 @@ const alterations = 8
 // proves proves a test's run, verifies the proof, and that it is refused with a bit of it
 // changed, wherever that is: in the header, the inputs and outputs, what was sent, or what
 // was opened.
-func proves(ctx context.Context, circuit *provemodel.Circuit, in provemodel.Input, rng *rand.Rand) error {
+func proves(ctx context.Context, circuit *provemodel.Circuit, in provemodel.Input, rng *rand.Rand) (err error) {
+	defer must.Catch(&err)
 	// Little security makes it quick; a flipped bit is refused all the same.
-	committed, err := provemodel.Commit(ctx, circuit, &provemodel.CommitOptions{SecurityBits: 60, GrindBits: 2})
-	if err != nil {
-		return err
-	}
-	p, err := provemodel.Prove(ctx, committed, in, nil)
-	if err != nil {
-		return err
-	}
+	committed := must.Get(provemodel.Commit(ctx, circuit, &provemodel.CommitOptions{SecurityBits: 60, GrindBits: 2}))
+	p := must.Get(provemodel.Prove(ctx, committed, in, nil))
 	verify := func(file []byte) error {
 		_, err := provemodel.Verify(committed.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{MinBits: 1})
 		return err
 	}
-	if err := verify(p.File); err != nil {
-		return err
-	}
+	must.OK(verify(p.File))
 	for range alterations {
 		altered := slices.Clone(p.File)
 		at, bit := rng.IntN(len(altered)), rng.IntN(8)

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
@@ -176,25 +177,15 @@ func jointOf(list []*taken) *Job {
 // enterJoint stores a joint job and queues it, and then says so in the records of the jobs that it stands for. It returns which of these
 // now are a part of it: of one that another worker has begun with in the meantime, or joined with others, the message is that worker's.
 func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err error) {
+	defer must.Catch(&err)
 	j := jointOf(list)
-	id, err := j.ID()
-	if err != nil {
-		return nil, err
-	}
-	data, err := j.encode()
-	if err != nil {
-		return nil, err
-	}
+	id := must.Get(j.ID())
+	data := must.Get(j.encode())
 	if err := q.files.put(ctx, jobFile(id), data); err != nil {
 		return nil, fmt.Errorf("the store of proofs: %w", err)
 	}
-	r, err := q.enter(ctx, &Record{ID: id, State: Queued, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner, Texts: len(list)})
-	if err != nil {
-		return nil, err
-	}
-	if err := q.publish(ctx, r, ""); err != nil {
-		return nil, err
-	}
+	r := must.Get(q.enter(ctx, &Record{ID: id, State: Queued, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner, Texts: len(list)}))
+	must.OK(q.publish(ctx, r, ""))
 	in = make([]bool, len(list))
 	for i, t := range list {
 		r, err := q.change(ctx, t.id, func(r *Record) bool {
@@ -279,13 +270,12 @@ func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) err
 // settle says in the records of the jobs that a joint one stands for how it has ended, and returns those that are proved by it. If it has
 // failed they are queued again, each by itself. It may be called again and again.
 func (q *Queue) settle(ctx context.Context, joint *Record) (proved []*Record, err error) {
+	defer must.Catch(&err)
 	j, err := q.job(ctx, joint.ID)
 	if errors.Is(err, errNoFile) {
 		return nil, nil // nor are they
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	for i, p := range j.Joint {
 		r, err := q.change(ctx, p.Job, func(r *Record) bool {
 			if joint.State == Proved {
@@ -296,16 +286,12 @@ func (q *Queue) settle(ctx context.Context, joint *Record) (proved []*Record, er
 		if errors.Is(err, ErrUnknown) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		switch {
 		case r.State == Proved && r.Joint != nil && r.Joint.Proof == joint.ID:
 			proved = append(proved, r)
 		case !r.State.Final() && r.Parted == joint.ID:
-			if err := q.publishOnce(ctx, r, "", r.ID+".parted."+joint.ID); err != nil {
-				return nil, err
-			}
+			must.OK(q.publishOnce(ctx, r, "", r.ID+".parted."+joint.ID))
 		}
 	}
 	return proved, nil

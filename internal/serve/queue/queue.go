@@ -24,6 +24,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
@@ -70,14 +71,10 @@ type Options struct {
 }
 
 // Embedded opens the store in a folder, which it makes if need be, with a server in this process that listens on no port. One process at a time may have it.
-func Embedded(ctx context.Context, folder string, opts Options) (*Queue, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	unlock, err := lock(filepath.Join(folder, "lock"))
-	if err != nil {
-		return nil, err
-	}
+func Embedded(ctx context.Context, folder string, opts Options) (_ *Queue, err error) {
+	defer must.Catch(&err)
+	must.OK(os.MkdirAll(folder, 0o700))
+	unlock := must.Get(lock(filepath.Join(folder, "lock")))
 	s, err := server.NewServer(&server.Options{
 		ServerName: prefix, DontListen: true, JetStream: true, StoreDir: folder, NoSigs: true, NoLog: true, SyncAlways: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the limit
@@ -149,6 +146,7 @@ const (
 
 // create makes the streams, buckets and stores that do not exist yet, and updates those whose options differ.
 func (q *Queue) create(ctx context.Context, opts Options) (err error) {
+	defer must.Catch(&err)
 	replicas := max(opts.Replicas, 1)
 	stream := func(name, subject string) (jetstream.Stream, error) {
 		return q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -159,25 +157,13 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 		o, err := q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep, Storage: jetstream.FileStorage, Replicas: replicas})
 		return objects{o}, err
 	}
-	if q.jobs, err = stream(jobsName, jobs); err != nil {
-		return err
-	}
-	if q.results, err = stream(resultsName, results); err != nil {
-		return err
-	}
-	if q.notices, err = stream(noticesName, notices); err != nil {
-		return err
-	}
-	if q.records, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
-		return err
-	}
-	if q.coins, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: coinsName, Storage: jetstream.FileStorage, Replicas: replicas}); err != nil {
-		return err
-	}
+	q.jobs = must.Get(stream(jobsName, jobs))
+	q.results = must.Get(stream(resultsName, results))
+	q.notices = must.Get(stream(noticesName, notices))
+	q.records = must.Get(q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: recordsName, TTL: opts.Keep, Storage: jetstream.FileStorage, Replicas: replicas}))
+	q.coins = must.Get(q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: coinsName, Storage: jetstream.FileStorage, Replicas: replicas}))
 	if q.files == nil {
-		if q.files, err = store(filesName, opts.Keep); err != nil {
-			return err
-		}
+		q.files = must.Get(store(filesName, opts.Keep))
 	}
 	q.keys, err = store(keysName, 0) // the last one, for which attach waits
 	return err
@@ -185,6 +171,7 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 
 // attach opens what a server has made, once it is there.
 func (q *Queue) attach(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	for {
 		q.keys.ObjectStore, err = q.js.ObjectStore(ctx, keysName)
 		if err == nil || ctx.Err() != nil {
@@ -196,18 +183,10 @@ func (q *Queue) attach(ctx context.Context) (err error) {
 		case <-time.After(time.Second):
 		}
 	}
-	if q.jobs, err = q.js.Stream(ctx, jobsName); err != nil {
-		return err
-	}
-	if q.results, err = q.js.Stream(ctx, resultsName); err != nil {
-		return err
-	}
-	if q.notices, err = q.js.Stream(ctx, noticesName); err != nil {
-		return err
-	}
-	if q.records, err = q.js.KeyValue(ctx, recordsName); err != nil {
-		return err
-	}
+	q.jobs = must.Get(q.js.Stream(ctx, jobsName))
+	q.results = must.Get(q.js.Stream(ctx, resultsName))
+	q.notices = must.Get(q.js.Stream(ctx, noticesName))
+	q.records = must.Get(q.js.KeyValue(ctx, recordsName))
 	if q.files == nil {
 		var o jetstream.ObjectStore
 		o, err = q.js.ObjectStore(ctx, filesName)
@@ -239,18 +218,13 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) {
 }
 
 // Accept keeps a job, and has it proved if now says so. When it returns without an error the job is on disk.
-func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (*Record, error) {
-	id, err := j.ID()
-	if err != nil {
-		return nil, err
-	}
+func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (_ *Record, err error) {
+	defer must.Catch(&err)
+	id := must.Get(j.ID())
 	if r, err := q.Record(ctx, id); err == nil && (r.State != Kept || !now) && r.State != Failed { // answered before, in the same way
 		return r, nil
 	}
-	data, err := j.encode()
-	if err != nil {
-		return nil, err
-	}
+	data := must.Get(j.encode())
 	if err := q.files.put(ctx, jobFile(id), data); err != nil {
 		return nil, fmt.Errorf("the store of proofs: %w", err)
 	}

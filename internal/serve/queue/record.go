@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
@@ -110,20 +111,16 @@ func (q *Queue) enter(ctx context.Context, r *Record) (*Record, error) {
 
 // change changes a record by a function, which says whether there is anything to change. Of several who do so at once each sees what the
 // one before has left.
-func (q *Queue) change(ctx context.Context, id string, by func(r *Record) bool) (*Record, error) {
+func (q *Queue) change(ctx context.Context, id string, by func(r *Record) bool) (_ *Record, err error) {
+	defer must.Catch(&err)
 	for {
 		r, revision, err := q.record(ctx, id)
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		if !by(r) {
 			return r, nil
 		}
 		r.Updated = q.now().UTC()
-		data, err := json.Marshal(r)
-		if err != nil {
-			return nil, err
-		}
+		data := must.Get(json.Marshal(r))
 		_, err = q.records.Update(ctx, id, data, revision)
 		if err == nil {
 			return r, nil

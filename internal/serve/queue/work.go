@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
@@ -123,14 +124,13 @@ func (q *Queue) hold(m jetstream.Msg) (done func()) {
 
 // due returns the job of a message if it is to be proved, with that entered in its record; nil if nothing is to be done, since it was
 // proved, is no longer kept, is a part of a joint job, or was begun with too often, which is its result then.
-func (q *Queue) due(ctx context.Context, id, worker string) (*Job, error) {
+func (q *Queue) due(ctx context.Context, id, worker string) (_ *Job, err error) {
+	defer must.Catch(&err)
 	r, err := q.Record(ctx, id)
 	if errors.Is(err, ErrUnknown) {
 		return nil, nil // it is no longer kept
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	if r.State == Proved { // one that has failed was asked for again, which its record need not say yet
 		return nil, nil
 	}
@@ -150,9 +150,7 @@ func (q *Queue) due(ctx context.Context, id, worker string) (*Job, error) {
 	if errors.Is(err, errNoFile) {
 		return nil, q.leave(ctx, &result{ID: id, Worker: worker, Error: "what it is about is no longer kept"})
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return j, q.begin(ctx, id, j, worker)
 }
 
@@ -334,7 +332,8 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 }
 
 // check enters a result into its record.
-func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Record, error) {
+func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (_ *Record, err error) {
+	defer must.Catch(&err)
 	r, err := q.Record(ctx, out.ID)
 	if err != nil || r.State == Proved && (r.SHA256 == out.SHA256 || r.Joint != nil) || r.State == Failed && out.Error != "" {
 		return r, err
@@ -348,14 +347,9 @@ func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (*Recor
 			return true
 		})
 	}
-	j, err := q.job(ctx, out.ID)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(q.job(ctx, out.ID))
 	size, wrong, err := q.verified(ctx, j, out, verify)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	again := false
 	r, err = q.change(ctx, out.ID, func(r *Record) bool {
 		var changed bool

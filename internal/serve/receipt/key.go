@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // OpenKey reads the private key that a server signs with, in PEM, or makes one there if there is none.
@@ -38,24 +39,15 @@ func OpenKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-func makeKey(path string) (ed25519.PrivateKey, error) {
+func makeKey(path string) (_ ed25519.PrivateKey, err error) {
+	defer must.Catch(&err)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))
 	// Complete, and nobody else's to read, before it has its name.
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+atomicfile.TempSuffix)
-	if err != nil {
-		return nil, err
-	}
+	f := must.Get(os.CreateTemp(filepath.Dir(path), filepath.Base(path)+atomicfile.TempSuffix))
 	defer os.Remove(f.Name())
 	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
+	must.OK(errors.Join(err, f.Sync(), f.Close()))
 	return key, os.Rename(f.Name(), path)
 }

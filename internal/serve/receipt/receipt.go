@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Receipt is what the server signs. Its numbers are whole, and others are texts, so that everybody writes the same JSON.
@@ -138,27 +139,21 @@ const domain = "prove-model receipt\n"
 
 // message is what is signed: the receipt with the public key and without the signature, in JSON as RFC 8785 writes it, that is, on one
 // line with the members in the order of their names.
-func (s *Signed) message() ([]byte, error) {
+func (s *Signed) message() (_ []byte, err error) {
+	defer must.Catch(&err)
 	unsigned := *s
 	unsigned.Signature = ""
-	data, err := json.Marshal(&unsigned)
-	if err != nil {
-		return nil, err
-	}
+	data := must.Get(json.Marshal(&unsigned))
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var members map[string]any // which Marshal sorts
-	if err := d.Decode(&members); err != nil {
-		return nil, err
-	}
+	must.OK(d.Decode(&members))
 	delete(members, "signature")
 	var out bytes.Buffer
 	out.WriteString(domain)
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(members); err != nil {
-		return nil, err
-	}
+	must.OK(e.Encode(members))
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 

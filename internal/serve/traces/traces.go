@@ -24,6 +24,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Attributes of spans.
@@ -93,22 +95,14 @@ func (*client) Start(context.Context) error { return nil }
 func (*client) Stop(context.Context) error  { return nil }
 
 // UploadTraces implements otlptrace.Client. The message has the bytes of an ExportTraceServiceRequest.
-func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	data, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
-	if err != nil {
-		return err
-	}
+func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) (err error) {
+	defer must.Catch(&err)
+	data := must.Get(proto.Marshal(&tracepb.TracesData{ResourceSpans: spans}))
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(data)))
 	req.Header.Set("Content-Type", "application/x-protobuf")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
+	resp := must.Get(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	if resp.StatusCode/100 != 2 {

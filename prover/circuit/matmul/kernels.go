@@ -1,10 +1,44 @@
 package matmul
 
-import "github.com/prove-model/prove-model/prover/math/ints"
+import (
+	"golang.org/x/sys/cpu"
+
+	"github.com/prove-model/prove-model/internal/simd"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+//go:generate go run -C ../../../scripts/asm ./matmul -out ../../prover/circuit/matmul/kernels_amd64.s -stubs ../../prover/circuit/matmul/kernels_amd64.go -pkg matmul
+
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// prefix returns how many of n entries the assembly takes, which takes whole units, and one at least:
+// none where there is no assembly.
+func prefix(n, unit int) int {
+	if level == simd.None {
+		return 0
+	}
+	return n &^ (unit - 1)
+}
 
 // intRows adds Σ_c x[c]·rows[c·stride+j] to s[j].
 func intRows[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
-	n := intRowsFast(s, x, rows, stride)
+	if len(x) == 0 {
+		return
+	}
+	n := prefix(len(s), lanes)
+	if n > 0 {
+		_ = rows[(len(x)-1)*stride+n-1]
+		size, k, step := uint64(n), uint64(len(x)), uint64(stride)
+		switch rows := any(rows).(type) {
+		case []int8:
+			intRowsOf8(&s[0], size, &x[0], k, &rows[0], step)
+		case []int16:
+			intRowsOf16(&s[0], size, &x[0], k, &rows[0], step)
+		case []int32:
+			intRowsOf32(&s[0], size, &x[0], k, &rows[0], step)
+		}
+	}
 	if n < len(s) {
 		intRowsGeneric(s[n:], x, rows[n:], stride)
 	}
@@ -34,13 +68,18 @@ func intRowsGeneric[T ints.Integer](s []int64, x []int32, rows []T, stride int) 
 // floatRows is intRows in float64: products are rounded, and added one after
 // the other.
 func floatRows(s, x, rows []float64, stride int) {
-	n := floatRowsFast(s, x, rows, stride)
-	if n < len(s) {
-		floatRowsGeneric(s[n:], x, rows[n:], stride)
+	if len(x) == 0 {
+		return
 	}
-}
-
-func floatRowsGeneric(s, x, rows []float64, stride int) {
+	n := prefix(len(s), lanes)
+	if n > 0 {
+		_ = rows[(len(x)-1)*stride+n-1]
+		floatRowsVec(&s[0], uint64(n), &x[0], uint64(len(x)), &rows[0], uint64(stride))
+	}
+	if n == len(s) {
+		return
+	}
+	s, rows = s[n:], rows[n:]
 	for i, v := range x {
 		for j, r := range rows[i*stride:][:len(s)] {
 			s[j] += float64(v * r) // the conversion forbids a fused multiply-add
@@ -48,16 +87,29 @@ func floatRowsGeneric(s, x, rows []float64, stride int) {
 	}
 }
 
+// pairsOf512 says whether the processor can multiply pairs of 16-bit numbers in 512-bit
+// registers and add them up (AVX-512 VNNI).
+var pairsOf512 = cpu.X86.HasAVX512VNNI
+
 // pairRows adds Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] to s[j], for
 // len(x)/2 pairs. The sum of the magnitudes of all terms must be below 2^31.
 func pairRows(s []int64, x, rows []int16, stride int) {
-	n := pairRowsFast(s, x, rows, stride)
-	if n < len(s) {
-		pairRowsGeneric(s[n:], x, rows[2*n:], stride)
+	n, k := prefix(len(s), 16), len(x)/2
+	if k == 0 {
+		return
 	}
-}
-
-func pairRowsGeneric(s []int64, x, rows []int16, stride int) {
+	if n > 0 {
+		_ = rows[2*((k-1)*stride+n)-1]
+		if level == simd.AVX512 && pairsOf512 {
+			pairRowsAVX512(&s[0], uint64(n), &x[0], uint64(k), &rows[0], uint64(stride))
+		} else {
+			pairRowsAVX2(&s[0], uint64(n), &x[0], uint64(k), &rows[0], uint64(stride))
+		}
+	}
+	if n == len(s) {
+		return
+	}
+	s, rows = s[n:], rows[2*n:]
 	for c := 0; c < len(x); c += 2 {
 		x0, x1 := int64(x[c]), int64(x[c+1])
 		row := rows[c*stride:][:2*len(s)]
@@ -72,8 +124,32 @@ func Dot(a, b []int32) int64 { return intDot(a, b) }
 
 // intDot is Σ a[i]·b[i].
 func intDot[T ints.Integer](a []int32, b []T) int64 {
-	n, sum := intDotFast(a, b)
+	n, sum := prefix(len(a), 16), int64(0)
+	if n > 0 {
+		_ = b[n-1]
+		switch b := any(b).(type) {
+		case []int8:
+			sum = intDotOf8(&a[0], &b[0], uint64(n))
+		case []int16:
+			sum = intDotOf16(&a[0], &b[0], uint64(n))
+		case []int32:
+			sum = intDotOf32(&a[0], &b[0], uint64(n))
+		}
+	}
 	return sum + intDotGeneric(a[n:], b[n:])
+}
+
+// dot32 is intDot of numbers of 32 bits.
+func dot32(a, b []int32) int64 {
+	n, sum := prefix(len(a), 16), int64(0)
+	b = b[:len(a)]
+	if n > 0 {
+		sum = intDotOf32(&a[0], &b[0], uint64(n))
+	}
+	if n < len(a) {
+		sum += intDotGeneric(a[n:], b[n:])
+	}
+	return sum
 }
 
 // dotWith is intDot for entries of one type, chosen once for many sums.
@@ -99,4 +175,20 @@ func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 		s0 += int64(x) * int64(b[i])
 	}
 	return s0 + s1 + s2 + s3
+}
+
+// pairDot returns the sum of the first n entries' products, for entries of a of magnitude 2^15 − 1 at most, which
+// is most; n is as long as the assembly takes.
+func pairDot[T int8 | int16](a []int16, b []T, most int64) (n int, sum int64) {
+	if n = prefix(len(a), 32); n == 0 {
+		return 0, 0
+	}
+	_ = b[n-1]
+	switch b := any(b).(type) {
+	case []int8:
+		sum = pairDotOf8(&a[0], &b[0], uint64(n), pairRun(most, 8))
+	case []int16:
+		sum = pairDotOf16(&a[0], &b[0], uint64(n), pairRun(most, 16))
+	}
+	return n, sum
 }

@@ -4,102 +4,57 @@
 
 package matmul
 
-// intRowsAVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsAVX2(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
-
-// intRowsOf16AVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsOf16AVX2(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
-
-// intRowsOf8AVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsOf8AVX2(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
-
-// floatRowsAVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func floatRowsAVX2(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
-
-// intDotAVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotAVX2(a *int32, b *int32, n uint64) int64
-
-// intDotOf16AVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
-
-// pairDotOf16AVX2 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
-//
-//go:noescape
-func pairDotOf16AVX2(a *int16, b *int16, n uint64, run uint64) int64
-
-// intDotOf8AVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
-
-// pairDotOf8AVX2 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
-//
-//go:noescape
-func pairDotOf8AVX2(a *int16, b *int8, n uint64, run uint64) int64
-
 // pairRowsAVX2 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
 //
 //go:noescape
 func pairRowsAVX2(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)
 
-// intRowsAVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsAVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
-
-// intRowsOf16AVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsOf16AVX512(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
-
-// intRowsOf8AVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func intRowsOf8AVX512(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
-
-// floatRowsAVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
-//
-//go:noescape
-func floatRowsAVX512(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
-
-// intDotAVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotAVX512(a *int32, b *int32, n uint64) int64
-
-// intDotOf16AVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
-
-// pairDotOf16AVX512 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
-//
-//go:noescape
-func pairDotOf16AVX512(a *int16, b *int16, n uint64, run uint64) int64
-
-// intDotOf8AVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
-
-// pairDotOf8AVX512 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
-//
-//go:noescape
-func pairDotOf8AVX512(a *int16, b *int8, n uint64, run uint64) int64
-
 // pairRowsAVX512 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
 //
 //go:noescape
 func pairRowsAVX512(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)
+
+// intRowsOf32 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf32(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
+
+// intRowsOf16 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf16(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+
+// intRowsOf8 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf8(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
+
+// floatRowsVec sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func floatRowsVec(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
+
+// intDotOf32 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf32(a *int32, b *int32, n uint64) int64
+
+// intDotOf16 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf16(a *int32, b *int16, n uint64) int64
+
+// pairDotOf16 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf16(a *int16, b *int16, n uint64, run uint64) int64
+
+// intDotOf8 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf8(a *int32, b *int8, n uint64) int64
+
+// pairDotOf8 returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.
+//
+//go:noescape
+func pairDotOf8(a *int16, b *int8, n uint64, run uint64) int64

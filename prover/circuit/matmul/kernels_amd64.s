@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func intRowsAVX2(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
+// func intRowsOf32AVX2(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
 // Requires: AVX, AVX2
-TEXT ·intRowsAVX2(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf32AVX2<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -107,7 +107,7 @@ done:
 
 // func intRowsOf16AVX2(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
 // Requires: AVX, AVX2
-TEXT ·intRowsOf16AVX2(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf16AVX2<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -208,7 +208,7 @@ done:
 
 // func intRowsOf8AVX2(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
 // Requires: AVX, AVX2
-TEXT ·intRowsOf8AVX2(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf8AVX2<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -306,9 +306,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func floatRowsAVX2(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
+// func floatRowsVecAVX2(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
 // Requires: AVX
-TEXT ·floatRowsAVX2(SB), NOSPLIT, $0-48
+TEXT ·floatRowsVecAVX2<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -397,9 +397,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func intDotAVX2(a *int32, b *int32, n uint64) int64
+// func intDotOf32AVX2(a *int32, b *int32, n uint64) int64
 // Requires: AVX, AVX2, MMX+
-TEXT ·intDotAVX2(SB), NOSPLIT, $0-32
+TEXT ·intDotOf32AVX2<>(SB), NOSPLIT, $0-32
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -441,7 +441,7 @@ loop:
 
 // func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
 // Requires: AVX, AVX2, MMX+
-TEXT ·intDotOf16AVX2(SB), NOSPLIT, $0-32
+TEXT ·intDotOf16AVX2<>(SB), NOSPLIT, $0-32
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -483,7 +483,7 @@ loop:
 
 // func pairDotOf16AVX2(a *int16, b *int16, n uint64, run uint64) int64
 // Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·pairDotOf16AVX2(SB), NOSPLIT, $0-40
+TEXT ·pairDotOf16AVX2<>(SB), NOSPLIT, $0-40
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -534,7 +534,7 @@ pairs:
 
 // func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
 // Requires: AVX, AVX2, MMX+
-TEXT ·intDotOf8AVX2(SB), NOSPLIT, $0-32
+TEXT ·intDotOf8AVX2<>(SB), NOSPLIT, $0-32
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -576,7 +576,7 @@ loop:
 
 // func pairDotOf8AVX2(a *int16, b *int8, n uint64, run uint64) int64
 // Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·pairDotOf8AVX2(SB), NOSPLIT, $0-40
+TEXT ·pairDotOf8AVX2<>(SB), NOSPLIT, $0-40
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -776,9 +776,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func intRowsAVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
+// func intRowsOf32AVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
 // Requires: AVX, AVX512F
-TEXT ·intRowsAVX512(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf32AVX512<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -854,7 +854,7 @@ done:
 
 // func intRowsOf16AVX512(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
 // Requires: AVX, AVX512F
-TEXT ·intRowsOf16AVX512(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf16AVX512<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -930,7 +930,7 @@ done:
 
 // func intRowsOf8AVX512(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
 // Requires: AVX, AVX512F
-TEXT ·intRowsOf8AVX512(SB), NOSPLIT, $0-48
+TEXT ·intRowsOf8AVX512<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -1003,9 +1003,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func floatRowsAVX512(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
+// func floatRowsVecAVX512(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
 // Requires: AVX, AVX512F
-TEXT ·floatRowsAVX512(SB), NOSPLIT, $0-48
+TEXT ·floatRowsVecAVX512<>(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), AX
 	MOVQ n+8(FP), CX
 	MOVQ x+16(FP), DX
@@ -1074,9 +1074,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func intDotAVX512(a *int32, b *int32, n uint64) int64
+// func intDotOf32AVX512(a *int32, b *int32, n uint64) int64
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·intDotAVX512(SB), NOSPLIT, $0-32
+TEXT ·intDotOf32AVX512<>(SB), NOSPLIT, $0-32
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -1112,7 +1112,7 @@ loop:
 
 // func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·intDotOf16AVX512(SB), NOSPLIT, $0-32
+TEXT ·intDotOf16AVX512<>(SB), NOSPLIT, $0-32
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -1148,7 +1148,7 @@ loop:
 
 // func pairDotOf16AVX512(a *int16, b *int16, n uint64, run uint64) int64
 // Requires: AVX, AVX2, AVX512BW, AVX512F, CMOV, MMX+
-TEXT ·pairDotOf16AVX512(SB), NOSPLIT, $0-40
+TEXT ·pairDotOf16AVX512<>(SB), NOSPLIT, $0-40
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -1192,7 +1192,7 @@ pairs:
 
 // func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
 // Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·intDotOf8AVX512(SB), NOSPLIT, $0-32
+TEXT ·intDotOf8AVX512<>(SB), NOSPLIT, $0-32
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -1228,7 +1228,7 @@ loop:
 
 // func pairDotOf8AVX512(a *int16, b *int8, n uint64, run uint64) int64
 // Requires: AVX, AVX2, AVX512BW, AVX512F, CMOV, MMX+
-TEXT ·pairDotOf8AVX512(SB), NOSPLIT, $0-40
+TEXT ·pairDotOf8AVX512<>(SB), NOSPLIT, $0-40
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -1401,3 +1401,84 @@ narrow_rows:
 done:
 	VZEROUPPER
 	RET
+
+// func intRowsOf32(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
+TEXT ·intRowsOf32(SB), NOSPLIT, $0-48
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intRowsOf32AVX2<>(SB)
+
+wide:
+	JMP ·intRowsOf32AVX512<>(SB)
+
+// func intRowsOf16(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+TEXT ·intRowsOf16(SB), NOSPLIT, $0-48
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intRowsOf16AVX2<>(SB)
+
+wide:
+	JMP ·intRowsOf16AVX512<>(SB)
+
+// func intRowsOf8(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
+TEXT ·intRowsOf8(SB), NOSPLIT, $0-48
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intRowsOf8AVX2<>(SB)
+
+wide:
+	JMP ·intRowsOf8AVX512<>(SB)
+
+// func floatRowsVec(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
+TEXT ·floatRowsVec(SB), NOSPLIT, $0-48
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·floatRowsVecAVX2<>(SB)
+
+wide:
+	JMP ·floatRowsVecAVX512<>(SB)
+
+// func intDotOf32(a *int32, b *int32, n uint64) int64
+TEXT ·intDotOf32(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intDotOf32AVX2<>(SB)
+
+wide:
+	JMP ·intDotOf32AVX512<>(SB)
+
+// func intDotOf16(a *int32, b *int16, n uint64) int64
+TEXT ·intDotOf16(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intDotOf16AVX2<>(SB)
+
+wide:
+	JMP ·intDotOf16AVX512<>(SB)
+
+// func pairDotOf16(a *int16, b *int16, n uint64, run uint64) int64
+TEXT ·pairDotOf16(SB), NOSPLIT, $0-40
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·pairDotOf16AVX2<>(SB)
+
+wide:
+	JMP ·pairDotOf16AVX512<>(SB)
+
+// func intDotOf8(a *int32, b *int8, n uint64) int64
+TEXT ·intDotOf8(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·intDotOf8AVX2<>(SB)
+
+wide:
+	JMP ·intDotOf8AVX512<>(SB)
+
+// func pairDotOf8(a *int16, b *int8, n uint64, run uint64) int64
+TEXT ·pairDotOf8(SB), NOSPLIT, $0-40
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·pairDotOf8AVX2<>(SB)
+
+wide:
+	JMP ·pairDotOf8AVX512<>(SB)

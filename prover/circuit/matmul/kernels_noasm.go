@@ -2,15 +2,16 @@
 
 package matmul
 
-import "github.com/prove-model/prove-model/prover/math/ints"
+// Without assembly no kernel is called (prefix).
 
-func intRowsFast[T ints.Integer]([]int64, []int32, []T, int) int { return 0 }
-func floatRowsFast([]float64, []float64, []float64, int) int     { return 0 }
-func intDotFast[T ints.Integer](a []int32, b []T) (int, int64)   { return 0, 0 }
-func pairRowsFast([]int64, []int16, []int16, int) int            { return 0 }
-func inPairsFast() bool                                          { return false }
-
-// dot32 is intDot of numbers of 32 bits.
-func dot32(a, b []int32) int64 { return intDotGeneric(a, b) }
-
-func pairDotFast[T int8 | int16]([]int16, []T, int64) (int, int64) { return 0, 0 }
+func intRowsOf8(*int64, uint64, *int32, uint64, *int8, uint64)          {}
+func intRowsOf16(*int64, uint64, *int32, uint64, *int16, uint64)        {}
+func intRowsOf32(*int64, uint64, *int32, uint64, *int32, uint64)        {}
+func floatRowsVec(*float64, uint64, *float64, uint64, *float64, uint64) {}
+func pairRowsAVX2(*int64, uint64, *int16, uint64, *int16, uint64)       {}
+func pairRowsAVX512(*int64, uint64, *int16, uint64, *int16, uint64)     {}
+func intDotOf8(*int32, *int8, uint64) int64                             { return 0 }
+func intDotOf16(*int32, *int16, uint64) int64                           { return 0 }
+func intDotOf32(*int32, *int32, uint64) int64                           { return 0 }
+func pairDotOf8(*int16, *int8, uint64, uint64) int64                    { return 0 }
+func pairDotOf16(*int16, *int16, uint64, uint64) int64                  { return 0 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/simd"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
@@ -25,7 +26,7 @@ const (
 // inPairs reports whether multiplyPairs can be used for these operands, and returns a bound on the
 // magnitude of an entry of the rows.
 func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64, ok bool) {
-	if !inPairsFast() || len(rows.Free) < fewRows || len(columns.Free) < lanes ||
+	if level == simd.None || len(rows.Free) < fewRows || len(columns.Free) < lanes ||
 		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
 		return 0, false
 	}

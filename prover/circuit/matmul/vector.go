@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/simd"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
@@ -106,7 +107,7 @@ type vector struct {
 
 func newVector(x []int32) *vector {
 	v := &vector{wide: x, most: 1}
-	if !inPairsFast() {
+	if level == simd.None {
 		return v
 	}
 	for _, e := range x {
@@ -124,7 +125,7 @@ func newVector(x []int32) *vector {
 func dotOf[T int8 | int16](v *vector, row []T) int64 {
 	n, sum := 0, int64(0)
 	if v.short != nil {
-		n, sum = pairDotFast(v.short, row, v.most)
+		n, sum = pairDot(v.short, row, v.most)
 	}
 	if n == len(row) {
 		return sum

@@ -14,12 +14,7 @@ func compressAVX512(state *uint32, rows *[]uint32, offset uint64, counter uint32
 //go:noescape
 func compressAVX2(state *uint32, rows *[]uint32, offset uint64, counter uint32, length uint32, flags uint32)
 
-// transposeAVX512 sets the 16×16 matrix dst to the transpose of src. They must not overlap.
+// transposeWords sets the 16×16 matrix dst to the transpose of src. They must not overlap.
 //
 //go:noescape
-func transposeAVX512(dst *uint32, src *uint32)
-
-// transposeAVX2 sets the 16×16 matrix dst to the transpose of src. They must not overlap.
-//
-//go:noescape
-func transposeAVX2(dst *uint32, src *uint32)
+func transposeWords(dst *uint32, src *uint32)

@@ -2226,9 +2226,9 @@ DATA ivAVX2<>+8(SB)/4, $0x3c6ef372
 DATA ivAVX2<>+12(SB)/4, $0xa54ff53a
 GLOBL ivAVX2<>(SB), RODATA|NOPTR, $16
 
-// func transposeAVX512(dst *uint32, src *uint32)
+// func transposeWordsAVX512(dst *uint32, src *uint32)
 // Requires: AVX, AVX512F
-TEXT ·transposeAVX512(SB), NOSPLIT, $0-16
+TEXT ·transposeWordsAVX512<>(SB), NOSPLIT, $0-16
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	VMOVDQU32   (CX), Z0
@@ -2330,9 +2330,9 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-16
 	VZEROUPPER
 	RET
 
-// func transposeAVX2(dst *uint32, src *uint32)
+// func transposeWordsAVX2(dst *uint32, src *uint32)
 // Requires: AVX, AVX2
-TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
+TEXT ·transposeWordsAVX2<>(SB), NOSPLIT, $0-16
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	VMOVDQU     (CX), Y0
@@ -2497,3 +2497,12 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU     Y0, 992(AX)
 	VZEROUPPER
 	RET
+
+// func transposeWords(dst *uint32, src *uint32)
+TEXT ·transposeWords(SB), NOSPLIT, $0-16
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·transposeWordsAVX2<>(SB)
+
+wide:
+	JMP ·transposeWordsAVX512<>(SB)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/simd"
 )
 
 // lanes is how many messages a block of states has.
@@ -44,8 +45,20 @@ func (s *states) store(dst []Digest) {
 	}
 }
 
-// compressGeneric compresses a block of each message; word i of message l's block is rows[i][offset+l].
-func (s *states) compressGeneric(rows *[blockWords][]uint32, offset int, counter, length, flags uint32) {
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// compress compresses a block of each message; word i of message l's block is rows[i][offset+l].
+func (s *states) compress(rows *[blockWords][]uint32, offset int, counter, length, flags uint32) {
+	switch level {
+	case simd.AVX512:
+		compressAVX512(&s[0][0], &rows[0], uint64(4*offset), counter, length, flags)
+		return
+	case simd.AVX2:
+		compressAVX2(&s[0][0], &rows[0], uint64(4*offset), counter, length, flags)
+		compressAVX2(&s[0][lanes/2], &rows[0], uint64(4*offset+2*lanes), counter, length, flags)
+		return
+	}
 	for l := range lanes {
 		var cv [8]uint32
 		var m [blockWords]uint32
@@ -62,8 +75,12 @@ func (s *states) compressGeneric(rows *[blockWords][]uint32, offset int, counter
 	}
 }
 
-// transposeGeneric sets dst to the transpose of src.
-func transposeGeneric(dst *[blockWords][lanes]uint32, src *[lanes][blockWords]uint32) {
+// transpose sets dst to the transpose of src.
+func transpose(dst *[blockWords][lanes]uint32, src *[lanes][blockWords]uint32) {
+	if level != simd.None {
+		transposeWords(&dst[0][0], &src[0][0])
+		return
+	}
 	for l := range src {
 		for i, w := range src[l] {
 			dst[i][l] = w

@@ -1,6 +1,26 @@
 package bytedot
 
-import "github.com/prove-model/prove-model/prover/math/field"
+import (
+	"golang.org/x/sys/cpu"
+
+	"github.com/prove-model/prove-model/internal/simd"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// fast says whether the kernels are used; tests change it. They need instructions beyond
+// those that level AVX512 stands for.
+var fast = simd.Best() == simd.AVX512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512VBMI
+
+// Fast says whether the processor multiplies bytes so quickly that sums of bytes pay.
+func Fast() bool { return fast }
+
+// prefix returns how many of n numbers the kernels take, which take whole units, and one at least.
+func prefix(n, unit int) int {
+	if !fast {
+		return 0
+	}
+	return n &^ (unit - 1)
+}
 
 const (
 	// group is how many columns lie side by side in a table: the bytes of one place of their
@@ -23,11 +43,10 @@ func Pack(table []byte, weights []field.QM31) {
 	if len(weights)%group != 0 || len(table) != TableBytes(len(weights)) {
 		panic("bytedot: a table of another size")
 	}
-	n := packFast(table, weights)
-	packGeneric(table[TableBytes(n):], weights[n:])
-}
-
-func packGeneric(table []byte, weights []field.QM31) {
+	if fast && len(weights) > 0 {
+		packAVX512(&table[0], (*uint32)(&weights[0].C0.A0), uint64(len(weights)/group))
+		return
+	}
 	for i := range weights {
 		at := i/group*group*pieces + i%group
 		for l, v := range weights[i].Limbs() {
@@ -51,7 +70,11 @@ func PackRows(dst []byte, rows [][]int8) {
 		if len(row)%group != 0 || len(dst) != TableBytes(len(row)) {
 			panic("bytedot: a row of another length")
 		}
-		for c := placeFast(dst, r, row); c < len(row); c++ {
+		n := prefix(len(row), group*MaxRows)
+		if n > 0 {
+			placeAVX512(&dst[group*r], &row[0], uint64(n/(group*MaxRows)))
+		}
+		for c := n; c < len(row); c++ {
 			dst[c/group*group*MaxRows+group*r+c%group] = byte(row[c])
 		}
 	}
@@ -72,6 +95,32 @@ func Sums(sums []field.QM31, rows, table []byte) {
 	dotsGeneric(&out, len(sums), rows[done:], table[done:])
 	for r := range sums {
 		sums[r] = element(&out[r])
+	}
+}
+
+// dotsFast sums the first n rows, and returns how many bytes of each table it has done.
+func dotsFast(out *[MaxRows][pieces]int32, n int, rows, table []byte) int {
+	const step = 2 * group * pieces
+	if !fast || len(table) == 0 {
+		return 0
+	}
+	if len(table) < step { // one group, as tables of single elements of K are: with zeros behind
+		var padded [2][step]byte
+		copy(padded[0][:], rows)
+		copy(padded[1][:], table)
+		dots(out, n, &padded[0][0], &padded[1][0], step/(group*pieces))
+		return len(table)
+	}
+	done := prefix(len(table), step)
+	dots(out, n, &rows[0], &table[0], uint64(done/(group*pieces)))
+	return done
+}
+
+func dots(out *[MaxRows][pieces]int32, n int, rows, table *byte, groups uint64) {
+	if n <= MaxRows/2 {
+		dots8AVX512(&out[0][0], rows, table, groups)
+	} else {
+		dots16AVX512(&out[0][0], rows, table, groups)
 	}
 }
 

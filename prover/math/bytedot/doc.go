@@ -5,3 +5,5 @@
 //
 // Results are exact, whatever the instructions in use.
 package bytedot
+
+//go:generate go run -C ../../../scripts/asm ./bytedot -out ../../prover/math/bytedot/kernels_amd64.s -stubs ../../prover/math/bytedot/kernels_amd64.go -pkg bytedot

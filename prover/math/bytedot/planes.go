@@ -19,17 +19,24 @@ func Split(values []int32, alloc func() []int8) [][]int8 {
 	var planes [][]int8
 	for rest != 0 {
 		plane := alloc()[:len(values)]
-		n, r := splitFast(plane, values)
-		rest = r | splitGeneric(plane[n:], values[n:])
+		rest = lowest(plane, values)
 		planes = append(planes, plane)
 	}
 	return planes
 }
 
-// splitGeneric takes the lowest digits off the values and returns the OR of what is left.
-func splitGeneric(plane []int8, values []int32) int32 {
-	rest := int32(0)
-	for i, v := range values {
+// lowest takes the lowest digits off the values and returns the OR of what is left.
+func lowest(plane []int8, values []int32) (rest int32) {
+	n := prefix(len(values), 16)
+	if n > 0 {
+		var lanes [16]int32
+		splitAVX512(&plane[0], &values[0], &lanes[0], uint64(n))
+		for _, v := range lanes {
+			rest |= v
+		}
+	}
+	for i := n; i < len(values); i++ {
+		v := values[i]
 		plane[i] = int8(v)
 		v = v>>8 + v>>7&1 // (v − digit)/256
 		values[i] = v
@@ -43,7 +50,11 @@ func Join(dst []int32, planes [][]int8, from int) {
 	clear(dst)
 	for k := len(planes) - 1; k >= 0; k-- {
 		p := planes[k][from : from+len(dst)]
-		for i := joinFast(dst, p); i < len(p); i++ {
+		n := prefix(len(dst), 16)
+		if n > 0 {
+			joinAVX512(&dst[0], &p[0], uint64(n))
+		}
+		for i := n; i < len(p); i++ {
 			dst[i] = dst[i]<<8 + int32(p[i])
 		}
 	}

@@ -43,7 +43,7 @@ func (t transform) nodeAt(dst, block, src []field.M31, v int, from uint64, posit
 		}
 		return
 	}
-	active.radix4(block, src, v, 1, t.twiddles)
+	radix4(block, src, v, 1, t.twiddles)
 	quarter := len(block) / 4
 	for k := range 4 {
 		child := block[k*quarter : (k+1)*quarter]

@@ -62,9 +62,9 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 			copy(dst, src)
 		}
 	case len(dst) == 2*least:
-		active.radix2(dst, src, v, 1, t.twiddles)
+		radix2(dst, src, v, 1, t.twiddles)
 	case len(dst) > leafLen:
-		active.radix4(dst, src, v, 1, t.twiddles)
+		radix4(dst, src, v, 1, t.twiddles)
 		quarter := len(dst) / 4
 		for k := range 4 {
 			child := dst[k*quarter : (k+1)*quarter]
@@ -73,11 +73,11 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 	default: // nodes of the same level side by side
 		count, block := 1, len(dst)
 		for ; block >= 4*least; block /= 4 {
-			active.radix4(dst, src, v, count, t.twiddles)
+			radix4(dst, src, v, count, t.twiddles)
 			src, v, count = dst, 4*v, 4*count
 		}
 		if block > least {
-			active.radix2(dst, src, v, count, t.twiddles)
+			radix2(dst, src, v, count, t.twiddles)
 		}
 	}
 }

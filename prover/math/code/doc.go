@@ -15,3 +15,5 @@
 // variable of the multilinear extension of c. Evaluation at z is the linear
 // functional with the product weights Π_j t_j(z)^{b_j}.
 package code
+
+//go:generate go run -C ../../../scripts/asm ./code -out ../../prover/math/code/kernels_amd64.s -stubs ../../prover/math/code/kernels_amd64.go -pkg code

@@ -79,7 +79,7 @@ func (t transform) nodes(dst []field.M31, first int, input func(k int) []field.M
 	if first < 4*runtime.GOMAXPROCS(0) && block >= parallelLen {
 		parallel.For(first, 1, func(lo, hi int) {
 			for k := lo; k < hi; k++ {
-				active.radix4(dst[k*block:(k+1)*block], input(k), first+k, 1, t.twiddles)
+				radix4(dst[k*block:(k+1)*block], input(k), first+k, 1, t.twiddles)
 			}
 		})
 		t.nodes(dst, 4*first, func(k int) []field.M31 { return dst[k*block/4 : (k+1)*block/4] })
@@ -100,7 +100,7 @@ const leafLen = 1 << 13
 // length; src may be dst.
 func (t transform) node(dst, src []field.M31, v int) {
 	if len(dst) > leafLen {
-		active.radix4(dst, src, v, 1, t.twiddles)
+		radix4(dst, src, v, 1, t.twiddles)
 		block := len(dst) / 4
 		for k := range 4 {
 			child := dst[k*block : (k+1)*block]
@@ -111,18 +111,18 @@ func (t transform) node(dst, src []field.M31, v int) {
 	// From here on count nodes of the same level lie side by side.
 	count, block := 1, len(dst)
 	for ; block >= 4*lanes; block /= 4 {
-		active.radix4(dst, src, v, count, t.twiddles)
+		radix4(dst, src, v, count, t.twiddles)
 		src, v, count = dst, 4*v, 4*count
 	}
 	if block >= 2*lanes {
-		active.radix2(dst, src, v, count, t.twiddles)
+		radix2(dst, src, v, count, t.twiddles)
 		src, v, count, block = dst, 2*v, 2*count, block/2
 	}
 	if &src[0] != &dst[0] {
 		copy(dst, src)
 	}
 	if block == lanes && count > 1 {
-		active.lastLayers(dst, v, t.width, t.twiddles)
+		lastLayers(dst, v, t.width, t.twiddles)
 	} else { // a table of one group or less
 		layersGeneric(dst, v, count, t.width, t.twiddles)
 	}

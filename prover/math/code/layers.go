@@ -1,34 +1,52 @@
 package code
 
-import "github.com/prove-model/prove-model/prover/math/field"
+import (
+	"github.com/prove-model/prove-model/internal/simd"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
 
-// lanes is the length of the blocks that kernels.lastLayers finishes: one AVX-512
+// The loops of the transform. Twiddles are indexed by node, see twiddles; the
+// nodes of a call cover dst, and src where there is one, in equal blocks of at
+// least 2·lanes (radix2) or 4·lanes (radix4) elements. Plain Go is the reference
+// for the assembly.
+
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// lanes is the length of the blocks that lastLayers finishes: one AVX-512
 // register of base-field elements.
 const lanes = 16
 
-// kernels are the loops of the transform. Twiddles are indexed by node, see
-// twiddles; the nodes of a call cover dst, and src where there is one, in equal
-// blocks of at least 2·lanes (radix2) or 4·lanes (radix4) elements.
-type kernels struct {
-	// radix2 does the layer of count nodes from v on: (a, b) becomes
-	// (a + t·b, a − t·b), a from the first half of a block and b from the
-	// second. src may be dst.
-	radix2 func(dst, src []field.M31, v, count int, t []field.M31)
-
-	// radix4 does two layers at once, those of count nodes from v on and of
-	// their children. src may be dst.
-	radix4 func(dst, src []field.M31, v, count int, t []field.M31)
-
-	// lastLayers does all layers of nodes of 16 elements, of which there is an
-	// even number and the first is v, down to blocks of width elements: four
-	// layers for width 1 and two for width 4.
-	lastLayers func(dst []field.M31, v, width int, t []field.M31)
+// twiddlesOf returns the address of the twiddles of count nodes from v on,
+// after checking that they are there: assembly does not.
+func twiddlesOf(t []field.M31, v, count int) *uint32 {
+	return (*uint32)(&t[v:][:count][0])
 }
 
-// generic is written in Go alone and is the reference for the others.
-var generic = kernels{radix2Generic, radix4Generic, lastLayersGeneric}
+// blockLen returns the length of count equal blocks, which the assembly takes
+// in vectors of 16 elements and in a loop that runs at least once.
+func blockLen(dst []field.M31, count int, parts int) int {
+	part := len(dst) / count / parts
+	if part == 0 || part%lanes != 0 || part*parts*count != len(dst) {
+		panic("code: blocks are too short for the vector kernels")
+	}
+	return part
+}
 
-// radix2Generic is the reference for kernels.radix2.
+// radix2 does the layer of count nodes from v on: (a, b) becomes
+// (a + t·b, a − t·b), a from the first half of a block and b from the
+// second. src may be dst.
+func radix2(dst, src []field.M31, v, count int, t []field.M31) {
+	if level == simd.None {
+		radix2Generic(dst, src, v, count, t)
+		return
+	}
+	half := blockLen(dst, count, 2)
+	src = src[:len(dst)]
+	radix2Vec((*uint32)(&dst[0]), (*uint32)(&src[0]), uint64(4*half), uint64(count), twiddlesOf(t, v, count))
+}
+
+// radix2Generic is radix2 for blocks of any length.
 func radix2Generic(dst, src []field.M31, v, count int, t []field.M31) {
 	half := len(dst) / count / 2
 	for k := range count {
@@ -46,8 +64,16 @@ func butterflies(x, y, a, b []field.M31, t field.M31) {
 	}
 }
 
-// radix4Generic is the reference for kernels.radix4.
-func radix4Generic(dst, src []field.M31, v, count int, t []field.M31) {
+// radix4 does two layers at once, those of count nodes from v on and of
+// their children. src may be dst.
+func radix4(dst, src []field.M31, v, count int, t []field.M31) {
+	if level != simd.None {
+		quarter := blockLen(dst, count, 4)
+		src = src[:len(dst)]
+		radix4Vec((*uint32)(&dst[0]), (*uint32)(&src[0]), uint64(4*quarter), uint64(count),
+			twiddlesOf(t, v, count), twiddlesOf(t, 2*v, 2*count))
+		return
+	}
 	quarter := len(dst) / count / 4
 	for k := range count {
 		in, out := src[4*k*quarter:], dst[4*k*quarter:]
@@ -65,9 +91,24 @@ func radix4Generic(dst, src []field.M31, v, count int, t []field.M31) {
 	}
 }
 
-// lastLayersGeneric is the reference for kernels.lastLayers.
-func lastLayersGeneric(dst []field.M31, v, width int, t []field.M31) {
-	layersGeneric(dst, v, len(dst)/lanes, width, t)
+// lastLayers does all layers of nodes of 16 elements, of which there is an
+// even number and the first is v, down to blocks of width elements: four
+// layers for width 1 and two for width 4.
+func lastLayers(dst []field.M31, v, width int, t []field.M31) {
+	count := len(dst) / lanes
+	if level == simd.None {
+		layersGeneric(dst, v, count, width, t)
+		return
+	}
+	if count == 0 || count%2 != 0 || count*lanes != len(dst) {
+		panic("code: an odd number of groups for the vector kernels")
+	}
+	t1, t2 := twiddlesOf(t, v, count), twiddlesOf(t, 2*v, 2*count)
+	if width == 4 {
+		last4((*uint32)(&dst[0]), uint64(count), t1, t2)
+		return
+	}
+	last1((*uint32)(&dst[0]), uint64(count), t1, t2, twiddlesOf(t, 4*v, 4*count), twiddlesOf(t, 8*v, 8*count))
 }
 
 // layersGeneric does all layers of count nodes from v on down to blocks of

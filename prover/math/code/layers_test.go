@@ -5,11 +5,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/internal/simd"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// implementations are the kernels that this processor can run, by name.
-var implementations = map[string]kernels{"generic": generic}
+// atLevel runs f in plain Go, or with an instruction set.
+func atLevel(l simd.Level, f func()) {
+	defer func(best simd.Level) { level = best }(level)
+	level = l
+	f()
+}
 
 // inputs are blocks of n elements that have been trouble before anywhere:
 // random ones, and all pairs of extremes.
@@ -38,24 +43,22 @@ func factors(n int) map[string][]field.M31 {
 	return f
 }
 
-// TestKernels compares every implementation with the generic one, in place and
-// from another slice.
+// TestKernels compares the instruction sets with plain Go, in place and from another slice.
 func TestKernels(t *testing.T) {
-	check := func(name string, size int, f func(k kernels, dst, src, t []field.M31)) {
+	check := func(name string, size int, f func(dst, src, t []field.M31)) {
 		for twName, tw := range factors(256) {
 			for inName, in := range inputs(size) {
-				want := make([]field.M31, size)
-				f(generic, want, in, tw)
-				for impl, k := range implementations {
-					got := make([]field.M31, size)
-					f(k, got, in, tw)
+				want, got := make([]field.M31, size), make([]field.M31, size)
+				atLevel(simd.None, func() { f(want, in, tw) })
+				for l := simd.None; l <= simd.Best(); l++ {
+					atLevel(l, func() { f(got, in, tw) })
 					if !slices.Equal(want, got) {
-						t.Fatalf("%s, %s, size %d, %s twiddles, %s: not what generic gives", impl, name, size, twName, inName)
+						t.Fatalf("%s, %s, size %d, %s twiddles, %s: not what plain Go gives", l, name, size, twName, inName)
 					}
 					copy(got, in)
-					f(k, got, got, tw)
+					atLevel(l, func() { f(got, got, tw) })
 					if !slices.Equal(want, got) {
-						t.Fatalf("%s, %s in place, size %d, %s twiddles, %s: not what generic gives", impl, name, size, twName, inName)
+						t.Fatalf("%s, %s in place, size %d, %s twiddles, %s: not what plain Go gives", l, name, size, twName, inName)
 					}
 				}
 			}
@@ -65,9 +68,9 @@ func TestKernels(t *testing.T) {
 		for _, count := range []int{1, 2, 3, 4} {
 			for _, v := range []int{1, count, 7} {
 				check(fmt.Sprintf("radix2 of %d nodes from %d", count, v), 2*block*count,
-					func(k kernels, dst, src, t []field.M31) { k.radix2(dst, src, v, count, t) })
+					func(dst, src, t []field.M31) { radix2(dst, src, v, count, t) })
 				check(fmt.Sprintf("radix4 of %d nodes from %d", count, v), 4*block*count,
-					func(k kernels, dst, src, t []field.M31) { k.radix4(dst, src, v, count, t) })
+					func(dst, src, t []field.M31) { radix4(dst, src, v, count, t) })
 			}
 		}
 	}
@@ -75,39 +78,38 @@ func TestKernels(t *testing.T) {
 		for _, width := range []int{1, 4} {
 			for _, v := range []int{1, 5, 15} {
 				check(fmt.Sprintf("last layers of %d groups from %d, width %d", groups, v, width), groups*lanes,
-					func(k kernels, dst, src, t []field.M31) {
+					func(dst, src, t []field.M31) {
 						copy(dst, src)
-						k.lastLayers(dst, v, width, t)
+						lastLayers(dst, v, width, t)
 					})
 			}
 		}
 	}
 }
 
-// TestEncodersAgree encodes with each implementation through all sizes.
+// TestEncodersAgree encodes at each level through all sizes.
 func TestEncodersAgree(t *testing.T) {
-	defer func(k kernels) { active = k }(active)
 	for n := range 16 {
 		in := randomM31(newRand(uint64(n)), 1<<n)
 		inK := randomQM31(newRand(uint64(n)), 1<<n/2)
-		active = generic
-		want, wantK := make([]field.M31, 2<<n), make([]field.QM31, 2*len(inK))
-		Encode(want, in)
-		if len(inK) > 0 {
-			EncodeQM31(wantK, inK)
+		encode := func(l simd.Level) (out []field.M31, outK []field.QM31) {
+			out, outK = make([]field.M31, 2<<n), make([]field.QM31, 2*len(inK))
+			atLevel(l, func() {
+				Encode(out, in)
+				if len(inK) > 0 {
+					EncodeQM31(outK, inK)
+				}
+			})
+			return out, outK
 		}
-		for impl, k := range implementations {
-			active = k
-			got, gotK := make([]field.M31, len(want)), make([]field.QM31, len(wantK))
-			Encode(got, in)
+		want, wantK := encode(simd.None)
+		for l := simd.AVX2; l <= simd.Best(); l++ {
+			got, gotK := encode(l)
 			if !slices.Equal(want, got) {
-				t.Fatalf("%s, 2^%d: not what generic gives", impl, n)
-			}
-			if len(inK) > 0 {
-				EncodeQM31(gotK, inK)
+				t.Fatalf("%s, 2^%d: not what plain Go gives", l, n)
 			}
 			if !slices.Equal(wantK, gotK) {
-				t.Fatalf("%s, 2^%d over K: not what generic gives", impl, n-1)
+				t.Fatalf("%s, 2^%d over K: not what plain Go gives", l, n-1)
 			}
 		}
 	}

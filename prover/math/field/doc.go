@@ -10,3 +10,5 @@
 // element) have the operations in vec.go and rounds.go, with AVX2 and AVX-512
 // kernels that scripts/asm generates.
 package field
+
+//go:generate go run -C ../../../scripts/asm ./field -out ../../prover/math/field/kernels_amd64.s -stubs ../../prover/math/field/kernels_amd64.go -pkg field

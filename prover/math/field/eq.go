@@ -26,13 +26,12 @@ func EqTableInto(dst []QM31, r []QM31, scale QM31) {
 
 // eqStep sets hi[i] = lo[i]·r, then lo[i] −= hi[i].
 func eqStep(lo, hi []QM31, r QM31) {
-	n := eqStepFast(lo, hi, r)
-	eqStepGeneric(lo[n:], hi[n:], r)
-}
-
-func eqStepGeneric(lo, hi []QM31, r QM31) {
 	m := newMultiplier(r)
-	for i := range lo {
+	n := blocks(len(lo), blockQM31)
+	if n > 0 {
+		eqVec(limbs(lo), limbs(hi), m.table(), uint64(n))
+	}
+	for i := n; i < len(lo); i++ {
 		hi[i] = m.mul(lo[i])
 		lo[i] = lo[i].Sub(hi[i])
 	}

@@ -4,222 +4,112 @@
 
 package field
 
-// addVecAVX2 sets dst[i] = a[i] + b[i], 16 | n > 0.
+// addVec sets dst[i] = a[i] + b[i], 16 | n > 0.
 //
 //go:noescape
-func addVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
+func addVec(dst *uint32, a *uint32, b *uint32, n uint64)
 
-// subVecAVX2 sets dst[i] = a[i] − b[i], 16 | n > 0.
+// subVec sets dst[i] = a[i] − b[i], 16 | n > 0.
 //
 //go:noescape
-func subVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
+func subVec(dst *uint32, a *uint32, b *uint32, n uint64)
 
-// mulVecAVX2 sets dst[i] = a[i]·b[i], 16 | n > 0.
+// mulVec sets dst[i] = a[i]·b[i], 16 | n > 0.
 //
 //go:noescape
-func mulVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
+func mulVec(dst *uint32, a *uint32, b *uint32, n uint64)
 
-// scaleVecAVX2 sets dst[i] = a[i]·s, 16 | n > 0.
+// scaleVec sets dst[i] = a[i]·s, 16 | n > 0.
 //
 //go:noescape
-func scaleVecAVX2(dst *uint32, a *uint32, s uint32, n uint64)
+func scaleVec(dst *uint32, a *uint32, s uint32, n uint64)
 
-// fromInt32VecAVX2 sets dst[i] = src[i] mod p, 16 | n > 0.
+// fromInt32Vec sets dst[i] = src[i] mod p, 16 | n > 0.
 //
 //go:noescape
-func fromInt32VecAVX2(dst *uint32, src *int32, n uint64)
+func fromInt32Vec(dst *uint32, src *int32, n uint64)
 
-// foldVecAVX2 sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.
+// foldVec sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.
 //
 //go:noescape
-func foldVecAVX2(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+func foldVec(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 
-// eqStepAVX2 sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.
+// eqVec sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.
 //
 //go:noescape
-func eqStepAVX2(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+func eqVec(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 
-// mulQM31VecAVX2 sets dst[i] = a[i]·b[i] for K, 4 | n > 0.
+// mulQM31Vec sets dst[i] = a[i]·b[i] for K, 4 | n > 0.
 //
 //go:noescape
-func mulQM31VecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
+func mulQM31Vec(dst *uint32, a *uint32, b *uint32, n uint64)
 
-// dotAVX2 sets sum to Σ a[i]·b[i] for K, limbs not reduced, 4 | n > 0, n < 2^28.
+// dot sets sum to Σ a[i]·b[i] for K, limbs not reduced, 4 | n > 0, n < 2^28.
 //
 //go:noescape
-func dotAVX2(sum *[4]uint64, a *uint32, b *uint32, n uint64)
+func dot(sum *[4]uint64, a *uint32, b *uint32, n uint64)
 
-// mulAccVecAVX2 sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.
+// mulAccVec sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.
 //
 //go:noescape
-func mulAccVecAVX2(dst *uint32, a *uint32, s *uint32, n uint64)
+func mulAccVec(dst *uint32, a *uint32, s *uint32, n uint64)
 
-// mulAccInt32VecAVX2 is the same for signed integers a.
+// mulAccInt32Vec is the same for signed integers a.
 //
 //go:noescape
-func mulAccInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
+func mulAccInt32Vec(dst *uint32, a *int32, s *uint32, n uint64)
 
-// dotM31AVX2 sets sum to Σ a[i]·w[i] for w in K, limbs not reduced, 16 | n > 0.
+// dotM31 sets sum to Σ a[i]·w[i] for w in K, limbs not reduced, 16 | n > 0.
 //
 //go:noescape
-func dotM31AVX2(sum *[4]uint64, a *uint32, w *uint32, n uint64)
+func dotM31(sum *[4]uint64, a *uint32, w *uint32, n uint64)
 
-// dotInt32AVX2 is the same for signed integers a.
+// dotInt32 is the same for signed integers a.
 //
 //go:noescape
-func dotInt32AVX2(sum *[4]uint64, a *int32, w *uint32, n uint64)
+func dotInt32(sum *[4]uint64, a *int32, w *uint32, n uint64)
 
-// foldM31VecAVX2 sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for dst and r in K, 16 | n > 0.
+// foldM31Vec sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for dst and r in K, 16 | n > 0.
 //
 //go:noescape
-func foldM31VecAVX2(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
+func foldM31Vec(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
 
-// embedVecAVX2 sets dst[i] = a[i] for dst in K, 16 | n > 0.
+// embedVec sets dst[i] = a[i] for dst in K, 16 | n > 0.
 //
 //go:noescape
-func embedVecAVX2(dst *uint32, a *uint32, n uint64)
+func embedVec(dst *uint32, a *uint32, n uint64)
 
-// subInt32VecAVX2 sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.
+// subInt32Vec sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.
 //
 //go:noescape
-func subInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
+func subInt32Vec(dst *uint32, a *int32, s *uint32, n uint64)
 
-// roundSumsAVX2 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
+// roundSums sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
 //
 //go:noescape
-func roundSumsAVX2(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+func roundSums(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 
-// roundSumsWeightedAVX2 is roundSums with every term multiplied by w[i].
+// roundSumsWeighted is roundSums with every term multiplied by w[i].
 //
 //go:noescape
-func roundSumsWeightedAVX2(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+func roundSumsWeighted(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 
-// fractionRoundSumsAVX2 is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.
+// fractionRoundSums is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.
 //
 //go:noescape
-func fractionRoundSumsAVX2(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+func fractionRoundSums(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
 
-// addFractionsAVX2 sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.
+// addFractions sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.
 //
 //go:noescape
-func addFractionsAVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+func addFractions(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 
-// addFractionsM31AVX2 is addFractions for n0 and n1 in the base field, 16 | n > 0.
+// addFractionsM31 is addFractions for n0 and n1 in the base field, 16 | n > 0.
 //
 //go:noescape
-func addFractionsM31AVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+func addFractionsM31(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 
-// mulAccQM31VecAVX2 sets dst[i] += s·a[i] for K, 4 | n > 0.
+// mulAccQM31Vec sets dst[i] += s·a[i] for K, 4 | n > 0.
 //
 //go:noescape
-func mulAccQM31VecAVX2(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
-
-// addVecAVX512 sets dst[i] = a[i] + b[i], 16 | n > 0.
-//
-//go:noescape
-func addVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
-
-// subVecAVX512 sets dst[i] = a[i] − b[i], 16 | n > 0.
-//
-//go:noescape
-func subVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
-
-// mulVecAVX512 sets dst[i] = a[i]·b[i], 16 | n > 0.
-//
-//go:noescape
-func mulVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
-
-// scaleVecAVX512 sets dst[i] = a[i]·s, 16 | n > 0.
-//
-//go:noescape
-func scaleVecAVX512(dst *uint32, a *uint32, s uint32, n uint64)
-
-// fromInt32VecAVX512 sets dst[i] = src[i] mod p, 16 | n > 0.
-//
-//go:noescape
-func fromInt32VecAVX512(dst *uint32, src *int32, n uint64)
-
-// foldVecAVX512 sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.
-//
-//go:noescape
-func foldVecAVX512(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
-
-// eqStepAVX512 sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.
-//
-//go:noescape
-func eqStepAVX512(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
-
-// mulQM31VecAVX512 sets dst[i] = a[i]·b[i] for K, 4 | n > 0.
-//
-//go:noescape
-func mulQM31VecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
-
-// dotAVX512 sets sum to Σ a[i]·b[i] for K, limbs not reduced, 4 | n > 0, n < 2^28.
-//
-//go:noescape
-func dotAVX512(sum *[4]uint64, a *uint32, b *uint32, n uint64)
-
-// mulAccVecAVX512 sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.
-//
-//go:noescape
-func mulAccVecAVX512(dst *uint32, a *uint32, s *uint32, n uint64)
-
-// mulAccInt32VecAVX512 is the same for signed integers a.
-//
-//go:noescape
-func mulAccInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
-
-// dotM31AVX512 sets sum to Σ a[i]·w[i] for w in K, limbs not reduced, 16 | n > 0.
-//
-//go:noescape
-func dotM31AVX512(sum *[4]uint64, a *uint32, w *uint32, n uint64)
-
-// dotInt32AVX512 is the same for signed integers a.
-//
-//go:noescape
-func dotInt32AVX512(sum *[4]uint64, a *int32, w *uint32, n uint64)
-
-// foldM31VecAVX512 sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for dst and r in K, 16 | n > 0.
-//
-//go:noescape
-func foldM31VecAVX512(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
-
-// embedVecAVX512 sets dst[i] = a[i] for dst in K, 16 | n > 0.
-//
-//go:noescape
-func embedVecAVX512(dst *uint32, a *uint32, n uint64)
-
-// subInt32VecAVX512 sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.
-//
-//go:noescape
-func subInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
-
-// roundSumsAVX512 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
-//
-//go:noescape
-func roundSumsAVX512(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
-
-// roundSumsWeightedAVX512 is roundSums with every term multiplied by w[i].
-//
-//go:noescape
-func roundSumsWeightedAVX512(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
-
-// fractionRoundSumsAVX512 is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.
-//
-//go:noescape
-func fractionRoundSumsAVX512(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
-
-// addFractionsAVX512 sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.
-//
-//go:noescape
-func addFractionsAVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
-
-// addFractionsM31AVX512 is addFractions for n0 and n1 in the base field, 16 | n > 0.
-//
-//go:noescape
-func addFractionsM31AVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
-
-// mulAccQM31VecAVX512 sets dst[i] += s·a[i] for K, 4 | n > 0.
-//
-//go:noescape
-func mulAccQM31VecAVX512(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
+func mulAccQM31Vec(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)

@@ -72,7 +72,7 @@ GLOBL spread<>(SB), RODATA|NOPTR, $256
 
 // func addVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·addVecAVX2(SB), NOSPLIT, $0-32
+TEXT ·addVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -105,7 +105,7 @@ loop:
 
 // func subVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·subVecAVX2(SB), NOSPLIT, $0-32
+TEXT ·subVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -138,7 +138,7 @@ loop:
 
 // func mulVecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·mulVecAVX2(SB), NOSPLIT, $0-32
+TEXT ·mulVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -191,7 +191,7 @@ loop:
 
 // func scaleVecAVX2(dst *uint32, a *uint32, s uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·scaleVecAVX2(SB), NOSPLIT, $0-32
+TEXT ·scaleVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -240,7 +240,7 @@ loop:
 
 // func fromInt32VecAVX2(dst *uint32, src *int32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·fromInt32VecAVX2(SB), NOSPLIT, $0-24
+TEXT ·fromInt32VecAVX2<>(SB), NOSPLIT, $0-24
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -274,7 +274,7 @@ loop:
 
 // func foldVecAVX2(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 // Requires: AVX, AVX2
-TEXT ·foldVecAVX2(SB), NOSPLIT, $0-40
+TEXT ·foldVecAVX2<>(SB), NOSPLIT, $0-40
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -380,9 +380,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func eqStepAVX2(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+// func eqVecAVX2(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 // Requires: AVX, AVX2
-TEXT ·eqStepAVX2(SB), NOSPLIT, $0-32
+TEXT ·eqVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -482,7 +482,7 @@ loop:
 
 // func mulQM31VecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·mulQM31VecAVX2(SB), NOSPLIT, $0-32
+TEXT ·mulQM31VecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -603,7 +603,7 @@ loop:
 
 // func dotAVX2(sum *[4]uint64, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·dotAVX2(SB), NOSPLIT, $0-32
+TEXT ·dotAVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -720,7 +720,7 @@ loop:
 
 // func mulAccVecAVX2(dst *uint32, a *uint32, s *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·mulAccVecAVX2(SB), NOSPLIT, $0-32
+TEXT ·mulAccVecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -869,7 +869,7 @@ loop:
 
 // func mulAccInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·mulAccInt32VecAVX2(SB), NOSPLIT, $0-32
+TEXT ·mulAccInt32VecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -1029,7 +1029,7 @@ loop:
 
 // func dotM31AVX2(sum *[4]uint64, a *uint32, w *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·dotM31AVX2(SB), NOSPLIT, $0-32
+TEXT ·dotM31AVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -1146,7 +1146,7 @@ loop:
 
 // func dotInt32AVX2(sum *[4]uint64, a *int32, w *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·dotInt32AVX2(SB), NOSPLIT, $0-32
+TEXT ·dotInt32AVX2<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -1274,7 +1274,7 @@ loop:
 
 // func foldM31VecAVX2(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·foldM31VecAVX2(SB), NOSPLIT, $0-40
+TEXT ·foldM31VecAVX2<>(SB), NOSPLIT, $0-40
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -1450,7 +1450,7 @@ loop:
 
 // func embedVecAVX2(dst *uint32, a *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·embedVecAVX2(SB), NOSPLIT, $0-24
+TEXT ·embedVecAVX2<>(SB), NOSPLIT, $0-24
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -1500,7 +1500,7 @@ loop:
 
 // func subInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·subInt32VecAVX2(SB), NOSPLIT, $0-32
+TEXT ·subInt32VecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -1587,7 +1587,7 @@ loop:
 
 // func roundSumsAVX2(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·roundSumsAVX2(SB), NOSPLIT, $0-48
+TEXT ·roundSumsAVX2<>(SB), NOSPLIT, $0-48
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -1818,7 +1818,7 @@ loop:
 
 // func roundSumsWeightedAVX2(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·roundSumsWeightedAVX2(SB), NOSPLIT, $0-56
+TEXT ·roundSumsWeightedAVX2<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -2241,7 +2241,7 @@ loop:
 
 // func fractionRoundSumsAVX2(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·fractionRoundSumsAVX2(SB), NOSPLIT, $0-88
+TEXT ·fractionRoundSumsAVX2<>(SB), NOSPLIT, $0-88
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -2880,7 +2880,7 @@ loop:
 
 // func addFractionsAVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·addFractionsAVX2(SB), NOSPLIT, $0-56
+TEXT ·addFractionsAVX2<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -3207,7 +3207,7 @@ loop:
 
 // func addFractionsM31AVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 // Requires: AVX, AVX2
-TEXT ·addFractionsM31AVX2(SB), NOSPLIT, $0-56
+TEXT ·addFractionsM31AVX2<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -3842,7 +3842,7 @@ loop:
 
 // func mulAccQM31VecAVX2(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
 // Requires: AVX, AVX2
-TEXT ·mulAccQM31VecAVX2(SB), NOSPLIT, $0-32
+TEXT ·mulAccQM31VecAVX2<>(SB), NOSPLIT, $0-32
 	MOVL           $0x7fffffff, AX
 	VMOVD          AX, X0
 	VPBROADCASTD   X0, Y0
@@ -3940,7 +3940,7 @@ loop:
 
 // func addVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·addVecAVX512(SB), NOSPLIT, $0-32
+TEXT ·addVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -3971,7 +3971,7 @@ loop:
 
 // func subVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·subVecAVX512(SB), NOSPLIT, $0-32
+TEXT ·subVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4002,7 +4002,7 @@ loop:
 
 // func mulVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·mulVecAVX512(SB), NOSPLIT, $0-32
+TEXT ·mulVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4043,7 +4043,7 @@ loop:
 
 // func scaleVecAVX512(dst *uint32, a *uint32, s uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·scaleVecAVX512(SB), NOSPLIT, $0-32
+TEXT ·scaleVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4083,7 +4083,7 @@ loop:
 
 // func fromInt32VecAVX512(dst *uint32, src *int32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·fromInt32VecAVX512(SB), NOSPLIT, $0-24
+TEXT ·fromInt32VecAVX512<>(SB), NOSPLIT, $0-24
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4114,7 +4114,7 @@ loop:
 
 // func foldVecAVX512(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·foldVecAVX512(SB), NOSPLIT, $0-40
+TEXT ·foldVecAVX512<>(SB), NOSPLIT, $0-40
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4184,9 +4184,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func eqStepAVX512(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+// func eqVecAVX512(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·eqStepAVX512(SB), NOSPLIT, $0-32
+TEXT ·eqVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4253,7 +4253,7 @@ loop:
 
 // func mulQM31VecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·mulQM31VecAVX512(SB), NOSPLIT, $0-32
+TEXT ·mulQM31VecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4331,7 +4331,7 @@ loop:
 
 // func dotAVX512(sum *[4]uint64, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·dotAVX512(SB), NOSPLIT, $0-32
+TEXT ·dotAVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4416,7 +4416,7 @@ loop:
 
 // func mulAccVecAVX512(dst *uint32, a *uint32, s *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·mulAccVecAVX512(SB), NOSPLIT, $0-32
+TEXT ·mulAccVecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4508,7 +4508,7 @@ loop:
 
 // func mulAccInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·mulAccInt32VecAVX512(SB), NOSPLIT, $0-32
+TEXT ·mulAccInt32VecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4606,7 +4606,7 @@ loop:
 
 // func dotM31AVX512(sum *[4]uint64, a *uint32, w *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·dotM31AVX512(SB), NOSPLIT, $0-32
+TEXT ·dotM31AVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4690,7 +4690,7 @@ loop:
 
 // func dotInt32AVX512(sum *[4]uint64, a *int32, w *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·dotInt32AVX512(SB), NOSPLIT, $0-32
+TEXT ·dotInt32AVX512<>(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4780,7 +4780,7 @@ loop:
 
 // func foldM31VecAVX512(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
 // Requires: AVX, AVX512BW, AVX512F
-TEXT ·foldM31VecAVX512(SB), NOSPLIT, $0-40
+TEXT ·foldM31VecAVX512<>(SB), NOSPLIT, $0-40
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4887,7 +4887,7 @@ loop:
 
 // func embedVecAVX512(dst *uint32, a *uint32, n uint64)
 // Requires: AVX, AVX512BW, AVX512F
-TEXT ·embedVecAVX512(SB), NOSPLIT, $0-24
+TEXT ·embedVecAVX512<>(SB), NOSPLIT, $0-24
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -4928,7 +4928,7 @@ loop:
 
 // func subInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
 // Requires: AVX, AVX512BW, AVX512F
-TEXT ·subInt32VecAVX512(SB), NOSPLIT, $0-32
+TEXT ·subInt32VecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -4989,7 +4989,7 @@ loop:
 
 // func roundSumsAVX512(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·roundSumsAVX512(SB), NOSPLIT, $0-48
+TEXT ·roundSumsAVX512<>(SB), NOSPLIT, $0-48
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -5142,7 +5142,7 @@ loop:
 
 // func roundSumsWeightedAVX512(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·roundSumsWeightedAVX512(SB), NOSPLIT, $0-56
+TEXT ·roundSumsWeightedAVX512<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -5375,7 +5375,7 @@ loop:
 
 // func fractionRoundSumsAVX512(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
 // Requires: AVX, AVX2, AVX512F
-TEXT ·fractionRoundSumsAVX512(SB), NOSPLIT, $0-88
+TEXT ·fractionRoundSumsAVX512<>(SB), NOSPLIT, $0-88
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -5718,7 +5718,7 @@ loop:
 
 // func addFractionsAVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·addFractionsAVX512(SB), NOSPLIT, $0-56
+TEXT ·addFractionsAVX512<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -5900,7 +5900,7 @@ loop:
 
 // func addFractionsM31AVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·addFractionsM31AVX512(SB), NOSPLIT, $0-56
+TEXT ·addFractionsM31AVX512<>(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -6237,7 +6237,7 @@ loop:
 
 // func mulAccQM31VecAVX512(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·mulAccQM31VecAVX512(SB), NOSPLIT, $0-32
+TEXT ·mulAccQM31VecAVX512<>(SB), NOSPLIT, $0-32
 	MOVL            $0x7fffffff, AX
 	VMOVD           AX, X0
 	VPBROADCASTD    X0, Z0
@@ -6300,3 +6300,201 @@ loop:
 	JNZ       loop
 	VZEROUPPER
 	RET
+
+// func addVec(dst *uint32, a *uint32, b *uint32, n uint64)
+TEXT ·addVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·addVecAVX2<>(SB)
+
+wide:
+	JMP ·addVecAVX512<>(SB)
+
+// func subVec(dst *uint32, a *uint32, b *uint32, n uint64)
+TEXT ·subVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·subVecAVX2<>(SB)
+
+wide:
+	JMP ·subVecAVX512<>(SB)
+
+// func mulVec(dst *uint32, a *uint32, b *uint32, n uint64)
+TEXT ·mulVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·mulVecAVX2<>(SB)
+
+wide:
+	JMP ·mulVecAVX512<>(SB)
+
+// func scaleVec(dst *uint32, a *uint32, s uint32, n uint64)
+TEXT ·scaleVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·scaleVecAVX2<>(SB)
+
+wide:
+	JMP ·scaleVecAVX512<>(SB)
+
+// func fromInt32Vec(dst *uint32, src *int32, n uint64)
+TEXT ·fromInt32Vec(SB), NOSPLIT, $0-24
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·fromInt32VecAVX2<>(SB)
+
+wide:
+	JMP ·fromInt32VecAVX512<>(SB)
+
+// func foldVec(dst *uint32, lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+TEXT ·foldVec(SB), NOSPLIT, $0-40
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·foldVecAVX2<>(SB)
+
+wide:
+	JMP ·foldVecAVX512<>(SB)
+
+// func eqVec(lo *uint32, hi *uint32, r *[6][2]uint64, n uint64)
+TEXT ·eqVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·eqVecAVX2<>(SB)
+
+wide:
+	JMP ·eqVecAVX512<>(SB)
+
+// func mulQM31Vec(dst *uint32, a *uint32, b *uint32, n uint64)
+TEXT ·mulQM31Vec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·mulQM31VecAVX2<>(SB)
+
+wide:
+	JMP ·mulQM31VecAVX512<>(SB)
+
+// func dot(sum *[4]uint64, a *uint32, b *uint32, n uint64)
+TEXT ·dot(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·dotAVX2<>(SB)
+
+wide:
+	JMP ·dotAVX512<>(SB)
+
+// func mulAccVec(dst *uint32, a *uint32, s *uint32, n uint64)
+TEXT ·mulAccVec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·mulAccVecAVX2<>(SB)
+
+wide:
+	JMP ·mulAccVecAVX512<>(SB)
+
+// func mulAccInt32Vec(dst *uint32, a *int32, s *uint32, n uint64)
+TEXT ·mulAccInt32Vec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·mulAccInt32VecAVX2<>(SB)
+
+wide:
+	JMP ·mulAccInt32VecAVX512<>(SB)
+
+// func dotM31(sum *[4]uint64, a *uint32, w *uint32, n uint64)
+TEXT ·dotM31(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·dotM31AVX2<>(SB)
+
+wide:
+	JMP ·dotM31AVX512<>(SB)
+
+// func dotInt32(sum *[4]uint64, a *int32, w *uint32, n uint64)
+TEXT ·dotInt32(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·dotInt32AVX2<>(SB)
+
+wide:
+	JMP ·dotInt32AVX512<>(SB)
+
+// func foldM31Vec(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
+TEXT ·foldM31Vec(SB), NOSPLIT, $0-40
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·foldM31VecAVX2<>(SB)
+
+wide:
+	JMP ·foldM31VecAVX512<>(SB)
+
+// func embedVec(dst *uint32, a *uint32, n uint64)
+TEXT ·embedVec(SB), NOSPLIT, $0-24
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·embedVecAVX2<>(SB)
+
+wide:
+	JMP ·embedVecAVX512<>(SB)
+
+// func subInt32Vec(dst *uint32, a *int32, s *uint32, n uint64)
+TEXT ·subInt32Vec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·subInt32VecAVX2<>(SB)
+
+wide:
+	JMP ·subInt32VecAVX512<>(SB)
+
+// func roundSums(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+TEXT ·roundSums(SB), NOSPLIT, $0-48
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·roundSumsAVX2<>(SB)
+
+wide:
+	JMP ·roundSumsAVX512<>(SB)
+
+// func roundSumsWeighted(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+TEXT ·roundSumsWeighted(SB), NOSPLIT, $0-56
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·roundSumsWeightedAVX2<>(SB)
+
+wide:
+	JMP ·roundSumsWeightedAVX512<>(SB)
+
+// func fractionRoundSums(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+TEXT ·fractionRoundSums(SB), NOSPLIT, $0-88
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·fractionRoundSumsAVX2<>(SB)
+
+wide:
+	JMP ·fractionRoundSumsAVX512<>(SB)
+
+// func addFractions(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+TEXT ·addFractions(SB), NOSPLIT, $0-56
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·addFractionsAVX2<>(SB)
+
+wide:
+	JMP ·addFractionsAVX512<>(SB)
+
+// func addFractionsM31(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+TEXT ·addFractionsM31(SB), NOSPLIT, $0-56
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·addFractionsM31AVX2<>(SB)
+
+wide:
+	JMP ·addFractionsM31AVX512<>(SB)
+
+// func mulAccQM31Vec(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
+TEXT ·mulAccQM31Vec(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·mulAccQM31VecAVX2<>(SB)
+
+wide:
+	JMP ·mulAccQM31VecAVX512<>(SB)

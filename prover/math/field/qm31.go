@@ -90,6 +90,12 @@ func (m *multiplier) mul(a QM31) QM31 {
 	}
 }
 
+// table lays out the factors as kernels load them: pairs for the even and the odd
+// limbs, see scripts/asm/field/qm31.go.
+func (m *multiplier) table() *[6][2]uint64 {
+	return &[6][2]uint64{{m.b0, m.b0}, {m.b1, m.b1}, {m.n1, m.n1}, {m.e, m.b2}, {m.f, m.b3}, {m.nf, m.n3}}
+}
+
 // Square returns a².
 func (a QM31) Square() QM31 { return a.Mul(a) }
 

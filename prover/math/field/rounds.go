@@ -8,14 +8,13 @@ package field
 // one: entry i is Lo[i] + X·(Hi[i] − Lo[i]). Both have one length.
 type Halves struct{ Lo, Hi []QM31 }
 
-// from returns the entries from i on.
-func (h Halves) from(i int) Halves { return Halves{h.Lo[i:], h.Hi[i:]} }
+// slope returns Hi[i] − Lo[i].
+func (h Halves) slope(i int) QM31 { return h.Hi[i].Sub(h.Lo[i]) }
 
 // mustHave panics unless all halves have n entries.
 func mustHave(n int, tables ...Halves) {
 	for _, t := range tables {
-		mustMatch(n, len(t.Lo))
-		mustMatch(n, len(t.Hi))
+		mustMatch(n, len(t.Lo), len(t.Hi))
 	}
 }
 
@@ -24,16 +23,26 @@ func mustHave(n int, tables ...Halves) {
 // dst may be either half. It is FoldVec for a range of a table.
 func FoldHalves(dst []QM31, src Halves, r QM31) {
 	mustHave(len(dst), src)
-	n := foldVecFast(dst, src.Lo, src.Hi, r)
-	foldVecGeneric(dst[n:], src.Lo[n:], src.Hi[n:], r)
+	m := newMultiplier(r)
+	n := blocks(len(dst), blockQM31)
+	if n > 0 {
+		foldVec(limbs(dst), limbs(src.Lo), limbs(src.Hi), m.table(), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = src.Lo[i].Add(m.mul(src.slope(i)))
+	}
 }
 
 // FoldM31Halves is FoldHalves for halves lo, hi in the base field.
 func FoldM31Halves(dst []QM31, lo, hi []M31, r QM31) {
-	mustMatch(len(dst), len(lo))
-	mustMatch(len(dst), len(hi))
-	n := foldM31VecFast(dst, lo, hi, r)
-	foldM31VecGeneric(dst[n:], lo[n:], hi[n:], r)
+	mustMatch(len(dst), len(lo), len(hi))
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		foldM31Vec(limbs(dst), base(lo), base(hi), (*uint32)(&r.C0.A0), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = r.MulM31(hi[i].Sub(lo[i])).AddM31(lo[i])
+	}
 }
 
 // RoundSums returns what a sumcheck round needs of the quadratic polynomial
@@ -45,18 +54,35 @@ func FoldM31Halves(dst []QM31, lo, hi []M31, r QM31) {
 // The value at 1 follows from the claim. All four slices have one length.
 func RoundSums(a, b Halves) (zero, top QM31) {
 	mustHave(len(a.Lo), a, b)
-	n, zero, top := roundSumsFast(a, b)
-	z, t := roundSumsGeneric(a.from(n), b.from(n))
-	return zero.Add(z), top.Add(t)
+	n := blocks(len(a.Lo), blockQM31)
+	for i := 0; i < n; i += sumLimit {
+		var s [2][4]uint64
+		roundSums(&s, limbs(a.Lo[i:]), limbs(a.Hi[i:]), limbs(b.Lo[i:]), limbs(b.Hi[i:]), uint64(min(n-i, sumLimit)))
+		zero, top = zero.Add(accumulator(s[0]).sum()), top.Add(accumulator(s[1]).sum())
+	}
+	for i := n; i < len(a.Lo); i++ {
+		zero = zero.Add(a.Lo[i].Mul(b.Lo[i]))
+		top = top.Add(a.slope(i).Mul(b.slope(i)))
+	}
+	return zero, top
 }
 
 // RoundSumsWeighted is RoundSums of Σ_i w[i]·a_i(X)·b_i(X). All five slices
 // have one length.
 func RoundSumsWeighted(w []QM31, a, b Halves) (zero, top QM31) {
 	mustHave(len(w), a, b)
-	n, zero, top := roundSumsWeightedFast(w, a, b)
-	z, t := roundSumsWeightedGeneric(w[n:], a.from(n), b.from(n))
-	return zero.Add(z), top.Add(t)
+	n := blocks(len(w), blockQM31)
+	for i := 0; i < n; i += sumLimit {
+		var s [2][4]uint64
+		roundSumsWeighted(&s, limbs(w[i:]), limbs(a.Lo[i:]), limbs(a.Hi[i:]), limbs(b.Lo[i:]), limbs(b.Hi[i:]), uint64(min(n-i, sumLimit)))
+		zero, top = zero.Add(accumulator(s[0]).sum()), top.Add(accumulator(s[1]).sum())
+	}
+	for i := n; i < len(w); i++ {
+		m := newMultiplier(w[i])
+		zero = zero.Add(m.mul(a.Lo[i].Mul(b.Lo[i])))
+		top = top.Add(m.mul(a.slope(i).Mul(b.slope(i))))
+	}
+	return zero, top
 }
 
 // FractionRoundSums is RoundSums of
@@ -67,31 +93,56 @@ func RoundSumsWeighted(w []QM31, a, b Halves) (zero, top QM31) {
 // have one length.
 func FractionRoundSums(w []QM31, n0, n1, d0, d1 Halves) (zero, top QM31) {
 	mustHave(len(w), n0, n1, d0, d1)
-	n, zero, top := fractionRoundSumsFast(w, n0, n1, d0, d1)
-	z, t := fractionRoundSumsGeneric(w[n:], n0.from(n), n1.from(n), d0.from(n), d1.from(n))
-	return zero.Add(z), top.Add(t)
+	n := blocks(len(w), blockQM31)
+	for i := 0; i < n; i += sumLimit {
+		var s [2][4]uint64
+		fractionRoundSums(&s, limbs(w[i:]), limbs(n0.Lo[i:]), limbs(n0.Hi[i:]), limbs(n1.Lo[i:]), limbs(n1.Hi[i:]),
+			limbs(d0.Lo[i:]), limbs(d0.Hi[i:]), limbs(d1.Lo[i:]), limbs(d1.Hi[i:]), uint64(min(n-i, sumLimit)))
+		zero, top = zero.Add(accumulator(s[0]).sum()), top.Add(accumulator(s[1]).sum())
+	}
+	for i := n; i < len(w); i++ {
+		m := newMultiplier(w[i])
+		zero = zero.Add(m.mul(n0.Lo[i].Mul(d1.Lo[i]).Add(n1.Lo[i].Mul(d0.Lo[i]))))
+		top = top.Add(m.mul(n0.slope(i).Mul(d1.slope(i)).Add(n1.slope(i).Mul(d0.slope(i)))))
+	}
+	return zero, top
 }
 
 // AddFractions sets num[i]/den[i] = n0[i]/d0[i] + n1[i]/d1[i] without
 // cancelling: num = n0·d1 + n1·d0, den = d0·d1. All six have one length.
 func AddFractions(num, den, n0, n1, d0, d1 []QM31) {
-	mustHave(len(num), Halves{den, den}, Halves{n0, n1}, Halves{d0, d1})
-	n := addFractionsFast(num, den, n0, n1, d0, d1)
-	addFractionsGeneric(num[n:], den[n:], n0[n:], n1[n:], d0[n:], d1[n:])
+	mustMatch(len(num), len(den), len(n0), len(n1), len(d0), len(d1))
+	n := blocks(len(num), blockQM31)
+	if n > 0 {
+		addFractions(limbs(num), limbs(den), limbs(n0), limbs(n1), limbs(d0), limbs(d1), uint64(n))
+	}
+	for i := n; i < len(num); i++ {
+		a, b := newMultiplier(d0[i]), newMultiplier(d1[i])
+		num[i], den[i] = b.mul(n0[i]).Add(a.mul(n1[i])), b.mul(d0[i])
+	}
 }
 
 // AddFractionsM31 is AddFractions for numerators in the base field.
 func AddFractionsM31(num, den []QM31, n0, n1 []M31, d0, d1 []QM31) {
-	mustHave(len(num), Halves{den, den}, Halves{d0, d1})
-	mustMatch(len(num), len(n0))
-	mustMatch(len(num), len(n1))
-	n := addFractionsM31Fast(num, den, n0, n1, d0, d1)
-	addFractionsM31Generic(num[n:], den[n:], n0[n:], n1[n:], d0[n:], d1[n:])
+	mustMatch(len(num), len(den), len(n0), len(n1), len(d0), len(d1))
+	n := blocks(len(num), blockM31)
+	if n > 0 {
+		addFractionsM31(limbs(num), limbs(den), base(n0), base(n1), limbs(d0), limbs(d1), uint64(n))
+	}
+	for i := n; i < len(num); i++ {
+		num[i], den[i] = mulAdd(d1[i].MulM31(n0[i]), n1[i], d0[i]), d0[i].Mul(d1[i])
+	}
 }
 
 // MulAccQM31Vec sets dst[i] += s·a[i]. Both have one length.
 func MulAccQM31Vec(dst, a []QM31, s QM31) {
 	mustMatch(len(dst), len(a))
-	n := mulAccQM31VecFast(dst, a, s)
-	mulAccQM31VecGeneric(dst[n:], a[n:], s)
+	m := newMultiplier(s)
+	n := blocks(len(dst), blockQM31)
+	if n > 0 {
+		mulAccQM31Vec(limbs(dst), limbs(a), m.table(), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = dst[i].Add(m.mul(a[i]))
+	}
 }

@@ -1,65 +1,123 @@
 package field
 
+import "github.com/prove-model/prove-model/internal/simd"
+
 // Vector operations. All slices of a call must have the lengths stated or the
 // call panics: a mismatch is a programmer's error. A destination may be the
 // same slice as a source unless said otherwise, but must not overlap one
 // partially. None of them starts goroutines, except EqTableInto.
 //
-// Where the processor has AVX2 or AVX-512, a prefix of each slice is done by
-// assembly and the rest by the plain versions in vec_generic.go, which are
-// the reference.
+// Where the processor has AVX2 or AVX-512, assembly does as long a prefix of each
+// slice as it can, whole blocks. The loop behind it does the rest, and is the
+// reference: without assembly it does all.
 
-// mustMatch panics unless the two lengths are equal.
-func mustMatch(a, b int) {
-	if a != b {
-		panic("field: vectors of different lengths")
+// Block sizes of the kernels, in elements.
+const (
+	blockM31  = 16
+	blockQM31 = 4
+)
+
+// sumLimit bounds the products one call of a kernel may add up, so that the
+// accumulators of 64 bits cannot overflow. It is a multiple of the blocks.
+const sumLimit = 1 << 27
+
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// blocks returns how many of n elements a kernel takes, which takes blocks of that
+// size, and one at least: none where there is no assembly.
+func blocks(n, size int) int {
+	if level == simd.None {
+		return 0
+	}
+	return n &^ (size - 1)
+}
+
+// mustMatch panics unless all lengths are equal to the first one.
+func mustMatch(n int, lengths ...int) {
+	for _, l := range lengths {
+		if l != n {
+			panic("field: vectors of different lengths")
+		}
 	}
 }
 
+// limbs returns the address of the first limb of a non-empty vector of K.
+func limbs(v []QM31) *uint32 { return (*uint32)(&v[0].C0.A0) }
+
+// base returns the address of the first element of a non-empty vector.
+func base(v []M31) *uint32 { return (*uint32)(&v[0]) }
+
 // AddVec sets dst[i] = a[i] + b[i]. All three have one length.
 func AddVec(dst, a, b []M31) {
-	mustMatch(len(dst), len(a))
-	mustMatch(len(dst), len(b))
-	n := addVecFast(dst, a, b)
-	addVecGeneric(dst[n:], a[n:], b[n:])
+	mustMatch(len(dst), len(a), len(b))
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		addVec(base(dst), base(a), base(b), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = a[i].Add(b[i])
+	}
 }
 
 // SubVec sets dst[i] = a[i] − b[i]. All three have one length.
 func SubVec(dst, a, b []M31) {
-	mustMatch(len(dst), len(a))
-	mustMatch(len(dst), len(b))
-	n := subVecFast(dst, a, b)
-	subVecGeneric(dst[n:], a[n:], b[n:])
+	mustMatch(len(dst), len(a), len(b))
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		subVec(base(dst), base(a), base(b), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = a[i].Sub(b[i])
+	}
 }
 
 // MulVec sets dst[i] = a[i]·b[i]. All three have one length.
 func MulVec(dst, a, b []M31) {
-	mustMatch(len(dst), len(a))
-	mustMatch(len(dst), len(b))
-	n := mulVecFast(dst, a, b)
-	mulVecGeneric(dst[n:], a[n:], b[n:])
+	mustMatch(len(dst), len(a), len(b))
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		mulVec(base(dst), base(a), base(b), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = a[i].Mul(b[i])
+	}
 }
 
 // ScaleVec sets dst[i] = a[i]·s. Both have one length.
 func ScaleVec(dst, a []M31, s M31) {
 	mustMatch(len(dst), len(a))
-	n := scaleVecFast(dst, a, s)
-	scaleVecGeneric(dst[n:], a[n:], s)
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		scaleVec(base(dst), base(a), uint32(s), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = a[i].Mul(s)
+	}
 }
 
 // FromInt32Vec sets dst[i] = src[i] mod p. Both have one length, and may be the same memory.
 func FromInt32Vec(dst []M31, src []int32) {
 	mustMatch(len(dst), len(src))
-	n := fromInt32VecFast(dst, src)
-	fromInt32VecGeneric(dst[n:], src[n:])
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		fromInt32Vec(base(dst), &src[0], uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = FromInt32(src[i])
+	}
 }
 
 // MulQM31Vec sets dst[i] = a[i]·b[i]. All three have one length.
 func MulQM31Vec(dst, a, b []QM31) {
-	mustMatch(len(dst), len(a))
-	mustMatch(len(dst), len(b))
-	n := mulQM31VecFast(dst, a, b)
-	mulQM31VecGeneric(dst[n:], a[n:], b[n:])
+	mustMatch(len(dst), len(a), len(b))
+	n := blocks(len(dst), blockQM31)
+	if n > 0 {
+		mulQM31Vec(limbs(dst), limbs(a), limbs(b), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = a[i].Mul(b[i])
+	}
 }
 
 // FoldVec binds the first (most significant) variable of the table src to r:
@@ -77,52 +135,130 @@ func FoldM31Vec(dst []QM31, src []M31, r QM31) {
 	FoldM31Halves(dst, src[:len(dst)], src[len(dst):], r)
 }
 
+// mulAdd returns d + s·a, with one reduction a limb.
+func mulAdd(d QM31, a M31, s QM31) QM31 {
+	m := uint64(a)
+	return QM31{
+		CM31{Reduce64(uint64(d.C0.A0) + m*uint64(s.C0.A0)), Reduce64(uint64(d.C0.A1) + m*uint64(s.C0.A1))},
+		CM31{Reduce64(uint64(d.C1.A0) + m*uint64(s.C1.A0)), Reduce64(uint64(d.C1.A1) + m*uint64(s.C1.A1))},
+	}
+}
+
 // MulAccVec sets dst[i] += s·a[i]. Both have one length.
 func MulAccVec(dst []QM31, a []M31, s QM31) {
 	mustMatch(len(dst), len(a))
-	n := mulAccVecFast(dst, a, s)
-	mulAccVecGeneric(dst[n:], a[n:], s)
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		mulAccVec(limbs(dst), base(a), (*uint32)(&s.C0.A0), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = mulAdd(dst[i], a[i], s)
+	}
 }
 
 // MulAccInt32Vec sets dst[i] += s·a[i] for signed integers a. Both have one
 // length.
 func MulAccInt32Vec(dst []QM31, a []int32, s QM31) {
 	mustMatch(len(dst), len(a))
-	n := mulAccInt32VecFast(dst, a, s)
-	mulAccInt32VecGeneric(dst[n:], a[n:], s)
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		mulAccInt32Vec(limbs(dst), &a[0], (*uint32)(&s.C0.A0), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = mulAdd(dst[i], FromInt32(a[i]), s)
+	}
 }
 
 // EmbedVec sets dst[i] = a[i]. Both have one length.
 func EmbedVec(dst []QM31, a []M31) {
 	mustMatch(len(dst), len(a))
-	n := embedVecFast(dst, a)
-	embedVecGeneric(dst[n:], a[n:])
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		embedVec(limbs(dst), base(a), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = FromM31(a[i])
+	}
 }
 
 // SubInt32Vec sets dst[i] = s − a[i] for signed integers a. Both have one length.
 func SubInt32Vec(dst []QM31, a []int32, s QM31) {
 	mustMatch(len(dst), len(a))
-	n := subInt32VecFast(dst, a, s)
-	subInt32VecGeneric(dst[n:], a[n:], s)
+	n := blocks(len(dst), blockM31)
+	if n > 0 {
+		subInt32Vec(limbs(dst), &a[0], (*uint32)(&s.C0.A0), uint64(n))
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = s
+		dst[i].C0.A0 = s.C0.A0.Sub(FromInt32(a[i]))
+	}
+}
+
+// An accumulator sums products of limbs with a partial reduction after each:
+// 64-bit words that stay below 2^34 between additions, so that a product of
+// two limbs, or three, always fits on top.
+type accumulator [4]uint64
+
+// fold reduces a word v < 2^64 to less than 2^34, keeping it mod p.
+func fold(v uint64) uint64 { return v&P + v>>31 }
+
+// addScaled adds a·w.
+func (s *accumulator) addScaled(a M31, w QM31) {
+	m := uint64(a)
+	s[0] = fold(s[0] + m*uint64(w.C0.A0))
+	s[1] = fold(s[1] + m*uint64(w.C0.A1))
+	s[2] = fold(s[2] + m*uint64(w.C1.A0))
+	s[3] = fold(s[3] + m*uint64(w.C1.A1))
+}
+
+// sum returns the total.
+func (s accumulator) sum() QM31 {
+	return NewQM31(Reduce64(s[0]), Reduce64(s[1]), Reduce64(s[2]), Reduce64(s[3]))
 }
 
 // Dot returns Σ a[i]·b[i]. Both have one length.
 func Dot(a, b []QM31) QM31 {
 	mustMatch(len(a), len(b))
-	n, s := dotFast(a, b)
-	return s.Add(dotGeneric(a[n:], b[n:]))
+	n, total := blocks(len(a), blockQM31), Zero
+	for i := 0; i < n; i += sumLimit {
+		var s [4]uint64
+		dot(&s, limbs(a[i:]), limbs(b[i:]), uint64(min(n-i, sumLimit)))
+		total = total.Add(accumulator(s).sum())
+	}
+	for i := n; i < len(a); i++ {
+		total = total.Add(a[i].Mul(b[i]))
+	}
+	return total
 }
 
 // DotM31 returns Σ a[i]·w[i]. Both have one length.
 func DotM31(a []M31, w []QM31) QM31 {
 	mustMatch(len(a), len(w))
-	n, s := dotM31Fast(a, w)
-	return s.Add(dotM31Generic(a[n:], w[n:]))
+	n, total := blocks(len(a), blockM31), Zero
+	for i := 0; i < n; i += sumLimit {
+		var s [4]uint64
+		dotM31(&s, base(a[i:]), limbs(w[i:]), uint64(min(n-i, sumLimit)))
+		total = total.Add(accumulator(s).sum())
+	}
+	var rest accumulator
+	for i := n; i < len(a); i++ {
+		rest.addScaled(a[i], w[i])
+	}
+	return total.Add(rest.sum())
 }
 
 // DotInt32 returns Σ a[i]·w[i] for signed integers a. Both have one length.
 func DotInt32(a []int32, w []QM31) QM31 {
 	mustMatch(len(a), len(w))
-	n, s := dotInt32Fast(a, w)
-	return s.Add(dotInt32Generic(a[n:], w[n:]))
+	n, total := blocks(len(a), blockM31), Zero
+	for i := 0; i < n; i += sumLimit {
+		var s [4]uint64
+		dotInt32(&s, &a[i], limbs(w[i:]), uint64(min(n-i, sumLimit)))
+		total = total.Add(accumulator(s).sum())
+	}
+	var rest accumulator
+	for i := n; i < len(a); i++ {
+		rest.addScaled(FromInt32(a[i]), w[i])
+	}
+	return total.Add(rest.sum())
 }

@@ -1,5 +1,19 @@
 package ints
 
+import "github.com/prove-model/prove-model/internal/simd"
+
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// prefix returns how many of n entries the assembly takes, which takes whole sixteens, and one at least:
+// none where there is no assembly.
+func prefix(n int) int {
+	if level == simd.None {
+		return 0
+	}
+	return n &^ 15
+}
+
 // Integer are the types that lists are of.
 type Integer interface{ int8 | int16 | int32 }
 
@@ -79,18 +93,20 @@ func All(v Ints) []int32 {
 
 // Widen sets dst to the entries of src, which are as many.
 func Widen[T Integer](dst []int32, src []T) {
-	n := 0
-	switch src := any(src).(type) {
-	case []int8:
-		n = widen8Fast(dst, src)
-	case []int16:
-		n = widen16Fast(dst, src)
-	case []int32:
-		n = copy(dst, src)
+	dst = dst[:len(src)]
+	n := prefix(len(src))
+	if n > 0 {
+		switch src := any(src).(type) {
+		case []int8:
+			widen8(&dst[0], &src[0], uint64(n))
+		case []int16:
+			widen16(&dst[0], &src[0], uint64(n))
+		case []int32:
+			n = copy(dst, src)
+		}
 	}
-	dst = dst[n:len(src)]
-	for i, x := range src[n:] {
-		dst[i] = int32(x)
+	for i := n; i < len(src); i++ {
+		dst[i] = int32(src[i])
 	}
 }
 

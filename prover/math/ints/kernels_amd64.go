@@ -4,52 +4,27 @@
 
 package ints
 
-// widen8AVX2 sets dst[i] = src[i] for i < n, 16 | n > 0.
+// widen8 sets dst[i] = src[i] for i < n, 16 | n > 0.
 //
 //go:noescape
-func widen8AVX2(dst *int32, src *int8, n uint64)
+func widen8(dst *int32, src *int8, n uint64)
 
-// widen16AVX2 sets dst[i] = src[i] for i < n, 16 | n > 0.
+// widen16 sets dst[i] = src[i] for i < n, 16 | n > 0.
 //
 //go:noescape
-func widen16AVX2(dst *int32, src *int16, n uint64)
+func widen16(dst *int32, src *int16, n uint64)
 
-// narrow8AVX2 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
+// narrow8 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
 //
 //go:noescape
-func narrow8AVX2(dst *int8, src *int32, n uint64) uint64
+func narrow8(dst *int8, src *int32, n uint64) uint64
 
-// narrow16AVX2 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
+// narrow16 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
 //
 //go:noescape
-func narrow16AVX2(dst *int16, src *int32, n uint64) uint64
+func narrow16(dst *int16, src *int32, n uint64) uint64
 
-// roundAVX2 sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.
+// roundVec sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.
 //
 //go:noescape
-func roundAVX2(dst *int32, src *float32, n uint64, scale float32, shift uint64)
-
-// widen8AVX512 sets dst[i] = src[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func widen8AVX512(dst *int32, src *int8, n uint64)
-
-// widen16AVX512 sets dst[i] = src[i] for i < n, 16 | n > 0.
-//
-//go:noescape
-func widen16AVX512(dst *int32, src *int16, n uint64)
-
-// narrow8AVX512 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
-//
-//go:noescape
-func narrow8AVX512(dst *int8, src *int32, n uint64) uint64
-
-// narrow16AVX512 sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.
-//
-//go:noescape
-func narrow16AVX512(dst *int16, src *int32, n uint64) uint64
-
-// roundAVX512 sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.
-//
-//go:noescape
-func roundAVX512(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+func roundVec(dst *int32, src *float32, n uint64, scale float32, shift uint64)

@@ -6,7 +6,7 @@
 
 // func widen8AVX2(dst *int32, src *int8, n uint64)
 // Requires: AVX, AVX2
-TEXT ·widen8AVX2(SB), NOSPLIT, $0-24
+TEXT ·widen8AVX2<>(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -26,7 +26,7 @@ loop:
 
 // func widen16AVX2(dst *int32, src *int16, n uint64)
 // Requires: AVX, AVX2
-TEXT ·widen16AVX2(SB), NOSPLIT, $0-24
+TEXT ·widen16AVX2<>(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -46,7 +46,7 @@ loop:
 
 // func narrow8AVX2(dst *int8, src *int32, n uint64) uint64
 // Requires: AVX, AVX2
-TEXT ·narrow8AVX2(SB), NOSPLIT, $0-32
+TEXT ·narrow8AVX2<>(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -80,7 +80,7 @@ loop:
 
 // func narrow16AVX2(dst *int16, src *int32, n uint64) uint64
 // Requires: AVX, AVX2
-TEXT ·narrow16AVX2(SB), NOSPLIT, $0-32
+TEXT ·narrow16AVX2<>(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -110,9 +110,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func roundAVX2(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+// func roundVecAVX2(dst *int32, src *float32, n uint64, scale float32, shift uint64)
 // Requires: AVX, AVX2, SSE
-TEXT ·roundAVX2(SB), NOSPLIT, $0-40
+TEXT ·roundVecAVX2<>(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -140,7 +140,7 @@ loop:
 
 // func widen8AVX512(dst *int32, src *int8, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·widen8AVX512(SB), NOSPLIT, $0-24
+TEXT ·widen8AVX512<>(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -158,7 +158,7 @@ loop:
 
 // func widen16AVX512(dst *int32, src *int16, n uint64)
 // Requires: AVX, AVX512F
-TEXT ·widen16AVX512(SB), NOSPLIT, $0-24
+TEXT ·widen16AVX512<>(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -176,7 +176,7 @@ loop:
 
 // func narrow8AVX512(dst *int8, src *int32, n uint64) uint64
 // Requires: AVX, AVX2, AVX512F
-TEXT ·narrow8AVX512(SB), NOSPLIT, $0-32
+TEXT ·narrow8AVX512<>(SB), NOSPLIT, $0-32
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -205,7 +205,7 @@ loop:
 
 // func narrow16AVX512(dst *int16, src *int32, n uint64) uint64
 // Requires: AVX, AVX2, AVX512F
-TEXT ·narrow16AVX512(SB), NOSPLIT, $0-32
+TEXT ·narrow16AVX512<>(SB), NOSPLIT, $0-32
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -232,9 +232,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func roundAVX512(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+// func roundVecAVX512(dst *int32, src *float32, n uint64, scale float32, shift uint64)
 // Requires: AVX, AVX512F, SSE
-TEXT ·roundAVX512(SB), NOSPLIT, $0-40
+TEXT ·roundVecAVX512<>(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -255,3 +255,48 @@ loop:
 	JNZ       loop
 	VZEROUPPER
 	RET
+
+// func widen8(dst *int32, src *int8, n uint64)
+TEXT ·widen8(SB), NOSPLIT, $0-24
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·widen8AVX2<>(SB)
+
+wide:
+	JMP ·widen8AVX512<>(SB)
+
+// func widen16(dst *int32, src *int16, n uint64)
+TEXT ·widen16(SB), NOSPLIT, $0-24
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·widen16AVX2<>(SB)
+
+wide:
+	JMP ·widen16AVX512<>(SB)
+
+// func narrow8(dst *int8, src *int32, n uint64) uint64
+TEXT ·narrow8(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·narrow8AVX2<>(SB)
+
+wide:
+	JMP ·narrow8AVX512<>(SB)
+
+// func narrow16(dst *int16, src *int32, n uint64) uint64
+TEXT ·narrow16(SB), NOSPLIT, $0-32
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·narrow16AVX2<>(SB)
+
+wide:
+	JMP ·narrow16AVX512<>(SB)
+
+// func roundVec(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+TEXT ·roundVec(SB), NOSPLIT, $0-40
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·roundVecAVX2<>(SB)
+
+wide:
+	JMP ·roundVecAVX512<>(SB)

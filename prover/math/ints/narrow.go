@@ -90,11 +90,19 @@ func narrow[T int8 | int16](dst []T, fill func(dst []int32, from int)) bool {
 // narrowed sets dst to the values of src, which are as many, and reports whether they all
 // fit.
 func narrowed[T int8 | int16](dst []T, src []int32) bool {
-	n, fit := narrowFast(dst, src)
-	dst, lost := dst[n:len(src)], int32(0)
-	for i, x := range src[n:] {
-		dst[i] = T(x)
-		lost |= x ^ int32(T(x))
+	dst = dst[:len(src)]
+	n, lost := prefix(len(src)), uint64(0)
+	if n > 0 {
+		switch dst := any(dst).(type) {
+		case []int8:
+			lost = narrow8(&dst[0], &src[0], uint64(n))
+		case []int16:
+			lost = narrow16(&dst[0], &src[0], uint64(n))
+		}
 	}
-	return fit && lost == 0
+	for i, x := range src[n:] {
+		dst[n+i] = T(x)
+		lost |= uint64(x ^ int32(T(x)))
+	}
+	return lost == 0
 }

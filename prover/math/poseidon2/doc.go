@@ -7,3 +7,5 @@
 // ColumnHasher and LeafHasher take sixteen states at a time through a kernel that
 // has AVX2 and AVX-512 versions.
 package poseidon2
+
+//go:generate go run -C ../../../scripts/asm ./poseidon2 -out ../../prover/math/poseidon2/kernels_amd64.s -stubs ../../prover/math/poseidon2/kernels_amd64.go -pkg poseidon2

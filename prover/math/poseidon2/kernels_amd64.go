@@ -4,27 +4,17 @@
 
 package poseidon2
 
-// permuteBlockAVX512 permutes the 16 states of a block. The constants are c − p as 32-bit words, in the order of the rounds.
-//
-//go:noescape
-func permuteBlockAVX512(block *uint32, constants *uint32)
-
-// transposeAVX512 sets the 16×16 matrix dst to the transpose of src. They must not overlap.
-//
-//go:noescape
-func transposeAVX512(dst *uint32, src *uint32)
-
 // permuteStateAVX512 permutes a state. The constants are c − p as 32-bit words, in the order of the rounds.
 //
 //go:noescape
 func permuteStateAVX512(state *uint32, constants *uint32)
 
-// permuteBlockAVX2 permutes the 16 states of a block. The constants are c − p as 32-bit words, in the order of the rounds.
+// permuteBlock permutes the 16 states of a block. The constants are c − p as 32-bit words, in the order of the rounds.
 //
 //go:noescape
-func permuteBlockAVX2(block *uint32, constants *uint32)
+func permuteBlock(block *uint32, constants *uint32)
 
-// transposeAVX2 sets the 16×16 matrix dst to the transpose of src. They must not overlap.
+// transposeWords sets the 16×16 matrix dst to the transpose of src. They must not overlap.
 //
 //go:noescape
-func transposeAVX2(dst *uint32, src *uint32)
+func transposeWords(dst *uint32, src *uint32)

@@ -6,7 +6,7 @@
 
 // func permuteBlockAVX512(block *uint32, constants *uint32)
 // Requires: AVX, AVX512F
-TEXT ·permuteBlockAVX512(SB), NOSPLIT, $0-16
+TEXT ·permuteBlockAVX512<>(SB), NOSPLIT, $0-16
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Z0
@@ -2032,9 +2032,9 @@ final:
 	VZEROUPPER
 	RET
 
-// func transposeAVX512(dst *uint32, src *uint32)
+// func transposeWordsAVX512(dst *uint32, src *uint32)
 // Requires: AVX, AVX512F
-TEXT ·transposeAVX512(SB), NOSPLIT, $0-16
+TEXT ·transposeWordsAVX512<>(SB), NOSPLIT, $0-16
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	VMOVDQU32   (CX), Z0
@@ -2418,7 +2418,7 @@ GLOBL rotateRight<>(SB), RODATA|NOPTR, $64
 
 // func permuteBlockAVX2(block *uint32, constants *uint32)
 // Requires: AVX, AVX2
-TEXT ·permuteBlockAVX2(SB), NOSPLIT, $0-16
+TEXT ·permuteBlockAVX2<>(SB), NOSPLIT, $0-16
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -6599,9 +6599,9 @@ final:
 	VZEROUPPER
 	RET
 
-// func transposeAVX2(dst *uint32, src *uint32)
+// func transposeWordsAVX2(dst *uint32, src *uint32)
 // Requires: AVX, AVX2
-TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
+TEXT ·transposeWordsAVX2<>(SB), NOSPLIT, $0-16
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	VMOVDQU     (CX), Y0
@@ -6766,3 +6766,21 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU     Y0, 992(AX)
 	VZEROUPPER
 	RET
+
+// func permuteBlock(block *uint32, constants *uint32)
+TEXT ·permuteBlock(SB), NOSPLIT, $0-16
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·permuteBlockAVX2<>(SB)
+
+wide:
+	JMP ·permuteBlockAVX512<>(SB)
+
+// func transposeWords(dst *uint32, src *uint32)
+TEXT ·transposeWords(SB), NOSPLIT, $0-16
+	CMPQ ·level+0(SB), $0x02
+	JEQ  wide
+	JMP  ·transposeWordsAVX2<>(SB)
+
+wide:
+	JMP ·transposeWordsAVX512<>(SB)

@@ -1,6 +1,9 @@
 package poseidon2
 
-import "github.com/prove-model/prove-model/prover/math/field"
+import (
+	"github.com/prove-model/prove-model/internal/simd"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
 
 // Sizes of the permutation and of what is built on it, in field elements.
 const (
@@ -21,13 +24,10 @@ type words [Width]uint64
 
 // Permute applies the permutation to s.
 func Permute(s *State) {
-	if !s.permute() {
-		permuteGeneric(s)
+	if level == simd.AVX512 {
+		permuteStateAVX512(word(&s[0]), &kernelConstants[0])
+		return
 	}
-}
-
-// permuteGeneric is Permute in plain Go.
-func permuteGeneric(s *State) {
 	var w words
 	for i, v := range s {
 		w[i] = uint64(v)

@@ -3,6 +3,7 @@ package whir
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -25,36 +26,19 @@ import (
 //     what level 1 commits to, and from there on nothing is hidden.
 
 // firstHidden is first for a hiding opening.
-func (o *opener) firstHidden() (rowWeights, error) {
+func (o *opener) firstHidden() rowWeights {
 	l := o.s.params.Levels[0]
-	passes := o.passes
-	values, err := passes.Auxiliary(o.ctx, soundness.PadLimbs*l.FoldVars)
-	if err != nil {
-		return rowWeights{}, err
-	}
+	values := must.Get(o.passes.Auxiliary(o.ctx, soundness.PadLimbs*l.FoldVars))
 	point := make([]field.QM31, l.FoldVars)
 	for i := range point {
-		s, err := passes.Round(o.ctx)
-		if err != nil {
-			return rowWeights{}, err
-		}
+		s := must.Get(o.passes.Round(o.ctx))
 		zero, top := padPair(values[soundness.PadLimbs*i:])
-		if point[i], err = o.round(Sums{s.Zero.Sub(zero), s.Top.Sub(top)}, l.FoldGrind); err != nil {
-			return rowWeights{}, err
-		}
-		if err := passes.Bind(o.ctx, point[i]); err != nil {
-			return rowWeights{}, err
-		}
+		point[i] = o.round(Sums{s.Zero.Sub(zero), s.Top.Sub(top)}, l.FoldGrind)
+		must.OK(o.passes.Bind(o.ctx, point[i]))
 	}
-	s, err := passes.AuxiliaryRound(o.ctx, padFunctional(point))
-	if err != nil {
-		return rowWeights{}, err
-	}
-	r, err := o.round(s, l.FoldGrind)
-	if err != nil {
-		return rowWeights{}, err
-	}
-	return rowWeights{table: poly.EqTable(point)}.withAuxiliary(r), passes.BindAuxiliary(o.ctx, r)
+	r := o.round(must.Get(o.passes.AuxiliaryRound(o.ctx, padFunctional(point))), l.FoldGrind)
+	must.OK(o.passes.BindAuxiliary(o.ctx, r))
+	return rowWeights{table: poly.EqTable(point)}.withAuxiliary(r)
 }
 
 // padPair returns the pads of a round from their limbs.

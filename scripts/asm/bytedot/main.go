@@ -15,14 +15,13 @@ import (
 const rows = 16
 
 func main() {
-	ConstraintExpr("!purego")
 	pack()
 	place()
 	dots(rows)
 	dots(rows / 2)
 	split()
 	join()
-	Generate()
+	vec.Write()
 }
 
 // pack transposes four elements of 16 bytes at a time.

@@ -14,7 +14,6 @@ import (
 const groupBytes = 64
 
 func main() {
-	ConstraintExpr("!purego")
 	for _, lanes := range []int{8, 16} {
 		radix2(lanes)
 		radix4(lanes)
@@ -23,12 +22,12 @@ func main() {
 		lastLayersAVX2(width)
 		lastLayersAVX512(width)
 	}
-	Generate()
+	vec.Write()
 }
 
 // radix2 emits one layer.
 func radix2(lanes int) {
-	g := vec.New(lanes, "radix2", "func(dst, src *uint32, halfBytes, count uint64, t *uint32)",
+	g := vec.New(lanes, "radix2Vec", "func(dst, src *uint32, halfBytes, count uint64, t *uint32)",
 		"does the layer of count nodes with twiddles t; halfBytes, half a node's size, is a multiple of 64.")
 	dst, src, half, count, t := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("halfBytes"), vec.Pointer("count"), vec.Pointer("t")
 	vec.Loop("node", count, func() {
@@ -48,7 +47,7 @@ func radix2(lanes int) {
 
 // radix4 emits two layers at once.
 func radix4(lanes int) {
-	g := vec.New(lanes, "radix4", "func(dst, src *uint32, quarterBytes, count uint64, t, t2 *uint32)",
+	g := vec.New(lanes, "radix4Vec", "func(dst, src *uint32, quarterBytes, count uint64, t, t2 *uint32)",
 		"does two layers of count nodes with twiddles t, and t2 for their children; quarterBytes, a quarter of a node's size, is a multiple of 64.")
 	dst, src, quarter, count, t, t2 := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("quarterBytes"), vec.Pointer("count"), vec.Pointer("t"), vec.Pointer("t2")
 	three := GP64()

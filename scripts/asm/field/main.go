@@ -10,7 +10,6 @@ import (
 )
 
 func main() {
-	ConstraintExpr("!purego")
 	spread := spreadTable()
 	for _, lanes := range []int{8, 16} {
 		m31Kernels(lanes)
@@ -19,7 +18,7 @@ func main() {
 		placedKernels(lanes, spread)
 		roundKernels(lanes, spread)
 	}
-	Generate()
+	vec.Write()
 }
 
 // m31Kernels are the element-wise operations of the base field. n counts

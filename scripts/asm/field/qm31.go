@@ -145,7 +145,7 @@ func qm31Kernels(lanes int) {
 	})
 	g.End()
 
-	g = vec.New(lanes, "eqStep", "func(lo, hi *uint32, r *[6][2]uint64, n uint64)",
+	g = vec.New(lanes, "eqVec", "func(lo, hi *uint32, r *[6][2]uint64, n uint64)",
 		"sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.")
 	lo, hi, n = vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
 	r = newFixed(g, vec.Pointer("r"))

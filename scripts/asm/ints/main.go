@@ -12,7 +12,6 @@ import (
 )
 
 func main() {
-	ConstraintExpr("!purego")
 	for _, lanes := range []int{8, 16} {
 		widen(lanes, 8, func(m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) })
 		widen(lanes, 16, func(m Mem, v reg.VecVirtual) { VPMOVSXWD(m, v) })
@@ -20,7 +19,7 @@ func main() {
 		narrow(lanes, 16, func(v Op, to reg.VecVirtual) { VPMOVSXWD(v, to) })
 		round(lanes)
 	}
-	Generate()
+	vec.Write()
 }
 
 // widen extends signed integers of so many bits to 32.
@@ -110,7 +109,7 @@ func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 
 // round rounds multiples of floats to whole numbers, the even one of two, and shifts them.
 func round(lanes int) {
-	g := vec.Begin(lanes, "round", "func(dst *int32, src *float32, n uint64, scale float32, shift uint64)",
+	g := vec.Begin(lanes, "roundVec", "func(dst *int32, src *float32, n uint64, scale float32, shift uint64)",
 		"sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.")
 	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	x, scale := XMM(), g.Reg()

@@ -21,13 +21,12 @@ const (
 var shifts = [width]int{1: 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16}
 
 func main() {
-	ConstraintExpr("!purego")
 	wide()
 	vec.Transpose(16)
 	single()
 	narrow()
 	vec.Transpose(8)
-	Generate()
+	vec.Write()
 }
 
 const (

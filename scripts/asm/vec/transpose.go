@@ -47,7 +47,7 @@ func Transpose(lanes int) {
 
 // wideTranspose moves the 128-bit parts with two more shuffles a row.
 func wideTranspose() {
-	g := Begin(16, "transpose", transposeSignature, transposeDoc)
+	g := Begin(16, "transposeWords", transposeSignature, transposeDoc)
 	dst, src := Pointer("dst"), Pointer("src")
 	var rows []reg.VecVirtual
 	for i := range 16 {
@@ -76,7 +76,7 @@ func wideTranspose() {
 
 // narrowTranspose does four blocks of 8×8.
 func narrowTranspose() {
-	g := Begin(8, "transpose", transposeSignature, transposeDoc)
+	g := Begin(8, "transposeWords", transposeSignature, transposeDoc)
 	dst, src := Pointer("dst"), Pointer("src")
 	for block := range 4 {
 		top, left := block/2*8, block%2*8

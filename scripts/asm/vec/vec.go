@@ -52,6 +52,7 @@ func Begin(lanes int, name, signature, doc string) *Gen {
 	TEXT(name+Suffix(lanes), NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(name + Suffix(lanes) + " " + doc)
+	note(name, signature, doc)
 	return &Gen{Lanes: lanes}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/prove-model/prove-model/internal/hiding/attack"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -35,15 +36,10 @@ func main() {
 	os.Exit(2)
 }
 
-func run(vk string, proofs []string) error {
-	file, err := os.ReadFile(vk)
-	if err != nil {
-		return err
-	}
-	key, err := proof.DecodeKey(file)
-	if err != nil {
-		return err
-	}
+func run(vk string, proofs []string) (err error) {
+	defer must.Catch(&err)
+	file := must.Get(os.ReadFile(vk))
+	key := must.Get(proof.DecodeKey(file))
 	t := key.FixedTree()
 	if t == nil || t.TailLog == 0 {
 		return fmt.Errorf("%s does not hide weights", vk)
@@ -63,19 +59,14 @@ func run(vk string, proofs []string) error {
 		}
 		fmt.Printf("%3d proofs: %d positions, which tell %d relations of the values of every row\n", i+1, len(positions), rows.Leak(positions))
 	}
-	found, err := rows.Solve(known)
-	if err != nil {
-		return err
-	}
+	found := must.Get(rows.Solve(known))
 	wrong, aside := 0, 0
 	err = opened(key, proofs[len(proofs)-1], func(at uint64, column []field.M31) {
 		if aside++; !rows.Holds(found, at, column) {
 			wrong++
 		}
 	})
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	fmt.Printf("recovered: all values of %d rows and their tails; the proof kept aside opens %d columns, %d of which are not as recovered\n", len(found), aside, wrong)
 	if wrong > 0 {
 		return attack.ErrUnknown

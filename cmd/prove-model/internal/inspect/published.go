@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -28,15 +29,11 @@ type Published struct {
 
 // openPublished describes a model, and its graph if the settings say for how many
 // tokens.
-func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) {
-	m, err := hf.Open(cfg.Model)
-	if err != nil {
-		return nil, err
-	}
+func openPublished(ctx context.Context, cfg *config.Config) (_ *Published, err error) {
+	defer must.Catch(&err)
+	m := must.Get(hf.Open(cfg.Model))
 	p := &Published{Name: cfg.Model, Summary: m.Summarise()}
-	if err := m.Close(); err != nil {
-		return nil, err
-	}
+	must.OK(m.Close())
 	if p.Vocabulary > 0 {
 		t, err := tokenizer.Open(cfg.Model)
 		if err != nil {
@@ -46,9 +43,7 @@ func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) 
 		}
 	}
 	if p.Context == 0 || cfg.Tokens > 0 || len(cfg.Input) > 0 || cfg.Prompt != "" || len(cfg.Dim) > 0 {
-		if p.Graph, err = openModel(ctx, cfg); err != nil {
-			return nil, err
-		}
+		p.Graph = must.Get(openModel(ctx, cfg))
 		p.Estimate, p.Graph.Estimate = p.Graph.Estimate, nil
 	}
 	if p.Estimate == nil {

@@ -1,6 +1,4 @@
-//go:build amd64 && !purego
-
-package blake3
+package ints
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-//go:build amd64 && !purego
-
-package matmul
+package blake3
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-//go:build amd64 && !purego
-
-package field
+package poseidon2
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-//go:build amd64 && !purego
-
-package ints
+package matmul
 
 import (
 	"testing"

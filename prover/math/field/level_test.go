@@ -1,6 +1,4 @@
-//go:build amd64 && !purego
-
-package poseidon2
+package field
 
 import (
 	"testing"

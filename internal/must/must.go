@@ -1,0 +1,32 @@
+// Package must is for commands, measurements and tools: long sequences of calls of which none is expected to fail, and the first error
+// ends them. It is a panic, which never leaves the package that makes the calls: each function that others call defers Catch.
+package must
+
+type failure struct{ err error }
+
+// Error is what a panic that nobody catches prints.
+func (f failure) Error() string { return f.err.Error() }
+
+// OK ends the sequence if err is not nil.
+func OK(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Get is OK for a call with a result.
+func Get[T any](v T, err error) T {
+	OK(err)
+	return v
+}
+
+// Catch is deferred, and sets err to the error that has ended the sequence. Other panics go on.
+func Catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case failure:
+		*err = p.err
+	default:
+		panic(p)
+	}
+}

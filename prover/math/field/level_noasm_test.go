@@ -1,8 +1,0 @@
-//go:build !amd64 || purego
-
-package field
-
-import "testing"
-
-// atEachLevel runs a test in plain Go, all there is.
-func atEachLevel(t *testing.T, test func(t *testing.T)) { t.Run("off", test) }
