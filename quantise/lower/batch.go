@@ -53,62 +53,64 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
 func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) (*Result, error) {
-	if memory.sizes == nil || memory.sizes.of != fg {
+	if memory.variants == nil || memory.variants.of != fg {
 		list, err := rebind(fg, batch, fewSizes, manySizes)
 		if err != nil {
 			return nil, err
 		}
-		memory.sizes = &sizes{fg, list}
+		memory.variants = &variants{of: fg, list: list}
 	}
-	list := memory.sizes.list
+	list := memory.variants.list
 	if opts.Trial {
 		list = list[:len(fewSizes)]
 	}
-	var all []*lowering
-	for _, b := range list {
-		r, err := withMoves(b.graph, ranges)
-		if err != nil {
-			return nil, err
-		}
-		l := newLowering(b.graph, r, opts, memory)
-		l.Batch = b.size
-		if len(all) == 0 {
-			l, err = l.choose()
-		} else {
-			l.Plan = all[0].Plan
-			err = l.run()
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	t, err := lift(all, batch)
+	t, first, err := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) (*lowering, error) {
+		r, err := withMoves(list[i].graph, ranges)
+		l := newLowering(list[i].graph, r, opts, memory)
+		l.Batch = list[i].sizes[0]
+		return l, err
+	})
 	if err == nil {
 		err = bounded(t, opts.Trial)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return all[0].finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
+	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 
-// lift returns the template of several lowerings.
-func lift(all []*lowering, batch string) (*model.Template, error) {
-	var builds []model.Build
-	for _, l := range all {
-		builds = append(builds, model.Build{Sizes: []int{l.Batch}, Graph: l.Circuit})
+// lowerAll lowers a model for several sizes of its free dimensions, with the choices that suit the first, and lifts what
+// comes out to a template. begin returns the lowering for a size, given what the first has become. It returns that as well.
+func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) (*lowering, error)) (t *model.Template, first *lowering, err error) {
+	all, builds := make([]*lowering, len(list)), make([]model.Build, len(list))
+	for i := range list {
+		l, err := begin(i, first)
+		switch {
+		case err != nil:
+		case i == 0:
+			l, err = l.choose()
+			first = l
+		default:
+			l.Plan = first.Plan
+			err = l.run()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		all[i], builds[i] = l, model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
 	}
-	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(batch), Bound: 1}}, builds...)
-	if err != nil {
-		return nil, err
+	for i := range free {
+		free[i].Name = model.PrintableName(free[i].Name)
+	}
+	if t, err = model.Lift(free, builds...); err != nil {
+		return nil, nil, err
 	}
 	for _, l := range all[1:] {
-		if err := sameFixed(all[0], l); err != nil {
-			return nil, err
+		if err := sameFixed(first, l); err != nil {
+			return nil, nil, err
 		}
 	}
-	return t, nil
+	return t, first, nil
 }
 
 // bounded gives a template the largest bound for which it gives a valid circuit; of a trial it is
@@ -175,32 +177,34 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, erro
 	return ranges, checkRanges(fg, ranges)
 }
 
-// bound is the float model for one size of the batch.
-type bound struct {
-	size  int
+// sized is the float model for some sizes of its free dimensions.
+type sized struct {
+	sizes []int
 	graph *graph.Graph
 }
 
-// sizes are the float models for the sizes that a free batch is tried with.
-type sizes struct {
-	of   *graph.Graph
-	list []bound
+// variants are a float model for all sizes that it is tried with, and of a model of texts the
+// constants that differ, for the bound of the length, which is the first.
+type variants struct {
+	of    *graph.Graph
+	list  []sized
+	whole map[string]*graph.Tensor
 }
 
 // rebind returns the model for all of some sizes of the batch, and for the first
 // of others that it can have.
-func rebind(fg *graph.Graph, batch string, all, first []int) (list []bound, err error) {
+func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized, err error) {
 	for _, n := range all {
 		g, err := fg.Rebind(map[string]int{batch: n})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, bound{n, g})
+		list = append(list, sized{[]int{n}, g})
 	}
 	for _, n := range first {
 		var g *graph.Graph
 		if g, err = fg.Rebind(map[string]int{batch: n}); err == nil {
-			list = append(list, bound{n, g})
+			list = append(list, sized{[]int{n}, g})
 			break
 		}
 	}
@@ -211,13 +215,13 @@ func rebind(fg *graph.Graph, batch string, all, first []int) (list []bound, err 
 // shrinkConstants gives constants that repeat themselves along an axis as long as
 // the batch one entry there, in all graphs, if every node that reads them
 // broadcasts it again: what an Expand to the batch's size has been folded to.
-func shrinkConstants(list []bound) {
+func shrinkConstants(list []sized) {
 	for name, t := range list[0].graph.Consts {
 		for axis := range t.Shape {
 			shrunk := make([]*graph.Tensor, 0, len(list))
 			for _, b := range list {
 				t := b.graph.Consts[name]
-				if t == nil || axis >= len(t.Shape) || t.Shape[axis] != b.size || !broadcasts(b.graph, name, axis) {
+				if t == nil || axis >= len(t.Shape) || t.Shape[axis] != b.sizes[0] || !broadcasts(b.graph, name, axis) {
 					break
 				}
 				if t = first(t, axis); t == nil {

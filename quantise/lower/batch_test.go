@@ -27,7 +27,7 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Resul
 		t.Fatal(err)
 	}
 	chosen := newLowering(few[0].graph, ranges, opts, &Memory{})
-	chosen.Batch = few[0].size
+	chosen.Batch = few[0].sizes[0]
 	if chosen, err = chosen.choose(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Resul
 	}
 	for _, b := range others {
 		l := newLowering(b.graph, ranges, opts, &Memory{}).nextPass(chosen.Plan)
-		l.Batch = b.size
+		l.Batch = b.sizes[0]
 		if err := l.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -46,16 +46,16 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Resul
 			t.Fatal(err)
 		}
 		l.memory.Fill(made)
-		of, err := m.Circuit.At(model.Instance{Sizes: []int{b.size}})
+		of, err := m.Circuit.At(model.Instance{Sizes: b.sizes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		of.Instance = made.Graph.Instance
 		if !reflect.DeepEqual(of, made.Graph) {
-			t.Errorf("batch of %d: another circuit than is made for it", b.size)
+			t.Errorf("batch of %d: another circuit than is made for it", b.sizes[0])
 		}
 		if !reflect.DeepEqual(m.Weights, made.Weights) {
-			t.Errorf("batch of %d: other weights", b.size)
+			t.Errorf("batch of %d: other weights", b.sizes[0])
 		}
 	}
 }
