@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -15,24 +14,24 @@ type Bits struct {
 	Zero int64
 }
 
-func (t Bits) infer(in []operandType) (operandType, error) {
+func (t Bits) infer(in []operandType) operandType {
 	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
-		return operandType{}, fmt.Errorf("%d bits of its input of type %v", t.N, in[0].dtype)
+		refuse("%d bits of its input of type %v", t.N, in[0].dtype)
 	}
-	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}, nil
+	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}
 }
 
-func (t Bits) eval(in []operand, shape []int) (operand, error) {
+func (t Bits) eval(in []operand, shape []int) operand {
 	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
 	for i, x := range in[0].float64s() {
 		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
-			return operand{}, fmt.Errorf("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
+			refuse("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
 		}
 		for k := range t.N {
 			out.i = append(out.i, int64(x)>>k&1)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // mostBits is the most binary digits of integers that are split into bits. Integers of wider
@@ -106,7 +105,7 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
 	}
-	if err := alike(b.operandTypes(x, y)...); err != nil || b.DType(x).IsFloat() || b.DType(x) == Bool {
+	if b.DType(x).IsFloat() || b.DType(x) == Bool || b.DType(y).IsFloat() {
 		return b.Failf("its inputs have types %v and %v", b.DType(x), b.DType(y))
 	}
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
@@ -171,8 +170,8 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		return x
 	}
 	dt := b.DType(x)
-	shape, err := broadcast(b.Shape(x), by.Shape)
-	if err != nil || by.I64 == nil || dt.IsFloat() || dt == Bool {
+	shape, ok := Broadcast(b.Shape(x), by.Shape)
+	if !ok || by.I64 == nil || dt.IsFloat() || dt == Bool {
 		return b.Failf("amounts of shape %v and type %v for shape %v and type %v", by.Shape, by.DType, b.Shape(x), dt)
 	}
 	lo, hi := dt.Bounds()

@@ -427,24 +427,38 @@ func none(t operandType) *Tensor {
 	return &Tensor{Shape: t.shape, DType: t.dtype, I64: []int64{}}
 }
 
+// folded computes a node of constants, as far as the budget allows. It notes the error.
+func (b *Builder) folded(kind string, op Op, in []operandType, shape []int) (out operand, ok bool) {
+	if !b.spend(Size(shape)) {
+		b.failf(kind, "the constant of shape %v that it makes is too large", shape)
+		return out, false
+	}
+	if Size(shape) == 0 { // whose other dimensions may be of any size
+		return operand{shape: shape, f: []float64{}}, true
+	}
+	operands := make([]operand, len(in))
+	for i, v := range in {
+		operands[i] = constOperand(v.value)
+	}
+	out, err := evaluate(op, operands, shape)
+	if err != nil {
+		b.failf(kind, "%v", err)
+	}
+	return out, err == nil
+}
+
 // fold computes a node of constants.
 func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Value {
-	if !b.spend(Size(t.shape)) {
-		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
-	}
 	if n := work(op, in, t.shape); !take(&b.budget.fold, n) {
 		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
 	}
-	if Size(t.shape) == 0 { // whose other dimensions may be of any size
-		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
+	out, ok := b.folded(kind, op, in, t.shape)
+	if !ok {
+		return Value{}
 	}
-	operands, public, exact := make([]operand, len(in)), true, false
-	for i, v := range in {
-		operands[i], public, exact = constOperand(v.value), public && v.value.Public, exact || v.value.Exact != nil
-	}
-	out, err := op.eval(operands, t.shape)
-	if err != nil {
-		return b.failf(kind, "%v", err)
+	public, exact := true, false
+	for _, v := range in {
+		public, exact = public && v.value.Public, exact || v.value.Exact != nil
 	}
 	made := b.computed(Kind(op), out, t.dtype)
 	if made.v != nil && made.v.tensor != nil {

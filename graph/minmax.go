@@ -21,10 +21,10 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 	if b.Tensor(x) != nil || !b.valid(x) {
 		return b.Reduce(Product, x, axes, keep)
 	}
-	in := b.Shape(x)
-	if err := checkAxes(axes, len(in)); err != nil {
-		return b.Failf("%v", err)
+	if !b.hasAxes(x, axes...) {
+		return Value{}
 	}
+	in := b.Shape(x)
 	for _, a := range axes {
 		var odd []Value // which are not joined to the products, whose scale is another
 		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
@@ -84,13 +84,10 @@ func (b *Builder) logSum(sum Value) (Value, bool) {
 // The index among those that equal the greatest is found as another maximum: of n −
 // i for the first, of i + 1 for the last.
 func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
-	if !b.valid(x) {
-		return x
+	if !b.hasAxes(x, axis) {
+		return Value{}
 	}
 	in := b.Shape(x)
-	if err := checkAxes([]int{axis}, len(in)); err != nil {
-		return b.Failf("%v", err)
-	}
 	n := in[axis]
 	greatest := b.Test(IsNotNegative, b.Sub(x, b.ReduceMax(x, []int{axis}, true)))
 	if !b.Room(n) {

@@ -34,7 +34,7 @@ func (b *Builder) recognise() error {
 			}
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
-			if err := b.unmask(n); err != nil {
+			if err := try(func() { b.unmask(n) }); err != nil {
 				refused = append(refused, NodeError{Op: Kind(n.op), Name: n.name, Reason: err.Error()})
 			}
 		}
@@ -251,7 +251,7 @@ const masked = -1e4
 // 0 and 1 instead. A mask is a constant with entries of at most masked that is added
 // to the scores, or that a Where puts in their place. Masks computed from truth values
 // are removed as well, one by one.
-func (b *Builder) unmask(n *node) error {
+func (b *Builder) unmask(n *node) {
 	scores, mask := n.in[0], (*Tensor)(nil)
 	var open []*value
 	for {
@@ -264,10 +264,7 @@ func (b *Builder) unmask(n *node) error {
 			break
 		}
 		if mask != nil {
-			var err error
-			if m, err = both(mask, m); err != nil {
-				return err
-			}
+			m = both(mask, m)
 		}
 		scores, mask = x, m
 		if rest != nil { // what the constant adds elsewhere
@@ -282,13 +279,10 @@ func (b *Builder) unmask(n *node) error {
 		n.op = Softmax{Empty: true}
 	}
 	if mask == nil {
-		return nil
+		return
 	}
-	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, empty); err != nil {
-		return err
-	}
+	checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, empty)
 	n.in = append(n.in, &value{name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask})
-	return nil
 }
 
 // openMaskOf returns x and mask if v is x + (1 − mask)·c, with c far below any score
@@ -346,12 +340,9 @@ func moves(op Op) bool {
 }
 
 // both returns the mask that is 1 where both masks are 1.
-func both(x, y *Tensor) (*Tensor, error) {
-	shape, err := broadcast(x.Shape, y.Shape)
-	if err != nil {
-		return nil, err
-	}
-	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}, nil
+func both(x, y *Tensor) *Tensor {
+	shape := broadcast(x.Shape, y.Shape)
+	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}
 }
 
 // maskOf returns the scores that v masks, the mask, and the numbers that v adds
