@@ -108,10 +108,7 @@ func (b *Builder) Div(x, y Value) Value {
 // Max is the larger of x and y, broadcasting: y + relu(x − y), or a Clip where one
 // of them is one constant number.
 func (b *Builder) Max(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(Max, x, y)
 	}
 	if v, c, ok := b.byNumber(x, y); ok && !b.pairs(x, y) && b.Tensor(v) == nil {
@@ -129,10 +126,7 @@ func (b *Builder) Max(x, y Value) Value {
 
 // Min is the smaller of x and y, broadcasting: x − relu(x − y), or a Clip.
 func (b *Builder) Min(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(Min, x, y)
 	}
 	if b.extends(x, y) && !b.partial(x, y) {

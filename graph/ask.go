@@ -53,10 +53,7 @@ func (b *Builder) Test(t Test, x Value) Value { return b.emit(t, x) }
 // operands it is expanded: a comparison into a Test of the difference, And into a
 // product, and so on.
 func (b *Builder) Compare(c Comparison, x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(c, x, y)
 	}
 	// Compared with a constant, −10^30 gives the same result as −∞.
@@ -90,10 +87,7 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 
 // Not is the negation of a truth value.
 func (b *Builder) Not(x Value) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil {
+	if b.plain(x) {
 		return b.emit(Not{}, x)
 	}
 	if !b.allowed(func() { bools(b.operandType(x)) }) {

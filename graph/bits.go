@@ -122,9 +122,6 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	dt := b.DType(x)
 	bx, weights, _ := b.digits(x, mostBits)
 	by, _, _ := b.digits(y, mostBits)
-	if !b.valid(bx, by) {
-		return Value{}
-	}
 	if c == Xor { // a + b − 2ab, of which all but the product is linear
 		ix, iy := b.Cast(bx, dt), b.Cast(by, dt)
 		both := b.Mul(ix, iy)

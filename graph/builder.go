@@ -144,6 +144,12 @@ func (b *Builder) valid(values ...Value) bool {
 	return true
 }
 
+// plain reports whether an operation on values needs no expansion: they are constant, or one
+// could not be made.
+func (b *Builder) plain(values ...Value) bool {
+	return !b.valid(values...) || !slices.ContainsFunc(values, func(v Value) bool { return v.v.tensor == nil })
+}
+
 // Shape returns the shape of v, which must not be changed; nil for the zero Value.
 func (b *Builder) Shape(v Value) []int {
 	if v.v == nil {
@@ -398,17 +404,28 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 			return b.failf(kind, "%s is empty", Quote(v.name))
 		}
 	}
-	if Size(t.shape) > min(b.largest, b.most-b.activations) {
-		return b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", t.shape, b.largest, b.most)
+	if !b.affords(kind, op, in, t.shape) {
+		return Value{}
 	}
-	if n := work(op, in, t.shape); !b.outline && !take(&b.work, n) {
-		return b.failf(kind, "it takes %d operations on numbers: those of a run are more than a model with constants and inputs of this size may ask for", n)
-	}
-	if len(b.nodes) == mostNodes {
-		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
-	}
-	b.activations += Size(t.shape)
 	return b.add(b.computedBy(op, b.called(Kind(op)), t.shape, t.dtype, from...))
+}
+
+// affords counts a computed value of a shape and the operator that computes it. It notes the
+// error if they are more than the limits allow.
+func (b *Builder) affords(kind string, op Op, in []operandType, shape []int) bool {
+	n := work(op, in, shape)
+	switch {
+	case Size(shape) > min(b.largest, b.most-b.activations):
+		b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", shape, b.largest, b.most)
+	case !b.outline && !take(&b.work, n):
+		b.failf(kind, "it takes %d operations on numbers: those of a run are more than a model with constants and inputs of this size may ask for", n)
+	case len(b.nodes) == mostNodes:
+		b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
+	default:
+		b.activations += Size(shape)
+		return true
+	}
+	return false
 }
 
 // computedBy is a value, called name, that a node of that name computes, which it adds.

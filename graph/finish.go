@@ -96,6 +96,12 @@ func (b *Builder) Graph() (*Graph, error) {
 		names[out.Name]++
 		g.Nodes = append(g.Nodes, out)
 	}
+	g.Alike = b.alikeAmong(owner)
+	return g, nil
+}
+
+// alikeAmong are the lists of values that are one quantity, as far as they are in a graph.
+func (b *Builder) alikeAmong(owner map[string]*value) (lists [][]string) {
 	for _, list := range b.alike {
 		var names []string
 		for _, v := range list {
@@ -104,10 +110,10 @@ func (b *Builder) Graph() (*Graph, error) {
 			}
 		}
 		if len(names) > 1 {
-			g.Alike = append(g.Alike, names)
+			lists = append(lists, names)
 		}
 	}
-	return g, nil
+	return lists
 }
 
 // nameOutputs makes each output the result of a node of its own: the value that

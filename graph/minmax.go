@@ -148,9 +148,6 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 		return b.Failf("%d of shape %v", k, in), Value{}
 	}
 	place := b.place(x, least)
-	if !b.valid(place) {
-		return place, place
-	}
 	n, rows := in[r-1], append(slices.Clone(in), 1)
 	if !b.Room(n + k) {
 		return Value{}, Value{}
@@ -197,21 +194,11 @@ func (b *Builder) place(x Value, least bool) Value {
 // Among is 1 where x is among the k greatest along the last axis, and 0 elsewhere: k
 // of them, of equal ones the first.
 func (b *Builder) Among(x Value, k int) Value {
-	chosen := b.among(x, k)
-	if !b.valid(chosen) {
-		return chosen
-	}
-	return b.Reshape(b.Cast(chosen, b.DType(x)), b.Shape(x))
+	return b.Reshape(b.Cast(b.among(x, k), b.DType(x)), b.Shape(x))
 }
 
 // Chosen is Among in truth values.
-func (b *Builder) Chosen(x Value, k int) Value {
-	chosen := b.among(x, k)
-	if !b.valid(chosen) {
-		return chosen
-	}
-	return b.Reshape(chosen, b.Shape(x))
-}
+func (b *Builder) Chosen(x Value, k int) Value { return b.Reshape(b.among(x, k), b.Shape(x)) }
 
 // among is Chosen in the shape of places.
 func (b *Builder) among(x Value, k int) Value {

@@ -65,17 +65,9 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	case to.Small():
 		return b.toSmall(x, to, saturate)
 	}
-	if t := b.Tensor(x); t != nil {
-		if !b.spend(t.Len()) {
-			return b.Failf("the constant that it makes is too large")
-		}
-		c, err := t.cast(to)
-		if err != nil {
-			return b.Failf("%v", err)
-		}
-		return b.made("Cast", c)
-	}
 	switch {
+	case b.Tensor(x) != nil:
+		return b.castConstant(b.Tensor(x), to)
 	case to.IsFloat() == from.IsFloat() && (to.IsFloat() || to == from):
 		return x
 	case to == Bool:
@@ -92,6 +84,17 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	x = b.emit(Convert{to}, x)
 	b.Within(x)
 	return x
+}
+
+func (b *Builder) castConstant(t *Tensor, to DType) Value {
+	if !b.spend(t.Len()) {
+		return b.Failf("the constant that it makes is too large")
+	}
+	c, err := t.cast(to)
+	if err != nil {
+		return b.Failf("%v", err)
+	}
+	return b.made("Cast", c)
 }
 
 // Whole returns x, which has whole numbers that fit the integer type to, with that type.
