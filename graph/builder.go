@@ -86,7 +86,7 @@ type output struct {
 func NewBuilder(name string) *Builder {
 	return &Builder{
 		name: name, taken: map[string]struct{}{}, next: map[string]int{}, counted: map[*Tensor]struct{}{},
-		most: MaxComputed, largest: MaxActivations, budget: newBudget(),
+		most: MaxComputed, largest: MaxActivations, budget: budget{leastRoom, leastFold, leastWork},
 	}
 }
 

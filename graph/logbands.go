@@ -57,12 +57,9 @@ func (l LogBands) eval(in []operand, shape []int) operand {
 // the logarithm follows: so what is below shows as that.
 const floorPart = 1.0 / 16
 
-// logBands replaces log(max(s, c)) and log(s + c) by LogBands, where s is a product of powers with
+// logOfBands is the logarithm of max(s, c) or s + c as a LogBands, if s is a product of powers with
 // a constant matrix that has no negative entries. A sum of squares may have twice the digits of
 // what is squared, and the smallest sums count as much as the largest.
-func (b *Builder) logBands(n *node) { b.logarithm(n, b.logOfBands) }
-
-// logOfBands is the logarithm of s, if s is such a sum.
 func (b *Builder) logOfBands(s *value) (Value, bool) {
 	var op LogBands
 	if add := operation(s, Add); add != nil {

@@ -44,11 +44,6 @@ func (p LogPower) eval(in []operand, shape []int) operand {
 // epsilon.
 func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
 
-// logPowers replaces log(s + ε), where s is a sum of a few squares or the square of such a
-// sum's root, by LogPower. No scale can hold powers as small as ε and large ones at once;
-// the numbers that are squared need only half as many digits.
-func (b *Builder) logPowers(n *node) { b.logarithm(n, b.logPower) }
-
 // logarithm replaces n, if it is the logarithm of a value for which of has another one.
 func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
 	s, _ := function(n.out, Log)
@@ -61,7 +56,9 @@ func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
 	}
 }
 
-// logPower is the logarithm of v, if v is a sum of a few squares and a number.
+// logPower is the logarithm of v = s + ε as a LogPower, if s is a sum of a few squares or the
+// square of such a sum's root. No scale can hold powers as small as ε and large ones at once;
+// the numbers that are squared need only half as many digits.
 func (b *Builder) logPower(v *value) (Value, bool) {
 	epsilon := 0.0
 	if add := operation(v, Add); add != nil {

@@ -42,8 +42,8 @@ func (b *Builder) recognise() error {
 	if refused != nil {
 		return refused
 	}
-	b.rewrite(b.logPowers)
-	b.rewrite(b.logBands)
+	b.rewrite(func(n *node) { b.logarithm(n, b.logPower) })
+	b.rewrite(func(n *node) { b.logarithm(n, b.logOfBands) })
 	b.rewrite(b.magnitudes) // of which norms and logarithms have no need
 	b.rewrite(b.channels)
 	b.deviations()
@@ -162,13 +162,11 @@ func inverseRootOf(v *value) (*value, bool) {
 	if x, p := function(v, Pow); x != nil && p[0] == -0.5 {
 		return x, true
 	}
-	if x, _ := function(v, Reciprocal); x != nil {
-		s, _ := function(x, Sqrt)
-		return s, s != nil
-	}
-	if x, _ := function(v, Sqrt); x != nil {
-		s, _ := function(x, Reciprocal)
-		return s, s != nil
+	for _, f := range [][2]*Function{{Reciprocal, Sqrt}, {Sqrt, Reciprocal}} {
+		if x, _ := function(v, f[0]); x != nil {
+			s, _ := function(x, f[1])
+			return s, s != nil
+		}
 	}
 	if n := operation(v, Div); n != nil {
 		if c, ok := constant(n.in[0]); ok && c == 1 && slices.Equal(n.in[1].shape, v.shape) {
@@ -377,18 +375,11 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 			return x, mask, nil
 		}
 	}
-	if c, ok := isConcat(v); ok && c.Axis == len(v.shape)-1 {
+	if operation(v, Concat{len(v.shape) - 1}) != nil {
 		x, mask = b.maskOfPart(v)
 		return x, mask, nil
 	}
 	return nil, nil, nil
-}
-
-func isConcat(v *value) (c Concat, ok bool) {
-	if v.node != nil {
-		c, ok = v.node.op.(Concat)
-	}
-	return c, ok
 }
 
 // maskOfPart is maskOf of scores beside others along the last axis, as sinks of attention are: the
