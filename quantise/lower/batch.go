@@ -2,7 +2,6 @@ package lower
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -52,98 +51,77 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
-func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) (*Result, error) {
+func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) *Result {
 	if memory.variants == nil || memory.variants.of != fg {
-		list, err := rebind(fg, batch, fewSizes, manySizes)
-		if err != nil {
-			return nil, err
-		}
-		memory.variants = &variants{of: fg, list: list}
+		memory.variants = &variants{of: fg, list: rebind(fg, batch, fewSizes, manySizes)}
 	}
 	list := memory.variants.list
 	if opts.Trial {
 		list = list[:len(fewSizes)]
 	}
-	t, first, err := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) (*lowering, error) {
-		r, err := withMoves(list[i].graph, ranges)
-		l := newLowering(list[i].graph, r, opts, memory)
+	t, first := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) *lowering {
+		l := newLowering(list[i].graph, withMoves(list[i].graph, ranges), opts, memory)
 		l.Batch = list[i].sizes[0]
-		return l, err
+		return l
 	})
-	if err == nil {
-		err = bounded(t, opts.Trial)
-	}
-	if err != nil {
-		return nil, err
-	}
+	bound(t, opts.Trial)
 	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 
 // lowerAll lowers a model for several sizes of its free dimensions, with the choices that suit the first, and lifts what
 // comes out to a template. begin returns the lowering for a size, given what the first has become. It returns that as well.
-func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) (*lowering, error)) (t *model.Template, first *lowering, err error) {
+func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) *lowering) (t *model.Template, first *lowering) {
 	all, builds := make([]*lowering, len(list)), make([]model.Build, len(list))
 	for i := range list {
-		l, err := begin(i, first)
-		switch {
-		case err != nil:
-		case i == 0:
-			l, err = l.choose()
+		l := begin(i, first)
+		if i == 0 {
+			l = l.choose()
 			first = l
-		default:
+		} else {
 			l.Plan = first.Plan
-			err = l.run()
-		}
-		if err != nil {
-			return nil, nil, err
+			l.run()
 		}
 		all[i], builds[i] = l, model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
 	}
 	for i := range free {
 		free[i].Name = model.PrintableName(free[i].Name)
 	}
-	if t, err = model.Lift(free, builds...); err != nil {
-		return nil, nil, err
-	}
+	t, err := model.Lift(free, builds...)
+	refuseIf(err)
 	for _, l := range all[1:] {
-		if err := sameFixed(first, l); err != nil {
-			return nil, nil, err
-		}
+		sameFixed(first, l)
 	}
-	return t, first, nil
+	return t, first
 }
 
-// bounded gives a template the largest bound for which it gives a valid circuit; of a trial it is
+// bound gives a template the largest bound for which it gives a valid circuit; of a trial it is
 // not known whether it does.
-func bounded(t *model.Template, trial bool) (err error) {
-	bound := &t.Free[0].Bound
-	if *bound = maxBatch; trial {
-		return nil
+func bound(t *model.Template, trial bool) {
+	most := &t.Free[0].Bound
+	if *most = maxBatch; trial {
+		return
 	}
-	for ; ; *bound /= 2 {
-		if _, err = t.At(model.Instance{Sizes: []int{*bound}}); err == nil || *bound == 2 {
-			break
-		}
+	_, err := t.At(model.Instance{Sizes: []int{*most}})
+	for ; err != nil && *most > 2; _, err = t.At(model.Instance{Sizes: []int{*most}}) {
+		*most /= 2
 	}
-	if err == nil {
-		_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
-	}
-	return err
+	refuseIf(err)
+	_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
+	refuseIf(err)
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in
 // all that a circuit says of them, have the same values.
-func sameFixed(a, b *lowering) error {
+func sameFixed(a, b *lowering) {
 	for i := range a.FixedTensors {
 		x, y := &a.FixedTensors[i], &b.FixedTensors[i]
 		if v, w := a.weights[x.ID], b.weights[y.ID]; v != nil && w != nil && x.Key == y.Key && v.Same(w) {
 			continue
 		}
 		if t := &a.Circuit.Tensors[x.ID]; !sameFill(x.Fill, y.Fill, model.Size(t.Shape)) {
-			return fmt.Errorf("the values of %q depend on it", t.Name)
+			fixed.Refuse("the values of %q depend on it", t.Name)
 		}
 	}
-	return nil
 }
 
 // sameFill reports whether two fixed tensors have the same n entries.
@@ -162,7 +140,7 @@ func sameFill(x, y fixed.Filler, n int) bool {
 
 // withMoves returns ranges with those of values that only move the entries of
 // another: for one size such a node may be there, for that of calibration not.
-func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, error) {
+func withMoves(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	ranges = maps.Clone(ranges)
 	for _, n := range fg.Nodes {
 		if _, ok := ranges[n.Output]; ok {
@@ -174,7 +152,8 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, erro
 			}
 		}
 	}
-	return ranges, checkRanges(fg, ranges)
+	checkRanges(fg, ranges)
+	return ranges
 }
 
 // sized is the float model for some sizes of its free dimensions.
@@ -193,14 +172,13 @@ type variants struct {
 
 // rebind returns the model for all of some sizes of the batch, and for the first
 // of others that it can have.
-func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized, err error) {
+func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	for _, n := range all {
 		g, err := fg.Rebind(map[string]int{batch: n})
-		if err != nil {
-			return nil, err
-		}
+		refuseIf(err)
 		list = append(list, sized{[]int{n}, g})
 	}
+	var err error
 	for _, n := range first {
 		var g *graph.Graph
 		if g, err = fg.Rebind(map[string]int{batch: n}); err == nil {
@@ -208,8 +186,9 @@ func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized, err 
 			break
 		}
 	}
+	refuseIf(err)
 	shrinkConstants(list)
-	return list, err
+	return list
 }
 
 // shrinkConstants gives constants that repeat themselves along an axis as long as

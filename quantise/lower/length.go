@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -69,23 +67,18 @@ const (
 // comes out to a template. So static bounds hold for every length, and integers do not
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
-func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) (*Result, error) {
+func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
 	bound := opts.Length
 	free := []model.FreeDim{{Name: symbol, Bound: bound}}
 	if written := Written(fg); written != "" {
 		free = append(free, model.FreeDim{Name: written, Bound: bound})
 	}
 	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != bound {
-		var err error
-		if memory.variants, err = textsOf(fg, bound, free...); err != nil {
-			return nil, err
-		}
+		memory.variants = textsOf(fg, bound, free...)
 	}
 	list, whole := memory.variants.list, memory.variants.whole
-	if err := checkRanges(list[0].graph, ranges); err != nil {
-		return nil, err
-	}
-	t, first, err := lowerAll(list, free, func(i int, first *lowering) (*lowering, error) {
+	checkRanges(list[0].graph, ranges)
+	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
 		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: bound, whole: whole, other: list[0].graph}
 		if i == 0 {
 			f.other = list[1].graph
@@ -93,14 +86,9 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 			f.numbers, f.given = first.length.numbers, true
 		}
 		l.free(f)
-		return l, nil
+		return l
 	})
-	if err == nil {
-		err = boundTexts(t)
-	}
-	if err != nil {
-		return nil, err
-	}
+	boundTexts(t)
 	usual := []int{min(bound, usualLength)}
 	if len(free) > 1 {
 		usual = append(usual, min(t.Free[1].Bound, usualWritten))
@@ -110,9 +98,9 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 
 // boundTexts checks that a template gives a circuit for the shortest and the longest texts. It halves the bound of
 // a list beside them, the positions of logits, say, until so many are within the limits of a circuit.
-func boundTexts(t *model.Template) error {
+func boundTexts(t *model.Template) {
 	if _, err := t.At(t.Unit()); err != nil {
-		return fmt.Errorf("of 1: %w", err)
+		fixed.Refuse("of 1: %w", err)
 	}
 	for {
 		var most []int
@@ -121,10 +109,10 @@ func boundTexts(t *model.Template) error {
 		}
 		_, err := t.At(model.Instance{Sizes: most})
 		if err == nil {
-			return nil
+			return
 		}
 		if len(most) == 1 || most[1] == 1 {
-			return fmt.Errorf("of %d: %w", most[0], err)
+			fixed.Refuse("of %d: %w", most[0], err)
 		}
 		t.Free[1].Bound /= 2
 	}
@@ -132,9 +120,9 @@ func boundTexts(t *model.Template) error {
 
 // textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
 // which compute the same values.
-func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) (*variants, error) {
+func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 	if most < 2 || most > fixed.LongestText {
-		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+		fixed.Refuse("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	}
 	var list []sized
 	for i, n := range append([]int{most}, shortTexts...) {
@@ -149,19 +137,16 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) (*variants, error
 			named[d.Name] = sizes[f]
 		}
 		g, err := fg.Rebind(named)
-		if err != nil {
-			return nil, err
-		}
+		refuseIf(err)
 		list = append(list, sized{sizes, g})
 	}
 	shrinkConstants(list)
 	for _, b := range list[1:] {
 		if !sameNodes(list[0].graph, b.graph) {
-			return nil, errors.New("the model is made of other nodes")
+			fixed.Refuse("the model is made of other nodes")
 		}
 	}
-	whole, err := wholeConstants(list)
-	return &variants{fg, list, whole}, err
+	return &variants{fg, list, wholeConstants(list)}
 }
 
 // length is what the lowering of a model with a free length knows of it.
@@ -258,7 +243,7 @@ func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
 
 // wholeConstants returns the constants of the first graph whose shapes differ in
 // others, which must have the first of their entries along every axis.
-func wholeConstants(list []sized) (map[string]*graph.Tensor, error) {
+func wholeConstants(list []sized) map[string]*graph.Tensor {
 	whole := map[string]*graph.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(list[0].graph.Consts)) {
 		all := list[0].graph.Consts[name]
@@ -268,12 +253,12 @@ func wholeConstants(list []sized) (map[string]*graph.Tensor, error) {
 				continue
 			}
 			if !begins(all, part) {
-				return nil, fmt.Errorf("the values of %q depend on it", name)
+				fixed.Refuse("the values of %q depend on it", name)
 			}
 			whole[name] = all
 		}
 	}
-	return whole, nil
+	return whole
 }
 
 // begins reports whether a constant is the part of another one, of as many axes, that
