@@ -120,14 +120,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 		Refuse("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
 	}
 	rest := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<(shift+k)-1)
-	var clamp model.TableID
-	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
-		clamp = b.PiecewiseOf(Keep, -model.Bound, model.Bound, table)
-	} else {
-		clamp = b.PiecewiseOf(Keep, lo, hi, table)
-		flo, fhi := f.At(frac)
-		b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
-	}
+	clamp := b.highTable(f, frac, k, lo, hi, kmin, kmax)
 	b.look(e.PlusConst(half), shift+k, rest, clamp, high)
 	if shift > 0 {
 		return b.joined(name, Split{high, b.lowOf(name, rest, e.Shape, frac, k, shift, one), k})
@@ -135,6 +128,18 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	b.InRange(b.View(rest, nil, e.Shape), k)
 	b.Circuit.Tensors[rest].Frac = frac
 	return b.joined(name, Split{high, rest, k})
+}
+
+// highTable is the table of a high limb of keys in [kmin, kmax], which it clamps to [lo, hi].
+func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) model.TableID {
+	bits := TableBits(kmin, kmax)
+	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
+		return b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits)
+	}
+	clamp := b.PiecewiseOf(Keep, lo, hi, bits)
+	flo, fhi := f.At(frac)
+	b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
+	return clamp
 }
 
 // lowOf returns the low limb of k bits of a rest, which has shift bits more below it: by one

@@ -108,39 +108,36 @@ func ReshapeView(in, out []int) *model.View {
 	v := &model.View{}
 	i, o := 0, 0
 	for i < len(in) || o < len(out) {
-		g := model.Group{Map: model.MapReshape}
-		a, b := 1, 1
-		for {
-			switch {
-			case a < b || a == 1 && b == 1 && i < len(in):
-				a *= in[i]
-				g.In = append(g.In, i)
-				i++
-			case b < a || a == 1 && b == 1 && o < len(out):
-				b *= out[o]
-				g.Out = append(g.Out, o)
-				o++
-			}
-			if a == b && (a > 1 || i == len(in) && o == len(out)) {
-				break
-			}
+		from, to := i, o
+		if i, o = sameSize(in, out, i, o); model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
+			i, o = len(in), len(out) // axes of dimension 1 that follow belong anywhere: here if nothing else is left
 		}
-		// Axes of dimension 1 that follow belong anywhere; take them when
-		// nothing else is left.
-		if model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
-			for ; i < len(in); i++ {
-				g.In = append(g.In, i)
-			}
-			for ; o < len(out); o++ {
-				g.Out = append(g.Out, o)
-			}
-		}
-		if len(g.In) == 1 && len(g.Out) == 1 {
-			g = Axis(g.Out[0], g.In[0])
+		g := Axis(to, from)
+		if i != from+1 || o != to+1 {
+			g = model.Group{Map: model.MapReshape, In: slices.Concat(model.Axes(i)[from:]), Out: slices.Concat(model.Axes(o)[to:])} // nil for none
 		}
 		v.Groups = append(v.Groups, g)
 	}
 	return v
+}
+
+// sameSize returns the ends of the shortest parts of two shapes, from axes i and o on, that have the same number of
+// entries, more than one unless nothing is left.
+func sameSize(in, out []int, i, o int) (int, int) {
+	a, b := 1, 1
+	for {
+		switch {
+		case a < b || a == 1 && b == 1 && i < len(in):
+			a *= in[i]
+			i++
+		case b < a || a == 1 && b == 1 && o < len(out):
+			b *= out[o]
+			o++
+		}
+		if a == b && (a > 1 || i == len(in) && o == len(out)) {
+			return i, o
+		}
+	}
 }
 
 // Window is a view of one axis: output o, tap i reads source

@@ -46,6 +46,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		out = append([]int{in[0], m}, spatial...)
 		labels, shape = []int{1}, []int{m}
 	}
+	channels, channelLabels := slices.Clone(shape), slices.Clone(labels)
 	first := len(out) - len(spatial) // label of the first spatial axis
 	free := len(out)                 // the next contracted label
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
@@ -89,10 +90,6 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		}
 		src := l.Circuit.Tensors[id]
 		return l.Virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
-	}
-	channels, channelLabels := []int{m}, []int{1}
-	if group > 1 {
-		channels, channelLabels = []int{group, m / group}, []int{1, 2}
 	}
 	count := model.Size(kernel[1:])
 	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {

@@ -90,6 +90,17 @@ func (s *scaling) reach(j int, input, result float64) float64 {
 	return math.Min(input, (result+math.Abs(s.add[j]))/math.Abs(s.mul[j]))
 }
 
+// scaleFeatures gives every feature of an input, which reaches as far as that, its scale.
+func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
+	t.Frac, t.Min = 0, -t.Max-1
+	for j := range s.mul {
+		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.ranges[s.last].Abs()*l.opts.Headroom)))
+	}
+	for _, name := range s.names {
+		l.chains[name] = s
+	}
+}
+
 // scaledInput lowers the end of a chain: the features, each in its unit, times
 // weights for these units.
 func (l *lowering) scaledInput(v *value, s *scaling) {

@@ -40,11 +40,7 @@ var priorNeeds = needs{
 // and weights one bit more.
 func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	more := max(0, steps-1)
-	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
-		op, ok := n.Op.(graph.Norm)
-		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents) // of a magnitude
-	})
-	if !norms {
+	if !hasNorms(fg) {
 		return nil
 	}
 	a, f := newDefUse(fg), lower.Formats{}
@@ -80,6 +76,14 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 		}
 	}
 	return f
+}
+
+// hasNorms says whether there are norms, but for those of magnitudes.
+func hasNorms(fg *graph.Graph) bool {
+	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
+		op, ok := n.Op.(graph.Norm)
+		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents)
+	})
 }
 
 // attention sets the formats around a product of two computed matrices: of its
