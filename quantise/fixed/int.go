@@ -139,6 +139,13 @@ func (b *Builder) Squeezed(id model.TensorID, shape []int) (model.TensorID, []in
 	return b.Virtual(t.Name, kept, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, kept)}}, t.Frac), labels
 }
 
+// EntryProduct is a·b, entry by entry of a shape that both broadcast to.
+func (b *Builder) EntryProduct(shape []int, x, y model.TensorID) *Int {
+	x, lx := b.Squeezed(x, shape)
+	y, ly := b.Squeezed(y, shape)
+	return b.Product(shape, x, lx, y, ly, 1)
+}
+
 // Repeated is a tensor that broadcasts to a shape, in that.
 func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
 	t := b.Circuit.Tensors[id]

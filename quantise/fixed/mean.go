@@ -69,7 +69,7 @@ const meanLimb = 10 // bits of the limbs of long sums
 func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.Count)
 	if count*b.Magnitude(id) >= 1<<29 {
-		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits), 1)
+		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits))
 	}
 	w := wide{shape: r.Shape, constant: big.NewInt(count * offset)}
 	for i, limb := range limbs {

@@ -26,18 +26,17 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 // limbs cuts the entries x of a tensor into limbs, lowest first, with
 // x = Σ 2^(bits·i)·limb i, in look-ups: one a limb and entry. Every limb but the
 // last lies in [−2^(bits−1), 2^(bits−1)), and the last within ±2^top; of these
-// there are as few as x needs, one if it fits by itself, and at least as many as
-// asked for. From limb i on they make x/2^(bits·i), rounded to within a half and
+// there are as few as x needs, one if it fits by itself. From limb i on they make x/2^(bits·i), rounded to within a half and
 // 2^−bits.
 //
 // A look-up of x + h, h half a unit of every limb that is cut off, has the last
 // limb for its key; a look-up of the remainder the next, and so on; what is left
 // in the end is looked up in a range. Every remainder is thereby kept below the
 // shift that it is one of (model.rangeBits), so that each look-up forces its own.
-func (b *Builder) limbs(id model.TensorID, bits, top, least int) []model.TensorID {
+func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	t := b.Circuit.Tensors[id]
 	n, h, lo, hi := 1, int64(0), t.Min, t.Max
-	for ; n < least || lo < -1<<top || hi > 1<<top; n++ {
+	for ; lo < -1<<top || hi > 1<<top; n++ {
 		h += 1 << (bits*n - 1)
 		lo, hi = (t.Min+h)>>(bits*n), (t.Max+h)>>(bits*n)
 	}
