@@ -133,7 +133,6 @@ func (l *lowering) run() {
 		} else {
 			v.id = l.input(v)
 		}
-		v.shaped = v.id
 		l.values[in.Name] = v
 	}
 	var errs []error
@@ -187,7 +186,6 @@ func (l *lowering) coarser(n *graph.Node) string {
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	if model.Size(v.shape) == 0 {
 		v.id = l.empty(v)
-		v.shaped = v.id
 		return true, nil
 	}
 	for _, in := range n.Inputs {

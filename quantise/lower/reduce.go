@@ -143,7 +143,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	q := l.Witness(v.name, v.shape, t.Frac+shift, lo, hi)
 	l.Division(num.Acc, double, q, 2*int64(count)-1)
 	l.Lookup(&fixed.Int{Shape: v.shape, Acc: model.Acc{Const: -lo, Linear: []model.Linear{{Coef: 1, Src: q}}}, Max: hi - lo}, 0, l.RangeTable(bits), model.None)
-	v.id, v.shaped = q, q
+	v.id = q
 }
 
 // openAxes returns the axes of a value, among those given, that have a free length.

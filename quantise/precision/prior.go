@@ -224,26 +224,19 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 // fineBefore are the formats of models in which some values come before what small numbers count
 // in, and some of these have all bits that there are.
 func fineBefore(groups []group, before, finest map[string]bool) lower.Formats {
-	f := lower.Formats{}
-	for _, g := range groups {
-		for _, name := range g.names {
-			v := lower.Format{Bits: spectrumAfter}
-			if g.product {
-				v.Weights = spectrumAfter
-			}
-			if before[name] {
-				v.Bits = spectrumBits
-				if g.product {
-					v.Weights = lower.FormatWeights
-				}
-			}
-			if finest[name] {
-				v.Bits = fixed.FormatBits
-			}
-			f[name] = v
+	return formatsOf(groups, func(g *group, name string) lower.Format {
+		f := lower.Format{Bits: spectrumAfter, Weights: spectrumAfter}
+		if before[name] {
+			f = lower.Format{Bits: spectrumBits, Weights: lower.FormatWeights}
 		}
-	}
-	return f
+		if finest[name] {
+			f.Bits = fixed.FormatBits
+		}
+		if !g.product {
+			f.Weights = 0
+		}
+		return f
+	})
 }
 
 // leastFactors is the least size of factors in one accumulator; limbs do for fewer.

@@ -68,10 +68,7 @@ type keptRow struct {
 // axes has the axis of the rows of each input, −1 for an input that does not change. NewRows
 // copies the inputs.
 func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
-	own := make([][]int32, len(inputs))
-	for i, v := range inputs {
-		own[i] = slices.Clone(v)
-	}
+	own := cloned(inputs)
 	w, err := Run(ctx, g, weights, own)
 	if err != nil {
 		return nil, err
