@@ -101,10 +101,7 @@ func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int 
 func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	kept, dims := KeptLabels(t.Shape, labels, out)
-	if len(kept) == len(labels) {
-		return id, labels
-	}
-	return b.Virtual(t.Name, dims, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, dims)}}, t.Frac), kept
+	return b.Reshaped(t.Name, id, dims), kept
 }
 
 // KeysAreZero reports whether nothing of e is left on a scale.
@@ -133,10 +130,7 @@ func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.Tenso
 func (b *Builder) Squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	labels, kept := BroadcastLabels(t.Shape, shape)
-	if len(kept) == len(t.Shape) {
-		return id, labels
-	}
-	return b.Virtual(t.Name, kept, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, kept)}}, t.Frac), labels
+	return b.Reshaped(t.Name, id, kept), labels
 }
 
 // EntryProduct is a·b, entry by entry of a shape that both broadcast to.
@@ -152,7 +146,7 @@ func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
 	if slices.Equal(t.Shape, shape) {
 		return id
 	}
-	return b.Virtual("divisor", shape, []model.Linear{{Coef: 1, Src: id, View: BroadcastView(t.Shape, shape)}}, t.Frac)
+	return b.Viewed("divisor", id, BroadcastView(t.Shape, shape), shape)
 }
 
 // Keys bounds round(e·2^(frac−e.frac)).

@@ -87,7 +87,7 @@ func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, di
 		if w.Stride == 1 && w.Base == 0 && dim == t.Shape[at] {
 			return id
 		}
-		return b.Virtual(name, out, []model.Linear{{Coef: 1, Src: id, View: tap(0)}}, t.Frac)
+		return b.Viewed(name, id, tap(0), out)
 	}
 	best := b.greater(name, b.View(id, tap(0), out), b.View(id, tap(1), out))
 	for i := 2; i < w.Taps; i++ {
@@ -108,7 +108,7 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	top, _ := b.top(m.ID, m.Width, t.Max-t.Min, t.Min, t.Max)
 	out := append(slices.Clone(rows), 1)
 	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
-	return b.Virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
+	return b.Viewed("maximum", top, w, out)
 }
 
 // top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows

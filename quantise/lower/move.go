@@ -42,8 +42,7 @@ func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
 
 // view makes v a virtual tensor: one view of x.
 func (l *lowering) view(v, x *value, w *model.View) {
-	id := l.tensor(x)
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
+	v.id = l.Viewed(v.name, l.tensor(x), w, v.shape)
 }
 
 func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
@@ -90,7 +89,7 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	for i := range v.shape {
 		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
 	}
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, frac)
+	v.id = l.Viewed(v.name, id, w, v.shape)
 }
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.

@@ -110,12 +110,6 @@ func (l *lowering) scaledInput(v *value, s *scaling) {
 	for j, m := range s.mul {
 		scales.F32[j] = float32(m * fixed.Pow2(-in.Fracs[j]))
 	}
-	last := len(v.shape) - 1
-	labels := fixed.AllLabels(v.shape)
-	l.weighted(v, x, weighting{
-		name: s.last + ", scales", t: &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}, shape: scales.Shape, labels: []int{last},
-		channels: len(s.mul), inner: 1, count: 1, out: v.shape,
-		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: s.last + ", shifts", bias: numbers{shown: s.add}, biasShape: scales.Shape, biasView: fixed.LabelView([]int{last}, v.shape),
-	})
+	c := &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}
+	l.alongAxis(v, x, len(v.shape)-1, s.last+", scales", c, s.last+", shifts", numbers{shown: s.add})
 }

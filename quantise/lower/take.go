@@ -51,7 +51,7 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 			w.Groups = append(w.Groups, g)
 		}
 	}
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
+	v.id = l.Viewed(v.name, id, w, v.shape)
 }
 
 // extended is a tensor as long along an axis of free length as that can be, with zeros

@@ -33,12 +33,8 @@ func (l *lowering) tensor(v *value) model.TensorID {
 	if v.shaped != model.None {
 		return v.shaped
 	}
-	id := l.raw(v)
-	if have := l.Circuit.Tensors[id].Shape; !slices.Equal(have, v.shape) {
-		id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: fixed.ReshapeView(have, v.shape)}}, l.Circuit.Tensors[id].Frac)
-	}
-	v.shaped = id
-	return id
+	v.shaped = l.Reshaped(v.name, l.raw(v), v.shape)
+	return v.shaped
 }
 
 // raw returns a tensor with the value's entries in row-major order; its shape

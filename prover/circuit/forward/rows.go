@@ -192,18 +192,26 @@ func (r *Rows) row(i, axis, at int) error {
 	for k := range places {
 		rows[k] = p.lies.row(places[k], at, &r.room[k])
 	}
+	if err := r.rowResults(s, axis, at, acc, rows); err != nil {
+		return err
+	}
+	for k := range places {
+		p.lies.put(places[k], at, rows[k])
+	}
+	return nil
+}
+
+// rowResults computes a row of a step's results, and of its keys, from its accumulator.
+func (r *Rows) rowResults(s *model.Step, axis, at int, acc []int64, rows [3][]int32) error {
 	out, lo := rows[0], rows[1]
-	if s.Kind != model.StepLookup {
-		if err := checkBound(acc); err != nil {
-			return err
-		}
+	if s.Kind == model.StepLookup {
+		t := &r.g.Tables[s.Table]
+		return lookUpAll(t, r.column(t), s.Shift, acc, out, lo, rows[2])
+	}
+	if err := checkBound(acc); err != nil {
+		return err
 	}
 	switch s.Kind {
-	case model.StepLookup:
-		t := &r.g.Tables[s.Table]
-		if err := lookUpAll(t, r.column(t), s.Shift, acc, out, lo, rows[2]); err != nil {
-			return err
-		}
 	case model.StepMax:
 		greatest(out, ints.All(r.read(s.Den, axis, at)))
 	case model.StepExact:
@@ -217,9 +225,6 @@ func (r *Rows) row(i, axis, at int) error {
 			}
 			out[j], lo[j] = divided(acc[j], int64(d))
 		}
-	}
-	for k := range places {
-		p.lies.put(places[k], at, rows[k])
 	}
 	return nil
 }
