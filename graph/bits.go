@@ -265,16 +265,7 @@ func (t *Tensor) bitCast(to DType) *Tensor {
 	default:
 		return nil
 	}
-	size := func(dt DType) int {
-		switch dt {
-		case Float, Int32, Uint32:
-			return 32
-		case Double, Int64, Uint64:
-			return 64
-		}
-		return 0
-	}
-	if size(from) == 0 || size(from) != size(to) {
+	if from.Bits() < 32 || from.Bits() != to.Bits() {
 		return nil
 	}
 	out := &Tensor{Shape: slices.Clone(t.Shape), DType: to, Public: t.Public}

@@ -455,7 +455,11 @@ func (b *Builder) folded(kind string, op Op, in []operandType, shape []int) (out
 	}
 	operands := make([]operand, len(in))
 	for i, v := range in {
-		operands[i] = constOperand(v.value)
+		if t := v.value; t.Exact != nil {
+			operands[i] = operand{shape: t.Shape, f: t.Exact}
+		} else { // integers stay integers
+			operands[i] = operand{shape: t.Shape, w: t.Floats(), i: t.I64}
+		}
 	}
 	out, err := evaluate(op, operands, shape)
 	if err != nil {

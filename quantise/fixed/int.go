@@ -104,12 +104,6 @@ func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.Ten
 	return b.Reshaped(t.Name, id, dims), kept
 }
 
-// KeysAreZero reports whether nothing of e is left on a scale.
-func KeysAreZero(e *Int, frac int) bool {
-	lo, hi := Keys(e, frac)
-	return lo == 0 && hi == 0
-}
-
 // fits30 reports whether e scaled up by 2^s can still be looked up.
 func (b *Builder) fits30(e *Int, s int) bool {
 	return float64(e.Abs())*Pow2(s) < model.Bound/2 && coefficients(e)*Pow2(s) < model.Bound

@@ -141,8 +141,11 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 		list = append(list, sized{sizes, g})
 	}
 	shrinkConstants(list)
-	for _, b := range list[1:] {
-		if !sameNodes(list[0].graph, b.graph) {
+	same := func(x, y *graph.Node) bool {
+		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
+	}
+	for _, b := range list[1:] { // which compute the same values in the same order
+		if !slices.EqualFunc(list[0].graph.Nodes, b.graph.Nodes, same) {
 			fixed.Refuse("the model is made of other nodes")
 		}
 	}
@@ -286,11 +289,4 @@ func begins(all, part *graph.Tensor) bool {
 		}
 	}
 	return true
-}
-
-// sameNodes reports whether two graphs compute the same values in the same order.
-func sameNodes(a, b *graph.Graph) bool {
-	return slices.EqualFunc(a.Nodes, b.Nodes, func(x, y *graph.Node) bool {
-		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
-	})
 }

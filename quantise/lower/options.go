@@ -3,7 +3,6 @@ package lower
 import (
 	"cmp"
 	"fmt"
-	"maps"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -32,13 +31,6 @@ const (
 	PartWeights   = 16
 	FormatWeights = PartWeights + finestParts - 2
 )
-
-// ofFloats are the formats of values that are not integers: those are exact.
-func (f Formats) ofFloats(fg *graph.Graph) Formats {
-	floats := maps.Clone(f)
-	maps.DeleteFunc(floats, func(name string, _ Format) bool { return isInteger(fg, name) })
-	return floats
-}
 
 // check refuses what is no format.
 func (f Format) check() error {

@@ -58,17 +58,13 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
-		add(key, n.Output, hasWeights(a, n), lower.TraitsOf(n.Op).Sums)
+		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		add(key, n.Output, byConstants, lower.TraitsOf(n.Op).Sums)
 		if a.attends(n) {
 			groups[index[key]].matrices = true
 		}
 	}
 	return groups
-}
-
-// hasWeights reports whether a node multiplies a value by constants.
-func hasWeights(a *defUse, n *graph.Node) bool {
-	return a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
 }
 
 // The sizes that a search tries one after the other. More than 20 bits are of use to sums alone:
