@@ -261,7 +261,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
 	for from, size := 0, int((model.Bound-1)/t.Max); from < t.Shape[last]; from += size {
 		n := min(size, t.Shape[last]-from)
-		view := &model.View{Groups: append(IdentityGroups(last), model.Group{
+		view := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{
 			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
 		})}
 		e := b.View(exp, view, w.shape)

@@ -33,13 +33,7 @@ func BroadcastLabels(shape, out []int) (labels, kept []int) {
 }
 
 // AllLabels are the labels of an operand that has all axes of its product.
-func AllLabels(shape []int) []int {
-	labels := make([]int, len(shape))
-	for i := range labels {
-		labels[i] = i
-	}
-	return labels
-}
+func AllLabels(shape []int) []int { return model.Axes(len(shape)) }
 
 // ColumnView is the view of a matrix that has these columns, zeros for −1.
 func ColumnView(index []int) *model.View {
@@ -49,15 +43,6 @@ func ColumnView(index []int) *model.View {
 // Axis is the group of one output axis that follows one source axis.
 func Axis(out, in int) model.Group {
 	return model.Group{Out: []int{out}, In: []int{in}, Strides: []int{1}}
-}
-
-// IdentityGroups are the groups of a view that keeps every axis.
-func IdentityGroups(rank int) []model.Group {
-	g := make([]model.Group, rank)
-	for i := range g {
-		g[i] = Axis(i, i)
-	}
-	return g
 }
 
 // BroadcastView views a tensor of shape in as one of shape out by NumPy's

@@ -241,7 +241,7 @@ func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	return l.Add(model.Tensor{Name: t.Name, Shape: part, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
-		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: fixed.IdentityGroups(len(part))}}}})
+		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(part))}}})
 }
 
 // wholeConstants returns the constants of the first graph whose shapes differ in

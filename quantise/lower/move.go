@@ -64,7 +64,7 @@ func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
 }
 
 func lowerGather(l *lowering, n *graph.Node, op graph.Gather, v *value) {
-	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	w := model.SameIndexes(len(v.shape))
 	w.Groups[op.Axis] = model.Group{Out: []int{op.Axis}, In: []int{op.Axis}, Map: model.MapIndex, Index: op.Indices}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
@@ -105,7 +105,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	most := 0.0
 	for _, name := range n.Inputs {
 		shape := l.fg.Shapes[name]
-		w := &model.View{Groups: fixed.IdentityGroups(len(shape))}
+		w := model.SameIndexes(len(shape))
 		for i := range shape {
 			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
 				w.Groups[i].Strides = []int{0}
@@ -154,7 +154,7 @@ func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
 		lowerReshape(l, n, op, v)
 		return
 	}
-	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	w := model.SameIndexes(len(v.shape))
 	for i, d := range v.shape {
 		if d != x.shape[i] {
 			index := make([]int, d)

@@ -55,7 +55,7 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 // lowerAveragePool lowers AveragePool: the sum of each window, divided by the
 // number of kernel positions.
 func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
-	w := &model.View{Groups: fixed.IdentityGroups(2)}
+	w := model.SameIndexes(2)
 	count := 1
 	for i, win := range windows(op.Window) {
 		w.Groups = append(w.Groups, win.Summed(2+i, 2+i))

@@ -61,7 +61,7 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	shape := slices.Clone(t.Shape)
 	shape[axis] = l.length.bound
 	return l.Add(model.Tensor{Name: t.Name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: max(t.Max, 0),
-		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: fixed.IdentityGroups(len(shape))}}}})
+		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(shape))}}})
 }
 
 // rows adds a constant of which rows are read, as precise as weights are, or as the
