@@ -161,7 +161,5 @@ func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number flo
 			return values
 		})))
 	}
-	e = e.PlusConst(-int64(ln(beside)))
-	e.Shape, e.Frac = shape, LogBits
-	return e
+	return e.PlusConst(-int64(ln(beside)))
 }
