@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -57,29 +55,28 @@ func (k Arithmetic) constantsOnly() bool { return k > Div }
 
 func (Arithmetic) takes() operands { return operands{2, 2, nil} }
 
-func (k Arithmetic) infer(in []operandType) (operandType, error) {
-	if err := alike(in[0], in[1]); err != nil && k != Power {
-		return operandType{}, err
+func (k Arithmetic) infer(in []operandType) operandType {
+	if k != Power {
+		alike(in...)
 	}
-	shape, err := broadcast(in[0].shape, in[1].shape)
-	return operandType{shape: shape, dtype: in[0].dtype}, err
+	return operandType{shape: broadcast(in[0].shape, in[1].shape), dtype: in[0].dtype}
 }
 
-func (k Arithmetic) eval(in []operand, shape []int) (operand, error) {
+func (k Arithmetic) eval(in []operand, shape []int) operand {
 	f := arithmetic[k]
 	if a, b := in[0], in[1]; a.i != nil && b.i != nil {
 		if f.ints == nil {
-			return operand{}, fmt.Errorf("%s has no evaluation on integers", f.name)
+			refuse("%s has no evaluation on integers", f.name)
 		}
 		if (k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0) {
-			return operand{}, errors.New("division by zero")
+			refuse("division by zero")
 		}
-		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}, nil
+		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}
 	}
 	if f.floats == nil {
-		return operand{}, fmt.Errorf("%s has no evaluation on floats", f.name)
+		refuse("%s has no evaluation on floats", f.name)
 	}
-	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}, nil
+	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}
 }
 
 // Add is x + y, broadcasting.
@@ -111,10 +108,7 @@ func (b *Builder) Div(x, y Value) Value {
 // Max is the larger of x and y, broadcasting: y + relu(x − y), or a Clip where one
 // of them is one constant number.
 func (b *Builder) Max(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(Max, x, y)
 	}
 	if v, c, ok := b.byNumber(x, y); ok && !b.pairs(x, y) && b.Tensor(v) == nil {
@@ -132,10 +126,7 @@ func (b *Builder) Max(x, y Value) Value {
 
 // Min is the smaller of x and y, broadcasting: x − relu(x − y), or a Clip.
 func (b *Builder) Min(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(Min, x, y)
 	}
 	if b.extends(x, y) && !b.partial(x, y) {
@@ -166,12 +157,9 @@ func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 
 // common returns the shape that two values broadcast to; it notes the error if
 // there is none.
-func (b *Builder) common(x, y Value) []int {
-	s, err := broadcast(b.Shape(x), b.Shape(y))
-	if err != nil {
-		b.Failf("%v", err)
-	}
-	return s
+func (b *Builder) common(x, y Value) (shape []int) {
+	b.allowed(func() { shape = broadcast(b.Shape(x), b.Shape(y)) })
+	return shape
 }
 
 // Pow is x to the power of e: products where that is constant and 2 or 3, a root or
@@ -263,16 +251,15 @@ type PRelu struct{}
 
 func (PRelu) takes() operands { return operands{2, 2, alike} }
 
-func (PRelu) infer(in []operandType) (operandType, error) {
-	shape, err := broadcast(in[0].shape, in[1].shape)
-	if err == nil && !slices.Equal(shape, in[0].shape) {
-		err = fmt.Errorf("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
+func (PRelu) infer(in []operandType) operandType {
+	if !slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape) {
+		refuse("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
 	}
-	return operandType{shape: shape, dtype: in[0].dtype}, err
+	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 
-func (PRelu) eval(in []operand, shape []int) (operand, error) {
-	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, leaky)}, nil
+func (PRelu) eval(in []operand, shape []int) operand {
+	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, leaky)}
 }
 
 // PRelu is x, scaled by a slope that broadcasts to it where it is negative.

@@ -27,12 +27,12 @@ var tests = [...]struct {
 
 func (t Test) kind() string { return tests[t].name }
 
-func (t Test) infer(in []operandType) (operandType, error) {
-	return operandType{shape: in[0].shape, dtype: Bool}, nil
+func (t Test) infer(in []operandType) operandType {
+	return operandType{shape: in[0].shape, dtype: Bool}
 }
 
-func (t Test) eval(in []operand, shape []int) (operand, error) {
-	return operand{shape: shape, i: convert[int64](apply(in[0].float64s(), t.At))}, nil
+func (t Test) eval(in []operand, shape []int) operand {
+	return operand{shape: shape, i: convert[int64](apply(in[0].float64s(), t.At))}
 }
 
 // At returns 1 if the comparison holds for x, else 0.
@@ -53,10 +53,7 @@ func (b *Builder) Test(t Test, x Value) Value { return b.emit(t, x) }
 // operands it is expanded: a comparison into a Test of the difference, And into a
 // product, and so on.
 func (b *Builder) Compare(c Comparison, x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+	if b.plain(x, y) {
 		return b.emit(c, x, y)
 	}
 	// Compared with a constant, −10^30 gives the same result as −∞.
@@ -64,11 +61,8 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 		return b.compareParts(c, x, y)
 	}
 	types := b.operandTypes(x, y)
-	if _, err := c.infer(types); err != nil {
-		return b.Failf("%v", err)
-	}
-	if err := alike(types...); err != nil {
-		return b.Failf("%v", err)
+	if !b.allowed(func() { c.infer(types); alike(types...) }) {
+		return Value{}
 	}
 	switch c {
 	case Less:
@@ -93,14 +87,11 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 
 // Not is the negation of a truth value.
 func (b *Builder) Not(x Value) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
-	if b.Tensor(x) != nil {
+	if b.plain(x) {
 		return b.emit(Not{}, x)
 	}
-	if err := bools(b.operandType(x)); err != nil {
-		return b.Failf("%v", err)
+	if !b.allowed(func() { bools(b.operandType(x)) }) {
+		return Value{}
 	}
 	return b.Sub(b.made("one", &Tensor{Shape: []int{}, DType: Bool, I64: []int64{1}}), x)
 }
@@ -145,11 +136,8 @@ func (b *Builder) chosen(cond, x, y Value) Value {
 	if b.DType(cond) != Bool {
 		return b.Failf("its condition has type %v", b.DType(cond))
 	}
-	if err := alike(b.operandTypes(x, y)...); err != nil {
-		return b.Failf("%v", err)
-	}
-	shape := b.common(x, y)
-	if b.Failed() {
+	var shape []int
+	if !b.allowed(func() { alike(b.operandTypes(x, y)...); shape = broadcast(b.Shape(x), b.Shape(y)) }) {
 		return Value{}
 	}
 	if _, ok := Broadcast(shape, b.Shape(cond)); !ok {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -15,20 +14,20 @@ func (BatchNorm) kind() string { return "BatchNormalization" }
 
 func (BatchNorm) takes() operands { return operands{3, 3, floats} }
 
-func (BatchNorm) infer(in []operandType) (operandType, error) {
+func (BatchNorm) infer(in []operandType) operandType {
 	x := in[0].shape
 	if len(x) < 2 {
-		return operandType{}, fmt.Errorf("its input has shape %v, without a channel axis", x)
+		refuse("its input has shape %v, without a channel axis", x)
 	}
 	for _, t := range in[1:] {
 		if !slices.Equal(t.shape, x[1:2]) {
-			return operandType{}, fmt.Errorf("a factor of shape %v for an input of shape %v", t.shape, x)
+			refuse("a factor of shape %v for an input of shape %v", t.shape, x)
 		}
 	}
-	return operandType{shape: x, dtype: Float}, nil
+	return operandType{shape: x, dtype: Float}
 }
 
-func (BatchNorm) eval(in []operand, shape []int) (operand, error) {
+func (BatchNorm) eval(in []operand, shape []int) operand {
 	x := in[0].float64s()
 	scale, shift := in[1].float64s(), in[2].float64s()
 	inner := Size(shape[2:])
@@ -37,7 +36,7 @@ func (BatchNorm) eval(in []operand, shape []int) (operand, error) {
 		c := i / inner % shape[1]
 		out[i] = float64(v*scale[c]) + shift[c]
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // Statistics are the trained constants of a BatchNorm, one element a channel, and the

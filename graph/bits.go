@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -15,24 +14,24 @@ type Bits struct {
 	Zero int64
 }
 
-func (t Bits) infer(in []operandType) (operandType, error) {
+func (t Bits) infer(in []operandType) operandType {
 	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
-		return operandType{}, fmt.Errorf("%d bits of its input of type %v", t.N, in[0].dtype)
+		refuse("%d bits of its input of type %v", t.N, in[0].dtype)
 	}
-	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}, nil
+	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}
 }
 
-func (t Bits) eval(in []operand, shape []int) (operand, error) {
+func (t Bits) eval(in []operand, shape []int) operand {
 	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
 	for i, x := range in[0].float64s() {
 		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
-			return operand{}, fmt.Errorf("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
+			refuse("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
 		}
 		for k := range t.N {
 			out.i = append(out.i, int64(x)>>k&1)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // mostBits is the most binary digits of integers that are split into bits. Integers of wider
@@ -106,7 +105,7 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
 	}
-	if err := alike(b.operandTypes(x, y)...); err != nil || b.DType(x).IsFloat() || b.DType(x) == Bool {
+	if b.DType(x).IsFloat() || b.DType(x) == Bool || b.DType(y).IsFloat() {
 		return b.Failf("its inputs have types %v and %v", b.DType(x), b.DType(y))
 	}
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
@@ -123,9 +122,6 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
 	dt := b.DType(x)
 	bx, weights, _ := b.digits(x, mostBits)
 	by, _, _ := b.digits(y, mostBits)
-	if !b.valid(bx, by) {
-		return Value{}
-	}
 	if c == Xor { // a + b − 2ab, of which all but the product is linear
 		ix, iy := b.Cast(bx, dt), b.Cast(by, dt)
 		both := b.Mul(ix, iy)
@@ -171,8 +167,8 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		return x
 	}
 	dt := b.DType(x)
-	shape, err := broadcast(b.Shape(x), by.Shape)
-	if err != nil || by.I64 == nil || dt.IsFloat() || dt == Bool {
+	shape, ok := Broadcast(b.Shape(x), by.Shape)
+	if !ok || by.I64 == nil || dt.IsFloat() || dt == Bool {
 		return b.Failf("amounts of shape %v and type %v for shape %v and type %v", by.Shape, by.DType, b.Shape(x), dt)
 	}
 	lo, hi := dt.Bounds()
@@ -269,16 +265,7 @@ func (t *Tensor) bitCast(to DType) *Tensor {
 	default:
 		return nil
 	}
-	size := func(dt DType) int {
-		switch dt {
-		case Float, Int32, Uint32:
-			return 32
-		case Double, Int64, Uint64:
-			return 64
-		}
-		return 0
-	}
-	if size(from) == 0 || size(from) != size(to) {
+	if from.Bits() < 32 || from.Bits() != to.Bits() {
 		return nil
 	}
 	out := &Tensor{Shape: slices.Clone(t.Shape), DType: to, Public: t.Public}

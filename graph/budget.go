@@ -23,8 +23,6 @@ type budget struct {
 	room, fold, work int
 }
 
-func newBudget() budget { return budget{leastRoom, leastFold, leastWork} }
-
 // constants adds what n elements of the model's own constants allow.
 func (l *budget) constants(n int) {
 	l.room = plus(l.room, times(n, roomPer))

@@ -86,7 +86,7 @@ type output struct {
 func NewBuilder(name string) *Builder {
 	return &Builder{
 		name: name, taken: map[string]struct{}{}, next: map[string]int{}, counted: map[*Tensor]struct{}{},
-		most: MaxComputed, largest: MaxActivations, budget: newBudget(),
+		most: MaxComputed, largest: MaxActivations, budget: budget{leastRoom, leastFold, leastWork},
 	}
 }
 
@@ -142,6 +142,12 @@ func (b *Builder) valid(values ...Value) bool {
 		}
 	}
 	return true
+}
+
+// plain reports whether an operation on values needs no expansion: they are constant, or one
+// could not be made.
+func (b *Builder) plain(values ...Value) bool {
+	return !b.valid(values...) || !slices.ContainsFunc(values, func(v Value) bool { return v.v.tensor == nil })
 }
 
 // Shape returns the shape of v, which must not be changed; nil for the zero Value.
@@ -398,17 +404,28 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 			return b.failf(kind, "%s is empty", Quote(v.name))
 		}
 	}
-	if Size(t.shape) > min(b.largest, b.most-b.activations) {
-		return b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", t.shape, b.largest, b.most)
+	if !b.affords(kind, op, in, t.shape) {
+		return Value{}
 	}
-	if n := work(op, in, t.shape); !b.outline && !take(&b.work, n) {
-		return b.failf(kind, "it takes %d operations on numbers: those of a run are more than a model with constants and inputs of this size may ask for", n)
-	}
-	if len(b.nodes) == mostNodes {
-		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
-	}
-	b.activations += Size(t.shape)
 	return b.add(b.computedBy(op, b.called(Kind(op)), t.shape, t.dtype, from...))
+}
+
+// affords counts a computed value of a shape and the operator that computes it. It notes the
+// error if they are more than the limits allow.
+func (b *Builder) affords(kind string, op Op, in []operandType, shape []int) bool {
+	n := work(op, in, shape)
+	switch {
+	case Size(shape) > min(b.largest, b.most-b.activations):
+		b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", shape, b.largest, b.most)
+	case !b.outline && !take(&b.work, n):
+		b.failf(kind, "it takes %d operations on numbers: those of a run are more than a model with constants and inputs of this size may ask for", n)
+	case len(b.nodes) == mostNodes:
+		b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
+	default:
+		b.activations += Size(shape)
+		return true
+	}
+	return false
 }
 
 // computedBy is a value, called name, that a node of that name computes, which it adds.
@@ -427,24 +444,42 @@ func none(t operandType) *Tensor {
 	return &Tensor{Shape: t.shape, DType: t.dtype, I64: []int64{}}
 }
 
+// folded computes a node of constants, as far as the budget allows. It notes the error.
+func (b *Builder) folded(kind string, op Op, in []operandType, shape []int) (out operand, ok bool) {
+	if !b.spend(Size(shape)) {
+		b.failf(kind, "the constant of shape %v that it makes is too large", shape)
+		return out, false
+	}
+	if Size(shape) == 0 { // whose other dimensions may be of any size
+		return operand{shape: shape, f: []float64{}}, true
+	}
+	operands := make([]operand, len(in))
+	for i, v := range in {
+		if t := v.value; t.Exact != nil {
+			operands[i] = operand{shape: t.Shape, f: t.Exact}
+		} else { // integers stay integers
+			operands[i] = operand{shape: t.Shape, w: t.Floats(), i: t.I64}
+		}
+	}
+	out, err := evaluate(op, operands, shape)
+	if err != nil {
+		b.failf(kind, "%v", err)
+	}
+	return out, err == nil
+}
+
 // fold computes a node of constants.
 func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Value {
-	if !b.spend(Size(t.shape)) {
-		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
-	}
 	if n := work(op, in, t.shape); !take(&b.budget.fold, n) {
 		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
 	}
-	if Size(t.shape) == 0 { // whose other dimensions may be of any size
-		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
+	out, ok := b.folded(kind, op, in, t.shape)
+	if !ok {
+		return Value{}
 	}
-	operands, public, exact := make([]operand, len(in)), true, false
-	for i, v := range in {
-		operands[i], public, exact = constOperand(v.value), public && v.value.Public, exact || v.value.Exact != nil
-	}
-	out, err := op.eval(operands, t.shape)
-	if err != nil {
-		return b.failf(kind, "%v", err)
+	public, exact := true, false
+	for _, v := range in {
+		public, exact = public && v.value.Public, exact || v.value.Exact != nil
 	}
 	made := b.computed(Kind(op), out, t.dtype)
 	if made.v != nil && made.v.tensor != nil {

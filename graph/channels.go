@@ -25,30 +25,38 @@ func (b *Builder) evened(n *node) (Value, bool) {
 		return Value{}, false
 	}
 	b.At(Kind(n.op), n.name)
-	x, t := n.in[0], n.in[1].tensor
-	turned := false
 	switch op := n.op.(type) {
 	case Arithmetic:
-		if op != Mul && op != Div || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
-			return Value{}, false
-		}
-		by := lastAxis(x, t)
-		if op == Div {
-			by = inverses(by)
-		}
-		if m := (&factors{b: b, by: by}); differ(by) && m.reach(x) {
-			return m.times(x), true
-		}
-		return Value{}, false
+		return b.evenedFactors(op, n)
 	case MatMul:
+		return b.evenedRows(n, false)
 	case Gemm:
-		if op.TransA {
-			return Value{}, false
+		if !op.TransA {
+			return b.evenedRows(n, op.TransB)
 		}
-		turned = op.TransB
-	default:
+	}
+	return Value{}, false
+}
+
+// evenedFactors is evened for a product or quotient with a constant.
+func (b *Builder) evenedFactors(op Arithmetic, n *node) (Value, bool) {
+	x, t := n.in[0], n.in[1].tensor
+	if op != Mul && op != Div || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
 		return Value{}, false
 	}
+	by := lastAxis(x, t)
+	if op == Div {
+		by = inverses(by)
+	}
+	if m := (&factors{b: b, by: by}); differ(by) && m.reach(x) {
+		return m.times(x), true
+	}
+	return Value{}, false
+}
+
+// evenedRows is evened for a product with a matrix, whose rows, or columns, have factors.
+func (b *Builder) evenedRows(n *node, turned bool) (Value, bool) {
+	x, t := n.in[0], n.in[1].tensor
 	if len(t.Shape) != 2 {
 		return Value{}, false
 	}
@@ -60,13 +68,12 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	if !m.reach(x) { // else weights are not read
 		return Value{}, false
 	}
-	by := rowSizes(t, turned, rows)
-	if m.by = by; !differ(by) {
+	if m.by = rowSizes(t, turned, rows); !differ(m.by) {
 		return Value{}, false
 	}
 	w := make([]float32, t.Len())
 	for i := range w {
-		w[i] = float32(t.At(i) / by[row(t, turned, i)])
+		w[i] = float32(t.At(i) / m.by[row(t, turned, i)])
 	}
 	in := []Value{m.times(x), b.made("weights of even size", &Tensor{Shape: t.Shape, DType: Float, F32: w, Public: t.Public})}
 	for _, v := range n.in[2:] {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/matmul"
@@ -16,32 +15,29 @@ type Conv struct {
 
 func (Conv) takes() operands { return operands{2, 3, floats} }
 
-func (c Conv) infer(in []operandType) (operandType, error) {
+func (c Conv) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
 	if len(x) < 3 || len(x) > 4 || len(w) != len(x) {
-		return operandType{}, fmt.Errorf("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
+		refuse("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
 	}
 	if !slices.Equal(c.Kernel, w[2:]) {
-		return operandType{}, fmt.Errorf("a kernel of %v, but the weights have shape %v", c.Kernel, w)
+		refuse("a kernel of %v, but the weights have shape %v", c.Kernel, w)
 	}
 	if g := c.Group; g < 1 || g > x[1] || x[1]%g != 0 || w[1] != x[1]/g || w[0]%g != 0 {
-		return operandType{}, fmt.Errorf("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)
+		refuse("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)
 	}
-	out, err := c.outputs(x[2:])
-	if err != nil {
-		return operandType{}, err
-	}
+	out := c.outputs(x[2:])
 	if len(in) > 2 && !slices.Equal(in[2].shape, w[:1]) {
-		return operandType{}, fmt.Errorf("bias of shape %v for weights of shape %v", in[2].shape, w)
+		refuse("bias of shape %v for weights of shape %v", in[2].shape, w)
 	}
 	padded := slices.Clone(x[:2])
 	for i, d := range x[2:] {
 		padded = append(padded, max(c.Begin[i]+d, c.reach(i, out[i])))
 	}
 	if err := checkInts(padded); err != nil || Size(padded) > 4*MaxActivations {
-		return operandType{}, fmt.Errorf("its padded input of shape %v is too large", padded)
+		refuse("its padded input of shape %v is too large", padded)
 	}
-	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}, nil
+	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}
 }
 
 // reach is the length of input, padding included, that outs outputs see along a
@@ -51,11 +47,11 @@ func (w Window) reach(axis, outs int) int {
 }
 
 // eval convolves over two spatial axes; one is taken as two.
-func (c Conv) eval(in []operand, shape []int) (operand, error) {
+func (c Conv) eval(in []operand, shape []int) operand {
 	if in[1].w != nil {
-		return operand{shape: shape, f: convolve(c, in, in[1].w, shape)}, nil
+		return operand{shape: shape, f: convolve(c, in, in[1].w, shape)}
 	}
-	return operand{shape: shape, f: convolve(c, in, in[1].float64s(), shape)}, nil
+	return operand{shape: shape, f: convolve(c, in, in[1].float64s(), shape)}
 }
 
 // convolve multiplies the weights of each group with the windows of its

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -14,15 +13,15 @@ import (
 // first comes first. So every slot is one expert, and every row's are different.
 type Slots struct{ Count int }
 
-func (s Slots) infer(in []operandType) (operandType, error) {
+func (s Slots) infer(in []operandType) operandType {
 	x := in[0]
 	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
-		return operandType{}, fmt.Errorf("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
+		refuse("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
 	}
-	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}, nil
+	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}
 }
 
-func (s Slots) eval(in []operand, shape []int) (operand, error) {
+func (s Slots) eval(in []operand, shape []int) operand {
 	out := operand{shape: shape, f: make([]float64, Size(shape))}
 	experts := shape[2]
 	scores := in[0].float64s()
@@ -34,7 +33,7 @@ func (s Slots) eval(in []operand, shape []int) (operand, error) {
 			out.f[(row*s.Count+c)*experts+e] = 1
 		}
 	}
-	return out, nil
+	return out
 }
 
 // InSlots is what the experts of slots have: x[t, e] for the expert e that is slot c of row t, of shape [rows, Count].
@@ -43,15 +42,15 @@ type InSlots struct{}
 
 func (InSlots) takes() operands { return operands{2, 2, floats} }
 
-func (InSlots) infer(in []operandType) (operandType, error) {
+func (InSlots) infer(in []operandType) operandType {
 	x, s := in[0].shape, in[1].shape
 	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
-		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, s)
+		refuse("its operands have shapes %v and %v", x, s)
 	}
-	return operandType{shape: s[:2], dtype: Float}, nil
+	return operandType{shape: s[:2], dtype: Float}
 }
 
-func (InSlots) eval(in []operand, shape []int) (operand, error) {
+func (InSlots) eval(in []operand, shape []int) operand {
 	x, s := in[0].float64s(), in[1].float64s()
 	experts := in[0].shape[1]
 	out := operand{shape: shape, f: make([]float64, Size(shape))}
@@ -59,7 +58,7 @@ func (InSlots) eval(in []operand, shape []int) (operand, error) {
 		row := i / shape[1]
 		out.f[i] = dotProduct(s[i*experts:(i+1)*experts], x[row*experts:(row+1)*experts])
 	}
-	return out, nil
+	return out
 }
 
 // Experts multiplies rows by the matrices of the experts in their slots: out[t, c, j] = Σ_k w[e, j, k]·x[t, k], or
@@ -69,15 +68,15 @@ type Experts struct{}
 
 func (Experts) takes() operands { return operands{3, 3, floats} }
 
-func (Experts) infer(in []operandType) (operandType, error) {
+func (Experts) infer(in []operandType) operandType {
 	x, w, s := in[0].shape, in[1].shape, in[2].shape
 	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
-		return operandType{}, fmt.Errorf("its operands have shapes %v, %v and %v", x, w, s)
+		refuse("its operands have shapes %v, %v and %v", x, w, s)
 	}
-	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}, nil
+	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
 
-func (Experts) eval(in []operand, shape []int) (operand, error) {
+func (Experts) eval(in []operand, shape []int) operand {
 	x, w, s := in[0].float64s(), in[1], in[2].float64s()
 	experts, n, k := w.shape[0], w.shape[1], w.shape[2]
 	each := shape[0] * shape[1] * k / len(x) // slots that read one row of x
@@ -109,7 +108,7 @@ func (Experts) eval(in []operand, shape []int) (operand, error) {
 			axpy(out.f[i*n:][:n], y[j*n:][:n], s[i*experts+e])
 		}
 	}
-	return out, nil
+	return out
 }
 
 // MixSlots adds up what slots have, times weights: out[t, j] = Σ_c x[t, c, j]·w[t, c]. The operands are x, of shape
@@ -118,22 +117,22 @@ type MixSlots struct{}
 
 func (MixSlots) takes() operands { return operands{2, 2, floats} }
 
-func (MixSlots) infer(in []operandType) (operandType, error) {
+func (MixSlots) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
 	if len(x) != 3 || !slices.Equal(x[:2], w) {
-		return operandType{}, fmt.Errorf("its operands have shapes %v and %v", x, w)
+		refuse("its operands have shapes %v and %v", x, w)
 	}
-	return operandType{shape: []int{x[0], x[2]}, dtype: Float}, nil
+	return operandType{shape: []int{x[0], x[2]}, dtype: Float}
 }
 
-func (MixSlots) eval(in []operand, shape []int) (operand, error) {
+func (MixSlots) eval(in []operand, shape []int) operand {
 	x, w := in[0].float64s(), in[1].float64s()
 	n, count := shape[1], in[1].shape[1]
 	out := operand{shape: shape, f: make([]float64, Size(shape))}
 	for i, weight := range w {
 		axpy(out.f[i/count*n:][:n], x[i*n:][:n], weight)
 	}
-	return out, nil
+	return out
 }
 
 // Slots returns the k greatest of every row of x, of shape [rows, experts], as slots: the greatest is the first, and

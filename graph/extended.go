@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -86,20 +84,20 @@ type Finite struct{ Reach float64 }
 
 func (Finite) takes() operands { return operands{1, 1, floats} }
 
-func (f Finite) infer(in []operandType) (operandType, error) {
+func (f Finite) infer(in []operandType) operandType {
 	if !(f.Reach >= 0) {
-		return operandType{}, fmt.Errorf("a reach of %v", f.Reach)
+		refuse("a reach of %v", f.Reach)
 	}
-	return in[0], nil
+	return in[0]
 }
 
-func (Finite) eval(in []operand, shape []int) (operand, error) {
+func (Finite) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 {
 		if x-x != 0 {
 			return 0
 		}
 		return x
-	})}, nil
+	})}
 }
 
 // Class is 1 where an extended input is NaN, or +∞, or −∞: one of [ClassNaN],
@@ -117,13 +115,13 @@ func (c Class) kind() string { return classNames[c.class] }
 
 func (Class) takes() operands { return operands{1, 1, floats} }
 
-func (c Class) infer(in []operandType) (operandType, error) {
-	return operandType{shape: in[0].shape, dtype: Bool}, nil
+func (c Class) infer(in []operandType) operandType {
+	return operandType{shape: in[0].shape, dtype: Bool}
 }
 
-func (c Class) eval(in []operand, shape []int) (operand, error) {
+func (c Class) eval(in []operand, shape []int) operand {
 	f := apply(in[0].float64s(), func(x float64) float64 { return indicator(c.class.of(x)) })
-	return operand{shape: shape, f: f}, nil
+	return operand{shape: shape, f: f}
 }
 
 // Extend is an output of the graph that may have numbers that are not finite. Its first
@@ -135,22 +133,21 @@ type Extend struct{ Classes []Class }
 
 func (Extend) takes() operands { return operands{2, 4, nil} }
 
-func (e Extend) infer(in []operandType) (operandType, error) {
+func (e Extend) infer(in []operandType) operandType {
 	if len(in) != 1+len(e.Classes) {
-		return operandType{}, fmt.Errorf("%d operands for %d classes", len(in), len(e.Classes))
+		refuse("%d operands for %d classes", len(in), len(e.Classes))
 	}
-	if err := errors.Join(floats(in[0]), bools(in[1:]...)); err != nil {
-		return operandType{}, err
-	}
+	floats(in[0])
+	bools(in[1:]...)
 	for _, t := range in[1:] {
 		if !slices.Equal(t.shape, in[0].shape) {
-			return operandType{}, fmt.Errorf("its operands have shapes %v and %v", in[0].shape, t.shape)
+			refuse("its operands have shapes %v and %v", in[0].shape, t.shape)
 		}
 	}
-	return in[0], nil
+	return in[0]
 }
 
-func (e Extend) eval(in []operand, shape []int) (operand, error) {
+func (e Extend) eval(in []operand, shape []int) operand {
 	out := slices.Clone(in[0].float64s())
 	for k, c := range e.Classes {
 		for i, is := range in[1+k].float64s() {
@@ -159,7 +156,7 @@ func (e Extend) eval(in []operand, shape []int) (operand, error) {
 			}
 		}
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // Extended says whether numbers of a value may not be finite: inputs and outputs of the
@@ -347,30 +344,19 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 // foldExtended computes a node whose operands are constants, some with numbers that are not
 // finite.
 func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
-	in, values := make([]operandType, len(operands)), make([]operand, len(operands))
+	in := b.operandTypes(operands...)
 	for i, v := range operands {
-		t := v.v.whole
-		if t == nil {
-			t = v.v.tensor
-		}
-		in[i], values[i] = operandType{shape: t.Shape, dtype: v.v.dtype, value: t}, constOperand(t)
+		in[i].value = b.AllNumbers(v)
 	}
 	t, err := infer(op, in)
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	t.dtype = t.dtype.computed()
-	if !b.spend(Size(t.shape)) {
-		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
+	out, ok := b.folded(kind, op, in, t.shape)
+	if !ok {
+		return Value{}
 	}
-	if Size(t.shape) == 0 {
-		return b.computed(Kind(op), operand{shape: t.shape, f: []float64{}}, t.dtype)
-	}
-	out, err := op.eval(values, t.shape)
-	if err != nil {
-		return b.failf(kind, "%v", err)
-	}
-	return b.computed(Kind(op), out, t.dtype)
+	return b.computed(Kind(op), out, t.dtype.computed())
 }
 
 // computed makes a constant from the result of folding.

@@ -49,44 +49,44 @@ func (b *Builder) Graph() (*Graph, error) {
 		return nil, err
 	}
 	b.foldChannels()
+	var g *Graph
+	err := try(func() { g = b.named() })
+	return g, err
+}
+
+// named returns the graph of what has been built, by the names that values have.
+func (b *Builder) named() *Graph {
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
-	keep := func(v *value) error {
+	keep := func(v *value) {
 		if o := owner[v.name]; o != nil && o != v {
-			return fmt.Errorf("two values are called %s", Quote(v.name))
+			refuse("two values are called %s", Quote(v.name))
 		}
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
 		if v.tensor != nil {
 			g.Consts[v.name] = v.tensor
 		}
-		return nil
 	}
 	for _, v := range b.inputs {
 		if owner[v.name] != nil {
-			return nil, fmt.Errorf("two inputs are called %s", Quote(v.name))
+			refuse("two inputs are called %s", Quote(v.name))
 		}
-		if err := keep(v); err != nil {
-			return nil, err
-		}
+		keep(v)
 		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
 		if slices.Contains(g.Outputs, o.name) {
-			return nil, fmt.Errorf("two outputs are called %s", Quote(o.name))
+			refuse("two outputs are called %s", Quote(o.name))
 		}
 		g.Outputs = append(g.Outputs, o.name)
 	}
 	names := map[string]int{}
 	for _, n := range b.nodes {
 		out := &Node{Op: n.op, Name: n.name, Output: n.out.name, Within: n.within}
-		if err := keep(n.out); err != nil {
-			return nil, err
-		}
+		keep(n.out)
 		for _, in := range n.in {
-			if err := keep(in); err != nil {
-				return nil, err
-			}
+			keep(in)
 			out.Inputs = append(out.Inputs, in.name)
 		}
 		for names[out.Name] > 0 {
@@ -107,7 +107,7 @@ func (b *Builder) Graph() (*Graph, error) {
 			g.Alike = append(g.Alike, names)
 		}
 	}
-	return g, nil
+	return g
 }
 
 // nameOutputs makes each output the result of a node of its own: the value that

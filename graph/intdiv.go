@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -14,37 +13,36 @@ type division struct{}
 
 func (division) takes() operands { return operands{2, 2, alike} }
 
-func (division) infer(in []operandType) (operandType, error) {
+func (division) infer(in []operandType) operandType {
 	if t := in[1].value; t != nil {
 		for i := range t.Len() {
 			if !(t.At(i) > 0) {
-				return operandType{}, fmt.Errorf("its divisor is %v", t.At(i))
+				refuse("its divisor is %v", t.At(i))
 			}
 		}
 	}
-	shape, err := broadcast(in[0].shape, in[1].shape)
-	return operandType{shape: shape, dtype: in[0].dtype}, err
+	return operandType{shape: broadcast(in[0].shape, in[1].shape), dtype: in[0].dtype}
 }
 
-func (FloorDiv) eval(in []operand, shape []int) (operand, error) {
+func (FloorDiv) eval(in []operand, shape []int) operand {
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
 		if a == 0 {
 			return 0
 		}
 		return math.Floor(a / b)
 	})
-	return operand{shape: shape, f: f}, nil
+	return operand{shape: shape, f: f}
 }
 
 // FloorMod is x − y·⌊x/y⌋ for y > 0, broadcasting: the remainder of FloorDiv. For other y
 // the result is arbitrary.
 type FloorMod struct{ division }
 
-func (FloorMod) eval(in []operand, shape []int) (operand, error) {
+func (FloorMod) eval(in []operand, shape []int) operand {
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
 		return a - float64(b*math.Floor(a/b))
 	})
-	return operand{shape: shape, f: f}, nil
+	return operand{shape: shape, f: f}
 }
 
 // floorDiv is ⌊x/y⌋ for y of any sign but 0.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -15,13 +14,13 @@ type Gemm struct {
 
 func (Gemm) takes() operands { return operands{2, 3, floats} }
 
-func (g Gemm) infer(in []operandType) (operandType, error) {
+func (g Gemm) infer(in []operandType) operandType {
 	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
-		return operandType{}, fmt.Errorf("alpha is %v, beta %v", g.Alpha, g.Beta)
+		refuse("alpha is %v, beta %v", g.Alpha, g.Beta)
 	}
 	a, b := in[0].shape, in[1].shape
 	if len(a) != 2 || len(b) != 2 {
-		return operandType{}, fmt.Errorf("its operands have shapes %v and %v, not two axes each", a, b)
+		refuse("its operands have shapes %v and %v, not two axes each", a, b)
 	}
 	m, k, kb, n := a[0], a[1], b[0], b[1]
 	if g.TransA {
@@ -31,18 +30,18 @@ func (g Gemm) infer(in []operandType) (operandType, error) {
 		kb, n = n, kb
 	}
 	if k != kb {
-		return operandType{}, fmt.Errorf("shapes %v and %v do not multiply", a, b)
+		refuse("shapes %v and %v do not multiply", a, b)
 	}
 	shape := []int{m, n}
 	if len(in) > 2 {
 		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
-			return operandType{}, fmt.Errorf("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
+			refuse("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
 		}
 	}
-	return operandType{shape: shape, dtype: Float}, nil
+	return operandType{shape: shape, dtype: Float}
 }
 
-func (g Gemm) eval(in []operand, shape []int) (operand, error) {
+func (g Gemm) eval(in []operand, shape []int) operand {
 	a := in[0].float64s()
 	k := in[0].shape[1]
 	if g.TransA {
@@ -65,7 +64,7 @@ func (g Gemm) eval(in []operand, shape []int) (operand, error) {
 		t := broadcastTables(in[2].shape, shape)
 		walk(shape, t, t, func(i, j, _ int) { out[i] += float64(g.Beta * c[j]) })
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are
@@ -111,20 +110,20 @@ type MatMul struct{}
 
 func (MatMul) takes() operands { return operands{2, 2, floats} }
 
-func (MatMul) infer(in []operandType) (operandType, error) {
+func (MatMul) infer(in []operandType) operandType {
 	a, b := in[0].shape, in[1].shape
 	ra, rb := len(a), len(b)
 	if ra < 2 || rb < 2 {
-		return operandType{}, fmt.Errorf("its operands have shapes %v and %v, not two axes or more", a, b)
+		refuse("its operands have shapes %v and %v, not two axes or more", a, b)
 	}
 	batch, ok := Broadcast(a[:ra-2], b[:rb-2])
 	if !ok || a[ra-1] != b[rb-2] {
-		return operandType{}, fmt.Errorf("shapes %v and %v do not multiply", a, b)
+		refuse("shapes %v and %v do not multiply", a, b)
 	}
-	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}, nil
+	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}
 }
 
-func (MatMul) eval(in []operand, shape []int) (operand, error) {
+func (MatMul) eval(in []operand, shape []int) operand {
 	r := len(shape)
 	batch := shape[:r-2]
 	m, n := shape[r-2], shape[r-1]
@@ -134,7 +133,7 @@ func (MatMul) eval(in []operand, shape []int) (operand, error) {
 	a := in[0].float64s()
 	if Size(sb[:len(sb)-2]) == 1 { // one matrix for all rows of A
 		multiply(out.f, a, in[1], 0, Size(batch)*m, k, n, false)
-		return out, nil
+		return out
 	}
 	b := in[1]
 	if b.w == nil {
@@ -144,7 +143,7 @@ func (MatMul) eval(in []operand, shape []int) (operand, error) {
 	walk(batch, ta, tb, func(i, ja, jb int) {
 		multiply(out.f[i*m*n:(i+1)*m*n], a[ja*m*k:(ja+1)*m*k], b, jb*k*n, m, k, n, false)
 	})
-	return out, nil
+	return out
 }
 
 // MatMul is the matrix product of NumPy: leading axes broadcast, and a vector is

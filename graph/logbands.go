@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -18,21 +16,21 @@ type LogBands struct {
 
 func (LogBands) takes() operands { return operands{2, 2, floats} }
 
-func (l LogBands) infer(in []operandType) (operandType, error) {
+func (l LogBands) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
 	last := len(x) - 1
 	switch {
 	case last < 1 || len(w) != 2 || w[0] != x[last-1]:
-		return operandType{}, fmt.Errorf("weights of shape %v do not fit %v", w, x)
+		refuse("weights of shape %v do not fit %v", w, x)
 	case in[1].value == nil:
-		return operandType{}, errors.New("its weights are not constant")
+		refuse("its weights are not constant")
 	case !(l.Least >= 0 && l.Epsilon >= 0 && l.Least+l.Epsilon > 0) || math.IsInf(l.Least+l.Epsilon, 0):
-		return operandType{}, fmt.Errorf("its bounds are %v and %v", l.Least, l.Epsilon)
+		refuse("its bounds are %v and %v", l.Least, l.Epsilon)
 	}
-	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}, nil
+	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}
 }
 
-func (l LogBands) eval(in []operand, shape []int) (operand, error) {
+func (l LogBands) eval(in []operand, shape []int) operand {
 	x, w := in[0].float64s(), in[1].float64s()
 	bins, bands := in[1].shape[0], in[1].shape[1]
 	parts := in[0].shape[len(in[0].shape)-1]
@@ -52,19 +50,16 @@ func (l LogBands) eval(in []operand, shape []int) (operand, error) {
 			sums[band] = elementary.Log(math.Max(s, l.Least) + l.Epsilon)
 		}
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // floorPart is which part of the least value of a sum LogBands has for its own, where a Clip of
 // the logarithm follows: so what is below shows as that.
 const floorPart = 1.0 / 16
 
-// logBands replaces log(max(s, c)) and log(s + c) by LogBands, where s is a product of powers with
+// logOfBands is the logarithm of max(s, c) or s + c as a LogBands, if s is a product of powers with
 // a constant matrix that has no negative entries. A sum of squares may have twice the digits of
 // what is squared, and the smallest sums count as much as the largest.
-func (b *Builder) logBands(n *node) { b.logarithm(n, b.logOfBands) }
-
-// logOfBands is the logarithm of s, if s is such a sum.
 func (b *Builder) logOfBands(s *value) (Value, bool) {
 	var op LogBands
 	if add := operation(s, Add); add != nil {

@@ -1,9 +1,5 @@
 package graph
 
-import (
-	"fmt"
-)
-
 // Comparison compares two operands element by element, broadcasting, or combines
 // truth values. The result is 0 or 1. It serves constants only; for computed
 // operands [Builder.Compare] expands it.
@@ -41,32 +37,28 @@ func (Comparison) constantsOnly() bool { return true }
 
 func (Comparison) takes() operands { return operands{2, 2, nil} }
 
-func (c Comparison) infer(in []operandType) (operandType, error) {
+func (c Comparison) infer(in []operandType) operandType {
 	if c >= And {
-		if err := bools(in...); err != nil {
-			return operandType{}, err
-		}
+		bools(in...)
 	}
-	shape, err := broadcast(in[0].shape, in[1].shape)
-	return operandType{shape: shape, dtype: Bool}, err
+	return operandType{shape: broadcast(in[0].shape, in[1].shape), dtype: Bool}
 }
 
-func (c Comparison) eval(in []operand, shape []int) (operand, error) {
+func (c Comparison) eval(in []operand, shape []int) operand {
 	holds := comparisons[c].holds
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
 		return indicator(holds(a, b))
 	})
-	return operand{shape: shape, i: convert[int64](f)}, nil
+	return operand{shape: shape, i: convert[int64](f)}
 }
 
 // bools checks that all operands are of type bool.
-func bools(in ...operandType) error {
+func bools(in ...operandType) {
 	for _, t := range in {
 		if t.dtype != Bool {
-			return fmt.Errorf("an operand has type %v, not bool", t.dtype)
+			refuse("an operand has type %v, not bool", t.dtype)
 		}
 	}
-	return nil
 }
 
 // Not is 1 − x for x of 0 and 1. It serves constants only, as Comparison does.
@@ -76,12 +68,12 @@ func (Not) constantsOnly() bool { return true }
 
 func (Not) takes() operands { return operands{1, 1, bools} }
 
-func (Not) infer(in []operandType) (operandType, error) {
-	return in[0], nil
+func (Not) infer(in []operandType) operandType {
+	return in[0]
 }
 
-func (Not) eval(in []operand, shape []int) (operand, error) {
-	return operand{shape: shape, i: apply(in[0].i, func(v int64) int64 { return 1 - min(v, 1) })}, nil
+func (Not) eval(in []operand, shape []int) operand {
+	return operand{shape: shape, i: apply(in[0].i, func(v int64) int64 { return 1 - min(v, 1) })}
 }
 
 // Where takes from its second operand where the first, a constant of 0 and 1, is
@@ -90,27 +82,22 @@ type Where struct{}
 
 func (Where) takes() operands { return operands{3, 3, nil} }
 
-func (Where) infer(in []operandType) (operandType, error) {
+func (Where) infer(in []operandType) operandType {
 	if in[0].value == nil {
-		return operandType{}, fmt.Errorf("its condition depends on the model's input")
+		refuse("its condition depends on the model's input")
 	}
 	if in[0].dtype != Bool {
-		return operandType{}, fmt.Errorf("its condition has type %v", in[0].dtype)
+		refuse("its condition has type %v", in[0].dtype)
 	}
-	if err := alike(in[1], in[2]); err != nil {
-		return operandType{}, err
+	alike(in[1], in[2])
+	shape, ok := Broadcast(broadcast(in[1].shape, in[2].shape), in[0].shape)
+	if !ok {
+		refuse("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
 	}
-	shape, err := broadcast(in[1].shape, in[2].shape)
-	if err != nil {
-		return operandType{}, err
-	}
-	if shape, err = broadcast(shape, in[0].shape); err != nil {
-		return operandType{}, fmt.Errorf("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
-	}
-	return operandType{shape: shape, dtype: in[1].dtype}, nil
+	return operandType{shape: shape, dtype: in[1].dtype}
 }
 
-func (Where) eval(in []operand, shape []int) (operand, error) {
+func (Where) eval(in []operand, shape []int) operand {
 	cond := in[0].float64s()
 	tc := broadcastTables(in[0].shape, shape)
 	ta, tb := broadcastTables(in[1].shape, shape), broadcastTables(in[2].shape, shape)
@@ -124,7 +111,7 @@ func (Where) eval(in []operand, shape []int) (operand, error) {
 		out.f = make([]float64, len(pick))
 		choose(out.f, in[1].float64s(), in[2].float64s(), pick, shape, ta, tb)
 	}
-	return out, nil
+	return out
 }
 
 func choose[T number](dst, a, b []T, pick []bool, shape []int, ta, tb [][]int) {

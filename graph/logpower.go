@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -17,18 +15,18 @@ type LogPower struct {
 
 func (LogPower) takes() operands { return operands{1, 1, floats} }
 
-func (p LogPower) infer(in []operandType) (operandType, error) {
+func (p LogPower) infer(in []operandType) operandType {
 	last := len(in[0].shape) - 1
 	if last < 0 {
-		return operandType{}, errors.New("its operand has no axes")
+		refuse("its operand has no axes")
 	}
 	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
-		return operandType{}, fmt.Errorf("its epsilon is %v", p.Epsilon)
+		refuse("its epsilon is %v", p.Epsilon)
 	}
-	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, nil
+	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}
 }
 
-func (p LogPower) eval(in []operand, shape []int) (operand, error) {
+func (p LogPower) eval(in []operand, shape []int) operand {
 	x := in[0].float64s()
 	out := make([]float64, Size(shape))
 	row := len(x) / len(out)
@@ -39,17 +37,12 @@ func (p LogPower) eval(in []operand, shape []int) (operand, error) {
 		}
 		out[i] = elementary.Log(sum + p.Epsilon)
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // LogPower is the logarithm of the sums of the squares along the last axis and op's
 // epsilon.
 func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
-
-// logPowers replaces log(s + ε), where s is a sum of a few squares or the square of such a
-// sum's root, by LogPower. No scale can hold powers as small as ε and large ones at once;
-// the numbers that are squared need only half as many digits.
-func (b *Builder) logPowers(n *node) { b.logarithm(n, b.logPower) }
 
 // logarithm replaces n, if it is the logarithm of a value for which of has another one.
 func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
@@ -63,7 +56,9 @@ func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
 	}
 }
 
-// logPower is the logarithm of v, if v is a sum of a few squares and a number.
+// logPower is the logarithm of v = s + ε as a LogPower, if s is a sum of a few squares or the
+// square of such a sum's root. No scale can hold powers as small as ε and large ones at once;
+// the numbers that are squared need only half as many digits.
 func (b *Builder) logPower(v *value) (Value, bool) {
 	epsilon := 0.0
 	if add := operation(v, Add); add != nil {

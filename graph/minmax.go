@@ -21,10 +21,10 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 	if b.Tensor(x) != nil || !b.valid(x) {
 		return b.Reduce(Product, x, axes, keep)
 	}
-	in := b.Shape(x)
-	if err := checkAxes(axes, len(in)); err != nil {
-		return b.Failf("%v", err)
+	if !b.hasAxes(x, axes...) {
+		return Value{}
 	}
+	in := b.Shape(x)
 	for _, a := range axes {
 		var odd []Value // which are not joined to the products, whose scale is another
 		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
@@ -84,13 +84,10 @@ func (b *Builder) logSum(sum Value) (Value, bool) {
 // The index among those that equal the greatest is found as another maximum: of n −
 // i for the first, of i + 1 for the last.
 func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
-	if !b.valid(x) {
-		return x
+	if !b.hasAxes(x, axis) {
+		return Value{}
 	}
 	in := b.Shape(x)
-	if err := checkAxes([]int{axis}, len(in)); err != nil {
-		return b.Failf("%v", err)
-	}
 	n := in[axis]
 	greatest := b.Test(IsNotNegative, b.Sub(x, b.ReduceMax(x, []int{axis}, true)))
 	if !b.Room(n) {
@@ -151,9 +148,6 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 		return b.Failf("%d of shape %v", k, in), Value{}
 	}
 	place := b.place(x, least)
-	if !b.valid(place) {
-		return place, place
-	}
 	n, rows := in[r-1], append(slices.Clone(in), 1)
 	if !b.Room(n + k) {
 		return Value{}, Value{}
@@ -200,21 +194,11 @@ func (b *Builder) place(x Value, least bool) Value {
 // Among is 1 where x is among the k greatest along the last axis, and 0 elsewhere: k
 // of them, of equal ones the first.
 func (b *Builder) Among(x Value, k int) Value {
-	chosen := b.among(x, k)
-	if !b.valid(chosen) {
-		return chosen
-	}
-	return b.Reshape(b.Cast(chosen, b.DType(x)), b.Shape(x))
+	return b.Reshape(b.Cast(b.among(x, k), b.DType(x)), b.Shape(x))
 }
 
 // Chosen is Among in truth values.
-func (b *Builder) Chosen(x Value, k int) Value {
-	chosen := b.among(x, k)
-	if !b.valid(chosen) {
-		return chosen
-	}
-	return b.Reshape(chosen, b.Shape(x))
-}
+func (b *Builder) Chosen(x Value, k int) Value { return b.Reshape(b.among(x, k), b.Shape(x)) }
 
 // among is Chosen in the shape of places.
 func (b *Builder) among(x Value, k int) Value {

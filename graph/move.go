@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -9,17 +8,17 @@ import (
 // Reshape gives the elements, in row-major order, another shape.
 type Reshape struct{ Shape []int }
 
-func (r Reshape) infer(in []operandType) (operandType, error) {
+func (r Reshape) infer(in []operandType) operandType {
 	if err := checkInts(r.Shape); err != nil {
-		return operandType{}, err
+		refuse("%w", err)
 	}
 	if Size(r.Shape) != Size(in[0].shape) {
-		return operandType{}, fmt.Errorf("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
+		refuse("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	}
-	return operandType{shape: r.Shape, dtype: in[0].dtype}, nil
+	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
 
-func (Reshape) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+func (Reshape) eval(in []operand, shape []int) operand { return in[0].as(shape) }
 
 // as returns the same elements in another shape.
 func (o operand) as(shape []int) operand {
@@ -39,11 +38,11 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 // an integer type, and of that type.
 type Convert struct{ To DType }
 
-func (c Convert) infer(in []operandType) (operandType, error) {
-	return operandType{shape: in[0].shape, dtype: c.To}, nil
+func (c Convert) infer(in []operandType) operandType {
+	return operandType{shape: in[0].shape, dtype: c.To}
 }
 
-func (Convert) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+func (Convert) eval(in []operand, shape []int) operand { return in[0].as(shape) }
 
 // Cast converts x to another element type. Floats become integers by truncation; numbers
 // that do not fit an integer type of up to 16 bits wrap around. Float types of more than
@@ -66,17 +65,9 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	case to.Small():
 		return b.toSmall(x, to, saturate)
 	}
-	if t := b.Tensor(x); t != nil {
-		if !b.spend(t.Len()) {
-			return b.Failf("the constant that it makes is too large")
-		}
-		c, err := t.cast(to)
-		if err != nil {
-			return b.Failf("%v", err)
-		}
-		return b.made("Cast", c)
-	}
 	switch {
+	case b.Tensor(x) != nil:
+		return b.castConstant(b.Tensor(x), to)
 	case to.IsFloat() == from.IsFloat() && (to.IsFloat() || to == from):
 		return x
 	case to == Bool:
@@ -93,6 +84,17 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	x = b.emit(Convert{to}, x)
 	b.Within(x)
 	return x
+}
+
+func (b *Builder) castConstant(t *Tensor, to DType) Value {
+	if !b.spend(t.Len()) {
+		return b.Failf("the constant that it makes is too large")
+	}
+	c, err := t.cast(to)
+	if err != nil {
+		return b.Failf("%v", err)
+	}
+	return b.made("Cast", c)
 }
 
 // Whole returns x, which has whole numbers that fit the integer type to, with that type.
@@ -146,31 +148,31 @@ const wrapped = 16
 // the range of the type.
 type Wraparound struct{ To DType }
 
-func (w Wraparound) infer(in []operandType) (operandType, error) {
+func (w Wraparound) infer(in []operandType) operandType {
 	if w.To.IsFloat() || w.To.Bits() > wrapped {
-		return operandType{}, fmt.Errorf("numbers do not wrap around in %v", w.To)
+		refuse("numbers do not wrap around in %v", w.To)
 	}
-	return operandType{shape: in[0].shape, dtype: w.To}, nil
+	return operandType{shape: in[0].shape, dtype: w.To}
 }
 
-func (w Wraparound) eval(in []operand, shape []int) (operand, error) {
+func (w Wraparound) eval(in []operand, shape []int) operand {
 	lo, _ := w.To.Bounds()
 	size := math.Ldexp(1, w.To.Bits())
 	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 {
 		x -= float64(lo)
 		return x - float64(size*math.Floor(x/size)) + float64(lo)
-	})}, nil
+	})}
 }
 
 // Identity gives a graph output a name of its own where it is an input, a
 // constant or another output.
 type Identity struct{}
 
-func (Identity) infer(in []operandType) (operandType, error) {
-	return operandType{shape: in[0].shape, dtype: in[0].dtype}, nil
+func (Identity) infer(in []operandType) operandType {
+	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 
-func (Identity) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+func (Identity) eval(in []operand, shape []int) operand { return in[0].as(shape) }
 
 // The operators below move elements. Each maps the index of every output axis on
 // its own: output (i_1, …, i_r) reads input Σ_k table_k[i_k], or is padding where
@@ -196,7 +198,7 @@ func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
 }
 
 // moved computes an operator that moves elements.
-func moved(x operand, shape []int, tables [][]int, fill float64) (operand, error) {
+func moved(x operand, shape []int, tables [][]int, fill float64) operand {
 	out := operand{shape: shape}
 	switch {
 	case x.f != nil:
@@ -206,7 +208,7 @@ func moved(x operand, shape []int, tables [][]int, fill float64) (operand, error
 	default:
 		out.i = move(x.i, tables, shape, whole(fill))
 	}
-	return out, nil
+	return out
 }
 
 func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
@@ -266,20 +268,19 @@ func moveRows[T number](out, src []T, tables [][]int, shape []int, fill T, run b
 // Transpose reorders the axes: output axis j is input axis Perm[j].
 type Transpose struct{ Perm []int }
 
-func (t Transpose) infer(in []operandType) (operandType, error) {
+func (t Transpose) infer(in []operandType) operandType {
 	rank := len(in[0].shape)
-	sorted := slices.Sorted(slices.Values(t.Perm))
-	if err := checkAxes(sorted, rank); err != nil || len(t.Perm) != rank {
-		return operandType{}, fmt.Errorf("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
+	if sorted := slices.Sorted(slices.Values(t.Perm)); !ascending(sorted) || len(sorted) != rank {
+		refuse("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
 	}
 	shape := make([]int, rank)
 	for j, p := range t.Perm {
 		shape[j] = in[0].shape[p]
 	}
-	return operandType{shape: shape, dtype: in[0].dtype}, nil
+	return operandType{shape: shape, dtype: in[0].dtype}
 }
 
-func (t Transpose) eval(in []operand, shape []int) (operand, error) {
+func (t Transpose) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return t.Perm[k], i }), 0)
 }
 
@@ -295,10 +296,10 @@ func (b *Builder) Transpose(x Value, perm []int) Value {
 // Starts + i·Steps. Steps may be negative.
 type Slice struct{ Starts, Steps, Counts []int }
 
-func (s Slice) infer(in []operandType) (operandType, error) {
+func (s Slice) infer(in []operandType) operandType {
 	shape := in[0].shape
 	if n := len(shape); len(s.Starts) != n || len(s.Steps) != n || len(s.Counts) != n {
-		return operandType{}, fmt.Errorf("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
+		refuse("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
 	}
 	for i, d := range shape {
 		start, step, count := s.Starts[i], s.Steps[i], s.Counts[i]
@@ -307,13 +308,13 @@ func (s Slice) infer(in []operandType) (operandType, error) {
 			room, step = start, -step
 		}
 		if count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step) {
-			return operandType{}, fmt.Errorf("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
+			refuse("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
 		}
 	}
-	return operandType{shape: s.Counts, dtype: in[0].dtype}, nil
+	return operandType{shape: s.Counts, dtype: in[0].dtype}
 }
 
-func (s Slice) eval(in []operand, shape []int) (operand, error) {
+func (s Slice) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return k, s.Starts[k] + i*s.Steps[k] }), 0)
 }
 
@@ -338,13 +339,10 @@ func (b *Builder) Slice(x Value, starts, steps, counts []int) Value {
 
 // SliceAxis is Slice along one axis.
 func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
-	if !b.valid(x) {
+	if !b.hasAxes(x, axis) {
 		return Value{}
 	}
 	in := b.Shape(x)
-	if err := checkAxes([]int{axis}, len(in)); err != nil {
-		return b.Failf("%v", err)
-	}
 	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(in)
 	starts[axis], steps[axis], counts[axis] = start, step, count
 	return b.Slice(x, starts, steps, counts)
@@ -357,21 +355,19 @@ type Gather struct {
 	Indices []int
 }
 
-func (g Gather) infer(in []operandType) (operandType, error) {
-	if err := checkAxes([]int{g.Axis}, len(in[0].shape)); err != nil {
-		return operandType{}, err
-	}
+func (g Gather) infer(in []operandType) operandType {
+	checkAxes([]int{g.Axis}, len(in[0].shape))
 	shape := slices.Clone(in[0].shape)
 	for _, i := range g.Indices {
 		if i < -1 || i >= shape[g.Axis] {
-			return operandType{}, fmt.Errorf("index %d of an axis of %d", i, shape[g.Axis])
+			refuse("index %d of an axis of %d", i, shape[g.Axis])
 		}
 	}
 	shape[g.Axis] = len(g.Indices)
-	return operandType{shape: shape, dtype: in[0].dtype}, nil
+	return operandType{shape: shape, dtype: in[0].dtype}
 }
 
-func (g Gather) eval(in []operand, shape []int) (operand, error) {
+func (g Gather) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) {
 		if k == g.Axis {
 			i = g.Indices[i]
@@ -406,21 +402,21 @@ type Pad struct {
 	Value      float64
 }
 
-func (p Pad) infer(in []operandType) (operandType, error) {
+func (p Pad) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
 	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
-		return operandType{}, fmt.Errorf("pads %v and %v of shape %v", p.Begin, p.End, shape)
+		refuse("pads %v and %v of shape %v", p.Begin, p.End, shape)
 	}
 	for i := range shape {
 		if min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements {
-			return operandType{}, fmt.Errorf("pads %v and %v of shape %v", p.Begin, p.End, shape)
+			refuse("pads %v and %v of shape %v", p.Begin, p.End, shape)
 		}
 		shape[i] += p.Begin[i] + p.End[i]
 	}
-	return operandType{shape: shape, dtype: in[0].dtype}, nil
+	return operandType{shape: shape, dtype: in[0].dtype}
 }
 
-func (p Pad) eval(in []operand, shape []int) (operand, error) {
+func (p Pad) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) {
 		if j := i - p.Begin[k]; j < in[0].shape[k] {
 			return k, j
@@ -496,11 +492,8 @@ const (
 
 // PadWithin pads one axis of x with elements of it; negative amounts cut.
 func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
-	if !b.valid(x) {
+	if !b.hasAxes(x, axis) {
 		return Value{}
-	}
-	if err := checkAxes([]int{axis}, len(b.Shape(x))); err != nil {
-		return b.Failf("%v", err)
 	}
 	d := b.Shape(x)[axis]
 	n := begin + d + end
@@ -537,14 +530,14 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
 // Expand broadcasts to Shape as NumPy does.
 type Expand struct{ Shape []int }
 
-func (e Expand) infer(in []operandType) (operandType, error) {
+func (e Expand) infer(in []operandType) operandType {
 	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
-		return operandType{}, fmt.Errorf("shape %v does not broadcast to %v", in[0].shape, e.Shape)
+		refuse("shape %v does not broadcast to %v", in[0].shape, e.Shape)
 	}
-	return operandType{shape: e.Shape, dtype: in[0].dtype}, nil
+	return operandType{shape: e.Shape, dtype: in[0].dtype}
 }
 
-func (Expand) eval(in []operand, shape []int) (operand, error) {
+func (Expand) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, broadcastTables(in[0].shape, shape), 0)
 }
 
@@ -570,21 +563,21 @@ func (b *Builder) Expand(x Value, with []int) Value {
 // Tile repeats the elements along each axis.
 type Tile struct{ Repeats []int }
 
-func (t Tile) infer(in []operandType) (operandType, error) {
+func (t Tile) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
 	if len(t.Repeats) != len(shape) {
-		return operandType{}, fmt.Errorf("repeats %v of shape %v", t.Repeats, shape)
+		refuse("repeats %v of shape %v", t.Repeats, shape)
 	}
 	for i, n := range t.Repeats {
 		if n < 0 || shape[i] > 0 && n > MaxElements/shape[i] {
-			return operandType{}, fmt.Errorf("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
+			refuse("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
 		}
 		shape[i] *= n
 	}
-	return operandType{shape: shape, dtype: in[0].dtype}, nil
+	return operandType{shape: shape, dtype: in[0].dtype}
 }
 
-func (Tile) eval(in []operand, shape []int) (operand, error) {
+func (Tile) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return k, i % in[0].shape[k] }), 0)
 }
 
@@ -601,31 +594,29 @@ type Concat struct{ Axis int }
 
 func (Concat) takes() operands { return operands{0, math.MaxInt, nil} }
 
-func (c Concat) infer(in []operandType) (operandType, error) {
+func (c Concat) infer(in []operandType) operandType {
 	if len(in) == 0 {
-		return operandType{}, fmt.Errorf("has no inputs")
+		refuse("has no inputs")
 	}
 	first := in[0]
-	if err := checkAxes([]int{c.Axis}, len(first.shape)); err != nil {
-		return operandType{}, err
-	}
+	checkAxes([]int{c.Axis}, len(first.shape))
 	shape := slices.Clone(first.shape)
 	shape[c.Axis] = 0
 	for i, v := range in {
 		if len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat() {
-			return operandType{}, fmt.Errorf("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
+			refuse("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
 		}
 		for j := range v.shape {
 			if j != c.Axis && v.shape[j] != shape[j] {
-				return operandType{}, fmt.Errorf("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
+				refuse("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
 			}
 		}
 		shape[c.Axis] += v.shape[c.Axis]
 	}
-	return operandType{shape: shape, dtype: first.dtype}, nil
+	return operandType{shape: shape, dtype: first.dtype}
 }
 
-func (c Concat) eval(in []operand, shape []int) (operand, error) {
+func (c Concat) eval(in []operand, shape []int) operand {
 	out := operand{shape: shape}
 	allW, allI := true, true
 	for _, v := range in {
@@ -640,7 +631,7 @@ func (c Concat) eval(in []operand, shape []int) (operand, error) {
 	default:
 		out.f = concat(in, operand.float64s, shape, c.Axis)
 	}
-	return out, nil
+	return out
 }
 
 // Concat joins values along an axis; empty ones are left out.

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -29,17 +27,15 @@ func (n Norm) kind() string {
 
 func (Norm) takes() operands { return operands{1, 1, floats} }
 
-func (n Norm) infer(in []operandType) (operandType, error) {
-	if err := checkAxes(n.Axes, len(in[0].shape)); err != nil {
-		return operandType{}, err
-	}
+func (n Norm) infer(in []operandType) operandType {
+	checkAxes(n.Axes, len(in[0].shape))
 	if len(n.Axes) == 0 {
-		return operandType{}, errors.New("it has no axes")
+		refuse("it has no axes")
 	}
 	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
-		return operandType{}, fmt.Errorf("its epsilon is %v", n.Epsilon)
+		refuse("its epsilon is %v", n.Epsilon)
 	}
-	return in[0], nil
+	return in[0]
 }
 
 // Count returns the number of elements of a row of an operand of a shape.
@@ -51,7 +47,7 @@ func (n Norm) Count(shape []int) int {
 	return count
 }
 
-func (n Norm) eval(in []operand, shape []int) (operand, error) {
+func (n Norm) eval(in []operand, shape []int) operand {
 	x := in[0].float64s()
 	rows := Reduce{Axes: n.Axes, Keep: true}.shape(shape)
 	count := float64(n.Count(shape))
@@ -69,7 +65,7 @@ func (n Norm) eval(in []operand, shape []int) (operand, error) {
 		}
 		return math.Sqrt(s/count + n.Epsilon)
 	})
-	return operand{shape: shape, f: zipWith(x, root, shape, rows, shape, func(a, b float64) float64 { return a / b })}, nil
+	return operand{shape: shape, f: zipWith(x, root, shape, rows, shape, func(a, b float64) float64 { return a / b })}
 }
 
 // Norm normalises x as op says.
@@ -78,13 +74,10 @@ func (b *Builder) Norm(op Norm, x Value) Value { return b.emit(op, x) }
 // LayerNorm is (x − mean)/√(variance + eps) over the axes from the given one on,
 // times scale and plus bias, if there is one.
 func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ...Value) Value {
-	if !b.valid(x) {
+	if !b.hasAxes(x, axis) {
 		return Value{}
 	}
 	in := b.Shape(x)
-	if err := checkAxes([]int{axis}, len(in)); err != nil {
-		return b.Failf("%v", err)
-	}
 	y := b.Mul(b.Norm(Norm{Axes: index(len(in), 1)[axis:], Centred: true, Epsilon: eps}, x), scale)
 	for _, v := range bias {
 		y = b.Add(y, v)

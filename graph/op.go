@@ -11,10 +11,11 @@ import (
 type Op interface {
 	// infer is the shape rule. Of operands as the operator takes them, it checks everything
 	// about them, and about the operator's own fields, that eval relies on.
-	infer(in []operandType) (operandType, error)
+	// What cannot be it refuses (refuse), as eval does.
+	infer(in []operandType) operandType
 	// eval computes the result, of the given shape: integers from integers
 	// alone, anything else in float64.
-	eval(in []operand, shape []int) (operand, error)
+	eval(in []operand, shape []int) operand
 }
 
 // constantsOnly is implemented by types some of whose operators cannot be proved.
@@ -38,7 +39,7 @@ type operandType struct {
 // operator without a method takes takes one of any type.
 type operands struct {
 	least, most int
-	types       func(in ...operandType) error
+	types       func(in ...operandType)
 }
 
 // Kind is an operator's name in messages: that of its type, unless it has another one.
@@ -51,45 +52,85 @@ func Kind(op Op) string {
 
 // infer checks that an operator takes the operands, and applies its shape rule. The shape is
 // within the limits.
-func infer(op Op, in []operandType) (operandType, error) {
+func infer(op Op, in []operandType) (t operandType, err error) {
+	err = try(func() { t = inferred(op, in) })
+	return t, err
+}
+
+func inferred(op Op, in []operandType) operandType {
 	takes := operands{least: 1, most: 1}
 	if own, ok := op.(interface{ takes() operands }); ok {
 		takes = own.takes()
 	}
 	if n := len(in); n < takes.least || n > takes.most {
-		return operandType{}, fmt.Errorf("has %d operands; %d to %d are expected", n, takes.least, takes.most)
+		refuse("has %d operands; %d to %d are expected", n, takes.least, takes.most)
 	}
 	if takes.types != nil {
-		if err := takes.types(in...); err != nil {
-			return operandType{}, err
-		}
+		takes.types(in...)
 	}
-	t, err := op.infer(in)
-	if err != nil {
-		return operandType{}, err
-	}
+	t := op.infer(in)
 	if err := checkInts(t.shape); err != nil {
-		return operandType{}, fmt.Errorf("output: %w", err)
+		refuse("output: %w", err)
 	}
-	return t, nil
+	return t
+}
+
+// evaluate computes an operator's result.
+func evaluate(op Op, in []operand, shape []int) (out operand, err error) {
+	err = try(func() { out = op.eval(in, shape) })
+	return out, err
+}
+
+// refusal is the panic of refuse.
+type refusal struct{ error }
+
+// refuse says why an operator cannot have its operands, or compute with them.
+func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+// try calls f and returns the reason if it refuses. Any other panic goes on.
+func try(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			err = why.error
+		}
+	}()
+	f()
+	return nil
+}
+
+// allowed calls f, and notes the reason as an error of the current node if it refuses.
+func (b *Builder) allowed(f func()) bool {
+	err := try(f)
+	if err != nil {
+		b.Failf("%v", err)
+	}
+	return err == nil
+}
+
+// hasAxes says whether x could be made and has these axes, which ascend. It notes the error
+// if it has not.
+func (b *Builder) hasAxes(x Value, axes ...int) bool {
+	return b.valid(x) && b.allowed(func() { checkAxes(axes, len(b.Shape(x))) })
 }
 
 // floats checks that all operands are floats.
-func floats(in ...operandType) error {
+func floats(in ...operandType) {
 	for _, t := range in {
 		if !t.dtype.IsFloat() {
-			return fmt.Errorf("an operand has type %v", t.dtype)
+			refuse("an operand has type %v", t.dtype)
 		}
 	}
-	return nil
 }
 
 // alike checks that all operands are floats, or all integers.
-func alike(in ...operandType) error {
+func alike(in ...operandType) {
 	for _, t := range in[1:] {
 		if t.dtype.IsFloat() != in[0].dtype.IsFloat() {
-			return fmt.Errorf("its operands have types %v and %v", in[0].dtype, t.dtype)
+			refuse("its operands have types %v and %v", in[0].dtype, t.dtype)
 		}
 	}
-	return nil
 }

@@ -25,14 +25,6 @@ func partly(op Op, operand int) bool {
 	return false
 }
 
-// constOperand returns t for folding, where integers stay integers.
-func constOperand(t *Tensor) operand {
-	if t.Exact != nil {
-		return operand{shape: t.Shape, f: t.Exact}
-	}
-	return operand{shape: t.Shape, w: t.Floats(), i: t.I64}
-}
-
 // float64s returns the elements as float64, without a copy where they are.
 func (o operand) float64s() []float64 {
 	if o.f != nil {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,24 +10,21 @@ import (
 // MaxPool is the greatest element of each window. Padding never wins.
 type MaxPool struct{ Window }
 
-func (p MaxPool) infer(in []operandType) (operandType, error) {
-	t, err := p.Window.infer(in)
-	if err != nil {
-		return t, err
-	}
+func (p MaxPool) infer(in []operandType) operandType {
+	t := p.Window.infer(in)
 	for i, n := range t.shape[2:] {
 		for j := range n {
 			if p.overlap(i, j, 0, in[0].shape[2+i]) == 0 {
-				return t, fmt.Errorf("its window at %d of spatial axis %d is all padding", j, i)
+				refuse("its window at %d of spatial axis %d is all padding", j, i)
 			}
 		}
 	}
-	return t, nil
+	return t
 }
 
-func (p MaxPool) eval(in []operand, shape []int) (operand, error) {
+func (p MaxPool) eval(in []operand, shape []int) operand {
 	out := p.pool(in[0], shape, math.Inf(-1), func(a, b float64) float64 { return max(a, b) })
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // MaxPool is the greatest element of each window of x, of shape (N, C, [H,] W).
@@ -38,13 +34,13 @@ func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x
 // kernel positions.
 type AveragePool struct{ Window }
 
-func (p AveragePool) eval(in []operand, shape []int) (operand, error) {
+func (p AveragePool) eval(in []operand, shape []int) operand {
 	out := p.pool(in[0], shape, 0, func(a, b float64) float64 { return a + b })
 	area := Size(p.Kernel)
 	for i := range out {
 		out[i] /= float64(area)
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // AveragePool is the sum of each window of x, of shape (N, C, [H,] W), divided by
@@ -92,16 +88,15 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 }
 
 // infer is the shape rule of pooling.
-func (w Window) infer(in []operandType) (operandType, error) {
+func (w Window) infer(in []operandType) operandType {
 	s := in[0].shape
 	if !in[0].dtype.IsFloat() {
-		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
+		refuse("its input has type %v", in[0].dtype)
 	}
 	if len(s) < 3 || len(s) > 4 {
-		return operandType{}, fmt.Errorf("its input has shape %v; one or two spatial axes are supported", s)
+		refuse("its input has shape %v; one or two spatial axes are supported", s)
 	}
-	out, err := w.outputs(s[2:])
-	return operandType{shape: append(slices.Clone(s[:2]), out...), dtype: Float}, err
+	return operandType{shape: append(slices.Clone(s[:2]), w.outputs(s[2:])...), dtype: Float}
 }
 
 // pool combines each window of each channel, from start on.

@@ -34,7 +34,7 @@ func (b *Builder) recognise() error {
 			}
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
-			if err := b.unmask(n); err != nil {
+			if err := try(func() { b.unmask(n) }); err != nil {
 				refused = append(refused, NodeError{Op: Kind(n.op), Name: n.name, Reason: err.Error()})
 			}
 		}
@@ -42,8 +42,8 @@ func (b *Builder) recognise() error {
 	if refused != nil {
 		return refused
 	}
-	b.rewrite(b.logPowers)
-	b.rewrite(b.logBands)
+	b.rewrite(func(n *node) { b.logarithm(n, b.logPower) })
+	b.rewrite(func(n *node) { b.logarithm(n, b.logOfBands) })
 	b.rewrite(b.magnitudes) // of which norms and logarithms have no need
 	b.rewrite(b.channels)
 	b.deviations()
@@ -162,13 +162,11 @@ func inverseRootOf(v *value) (*value, bool) {
 	if x, p := function(v, Pow); x != nil && p[0] == -0.5 {
 		return x, true
 	}
-	if x, _ := function(v, Reciprocal); x != nil {
-		s, _ := function(x, Sqrt)
-		return s, s != nil
-	}
-	if x, _ := function(v, Sqrt); x != nil {
-		s, _ := function(x, Reciprocal)
-		return s, s != nil
+	for _, f := range [][2]*Function{{Reciprocal, Sqrt}, {Sqrt, Reciprocal}} {
+		if x, _ := function(v, f[0]); x != nil {
+			s, _ := function(x, f[1])
+			return s, s != nil
+		}
 	}
 	if n := operation(v, Div); n != nil {
 		if c, ok := constant(n.in[0]); ok && c == 1 && slices.Equal(n.in[1].shape, v.shape) {
@@ -251,7 +249,7 @@ const masked = -1e4
 // 0 and 1 instead. A mask is a constant with entries of at most masked that is added
 // to the scores, or that a Where puts in their place. Masks computed from truth values
 // are removed as well, one by one.
-func (b *Builder) unmask(n *node) error {
+func (b *Builder) unmask(n *node) {
 	scores, mask := n.in[0], (*Tensor)(nil)
 	var open []*value
 	for {
@@ -264,10 +262,7 @@ func (b *Builder) unmask(n *node) error {
 			break
 		}
 		if mask != nil {
-			var err error
-			if m, err = both(mask, m); err != nil {
-				return err
-			}
+			m = both(mask, m)
 		}
 		scores, mask = x, m
 		if rest != nil { // what the constant adds elsewhere
@@ -282,13 +277,10 @@ func (b *Builder) unmask(n *node) error {
 		n.op = Softmax{Empty: true}
 	}
 	if mask == nil {
-		return nil
+		return
 	}
-	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, empty); err != nil {
-		return err
-	}
+	checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, empty)
 	n.in = append(n.in, &value{name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask})
-	return nil
 }
 
 // openMaskOf returns x and mask if v is x + (1 − mask)·c, with c far below any score
@@ -346,12 +338,9 @@ func moves(op Op) bool {
 }
 
 // both returns the mask that is 1 where both masks are 1.
-func both(x, y *Tensor) (*Tensor, error) {
-	shape, err := broadcast(x.Shape, y.Shape)
-	if err != nil {
-		return nil, err
-	}
-	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}, nil
+func both(x, y *Tensor) *Tensor {
+	shape := broadcast(x.Shape, y.Shape)
+	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}
 }
 
 // maskOf returns the scores that v masks, the mask, and the numbers that v adds
@@ -386,18 +375,11 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 			return x, mask, nil
 		}
 	}
-	if c, ok := isConcat(v); ok && c.Axis == len(v.shape)-1 {
+	if operation(v, Concat{len(v.shape) - 1}) != nil {
 		x, mask = b.maskOfPart(v)
 		return x, mask, nil
 	}
 	return nil, nil, nil
-}
-
-func isConcat(v *value) (c Concat, ok bool) {
-	if v.node != nil {
-		c, ok = v.node.op.(Concat)
-	}
-	return c, ok
 }
 
 // maskOfPart is maskOf of scores beside others along the last axis, as sinks of attention are: the

@@ -26,7 +26,7 @@ func written(t *testing.T, shape []int, x []float64, build func(b *Builder, x Va
 			for i, u := range v.node.in {
 				in[i] = operand{shape: u.shape, f: nodes[u]}
 			}
-			out, err := v.node.op.eval(in, v.shape)
+			out, err := evaluate(v.node.op, in, v.shape)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -67,15 +66,13 @@ func (r Reduce) kind() string { return reductions[r.Func].name }
 
 func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 
-func (r Reduce) infer(in []operandType) (operandType, error) {
+func (r Reduce) infer(in []operandType) operandType {
 	x := in[0]
-	if err := checkAxes(r.Axes, len(x.shape)); err != nil {
-		return operandType{}, err
-	}
+	checkAxes(r.Axes, len(x.shape))
 	if !x.dtype.IsFloat() && x.value == nil && r.Func == Mean {
-		return operandType{}, fmt.Errorf("its input has type %v", x.dtype)
+		refuse("its input has type %v", x.dtype)
 	}
-	return operandType{shape: r.shape(x.shape), dtype: x.dtype}, nil
+	return operandType{shape: r.shape(x.shape), dtype: x.dtype}
 }
 
 // shape returns the shape of the result.
@@ -92,15 +89,15 @@ func (r Reduce) shape(in []int) []int {
 	return shape
 }
 
-func (r Reduce) eval(in []operand, shape []int) (operand, error) {
+func (r Reduce) eval(in []operand, shape []int) operand {
 	f := &reductions[r.Func]
 	if in[0].i == nil {
-		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}, nil
+		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}
 	}
 	if f.ints.step == nil {
-		return operand{}, fmt.Errorf("%s has no evaluation on integers", f.name)
+		refuse("%s has no evaluation on integers", f.name)
 	}
-	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}, nil
+	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}
 }
 
 // combine reduces x along axes.
@@ -132,13 +129,10 @@ func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
 // Reduce combines the elements of x along ascending axes; keep keeps these with
 // dimension 1.
 func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
-	if !b.valid(x) {
+	if !b.hasAxes(x, axes...) {
 		return Value{}
 	}
 	in := b.Shape(x)
-	if err := checkAxes(axes, len(in)); err != nil {
-		return b.Failf("%v", err)
-	}
 	r := Reduce{f, axes, keep}
 	n := Norm{Axes: axes}.Count(in)
 	if dt := b.DType(x); n == 0 && (f == MaxOf || f == MinOf) && !dt.IsFloat() {

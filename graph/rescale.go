@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -12,15 +11,15 @@ type Rescale struct{ Factor float64 }
 
 func (Rescale) takes() operands { return operands{1, 1, floats} }
 
-func (r Rescale) infer(in []operandType) (operandType, error) {
+func (r Rescale) infer(in []operandType) operandType {
 	if !(r.Factor > 0) || math.IsInf(r.Factor, 0) {
-		return operandType{}, fmt.Errorf("its factor is %v", r.Factor)
+		refuse("its factor is %v", r.Factor)
 	}
-	return in[0], nil
+	return in[0]
 }
 
-func (r Rescale) eval(in []operand, shape []int) (operand, error) {
-	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 { return math.RoundToEven(x * r.Factor) })}, nil
+func (r Rescale) eval(in []operand, shape []int) operand {
+	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 { return math.RoundToEven(x * r.Factor) })}
 }
 
 // Rescale is x, of whole numbers, times a positive factor, rounded to whole numbers.

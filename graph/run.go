@@ -142,7 +142,7 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 			}
 		}
 	}
-	out, err := n.Op.eval(in, g.Shapes[n.Output])
+	out, err := evaluate(n.Op, in, g.Shapes[n.Output])
 	if err != nil {
 		return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -138,29 +137,29 @@ func (s Scalar) kind() string { return s.Func.Name }
 
 func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
 
-func (s Scalar) infer(in []operandType) (operandType, error) {
+func (s Scalar) infer(in []operandType) operandType {
 	if len(s.Params) != len(s.Func.Params) {
-		return operandType{}, fmt.Errorf("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
+		refuse("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
 	}
 	for i, p := range s.Params {
 		if math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil {
-			return operandType{}, fmt.Errorf("%s is %v", s.Func.Params[i].Name, p)
+			refuse("%s is %v", s.Func.Params[i].Name, p)
 		}
 	}
 	if x := in[0]; !x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil {
-		return operandType{}, fmt.Errorf("its input has type %v", x.dtype)
+		refuse("its input has type %v", x.dtype)
 	}
-	return operandType{shape: in[0].shape, dtype: in[0].dtype}, nil
+	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 
-func (s Scalar) eval(in []operand, shape []int) (operand, error) {
+func (s Scalar) eval(in []operand, shape []int) operand {
 	switch {
 	case in[0].i == nil:
-		return operand{shape: shape, f: apply(in[0].float64s(), s.Of())}, nil
+		return operand{shape: shape, f: apply(in[0].float64s(), s.Of())}
 	case s.Func.Clamp != nil:
-		return operand{shape: shape, i: apply(in[0].i, s.Func.Clamp(s.Params).ints)}, nil
+		return operand{shape: shape, i: apply(in[0].i, s.Func.Clamp(s.Params).ints)}
 	}
-	return operand{shape: shape, i: apply(in[0].i, s.Func.Ints)}, nil
+	return operand{shape: shape, i: apply(in[0].i, s.Func.Ints)}
 }
 
 // Apply applies a function with its parameters, or with their defaults if none

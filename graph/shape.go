@@ -78,26 +78,25 @@ func Broadcast(a, b []int) ([]int, bool) {
 	return out, true
 }
 
-// broadcast is Broadcast with an error.
-func broadcast(a, b []int) ([]int, error) {
+// broadcast is Broadcast of shapes that have to.
+func broadcast(a, b []int) []int {
 	s, ok := Broadcast(a, b)
 	if !ok {
-		return nil, fmt.Errorf("shapes %v and %v do not broadcast", a, b)
+		refuse("shapes %v and %v do not broadcast", a, b)
 	}
-	return s, nil
+	return s
 }
 
 // checkAxes checks that axes are ascending axes of a tensor of the given rank.
-func checkAxes(axes []int, rank int) error {
+func checkAxes(axes []int, rank int) {
 	for i, a := range axes {
 		if a < 0 || a >= rank {
-			return fmt.Errorf("axis %d of a tensor with %d axes", a, rank)
+			refuse("axis %d of a tensor with %d axes", a, rank)
 		}
 		if i > 0 && a <= axes[i-1] {
-			return fmt.Errorf("axes %v are not ascending", axes)
+			refuse("axes %v are not ascending", axes)
 		}
 	}
-	return nil
 }
 
 // Strides returns how far apart neighbours along each axis are.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -163,15 +162,15 @@ type Narrow struct{ To DType }
 
 func (Narrow) takes() operands { return operands{1, 1, floats} }
 
-func (n Narrow) infer(in []operandType) (operandType, error) {
+func (n Narrow) infer(in []operandType) operandType {
 	if !n.To.IsHalf() {
-		return operandType{}, fmt.Errorf("%v is no floating-point type of 16 bits", n.To)
+		refuse("%v is no floating-point type of 16 bits", n.To)
 	}
-	return in[0], nil
+	return in[0]
 }
 
-func (n Narrow) eval(in []operand, shape []int) (operand, error) {
-	return operand{shape: shape, f: apply(in[0].float64s(), halves[n.To].narrow)}, nil
+func (n Narrow) eval(in []operand, shape []int) operand {
+	return operand{shape: shape, f: apply(in[0].float64s(), halves[n.To].narrow)}
 }
 
 // narrow rounds a number to a type of 16 bits. What stands for −∞ stays as it is.

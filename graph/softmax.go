@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -19,32 +17,30 @@ const mostMasks = 7
 
 func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
-func (s Softmax) infer(in []operandType) (operandType, error) {
+func (s Softmax) infer(in []operandType) operandType {
 	if len(in[0].shape) == 0 {
-		return operandType{}, errors.New("its input is a scalar")
+		refuse("its input is a scalar")
 	}
 	if !in[0].dtype.IsFloat() {
-		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
+		refuse("its input has type %v", in[0].dtype)
 	}
 	for _, mask := range in[1:] {
-		if err := checkMask(mask, in[0].shape, s.Empty); err != nil {
-			return operandType{}, err
-		}
+		checkMask(mask, in[0].shape, s.Empty)
 	}
-	return in[0], nil
+	return in[0]
 }
 
 // checkMask checks that a mask fits scores of a shape and, if it is constant and rows may
 // not be empty, leaves something of every row.
-func checkMask(mask operandType, shape []int, empty bool) error {
+func checkMask(mask operandType, shape []int, empty bool) {
 	if mask.value != nil && mask.dtype != Bool {
-		return errors.New("its mask is a constant of another type than bool")
+		refuse("its mask is a constant of another type than bool")
 	}
 	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
-		return fmt.Errorf("its mask of shape %v does not broadcast to %v", mask.shape, shape)
+		refuse("its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	}
 	if mask.value == nil || empty {
-		return nil
+		return
 	}
 	keys := 1
 	if r := len(mask.shape); r > 0 {
@@ -52,19 +48,18 @@ func checkMask(mask operandType, shape []int, empty bool) error {
 	}
 	for row := mask.value.I64; len(row) > 0; row = row[keys:] {
 		if !slices.Contains(row[:keys], 1) {
-			return errors.New("a row of its scores is masked altogether")
+			refuse("a row of its scores is masked altogether")
 		}
 	}
-	return nil
 }
 
-func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
+func (s Softmax) eval(operands []operand, shape []int) operand {
 	in := operands[0].float64s()
 	for _, mask := range operands[1:] {
 		values := mask.float64s()
 		for i, m := range values {
 			if m != 0 && m != 1 {
-				return operand{}, fmt.Errorf("element %d of its mask is %v: it takes 0 and 1", i, m)
+				refuse("element %d of its mask is %v: it takes 0 and 1", i, m)
 			}
 		}
 		in = zipWith(in, values, shape, mask.shape, shape, func(x, m float64) float64 {
@@ -83,7 +78,7 @@ func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 			if s.Empty {
 				continue
 			}
-			return operand{}, fmt.Errorf("row %d of its scores is masked altogether", at/n)
+			refuse("row %d of its scores is masked altogether", at/n)
 		}
 		sum := 0.0
 		for i, v := range row {
@@ -94,18 +89,18 @@ func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 			dst[i] /= sum
 		}
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // LogSoftmax is the logarithm of Softmax. OfSoftmax says that the model has it as that, with a Softmax that float32 has as 0 far below
 // the greatest entry.
 type LogSoftmax struct{ OfSoftmax bool }
 
-func (LogSoftmax) infer(in []operandType) (operandType, error) {
+func (LogSoftmax) infer(in []operandType) operandType {
 	return Softmax{}.infer(in)
 }
 
-func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
+func (LogSoftmax) eval(operands []operand, shape []int) operand {
 	in := operands[0].float64s()
 	n := shape[len(shape)-1]
 	out := make([]float64, len(in))
@@ -120,7 +115,7 @@ func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
 			dst[i] = v - top - elementary.Log(sum)
 		}
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // Softmax normalises along an axis, which is moved to the end and back.
@@ -148,13 +143,10 @@ func lessGreatest(v *value, axis int) *value {
 
 // alongLast applies an operator on the last axis along another one.
 func (b *Builder) alongLast(op Op, x Value, axis int) Value {
-	if !b.valid(x) {
+	if !b.hasAxes(x, axis) {
 		return Value{}
 	}
 	rank := len(b.Shape(x))
-	if err := checkAxes([]int{axis}, rank); err != nil {
-		return b.Failf("%v", err)
-	}
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
 		x = Value{from} // of which the weights are the same, and −∞ a mask
 	}
@@ -181,12 +173,12 @@ func (b *Builder) leavesMasks(x Value) bool {
 			return v.parts != nil && !v.partial
 		}
 		if all != nil {
-			if mask, _ = both(all, mask); mask == nil {
+			if try(func() { mask = both(all, mask) }) != nil {
 				return true
 			}
 		}
 		all = mask
-		if checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) != nil {
+		if try(func() { checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) }) != nil {
 			return true
 		}
 		if v = s; rest != nil { // what follows it is not looked at

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -12,26 +11,24 @@ type Take struct{ Axis int }
 
 func (Take) takes() operands { return operands{2, 2, nil} }
 
-func (t Take) infer(in []operandType) (operandType, error) {
+func (t Take) infer(in []operandType) operandType {
 	x, at := in[0].shape, in[1].shape
-	if err := checkAxes([]int{t.Axis}, len(x)); err != nil {
-		return operandType{}, err
-	}
+	checkAxes([]int{t.Axis}, len(x))
 	if d := in[1].dtype; d.IsFloat() || d == Bool {
-		return operandType{}, fmt.Errorf("its indices have type %v", d)
+		refuse("its indices have type %v", d)
 	}
 	if n := len(x) - 1 + len(at); n > MaxRank {
-		return operandType{}, fmt.Errorf("its output has %d axes", n)
+		refuse("its output has %d axes", n)
 	}
-	return operandType{shape: slices.Concat(x[:t.Axis], at, x[t.Axis+1:]), dtype: in[0].dtype}, nil
+	return operandType{shape: slices.Concat(x[:t.Axis], at, x[t.Axis+1:]), dtype: in[0].dtype}
 }
 
-func (t Take) eval(in []operand, shape []int) (operand, error) {
+func (t Take) eval(in []operand, shape []int) operand {
 	at := make([]int, Size(in[1].shape))
 	rows := in[0].shape[t.Axis]
 	for i, v := range in[1].float64s() {
 		if v != float64(int64(v)) || v < -float64(rows) || v >= float64(rows) {
-			return operand{}, fmt.Errorf("index %v of element %d: it takes whole numbers from %d to %d", v, i, -rows, rows-1)
+			refuse("index %v of element %d: it takes whole numbers from %d to %d", v, i, -rows, rows-1)
 		}
 		if at[i] = int(v); v < 0 {
 			at[i] += rows
@@ -43,12 +40,10 @@ func (t Take) eval(in []operand, shape []int) (operand, error) {
 		for i, row := range at {
 			s.Read(out.w[i*width:(i+1)*width], row*width)
 		}
-		return out, nil
+		return out
 	}
 	flat := slices.Concat(in[0].shape[:t.Axis], []int{len(at)}, in[0].shape[t.Axis+1:])
-	out, err := Gather{t.Axis, at}.eval(in[:1], flat)
-	out.shape = shape
-	return out, err
+	return Gather{t.Axis, at}.eval(in[:1], flat).as(shape)
 }
 
 // Take returns the elements of x at indices along an axis, which is replaced by the axes
@@ -67,10 +62,10 @@ func (b *Builder) Take(x Value, axis int, indices Value) Value {
 	if t == nil || t.I64 == nil {
 		return b.emit(Take{axis}, x, indices)
 	}
-	in := b.Shape(x)
-	if err := checkAxes([]int{axis}, len(in)); err != nil {
-		return b.Failf("%v", err)
+	if !b.hasAxes(x, axis) {
+		return Value{}
 	}
+	in := b.Shape(x)
 	at := make([]int, len(t.I64))
 	for j, v := range t.I64 {
 		if v < -int64(in[axis]) || v >= int64(in[axis]) {

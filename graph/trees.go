@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -23,23 +21,23 @@ func (s Split) Holds(x float64) bool {
 	return x > float64(s.Value) || s.OrEqual && x == float64(s.Value)
 }
 
-func (e Exceeds) infer(in []operandType) (operandType, error) {
+func (e Exceeds) infer(in []operandType) operandType {
 	x := in[0]
 	if len(x.shape) != 2 || x.dtype == Bool {
-		return operandType{}, fmt.Errorf("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
+		refuse("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
 	}
 	for i, s := range e.Splits {
 		if s.Feature < 0 || s.Feature >= x.shape[1] {
-			return operandType{}, fmt.Errorf("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
+			refuse("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
 		}
 		if s.Value-s.Value != 0 {
-			return operandType{}, fmt.Errorf("split %d is at %v", i, s.Value)
+			refuse("split %d is at %v", i, s.Value)
 		}
 	}
-	return operandType{shape: []int{x.shape[0], len(e.Splits)}, dtype: Bool}, nil
+	return operandType{shape: []int{x.shape[0], len(e.Splits)}, dtype: Bool}
 }
 
-func (e Exceeds) eval(in []operand, shape []int) (operand, error) {
+func (e Exceeds) eval(in []operand, shape []int) operand {
 	x, features := in[0].float64s(), in[0].shape[1]
 	out := make([]int64, 0, Size(shape))
 	for r := range shape[0] {
@@ -48,7 +46,7 @@ func (e Exceeds) eval(in []operand, shape []int) (operand, error) {
 			out = append(out, int64(indicator(s.Holds(row[s.Feature]))))
 		}
 	}
-	return operand{shape: shape, i: out}, nil
+	return operand{shape: shape, i: out}
 }
 
 // Forest adds up the results of decision trees. Its operands are truth values of
@@ -76,61 +74,53 @@ func (c Child) Leaf() (int, bool) { return int(^c), c < 0 }
 
 func (Forest) takes() operands { return operands{2, 2, nil} }
 
-func (f Forest) infer(in []operandType) (operandType, error) {
+func (f Forest) infer(in []operandType) operandType {
 	bits, w := in[0], in[1]
 	if len(bits.shape) != 2 || bits.dtype != Bool {
-		return operandType{}, fmt.Errorf("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
+		refuse("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
 	}
 	if w.value == nil || len(w.shape) != 2 || !w.dtype.IsFloat() {
-		return operandType{}, errors.New("the weights of its leaves must be a constant of floats, by leaf and target")
+		refuse("the weights of its leaves must be a constant of floats, by leaf and target")
 	}
 	if f.Base != nil && len(f.Base) != w.shape[1] {
-		return operandType{}, fmt.Errorf("%d base values for %d targets", len(f.Base), w.shape[1])
+		refuse("%d base values for %d targets", len(f.Base), w.shape[1])
 	}
-	if err := f.checkTrees(bits.shape[1], w.shape[0]); err != nil {
-		return operandType{}, err
-	}
+	f.checkTrees(bits.shape[1], w.shape[0])
 	if d := f.depth(); d*w.shape[0] > maxPlaces {
-		return operandType{}, fmt.Errorf("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
+		refuse("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
 	}
-	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}, nil
+	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}
 }
 
 // checkTrees checks that each branch and leaf is below exactly one node, and a branch below
 // an earlier one. So these are trees.
-func (f Forest) checkTrees(bits, leaves int) error {
+func (f Forest) checkTrees(bits, leaves int) {
 	seen := map[Child]bool{}
-	below := func(above int, children ...Child) error {
+	below := func(above int, children ...Child) {
 		for _, c := range children {
 			leaf, is := c.Leaf()
 			switch {
 			case seen[c]:
-				return errors.New("a node of a tree is below two others")
+				refuse("a node of a tree is below two others")
 			case is && leaf >= leaves || !is && (int(c) <= above || int(c) >= len(f.Branches)):
-				return fmt.Errorf("a tree has a node numbered %d", c)
+				refuse("a tree has a node numbered %d", c)
 			}
 			seen[c] = true
 		}
-		return nil
 	}
-	if err := below(-1, f.Roots...); err != nil {
-		return err
-	}
+	below(-1, f.Roots...)
 	for i, b := range f.Branches {
 		if b.Bit < 0 || b.Bit >= bits {
-			return fmt.Errorf("branch %d is by bit %d of %d", i, b.Bit, bits)
+			refuse("branch %d is by bit %d of %d", i, b.Bit, bits)
 		}
-		if err := below(i, b.Under, b.Over); err != nil {
-			return err
-		}
+		below(i, b.Under, b.Over)
 	}
 	if len(seen) != len(f.Branches)+leaves {
-		return errors.New("a node is in no tree")
+		refuse("a node is in no tree")
 	}
-	return nil
 }
 
-func (f Forest) eval(in []operand, shape []int) (operand, error) {
+func (f Forest) eval(in []operand, shape []int) operand {
 	bits, w := in[0].float64s(), in[1].float64s()
 	n, targets := in[0].shape[1], shape[1]
 	out := make([]float64, Size(shape))
@@ -150,7 +140,7 @@ func (f Forest) eval(in []operand, shape []int) (operand, error) {
 			}
 		}
 	}
-	return operand{shape: shape, f: out}, nil
+	return operand{shape: shape, f: out}
 }
 
 // maxPlaces bounds the leaves of a forest times its depth.

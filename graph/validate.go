@@ -1,24 +1,21 @@
 package graph
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Validate checks that g is in normal form, and that shapes and types are those
 // that the operators' rules give. What a [Builder] returns is valid.
 func (g *Graph) Validate() error {
 	v := validation{Graph: g, types: map[string]operandType{}, used: map[string]bool{}}
-	for _, check := range []func() error{v.inputs, v.constants, v.nodes, v.outputs, v.allUsed} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return try(func() {
+		v.inputs()
+		v.constants()
+		v.nodes()
+		v.outputs()
+		v.allUsed()
+	})
 }
 
-// validation has what [Graph.Validate] has read.
+// validation has what [Graph.Validate] has read. Its methods refuse what is not valid.
 type validation struct {
 	*Graph
 	types map[string]operandType // of the values that are defined
@@ -26,145 +23,125 @@ type validation struct {
 }
 
 // define notes a value, which is constant if t is not nil.
-func (v validation) define(name string, t *Tensor) error {
+func (v validation) define(name string, t *Tensor) {
 	if _, ok := v.types[name]; ok {
-		return fmt.Errorf("%s is defined twice", Quote(name))
+		refuse("%s is defined twice", Quote(name))
 	}
 	shape, ok := v.Shapes[name]
 	if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
-		return fmt.Errorf("%s has shape %v", Quote(name), shape)
+		refuse("%s has shape %v", Quote(name), shape)
 	}
 	if !v.DTypes[name].Known() {
-		return fmt.Errorf("%s has %v", Quote(name), v.DTypes[name])
+		refuse("%s has %v", Quote(name), v.DTypes[name])
 	}
 	v.types[name] = operandType{shape: shape, dtype: v.DTypes[name], value: t}
-	return nil
 }
 
-func (v validation) inputs() error {
+func (v validation) inputs() {
 	for _, in := range v.Inputs {
-		if err := v.define(in.Name, nil); err != nil {
-			return err
-		}
+		v.define(in.Name, nil)
 		if !slices.Equal(in.Shape, v.Shapes[in.Name]) || in.DType != v.DTypes[in.Name] || in.Symbols != nil && len(in.Symbols) != len(in.Shape) {
-			return fmt.Errorf("input %s has shape %v, type %v and symbols %q", Quote(in.Name), in.Shape, in.DType, in.Symbols)
+			refuse("input %s has shape %v, type %v and symbols %q", Quote(in.Name), in.Shape, in.DType, in.Symbols)
 		}
 		v.used[in.Name] = true // a model need not read its inputs
 	}
-	return nil
 }
 
-func (v validation) constants() error {
+func (v validation) constants() {
 	for name, t := range v.Consts {
 		if err := t.check(); err != nil {
-			return fmt.Errorf("constant %s: %w", Quote(name), err)
+			refuse("constant %s: %w", Quote(name), err)
 		}
-		if err := v.define(name, t); err != nil {
-			return err
-		}
+		v.define(name, t)
 		if !slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name] {
-			return fmt.Errorf("constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
+			refuse("constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
 		}
 	}
-	return nil
 }
 
-func (v validation) nodes() error {
+func (v validation) nodes() {
 	names := map[string]bool{}
 	for _, n := range v.Nodes {
 		if n.Name == "" || names[n.Name] {
-			return fmt.Errorf("two nodes are called %s", Quote(n.Name))
+			refuse("two nodes are called %s", Quote(n.Name))
 		}
 		names[n.Name] = true
-		if err := v.node(n); err != nil {
-			return NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()}
+		if err := try(func() { v.node(n) }); err != nil {
+			refuse("%w", NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()})
 		}
-		if err := v.define(n.Output, nil); err != nil {
-			return err
-		}
+		v.define(n.Output, nil)
 	}
-	return nil
 }
 
-func (v validation) outputs() error {
+func (v validation) outputs() {
 	if len(v.Outputs) == 0 {
-		return errors.New("no outputs")
+		refuse("no outputs")
 	}
 	for i, out := range v.Outputs {
 		if t, ok := v.types[out]; !ok || t.value != nil || slices.Contains(v.Outputs[:i], out) {
-			return fmt.Errorf("output %s is not the output of one node", Quote(out))
+			refuse("output %s is not the output of one node", Quote(out))
 		}
 		v.used[out] = true
 	}
-	return nil
 }
 
 // allUsed checks that there is no value that nothing reads, and no shape or type of a
 // value that is not there.
-func (v validation) allUsed() error {
+func (v validation) allUsed() {
 	for name := range v.types {
 		if !v.used[name] {
-			return fmt.Errorf("nothing uses %s", Quote(name))
+			refuse("nothing uses %s", Quote(name))
 		}
 	}
 	if len(v.Shapes) != len(v.types) || len(v.DTypes) != len(v.types) {
-		return fmt.Errorf("%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
+		refuse("%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
 	}
-	return nil
 }
 
 // node checks a node whose operands must be defined already.
-func (v validation) node(n *Node) error {
+func (v validation) node(n *Node) {
+	_, identity := n.Op.(Identity)
+	_, extend := n.Op.(Extend)
 	in := make([]operandType, len(n.Inputs))
 	constant := true
 	for i, name := range n.Inputs {
 		t, ok := v.types[name]
 		if !ok {
-			return fmt.Errorf("reads %s, which is not defined before", Quote(name))
+			refuse("reads %s, which is not defined before", Quote(name))
 		}
 		in[i], v.used[name] = t, true
 		constant = constant && t.value != nil
-		if err := v.numbers(n.Op, name); err != nil {
-			return err
-		}
-	}
-	_, identity := n.Op.(Identity)
-	_, extend := n.Op.(Extend)
-	for i, t := range in {
+		v.numbers(n.Op, name)
 		if Size(t.shape) == 0 && !identity {
-			return fmt.Errorf("reads %s, which is empty", Quote(n.Inputs[i]))
+			refuse("reads %s, which is empty", Quote(name))
 		}
 	}
 	switch {
 	case constant && !identity && !extend:
-		return errors.New("has only constant operands")
+		refuse("has only constant operands")
 	case foldOnly(n.Op):
-		return errors.New("serves constants only")
+		refuse("serves constants only")
 	}
-	t, err := infer(n.Op, in)
-	if err != nil {
-		return err
-	}
+	t := inferred(n.Op, in)
 	want := t.dtype.computed()
 	if identity {
 		want = t.dtype // the same value under another name
 	}
 	if !slices.Equal(t.shape, v.Shapes[n.Output]) || want != v.DTypes[n.Output] {
-		return fmt.Errorf("gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
+		refuse("gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
 	}
-	return nil
 }
 
 // numbers checks that operators which ask for numbers that are not finite read inputs that
 // may have them, and that no others do.
-func (v validation) numbers(op Op, name string) error {
+func (v validation) numbers(op Op, name string) {
 	switch op.(type) {
 	case Finite, Class:
 	default:
 		if v.Extended(name) {
-			return fmt.Errorf("reads %s, whose numbers may not be finite", Quote(name))
+			refuse("reads %s, whose numbers may not be finite", Quote(name))
 		}
-		return nil
+		return
 	}
 	has := FiniteNumbers
 	for _, in := range v.Inputs {
@@ -173,7 +150,6 @@ func (v validation) numbers(op Op, name string) error {
 		}
 	}
 	if has == FiniteNumbers || has == MaskingNumbers && (op == ClassNaN || op == ClassPosInf) {
-		return fmt.Errorf("reads %s, which has no such numbers", Quote(name))
+		refuse("reads %s, which has no such numbers", Quote(name))
 	}
-	return nil
 }

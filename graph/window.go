@@ -1,9 +1,5 @@
 package graph
 
-import (
-	"fmt"
-)
-
 // Window is how a kernel moves over one or two spatial axes; every list has one
 // entry an axis. Output j of an axis sees the inputs j·stride + t·dilation − begin
 // for t < kernel; those beyond the input are padding.
@@ -17,32 +13,32 @@ type Window struct {
 const maxStep = 1 << 30
 
 // outputs returns the number of outputs along each spatial axis.
-func (w Window) outputs(in []int) ([]int, error) {
+func (w Window) outputs(in []int) []int {
 	n := len(in)
 	out := make([]int, n)
 	for _, list := range [][]int{w.Kernel, w.Strides, w.Dilations, w.Begin, w.End} {
 		if len(list) != n {
-			return nil, fmt.Errorf("its window %v does not have an entry for each of %d spatial axes", list, n)
+			refuse("its window %v does not have an entry for each of %d spatial axes", list, n)
 		}
 	}
 	for i, d := range in {
 		if min(w.Kernel[i], w.Strides[i], w.Dilations[i]) < 1 || max(w.Kernel[i], w.Strides[i], w.Dilations[i]) > maxStep {
-			return nil, fmt.Errorf("kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
+			refuse("kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
 		}
 		reach := (w.Kernel[i]-1)*w.Dilations[i] + 1
 		if min(w.Begin[i], w.End[i]) < 0 || max(w.Begin[i], w.End[i]) > max(reach, 2*maxStep) {
-			return nil, fmt.Errorf("pads %v and %v", w.Begin, w.End)
+			refuse("pads %v and %v", w.Begin, w.End)
 		}
 		free := d + w.Begin[i] + w.End[i] - reach
 		if free < 0 {
-			return nil, fmt.Errorf("a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
+			refuse("a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
 		}
 		out[i] = free/w.Strides[i] + 1
 		if out[i] > MaxActivations {
-			return nil, fmt.Errorf("%d outputs along a spatial axis are too many", out[i])
+			refuse("%d outputs along a spatial axis are too many", out[i])
 		}
 	}
-	return out, nil
+	return out
 }
 
 // overlap returns how many of the kernel's positions on axis i, at output

@@ -7,39 +7,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// kept is a Model but for its weights, as it is kept between runs. It is no format: a
-// program reads what the same version of itself has written.
+// kept is a Model as it is kept between runs. It is no format: a program reads what the same
+// version of itself has written.
 type kept struct {
-	Circuit  *model.Template
+	Model    lower.Result // without its weights, its instance and OneBatch, which is an error
 	Instance model.Instance
+	OneBatch string        // "" for none
 	Weights  []keptWeights // in the order in which their values follow
-	Values   []string
-	Ranges   map[string]Range
-	Formats  Formats
-	OneBatch string // "" for none
-	Blocks   []fixed.Block
-	Steps    []StepReport
-	Clamps   []keptClamp
-	Entries  map[string]model.TensorID
-	Nodes    map[string]string
-	Asked    map[model.TensorID][][]graph.Split
 }
 
 type keptWeights struct {
 	Tensor        model.TensorID
 	Width, Length int
-}
-
-type keptClamp struct {
-	Step int
-	Rows []model.Rows
 }
 
 // keptAlign is what parts begin at a multiple of: lists of any width are read in place.
@@ -48,15 +32,10 @@ const keptAlign = 8
 // Keep returns the model as bytes, in parts that follow each other: large ones are the
 // memory of weights, which must not be changed. Kept is the inverse.
 func (m *Model) Keep() ([][]byte, error) {
-	k := kept{
-		Circuit: m.Circuit, Instance: m.Graph.Instance, Values: m.Values, Ranges: m.Ranges, Formats: m.Formats,
-		Blocks: m.Blocks, Steps: m.Steps, Entries: m.Held, Nodes: m.StepNames, Asked: m.Asked,
-	}
+	k := kept{Model: *m.Result, Instance: m.Graph.Instance}
+	k.Model.Graph, k.Model.Weights, k.Model.Making, k.Model.OneBatch = nil, nil, nil, nil
 	if m.OneBatch != nil {
 		k.OneBatch = m.OneBatch.Error()
-	}
-	for _, c := range m.Clamps {
-		k.Clamps = append(k.Clamps, keptClamp{c.Step, c.Rows})
 	}
 	var values [][]byte
 	for id, v := range m.Weights {
@@ -94,18 +73,13 @@ func Kept(b []byte) (*Model, error) {
 	if err := gob.NewDecoder(bytes.NewReader(b[keptAlign:][:n])).Decode(&k); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
-	if k.Circuit == nil || k.Circuit.Graph == nil {
+	m := &Model{&k.Model}
+	if m.Circuit == nil || m.Circuit.Graph == nil {
 		return nil, errKept
 	}
-	m := &Model{&lower.Result{
-		Circuit: k.Circuit, Weights: make(model.Weights, len(k.Circuit.Graph.Tensors)), Values: k.Values, Ranges: k.Ranges, Formats: k.Formats,
-		Blocks: k.Blocks, Steps: k.Steps, Held: k.Entries, StepNames: k.Nodes, Asked: k.Asked,
-	}}
+	m.Weights = make(model.Weights, len(m.Circuit.Graph.Tensors))
 	if k.OneBatch != "" {
 		m.OneBatch = errors.New(k.OneBatch)
-	}
-	for _, c := range k.Clamps {
-		m.Clamps = append(m.Clamps, fixed.Clamp{Step: c.Step, Rows: c.Rows})
 	}
 	rest := b[keptAlign+int(n):]
 	rest = rest[min(padding(int(n)), len(rest)):]
@@ -125,7 +99,7 @@ func Kept(b []byte) (*Model, error) {
 		return nil, errKept
 	}
 	var err error
-	if m.Graph, err = k.Circuit.At(k.Instance); err != nil {
+	if m.Graph, err = m.Circuit.At(k.Instance); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
 	return m, nil

@@ -19,10 +19,6 @@ type Saturated struct {
 // the same run is at least as much (model.Table.Saturated).
 func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 	all := map[string]Saturated{}
-	add := func(node string, count, of int) {
-		s := all[node]
-		all[node] = Saturated{s.Count + count, s.Of + of}
-	}
 	var questions []forward.KeyRange
 	for _, c := range m.Clamps {
 		first := m.Graph.Tables[m.Graph.Steps[c.Step].Table].Min
@@ -32,12 +28,13 @@ func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 	}
 	counts := w.Count(questions)
 	for _, c := range m.Clamps {
-		n := 0
-		for range c.Rows {
-			n, counts = n+counts[0], counts[1:]
-		}
 		step := &m.Graph.Steps[c.Step]
-		add(step.Name, n, model.Size(step.Shape))
+		s := all[step.Name]
+		for range c.Rows {
+			s.Count, counts = s.Count+counts[0], counts[1:]
+		}
+		s.Of += model.Size(step.Shape)
+		all[step.Name] = s
 	}
 	maps.DeleteFunc(all, func(_ string, s Saturated) bool { return s.Count == 0 })
 	return all

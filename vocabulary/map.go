@@ -35,61 +35,45 @@ type budget struct {
 var errBudget = errors.New("more than may be made of one input: give fewer rows at once")
 
 // size is the number of entries of a shape.
-func size(shape []int) (int, error) {
+func size(shape []int) int {
 	n := 1
 	for _, d := range shape {
 		if d < 0 || d != 0 && n > maxNumbers/d {
-			return 0, errBudget
+			panic(refusal{errBudget})
 		}
 		n *= d
 	}
-	return n, nil
+	return n
 }
 
-func take(from *int, n int) error {
-	if n < 0 || n > *from {
-		return errBudget
+func take(from *int, n int) {
+	if n > *from {
+		panic(refusal{errBudget})
 	}
 	*from -= n
-	return nil
-}
-
-// takeAll takes the entries of a shape, and returns how many they are.
-func takeAll(from *int, shape []int) (int, error) {
-	n, err := size(shape)
-	if err == nil {
-		err = take(from, n)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
 }
 
 // numbersOf has a number for each string of an array.
-func (b *budget) numbersOf(a Array, number func(s string) (float64, error)) ([]Array, error) {
-	out, err := b.ofNumbers(a.Shape)
-	if err != nil {
-		return nil, err
-	}
+func (b *budget) numbersOf(a Array, number func(s string) float64) []Array {
+	out := b.ofNumbers(a.Shape)
 	for i, s := range a.Strings {
-		if out.Numbers[i], err = number(s); err != nil {
-			return nil, err
-		}
+		out.Numbers[i] = number(s)
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // ofNumbers is an array of numbers of that shape.
-func (b *budget) ofNumbers(shape []int) (Array, error) {
-	n, err := takeAll(&b.numbers, shape)
-	return Array{Shape: shape, Numbers: make([]float64, n)}, err
+func (b *budget) ofNumbers(shape []int) Array {
+	n := size(shape)
+	take(&b.numbers, n)
+	return Array{Shape: shape, Numbers: make([]float64, n)}
 }
 
 // ofStrings is an array of strings of that shape.
-func (b *budget) ofStrings(shape []int) (Array, error) {
-	n, err := takeAll(&b.strings, shape)
-	return Array{Shape: shape, Strings: make([]string, n)}, err
+func (b *budget) ofStrings(shape []int) Array {
+	n := size(shape)
+	take(&b.strings, n)
+	return Array{Shape: shape, Strings: make([]string, n)}
 }
 
 // Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The
@@ -98,8 +82,8 @@ func (b *budget) ofStrings(shape []int) (Array, error) {
 func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	values := map[string]Array{}
 	for _, a := range strings {
-		n, err := size(a.Shape)
-		if err != nil || n != len(a.Strings) {
+		n := 0
+		if err := try(func() { n = size(a.Shape) }); err != nil || n != len(a.Strings) {
 			return nil, fmt.Errorf("input %s has %d strings for shape %v", quote.Name(a.Name), len(a.Strings), a.Shape)
 		}
 		if a.Strings == nil {
@@ -123,7 +107,7 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	}
 	b := &budget{maxNumbers, maxStrings, maxBytes, decode}
 	for i := range v.Steps {
-		if err := v.Steps[i].apply(values, b); err != nil {
+		if err := try(func() { v.Steps[i].apply(values, b) }); err != nil {
 			return nil, fmt.Errorf("mapping to numbers, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
 		}
 	}
@@ -139,29 +123,22 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 }
 
 // apply runs a step on values, by name.
-func (s *Step) apply(values map[string]Array, b *budget) error {
-	o, err := s.operation()
-	if err != nil {
-		return err
-	}
-	in := make([]Array, len(s.In))
+func (s *Step) apply(values map[string]Array, b *budget) {
+	o := s.operation()
+	in, dims := make([]Array, len(s.In)), make([][]Dim, len(s.In))
 	for i, name := range s.In {
 		a, ok := values[name]
 		if !ok || !a.isStrings() {
-			return fmt.Errorf("it reads %s, which is not of strings", quote.Name(name))
+			refuse("it reads %s, which is not of strings", quote.Name(name))
 		}
-		in[i] = a
+		in[i], dims[i] = a, known(a.Shape)
 	}
-	out, err := o.run(in, b)
-	if err != nil {
-		return err
-	}
+	out := o.run(in, lengths(o.shapes(dims)[0]), b)
 	for i, name := range s.Out {
 		if name != "" {
 			values[name] = out[i]
 		}
 	}
-	return nil
 }
 
 // Unknown is the length of an axis that depends on strings.
@@ -175,20 +152,10 @@ type Dim struct {
 }
 
 // Shapes returns the shapes of a step's results, from those of its operands.
-func (s *Step) Shapes(in [][]Dim) ([][]Dim, error) {
-	o, err := s.operation()
-	if err != nil {
-		return nil, err
-	}
-	return o.shapes(in)
+func (s *Step) Shapes(in [][]Dim) (out [][]Dim, err error) {
+	err = try(func() { out = s.operation().shapes(in) })
+	return out, err
 }
 
 // sameShapes is for operations whose one result has the shape of the only operand.
-func sameShapes(in [][]Dim) ([][]Dim, error) { return [][]Dim{slices.Clone(in[0])}, nil }
-
-func count(in, out, wantIn, wantOut int) error {
-	if in != wantIn || out != wantOut {
-		return fmt.Errorf("%d operands and %d results, not %d and %d", in, out, wantIn, wantOut)
-	}
-	return nil
-}
+func sameShapes(in [][]Dim) [][]Dim { return [][]Dim{slices.Clone(in[0])} }

@@ -1,22 +1,6 @@
 package vocabulary
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
-
-// moved returns the entries of an array at places of it, in a shape.
-func moved(a Array, shape, from []int, b *budget) (Array, error) {
-	out, err := b.ofStrings(shape)
-	if err != nil {
-		return out, err
-	}
-	for i, at := range from {
-		out.Strings[i] = a.Strings[at]
-	}
-	return out, nil
-}
+import "slices"
 
 // lengths are those of axes; all are known.
 func lengths(dims []Dim) []int {
@@ -36,17 +20,12 @@ func known(shape []int) []Dim {
 	return dims
 }
 
-// reshaped runs an operation that keeps the order of entries: its shapes say all of it.
-func reshaped(o operation, in []Array) ([]Array, error) {
-	dims, err := o.shapes([][]Dim{known(in[0].Shape)})
-	if err != nil {
-		return nil, err
+// reshaped is the result of an operation that keeps the order of entries: its shape says all of it.
+func reshaped(in []Array, shape []int) []Array {
+	if size(shape) != len(in[0].Strings) {
+		refuse("shape %v cannot become %v", in[0].Shape, shape)
 	}
-	shape := lengths(dims[0])
-	if n, err := size(shape); err != nil || n != len(in[0].Strings) {
-		return nil, fmt.Errorf("shape %v cannot become %v", in[0].Shape, shape)
-	}
-	return []Array{{Shape: shape, Strings: in[0].Strings}}, nil
+	return []Array{{Shape: shape, Strings: in[0].Strings}}
 }
 
 // product is that of lengths, Unknown if one is.
@@ -83,23 +62,22 @@ type Reshape struct {
 	Shape []int `json:"shape"`
 }
 
-func (o *Reshape) check(in, out int) error {
+func (o *Reshape) check() {
 	open := 0
 	for _, n := range o.Shape {
 		if n < -1 || n > maxNumbers {
-			return fmt.Errorf("shape %v", o.Shape)
+			refuse("shape %v", o.Shape)
 		}
 		if n == -1 {
 			open++
 		}
 	}
 	if open > 1 || len(o.Shape) > maxRank {
-		return fmt.Errorf("shape %v", o.Shape)
+		refuse("shape %v", o.Shape)
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *Reshape) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 	out, open, rest := make([]Dim, len(o.Shape)), -1, 1
 	for i, n := range o.Shape {
 		switch {
@@ -107,7 +85,7 @@ func (o *Reshape) shapes(in [][]Dim) ([][]Dim, error) {
 			open = i
 			continue
 		case n == 0 && i >= len(in[0]):
-			return nil, fmt.Errorf("shape %v cannot become %v", lengths(in[0]), o.Shape)
+			refuse("shape %v cannot become %v", lengths(in[0]), o.Shape)
 		case n == 0:
 			out[i].N = in[0][i].N
 		default:
@@ -124,49 +102,51 @@ func (o *Reshape) shapes(in [][]Dim) ([][]Dim, error) {
 		if all != Unknown && rest > 0 && all%rest == 0 {
 			out[open].N = all / rest
 		} else if all != Unknown && rest != Unknown {
-			return nil, fmt.Errorf("shape %v cannot become %v", lengths(in[0]), o.Shape)
+			refuse("shape %v cannot become %v", lengths(in[0]), o.Shape)
 		}
 	}
-	return [][]Dim{named(in[0], out)}, nil
+	return [][]Dim{named(in[0], out)}
 }
 
-func (o *Reshape) run(in []Array, _ *budget) ([]Array, error) { return reshaped(o, in) }
+func (o *Reshape) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
 
 // Flatten makes two axes of all, those before Axis and the others.
 type Flatten struct {
 	Axis int `json:"axis"`
 }
 
-func (o *Flatten) check(in, out int) error { return count(in, out, 1, 1) }
-func (o *Flatten) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Flatten) shapes(in [][]Dim) [][]Dim {
 	at := o.Axis
 	if at < 0 {
 		at += len(in[0])
 	}
 	if at < 0 || at > len(in[0]) {
-		return nil, fmt.Errorf("axis %d of %d", o.Axis, len(in[0]))
+		refuse("axis %d of %d", o.Axis, len(in[0]))
 	}
 	out := []Dim{{N: product(in[0][:at])}, {N: product(in[0][at:])}}
 	if at == 1 {
 		out[0] = in[0][0]
 	}
-	return [][]Dim{named(in[0], out)}, nil
+	return [][]Dim{named(in[0], out)}
 }
-func (o *Flatten) run(in []Array, _ *budget) ([]Array, error) { return reshaped(o, in) }
+func (o *Flatten) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
+
+// axisOf is an axis among so many; those below 0 count from the end.
+func axisOf(axis, rank int) int { return axesOf([]int{axis}, rank)[0] }
 
 // axesOf are axes among so many, without repetition.
-func axesOf(list []int, rank int) ([]int, error) {
+func axesOf(list []int, rank int) []int {
 	out := make([]int, len(list))
 	for i, a := range list {
 		if a < 0 {
 			a += rank
 		}
 		if a < 0 || a >= rank || slices.Contains(out[:i], a) {
-			return nil, fmt.Errorf("axes %v of %d", list, rank)
+			refuse("axes %v of %d", list, rank)
 		}
 		out[i] = a
 	}
-	return out, nil
+	return out
 }
 
 // Squeeze takes axes of length 1 away: all without a list.
@@ -174,41 +154,38 @@ type Squeeze struct {
 	Axes []int `json:"axes,omitempty"`
 }
 
-func (o *Squeeze) check(in, out int) error { return count(in, out, 1, 1) }
-func (o *Squeeze) shapes(in [][]Dim) ([][]Dim, error) {
-	axes, err := axesOf(o.Axes, len(in[0]))
-	out := []Dim{}
+func (o *Squeeze) shapes(in [][]Dim) [][]Dim {
+	axes, out := axesOf(o.Axes, len(in[0])), []Dim{}
 	for i, d := range in[0] {
 		gone := slices.Contains(axes, i) || o.Axes == nil && d.N == 1 && d.Symbol == ""
 		if gone && (d.N != 1 || d.Symbol != "") {
-			err = errors.Join(err, fmt.Errorf("axis %d has length %d", i, d.N))
+			refuse("axis %d has length %d", i, d.N)
 		}
 		if !gone {
 			out = append(out, d)
 		}
 	}
-	return [][]Dim{out}, err
+	return [][]Dim{out}
 }
-func (o *Squeeze) run(in []Array, _ *budget) ([]Array, error) { return reshaped(o, in) }
+func (o *Squeeze) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
 
 // Unsqueeze adds axes of length 1.
 type Unsqueeze struct {
 	Axes []int `json:"axes"`
 }
 
-func (o *Unsqueeze) check(in, out int) error {
+func (o *Unsqueeze) check() {
 	if len(o.Axes) > maxRank {
-		return fmt.Errorf("%d axes", len(o.Axes))
+		refuse("%d axes", len(o.Axes))
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *Unsqueeze) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Unsqueeze) shapes(in [][]Dim) [][]Dim {
 	rank := len(in[0]) + len(o.Axes)
-	axes, err := axesOf(o.Axes, rank)
-	if err != nil || rank > maxRank {
-		return nil, fmt.Errorf("%d axes more for %d", len(o.Axes), len(in[0]))
+	if rank > maxRank {
+		refuse("%d axes more for %d", len(o.Axes), len(in[0]))
 	}
+	axes := axesOf(o.Axes, rank)
 	out, next := make([]Dim, rank), 0
 	for i := range out {
 		if slices.Contains(axes, i) {
@@ -218,45 +195,38 @@ func (o *Unsqueeze) shapes(in [][]Dim) ([][]Dim, error) {
 			next++
 		}
 	}
-	return [][]Dim{out}, nil
+	return [][]Dim{out}
 }
-func (o *Unsqueeze) run(in []Array, _ *budget) ([]Array, error) { return reshaped(o, in) }
+func (o *Unsqueeze) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
 
 // Transpose puts axes in another order.
 type Transpose struct {
 	Order []int `json:"order"`
 }
 
-func (o *Transpose) check(in, out int) error {
-	if _, err := axesOf(o.Order, len(o.Order)); err != nil {
-		return err
-	}
-	return count(in, out, 1, 1)
-}
+func (o *Transpose) check() { axesOf(o.Order, len(o.Order)) }
 
-func (o *Transpose) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Transpose) shapes(in [][]Dim) [][]Dim {
 	if len(o.Order) != len(in[0]) {
-		return nil, fmt.Errorf("an order of %d axes for %d", len(o.Order), len(in[0]))
+		refuse("an order of %d axes for %d", len(o.Order), len(in[0]))
 	}
 	out := make([]Dim, len(in[0]))
 	for i, a := range o.Order {
 		out[i] = in[0][a]
 	}
-	return [][]Dim{out}, nil
+	return [][]Dim{out}
 }
 
-func (o *Transpose) run(in []Array, b *budget) ([]Array, error) {
-	dims, err := o.shapes([][]Dim{known(in[0].Shape)})
-	if err != nil {
-		return nil, err
-	}
-	strides, shape := stridesOf(in[0].Shape), lengths(dims[0])
-	by := make([]int, len(shape))
+func (o *Transpose) run(in []Array, shape []int, b *budget) []Array {
+	strides, by := stridesOf(in[0].Shape), make([]int, len(shape))
 	for i, a := range o.Order {
 		by[i] = strides[a]
 	}
-	a, err := moved(in[0], shape, places(shape, by), b)
-	return []Array{a}, err
+	out := b.ofStrings(shape)
+	for i, at := range places(shape, by) {
+		out.Strings[i] = in[0].Strings[at]
+	}
+	return []Array{out}
 }
 
 // stridesOf are the strides of a row-major shape.
@@ -291,54 +261,35 @@ type Gather struct {
 	Shape []int `json:"shape"`
 }
 
-func (o *Gather) check(in, out int) error {
-	if n, err := size(o.Shape); err != nil || n != len(o.Index) || len(o.Shape) > maxRank {
-		return fmt.Errorf("%d indices for shape %v", len(o.Index), o.Shape)
+func (o *Gather) check() {
+	if size(o.Shape) != len(o.Index) || len(o.Shape) > maxRank {
+		refuse("%d indices for shape %v", len(o.Index), o.Shape)
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *Gather) shapes(in [][]Dim) ([][]Dim, error) {
-	axes, err := axesOf([]int{o.Axis}, len(in[0]))
-	if err != nil {
-		return nil, err
-	}
-	n := in[0][axes[0]].N
+func (o *Gather) shapes(in [][]Dim) [][]Dim {
+	axis := axisOf(o.Axis, len(in[0]))
+	n := in[0][axis].N
 	if slices.ContainsFunc(o.Index, func(i int) bool { return n != Unknown && (i < -n || i >= n) }) {
-		return nil, fmt.Errorf("an index that is not among %d entries", n)
+		refuse("an index that is not among %d entries", n)
 	}
-	out := slices.Concat(in[0][:axes[0]], known(o.Shape), in[0][axes[0]+1:])
+	out := slices.Concat(in[0][:axis], known(o.Shape), in[0][axis+1:])
 	if len(out) > maxRank {
-		return nil, fmt.Errorf("%d axes", len(out))
+		refuse("%d axes", len(out))
 	}
-	return [][]Dim{out}, nil
+	return [][]Dim{out}
 }
 
-func (o *Gather) run(in []Array, b *budget) ([]Array, error) {
-	dims, err := o.shapes([][]Dim{known(in[0].Shape)})
-	if err != nil {
-		return nil, err
-	}
-	shape := lengths(dims[0])
-	if n, err := size(shape); err != nil || n > b.strings {
-		return nil, errBudget
-	}
-	axis := o.Axis
-	if axis < 0 {
-		axis += len(in[0].Shape)
-	}
-	before, _ := size(in[0].Shape[:axis])
-	behind, _ := size(in[0].Shape[axis+1:])
-	n, from := in[0].Shape[axis], []int{}
-	for x := range before {
+func (o *Gather) run(in []Array, shape []int, b *budget) []Array {
+	out, from := b.ofStrings(shape), in[0]
+	axis := axisOf(o.Axis, len(from.Shape))
+	n, behind, at := from.Shape[axis], size(from.Shape[axis+1:]), 0
+	for x := range size(from.Shape[:axis]) {
 		for _, i := range o.Index {
-			for y := range behind {
-				from = append(from, (x*n+(i+n)%n)*behind+y)
-			}
+			at += copy(out.Strings[at:], from.Strings[(x*n+(i+n)%n)*behind:][:behind])
 		}
 	}
-	a, err := moved(in[0], shape, from, b)
-	return []Array{a}, err
+	return []Array{out}
 }
 
 // Concat joins operands along an axis.
@@ -346,68 +297,40 @@ type Concat struct {
 	Axis int `json:"axis"`
 }
 
-func (o *Concat) check(in, out int) error {
-	if in < 1 {
-		return fmt.Errorf("no operands")
-	}
-	return count(in, out, in, 1)
-}
-
-func (o *Concat) shapes(in [][]Dim) ([][]Dim, error) {
-	axes, err := axesOf([]int{o.Axis}, len(in[0]))
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Clone(in[0])
+func (o *Concat) shapes(in [][]Dim) [][]Dim {
+	axis, out := axisOf(o.Axis, len(in[0])), slices.Clone(in[0])
 	for _, dims := range in[1:] {
 		if len(dims) != len(out) {
-			return nil, fmt.Errorf("operands of %d and %d axes", len(out), len(dims))
+			refuse("operands of %d and %d axes", len(out), len(dims))
 		}
 		for i, d := range dims {
 			switch {
-			case i == axes[0] && (d.N == Unknown || out[i].N == Unknown):
+			case i == axis && (d.N == Unknown || out[i].N == Unknown):
 				out[i] = Dim{N: Unknown}
-			case i == axes[0]:
+			case i == axis:
 				out[i] = Dim{N: out[i].N + d.N}
 			case d.N == Unknown || out[i].N == Unknown:
 			case d.N != out[i].N:
-				return nil, fmt.Errorf("operands of lengths %d and %d along axis %d", out[i].N, d.N, i)
+				refuse("operands of lengths %d and %d along axis %d", out[i].N, d.N, i)
 			}
 		}
 	}
-	return [][]Dim{out}, nil
+	return [][]Dim{out}
 }
 
-func (o *Concat) run(in []Array, b *budget) ([]Array, error) {
-	all := make([][]Dim, len(in))
-	for i := range in {
-		all[i] = known(in[i].Shape)
-	}
-	dims, err := o.shapes(all)
-	if err != nil {
-		return nil, err
-	}
-	out, err := b.ofStrings(lengths(dims[0]))
-	if err != nil {
-		return nil, err
-	}
-	axis := o.Axis
-	if axis < 0 {
-		axis += len(in[0].Shape)
-	}
-	before, _ := size(in[0].Shape[:axis])
-	at := 0
-	for x := range before {
+func (o *Concat) run(in []Array, shape []int, b *budget) []Array {
+	out, axis, at := b.ofStrings(shape), axisOf(o.Axis, len(shape)), 0
+	for x := range size(shape[:axis]) {
 		for _, a := range in {
-			n, _ := size(a.Shape[axis:])
+			n := size(a.Shape[axis:])
 			at += copy(out.Strings[at:], a.Strings[x*n:(x+1)*n])
 		}
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // broadcast is the shape of two operands of which axes of length 1 are repeated.
-func broadcast(in [][]Dim) ([][]Dim, error) {
+func broadcast(in [][]Dim) [][]Dim {
 	out := make([]Dim, max(len(in[0]), len(in[1])))
 	for i := range out {
 		out[len(out)-1-i] = Dim{N: 1}
@@ -421,26 +344,20 @@ func broadcast(in [][]Dim) ([][]Dim, error) {
 				out[len(out)-1-i] = d
 			case d.N == 1 || d.N == have.N || d.N == Unknown || have.N == Unknown:
 			default:
-				return nil, errors.New("operands whose shapes do not fit")
+				refuse("operands whose shapes do not fit")
 			}
 		}
 	}
-	return [][]Dim{out}, nil
+	return [][]Dim{out}
 }
 
-// paired lists the entries of two operands that belong together.
-func paired(in []Array, b *budget) (shape []int, pairs [][2]int, err error) {
-	dims, err := broadcast([][]Dim{known(in[0].Shape), known(in[1].Shape)})
-	if err != nil {
-		return nil, nil, err
+// eachPair has f called with the strings of two operands that belong together at entry i of a shape that both broadcast to.
+func eachPair(in []Array, shape []int, b *budget, f func(i int, x, y string)) {
+	if size(shape) > b.strings {
+		panic(refusal{errBudget})
 	}
-	shape = lengths(dims[0])
-	n, err := size(shape)
-	if err != nil || n > b.strings {
-		return nil, nil, errBudget
-	}
-	pairs = make([][2]int, n)
-	for k := range 2 {
+	var at [2][]int
+	for k := range at {
 		own := stridesOf(in[k].Shape)
 		strides := make([]int, len(shape))
 		for i := range in[k].Shape {
@@ -448,9 +365,9 @@ func paired(in []Array, b *budget) (shape []int, pairs [][2]int, err error) {
 				strides[len(shape)-len(own)+i] = own[i]
 			}
 		}
-		for i, at := range places(shape, strides) {
-			pairs[i][k] = at
-		}
+		at[k] = places(shape, strides)
 	}
-	return shape, pairs, nil
+	for i := range at[0] {
+		f(i, in[0].Strings[at[0][i]], in[1].Strings[at[1][i]])
+	}
 }

@@ -2,7 +2,6 @@ package vocabulary
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -25,36 +24,30 @@ type Count struct {
 
 const maxGram = 1 << 6
 
-func (o *Count) check(in, out int) error {
+func (o *Count) check() {
 	if o.Least < 1 || o.Most < o.Least || o.Most > maxGram || o.Skip < 0 || o.Skip > 1<<16 || len(o.Starts) < o.Most || len(o.Starts) > maxGram {
-		return fmt.Errorf("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
+		refuse("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
 	}
 	grams := 0
 	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {
 		to := ends[i]
 		if from < 0 || to < from || to > len(o.Pool) || (to-from)%(i+1) != 0 || i == 0 && from != 0 {
-			return fmt.Errorf("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
+			refuse("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
 		}
 		grams += (to - from) / (i + 1)
 	}
 	if grams != len(o.Index) || grams == 0 || slices.ContainsFunc(o.Index, func(at int) bool { return at < 0 || at >= 1<<22 }) {
-		return fmt.Errorf("%d n-grams, and %d places of them", grams, len(o.Index))
+		refuse("%d n-grams, and %d places of them", grams, len(o.Index))
 	}
-	return count(in, out, 1, 1)
 }
 
-// width is the number of entries of a result.
-func (o *Count) width() int { return slices.Max(o.Index) + 1 }
-
-func (o *Count) shapes(in [][]Dim) ([][]Dim, error) {
-	switch len(in[0]) {
-	case 1:
-		return [][]Dim{{{N: o.width()}}}, nil
-	case 2:
-		return [][]Dim{{in[0][0], {N: o.width()}}}, nil
+func (o *Count) shapes(in [][]Dim) [][]Dim {
+	n := len(in[0])
+	if n < 1 || n > 2 {
+		refuse("it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	}
-	return nil, fmt.Errorf("it takes shape [n] or [m, n]")
+	return [][]Dim{append(slices.Clone(in[0][:n-1]), Dim{N: slices.Max(o.Index) + 1})}
 }
 
 // grams are n-grams by the numbers of their tokens.
@@ -88,27 +81,14 @@ func (o *Count) grams() *grams {
 	return g
 }
 
-func (o *Count) run(in []Array, b *budget) ([]Array, error) {
-	a, width := in[0], o.width()
-	shape := []int{width}
-	rows, length := 1, len(a.Strings)
-	switch len(a.Shape) {
-	case 1:
-	case 2:
-		rows, length = a.Shape[0], a.Shape[1]
-		shape = []int{rows, width}
-	default:
-		return nil, fmt.Errorf("it takes shape [n] or [m, n], not %v", a.Shape)
-	}
-	out, err := b.ofNumbers(shape)
-	if err != nil {
-		return nil, err
-	}
-	g := o.grams()
+func (o *Count) run(in []Array, shape []int, b *budget) []Array {
+	out, g := b.ofNumbers(shape), o.grams()
+	last := len(shape) - 1
+	rows, length, width := size(shape[:last]), in[0].Shape[last], shape[last]
 	for row := range rows {
-		o.countIn(a.Strings[row*length:(row+1)*length], g, out.Numbers[row*width:(row+1)*width])
+		o.countIn(in[0].Strings[row*length:(row+1)*length], g, out.Numbers[row*width:(row+1)*width])
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // countIn counts the n-grams of a row of tokens.
@@ -153,15 +133,14 @@ type Replace struct {
 	DefaultString string    `json:"default_string,omitempty"`
 }
 
-func (o *Replace) check(in, out int) error {
+func (o *Replace) check() {
 	if len(o.Keys) == 0 || len(o.Numbers)+len(o.Strings) != len(o.Keys) || len(o.Numbers) != 0 && len(o.Strings) != 0 {
-		return fmt.Errorf("%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
+		refuse("%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *Replace) shapes(in [][]Dim) ([][]Dim, error) { return sameShapes(in) }
-func (o *Replace) run(in []Array, b *budget) ([]Array, error) {
+func (o *Replace) shapes(in [][]Dim) [][]Dim { return sameShapes(in) }
+func (o *Replace) run(in []Array, shape []int, b *budget) []Array {
 	at := make(map[string]int, len(o.Keys))
 	for i, k := range o.Keys {
 		if _, ok := at[k]; !ok { // the first one counts
@@ -169,24 +148,21 @@ func (o *Replace) run(in []Array, b *budget) ([]Array, error) {
 		}
 	}
 	if o.Numbers != nil {
-		return b.numbersOf(in[0], func(s string) (float64, error) {
+		return b.numbersOf(in[0], func(s string) float64 {
 			if k, ok := at[s]; ok {
-				return o.Numbers[k], nil
+				return o.Numbers[k]
 			}
-			return o.Default, nil
+			return o.Default
 		})
 	}
-	out, err := b.ofStrings(in[0].Shape)
-	if err != nil {
-		return nil, err
-	}
+	out := b.ofStrings(shape)
 	for i, s := range in[0].Strings {
 		out.Strings[i] = o.DefaultString
 		if k, ok := at[s]; ok {
 			out.Strings[i] = o.Strings[k]
 		}
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // OneHot is OneHotEncoder: along a new last axis 1 at the place of the string among the categories, and 0 elsewhere.
@@ -195,23 +171,18 @@ type OneHot struct {
 	Known      bool     `json:"known,omitempty"` // other strings are refused
 }
 
-func (o *OneHot) check(in, out int) error {
+func (o *OneHot) check() {
 	if len(o.Categories) == 0 {
-		return fmt.Errorf("it has no categories")
+		refuse("it has no categories")
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *OneHot) shapes(in [][]Dim) ([][]Dim, error) {
-	return [][]Dim{append(slices.Clone(in[0]), Dim{N: len(o.Categories)})}, nil
+func (o *OneHot) shapes(in [][]Dim) [][]Dim {
+	return [][]Dim{append(slices.Clone(in[0]), Dim{N: len(o.Categories)})}
 }
 
-func (o *OneHot) run(in []Array, b *budget) ([]Array, error) {
-	n := len(o.Categories)
-	out, err := b.ofNumbers(append(slices.Clone(in[0].Shape), n))
-	if err != nil {
-		return nil, err
-	}
+func (o *OneHot) run(in []Array, shape []int, b *budget) []Array {
+	n, out := len(o.Categories), b.ofNumbers(shape)
 	at := make(map[string]int, n)
 	for i, c := range o.Categories {
 		at[c] = i
@@ -220,10 +191,10 @@ func (o *OneHot) run(in []Array, b *budget) ([]Array, error) {
 		if k, ok := at[s]; ok {
 			out.Numbers[i*n+k] = 1
 		} else if o.Known {
-			return nil, fmt.Errorf("%s is none of the model's %d categories", quote.Name(s), n)
+			refuse("%s is none of the model's %d categories", quote.Name(s), n)
 		}
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // Parse is Cast: the number that a string is.
@@ -231,17 +202,16 @@ type Parse struct {
 	Whole bool `json:"whole,omitempty"` // an integer
 }
 
-func (o *Parse) check(in, out int) error            { return count(in, out, 1, 1) }
-func (o *Parse) shapes(in [][]Dim) ([][]Dim, error) { return sameShapes(in) }
-func (o *Parse) run(in []Array, b *budget) ([]Array, error) {
-	return b.numbersOf(in[0], func(s string) (float64, error) {
+func (o *Parse) shapes(in [][]Dim) [][]Dim { return sameShapes(in) }
+func (o *Parse) run(in []Array, shape []int, b *budget) []Array {
+	return b.numbersOf(in[0], func(s string) float64 {
 		x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || o.Whole && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
-			return 0, fmt.Errorf("%s is not a number", quote.Name(s))
+			refuse("%s is not a number", quote.Name(s))
 		}
 		if !o.Whole {
 			x = float64(float32(x))
 		}
-		return x, nil
+		return x
 	})
 }

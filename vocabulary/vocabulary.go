@@ -76,18 +76,17 @@ type Step struct {
 	Concat    *Concat    `json:"concat,omitempty"`
 }
 
-// operation is what a step does.
+// operation is what a step does. What it cannot do it refuses (refuse). One with attributes has a method check besides,
+// which refuses those that mean nothing.
 type operation interface {
-	// check refuses attributes that mean nothing, for so many operands and results.
-	check(in, out int) error
 	// shapes returns the shapes of the results; the length of an axis is Unknown where it depends on strings.
-	shapes(in [][]Dim) ([][]Dim, error)
-	// run computes the results, which have room in the budget.
-	run(in []Array, b *budget) ([]Array, error)
+	shapes(in [][]Dim) [][]Dim
+	// run computes the results, which have room in the budget. The first has a shape, -1 for Unknown.
+	run(in []Array, shape []int, b *budget) []Array
 }
 
-// operation returns the one operation of a step.
-func (s *Step) operation() (operation, error) {
+// operation returns the one operation of a step, for as many operands and results as it has.
+func (s *Step) operation() operation {
 	var found operation
 	n := 0
 	for _, field := range reflect.ValueOf(s).Elem().Fields() {
@@ -96,9 +95,48 @@ func (s *Step) operation() (operation, error) {
 		}
 	}
 	if n != 1 {
-		return nil, fmt.Errorf("%d operations in one step", n)
+		refuse("%d operations in one step", n)
 	}
-	return found, found.check(len(s.In), len(s.Out))
+	if o, is := found.(interface{ check() }); is {
+		o.check()
+	}
+	in, out := 1, 1
+	switch found.(type) {
+	case *Constant:
+		in = 0
+	case *Join, *Equal:
+		in = 2
+	case *Concat:
+		in = max(len(s.In), 1)
+	case *Split:
+		out = 2
+	}
+	if len(s.In) != in || len(s.Out) != out {
+		refuse("%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
+	}
+	return found
+}
+
+// refusal is the panic of refuse.
+type refusal struct{ error }
+
+// refuse says why an operation cannot be run: the try around it returns the reason.
+func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+// try calls f and returns the reason if it refuses. Any other panic goes on. Exported functions call it, so that no
+// refusal leaves the package.
+func try(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			err = why.error
+		}
+	}()
+	f()
+	return nil
 }
 
 const (
@@ -174,6 +212,12 @@ func parseFile(data []byte) (*Vocabulary, error) {
 	return f.Vocabulary, f.Vocabulary.check()
 }
 
+// possible says whether a model may have such an input.
+func (in *Input) possible() bool {
+	beyond := func(n int) bool { return n < 0 || n > maxNumbers }
+	return len(in.Shape) <= maxRank && !slices.ContainsFunc(in.Shape, beyond) && !(in.File && (in.Strings || len(in.Shape) > 0))
+}
+
 // check refuses what cannot be run, whatever the strings.
 func (v *Vocabulary) check() error {
 	if len(v.Steps) > maxSteps || max(len(v.Inputs), len(v.Results), len(v.Outputs)) > maxEntries {
@@ -181,14 +225,14 @@ func (v *Vocabulary) check() error {
 	}
 	known := map[string]bool{}
 	for _, in := range v.Inputs {
-		if known[in.Name] || in.File && (in.Strings || len(in.Shape) > 0) || len(in.Shape) > maxRank || slices.ContainsFunc(in.Shape, func(n int) bool { return n < 0 || n > maxNumbers }) {
+		if known[in.Name] || !in.possible() {
 			return fmt.Errorf("input %s", quote.Name(in.Name))
 		}
 		known[in.Name] = true
 	}
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		if _, err := s.operation(); err != nil {
+		if err := try(func() { s.operation() }); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 		for _, name := range s.In {

@@ -1,7 +1,6 @@
 package vocabulary
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,20 +14,18 @@ type Constant struct {
 	Strings []string `json:"strings"`
 }
 
-func (o *Constant) check(in, out int) error {
-	n, err := size(o.Shape)
-	if err != nil || n != len(o.Strings) || len(o.Shape) > maxRank {
-		return fmt.Errorf("%d strings for shape %v", len(o.Strings), o.Shape)
+func (o *Constant) check() {
+	if size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank {
+		refuse("%d strings for shape %v", len(o.Strings), o.Shape)
 	}
-	return count(in, out, 0, 1)
 }
 
-func (o *Constant) shapes([][]Dim) ([][]Dim, error) {
-	return [][]Dim{known(o.Shape)}, nil
+func (o *Constant) shapes([][]Dim) [][]Dim {
+	return [][]Dim{known(o.Shape)}
 }
 
-func (o *Constant) run([]Array, *budget) ([]Array, error) {
-	return []Array{{Shape: o.Shape, Strings: append([]string{}, o.Strings...)}}, nil
+func (o *Constant) run(_ []Array, shape []int, _ *budget) []Array {
+	return []Array{{Shape: shape, Strings: append([]string{}, o.Strings...)}}
 }
 
 // Normalise is StringNormalizer: it leaves out stop words, and changes the case of the rest.
@@ -49,29 +46,24 @@ func cased(s, to string) string {
 	return s
 }
 
-func (o *Normalise) check(in, out int) error {
+func (o *Normalise) check() {
 	if !slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case) {
-		return fmt.Errorf("case %q", o.Case)
+		refuse("case %q", o.Case)
 	}
-	return count(in, out, 1, 1)
 }
 
-func (o *Normalise) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Normalise) shapes(in [][]Dim) [][]Dim {
 	if n := len(in[0]); n != 1 && (n != 2 || in[0][0].N != 1) {
-		return nil, fmt.Errorf("it takes shape [n] or [1, n]")
+		refuse("it takes shape [n] or [1, n], not %v", lengths(in[0]))
 	}
-	out, _ := sameShapes(in)
+	out := sameShapes(in)
 	if len(o.Stop) > 0 {
 		out[0][len(out[0])-1] = Dim{N: Unknown}
 	}
-	return out, nil
+	return out
 }
 
-func (o *Normalise) run(in []Array, b *budget) ([]Array, error) {
-	a := in[0]
-	if n := len(a.Shape); n != 1 && (n != 2 || a.Shape[0] != 1) {
-		return nil, fmt.Errorf("it takes shape [n] or [1, n], not %v", a.Shape)
-	}
+func (o *Normalise) run(in []Array, shape []int, b *budget) []Array {
 	fold := func(s string) string {
 		if o.Sensitive {
 			return s
@@ -83,21 +75,18 @@ func (o *Normalise) run(in []Array, b *budget) ([]Array, error) {
 		stop[fold(s)] = true
 	}
 	kept := []string{}
-	for _, s := range a.Strings {
+	for _, s := range in[0].Strings {
 		if !stop[fold(s)] {
 			s = cased(s, o.Case)
-			if err := take(&b.bytes, len(s)); err != nil {
-				return nil, err
-			}
+			take(&b.bytes, len(s))
 			kept = append(kept, s)
 		}
 	}
-	if len(kept) == 0 && len(a.Strings) > 0 { // as ONNX says
+	if len(kept) == 0 && len(in[0].Strings) > 0 { // as ONNX says
 		kept = []string{""}
 	}
-	shape := slices.Clone(a.Shape)
 	shape[len(shape)-1] = len(kept)
-	return []Array{{Shape: shape, Strings: kept}}, nil
+	return []Array{{Shape: shape, Strings: kept}}
 }
 
 // Tokenise is com.microsoft.Tokenizer: it cuts every string into tokens along a new last axis, which is as long as the
@@ -112,90 +101,72 @@ type Tokenise struct {
 }
 
 // compiled compiles a regular expression, which matches the longest text and never none.
-func compiled(expression string) (*regexp.Regexp, error) {
+func compiled(expression string) *regexp.Regexp {
 	r, err := regexp.Compile(expression)
 	if err != nil {
-		return nil, err
+		refuse("%w", err)
 	}
 	r.Longest()
 	if r.MatchString("") {
-		return nil, fmt.Errorf("the expression %q matches no characters", expression)
+		refuse("the expression %q matches no characters", expression)
 	}
-	return r, nil
+	return r
 }
 
 // characters says that every character is a token.
 func (o *Tokenise) characters() bool { return slices.Equal(o.Separators, []string{""}) }
 
-func (o *Tokenise) expressions() (list []*regexp.Regexp, err error) {
+func (o *Tokenise) expressions() (list []*regexp.Regexp) {
 	if o.characters() {
-		return nil, nil
+		return nil
 	}
 	of := o.Separators
 	if o.Expression != "" {
 		of = []string{o.Expression}
 	}
 	for _, e := range of {
-		r, err := compiled(e)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r)
+		list = append(list, compiled(e))
 	}
-	return list, nil
+	return list
 }
 
-func (o *Tokenise) check(in, out int) error {
+func (o *Tokenise) check() {
 	if (o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8 {
-		return fmt.Errorf("it has an expression for tokens or separators, and tokens of at least one character")
+		refuse("it has an expression for tokens or separators, and tokens of at least one character")
 	}
-	if _, err := o.expressions(); err != nil {
-		return err
-	}
-	return count(in, out, 1, 1)
+	o.expressions()
 }
 
-func (o *Tokenise) shapes(in [][]Dim) ([][]Dim, error) {
+func (o *Tokenise) shapes(in [][]Dim) [][]Dim {
 	if n := len(in[0]); n < 1 || n > 2 {
-		return nil, fmt.Errorf("it takes shape [n] or [m, n]")
+		refuse("it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	}
-	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}, nil
+	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}
 }
 
 // Marks of the beginning and the end of a text.
 const textBegins, textEnds = "\x02", "\x03"
 
-func (o *Tokenise) run(in []Array, b *budget) ([]Array, error) {
-	expressions, err := o.expressions()
-	if err != nil {
-		return nil, err
-	}
-	a := in[0]
-	if n := len(a.Shape); n < 1 || n > 2 {
-		return nil, fmt.Errorf("it takes shape [n] or [m, n], not %v", a.Shape)
-	}
-	rows, longest := make([][]string, len(a.Strings)), 0
-	for i, s := range a.Strings {
+func (o *Tokenise) run(in []Array, shape []int, b *budget) []Array {
+	expressions := o.expressions()
+	rows, longest := make([][]string, len(in[0].Strings)), 0
+	for i, s := range in[0].Strings {
 		rows[i] = o.tokens(s, expressions)
 		if o.Mark {
 			rows[i] = append(append([]string{textBegins}, rows[i]...), textEnds)
 		}
-		if err := take(&b.strings, len(rows[i])); err != nil {
-			return nil, err
-		}
+		take(&b.strings, len(rows[i]))
 		longest = max(longest, len(rows[i]))
 	}
-	out, err := b.ofStrings(append(slices.Clone(a.Shape), longest))
-	if err != nil {
-		return nil, err
-	}
+	shape[len(shape)-1] = longest
+	out := b.ofStrings(shape)
 	for i, row := range rows {
 		to := out.Strings[i*longest : (i+1)*longest]
 		for j := copy(to, row); j < longest; j++ {
 			to[j] = o.Pad
 		}
 	}
-	return []Array{out}, nil
+	return []Array{out}
 }
 
 // tokens cuts a string.
@@ -224,25 +195,14 @@ func (o *Tokenise) tokens(s string, expressions []*regexp.Regexp) []string {
 // Join is StringConcat: it appends the strings of the second operand to those of the first.
 type Join struct{}
 
-func (o *Join) check(in, out int) error            { return count(in, out, 2, 1) }
-func (o *Join) shapes(in [][]Dim) ([][]Dim, error) { return broadcast(in) }
-func (o *Join) run(in []Array, b *budget) ([]Array, error) {
-	shape, pairs, err := paired(in, b)
-	if err != nil {
-		return nil, err
-	}
-	out, err := b.ofStrings(shape)
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range pairs {
-		x, y := in[0].Strings[p[0]], in[1].Strings[p[1]]
-		if err := take(&b.bytes, len(x)+len(y)); err != nil {
-			return nil, err
-		}
+func (o *Join) shapes(in [][]Dim) [][]Dim { return broadcast(in) }
+func (o *Join) run(in []Array, shape []int, b *budget) []Array {
+	out := b.ofStrings(shape)
+	eachPair(in, shape, b, func(i int, x, y string) {
+		take(&b.bytes, len(x)+len(y))
 		out.Strings[i] = x + y
-	}
-	return []Array{out}, nil
+	})
+	return []Array{out}
 }
 
 // Split is StringSplit: the parts of every string along a new last axis, filled up with empty strings, and how many it
@@ -252,15 +212,14 @@ type Split struct {
 	Most      int    `json:"most"`
 }
 
-func (o *Split) check(in, out int) error {
+func (o *Split) check() {
 	if o.Most < -1 {
-		return fmt.Errorf("it splits %d times", o.Most)
+		refuse("it splits %d times", o.Most)
 	}
-	return count(in, out, 1, 2)
 }
 
-func (o *Split) shapes(in [][]Dim) ([][]Dim, error) {
-	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown}), slices.Clone(in[0])}, nil
+func (o *Split) shapes(in [][]Dim) [][]Dim {
+	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown}), slices.Clone(in[0])}
 }
 
 func (o *Split) parts(s string) []string {
@@ -292,28 +251,20 @@ func (o *Split) parts(s string) []string {
 	return parts
 }
 
-func (o *Split) run(in []Array, b *budget) ([]Array, error) {
+func (o *Split) run(in []Array, shape []int, b *budget) []Array {
 	a, longest := in[0], 0
-	rows := make([][]string, len(a.Strings))
-	counts, err := b.ofNumbers(a.Shape)
-	if err != nil {
-		return nil, err
-	}
+	rows, counts := make([][]string, len(a.Strings)), b.ofNumbers(a.Shape)
 	for i, s := range a.Strings {
 		rows[i] = o.parts(s)
-		if err := take(&b.strings, len(rows[i])); err != nil {
-			return nil, err
-		}
+		take(&b.strings, len(rows[i]))
 		counts.Numbers[i], longest = float64(len(rows[i])), max(longest, len(rows[i]))
 	}
-	out, err := b.ofStrings(append(slices.Clone(a.Shape), longest))
-	if err != nil {
-		return nil, err
-	}
+	shape[len(shape)-1] = longest
+	out := b.ofStrings(shape)
 	for i, row := range rows {
 		copy(out.Strings[i*longest:], row)
 	}
-	return []Array{out, counts}, nil
+	return []Array{out, counts}
 }
 
 // Match is RegexFullMatch: 1 where the whole string matches.
@@ -321,49 +272,37 @@ type Match struct {
 	Expression string `json:"expression"`
 }
 
-func (o *Match) compiled() (*regexp.Regexp, error) {
-	return regexp.Compile(`\A(?:` + o.Expression + `)\z`)
-}
-
-func (o *Match) check(in, out int) error {
-	if _, err := o.compiled(); err != nil {
-		return err
-	}
-	return count(in, out, 1, 1)
-}
-
-func (o *Match) shapes(in [][]Dim) ([][]Dim, error) { return sameShapes(in) }
-func (o *Match) run(in []Array, b *budget) ([]Array, error) {
-	r, err := o.compiled()
+func (o *Match) compiled() *regexp.Regexp {
+	r, err := regexp.Compile(`\A(?:` + o.Expression + `)\z`)
 	if err != nil {
-		return nil, err
+		refuse("%w", err)
 	}
-	return b.numbersOf(in[0], func(s string) (float64, error) {
+	return r
+}
+
+func (o *Match) check() { o.compiled() }
+
+func (o *Match) shapes(in [][]Dim) [][]Dim { return sameShapes(in) }
+func (o *Match) run(in []Array, shape []int, b *budget) []Array {
+	r := o.compiled()
+	return b.numbersOf(in[0], func(s string) float64 {
 		if r.MatchString(s) {
-			return 1, nil
+			return 1
 		}
-		return 0, nil
+		return 0
 	})
 }
 
 // Equal is 1 where the strings of two operands are the same.
 type Equal struct{}
 
-func (o *Equal) check(in, out int) error            { return count(in, out, 2, 1) }
-func (o *Equal) shapes(in [][]Dim) ([][]Dim, error) { return broadcast(in) }
-func (o *Equal) run(in []Array, b *budget) ([]Array, error) {
-	shape, pairs, err := paired(in, b)
-	if err != nil {
-		return nil, err
-	}
-	out, err := b.ofNumbers(shape)
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range pairs {
-		if in[0].Strings[p[0]] == in[1].Strings[p[1]] {
+func (o *Equal) shapes(in [][]Dim) [][]Dim { return broadcast(in) }
+func (o *Equal) run(in []Array, shape []int, b *budget) []Array {
+	out := b.ofNumbers(shape)
+	eachPair(in, shape, b, func(i int, x, y string) {
+		if x == y {
 			out.Numbers[i] = 1
 		}
-	}
-	return []Array{out}, nil
+	})
+	return []Array{out}
 }

@@ -3,6 +3,7 @@ package fixed
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -193,6 +194,20 @@ func (b *Builder) Virtual(name string, shape []int, def []model.Linear, frac int
 		all = all.Add(b.Term(&def[i], shape))
 	}
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: all.Min, Max: all.Max, Def: def})
+}
+
+// Viewed is a tensor through a view of a shape.
+func (b *Builder) Viewed(name string, id model.TensorID, v *model.View, shape []int) model.TensorID {
+	return b.Virtual(name, shape, []model.Linear{{Coef: 1, Src: id, View: v}}, b.Circuit.Tensors[id].Frac)
+}
+
+// Reshaped is a tensor with the same entries, row-major, in a shape.
+func (b *Builder) Reshaped(name string, id model.TensorID, shape []int) model.TensorID {
+	have := b.Circuit.Tensors[id].Shape
+	if slices.Equal(have, shape) {
+		return id
+	}
+	return b.Viewed(name, id, ReshapeView(have, shape), shape)
 }
 
 // VirtualOf adds a linear expression as a virtual tensor; it may know tighter

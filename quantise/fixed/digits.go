@@ -1,7 +1,6 @@
 package fixed
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -71,14 +70,14 @@ func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 		if carry != nil {
 			sum = sum.Plus(carry)
 		}
-		digits[i], carry = b.digit(fmt.Sprintf("%s, digit %d", name, i), sum, i+1 < n)
+		digits[i], carry = b.digit(sum, i+1 < n)
 	}
 	return digits
 }
 
 // digit returns e mod 2^12 of an e that is not negative, as a tensor, and the
 // carry, nil if there is none or if it is not wanted.
-func (b *Builder) digit(name string, e *Int, wanted bool) (model.TensorID, *Int) {
+func (b *Builder) digit(e *Int, wanted bool) (model.TensorID, *Int) {
 	if a := e.Acc; e.Max < 1<<digitBits && a.Const == 0 && len(a.Products) == 0 && len(a.Linear) == 1 && a.Linear[0].Coef == 1 && a.Linear[0].View == nil {
 		return a.Linear[0].Src, nil
 	}

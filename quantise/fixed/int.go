@@ -101,16 +101,7 @@ func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int 
 func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	kept, dims := KeptLabels(t.Shape, labels, out)
-	if len(kept) == len(labels) {
-		return id, labels
-	}
-	return b.Virtual(t.Name, dims, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, dims)}}, t.Frac), kept
-}
-
-// KeysAreZero reports whether nothing of e is left on a scale.
-func KeysAreZero(e *Int, frac int) bool {
-	lo, hi := Keys(e, frac)
-	return lo == 0 && hi == 0
+	return b.Reshaped(t.Name, id, dims), kept
 }
 
 // fits30 reports whether e scaled up by 2^s can still be looked up.
@@ -133,10 +124,14 @@ func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.Tenso
 func (b *Builder) Squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	labels, kept := BroadcastLabels(t.Shape, shape)
-	if len(kept) == len(t.Shape) {
-		return id, labels
-	}
-	return b.Virtual(t.Name, kept, []model.Linear{{Coef: 1, Src: id, View: ReshapeView(t.Shape, kept)}}, t.Frac), labels
+	return b.Reshaped(t.Name, id, kept), labels
+}
+
+// EntryProduct is a·b, entry by entry of a shape that both broadcast to.
+func (b *Builder) EntryProduct(shape []int, x, y model.TensorID) *Int {
+	x, lx := b.Squeezed(x, shape)
+	y, ly := b.Squeezed(y, shape)
+	return b.Product(shape, x, lx, y, ly, 1)
 }
 
 // Repeated is a tensor that broadcasts to a shape, in that.
@@ -145,7 +140,7 @@ func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
 	if slices.Equal(t.Shape, shape) {
 		return id
 	}
-	return b.Virtual("divisor", shape, []model.Linear{{Coef: 1, Src: id, View: BroadcastView(t.Shape, shape)}}, t.Frac)
+	return b.Viewed("divisor", id, BroadcastView(t.Shape, shape), shape)
 }
 
 // Keys bounds round(e·2^(frac−e.frac)).

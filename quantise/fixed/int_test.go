@@ -84,16 +84,16 @@ func (l *integers) run(t *testing.T, outputs []model.TensorID, in ...[]int32) *f
 func TestLimbs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		lo, hi                 int64
-		bits, top, least, want int
+		lo, hi          int64
+		bits, top, want int
 	}{
-		{-1 << 27, 1<<27 - 1, 6, 9, 1, 4}, {-1 << 27, 1 << 27, 7, 6, 1, 4}, {-1 << 19, 1 << 19, 10, 9, 1, 2}, {0, 1<<20 - 1, 10, 10, 1, 2},
-		{-100, 100, 6, 9, 1, 1}, {-100, 100, 6, 9, 3, 3}, {-1 << 28, 1 << 28, 10, 10, 1, 3}, {5, 1 << 24, 8, 8, 1, 3}, {-1 << 20, -1 << 10, 6, 9, 1, 3},
+		{-1 << 27, 1<<27 - 1, 6, 9, 4}, {-1 << 27, 1 << 27, 7, 6, 4}, {-1 << 19, 1 << 19, 10, 9, 2}, {0, 1<<20 - 1, 10, 10, 2},
+		{-100, 100, 6, 9, 1}, {-1 << 28, 1 << 28, 10, 10, 3}, {5, 1 << 24, 8, 8, 3}, {-1 << 20, -1 << 10, 6, 9, 3},
 	} {
 		l := newIntegers()
 		const n = 500
 		id := l.input([]int{n}, c.lo, c.hi)
-		limbs := l.limbs(id, c.bits, c.top, c.least)
+		limbs := l.limbs(id, c.bits, c.top)
 		if len(limbs) != c.want {
 			t.Errorf("%+v: %d limbs", c, len(limbs))
 		}

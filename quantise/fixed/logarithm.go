@@ -62,22 +62,13 @@ func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.Ten
 		up += digitBits / 2
 	}
 	unit := 2 * (t.Frac + up)
-	least, _ := new(big.Float).SetFloat64(math.Round(epsilon * Pow2(unit))).Int(nil)
-	if least.Sign() == 0 {
-		least.SetInt64(1)
-	}
-	greatest := big.NewInt(b.Magnitude(id))
-	greatest.Mul(greatest, greatest).Mul(greatest, big.NewInt(int64(r.Count))).Lsh(greatest, uint(2*up)).Add(greatest, least)
-
-	top := (29 - model.Log2Ceil(r.Count)) / 2
-	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
-	digits := b.digits("power", b.squares(r, b.limbs(id, bits, top, 1), bits, 2*up, least), greatest)
-	e := b.logOfDigits(r.Shape, digits, unit)
+	p := b.powerOf("power", r, id, 2*up, epsilon*Pow2(unit))
+	e := b.logOfDigits(r.Shape, p.digits, unit)
 	bound := func(n *big.Int) int64 {
 		x, _ := new(big.Float).SetInt(n).Float64()
 		return int64(math.Round((elementary.Log(x) - float64(float64(unit)*math.Ln2)) * (1 << LogBits)))
 	}
-	e.Min, e.Max = bound(least)-logSlack, bound(greatest)+logSlack
+	e.Min, e.Max = bound(p.least)-logSlack, bound(p.most)+logSlack
 	return b.Exact("logarithm of the power", e)
 }
 
@@ -170,7 +161,5 @@ func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number flo
 			return values
 		})))
 	}
-	e = e.PlusConst(-int64(ln(beside)))
-	e.Shape, e.Frac = shape, LogBits
-	return e
+	return e.PlusConst(-int64(ln(beside)))
 }

@@ -17,7 +17,7 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 		out := slices.Clone(t.Shape)
 		out[last] = (k + 1) / 2
 		half := func(from int) *Int {
-			v := &model.View{Groups: IdentityGroups(len(out))}
+			v := model.SameIndexes(len(out))
 			v.Groups[last].Base = from
 			if from+out[last] > k {
 				v.Fill = t.Min // the odd one out plays against the least value
@@ -76,7 +76,7 @@ func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, di
 	out[at] = dim
 	// Padding never wins: it counts as the least value there is.
 	tap := func(i int) *model.View {
-		v := &model.View{Groups: IdentityGroups(len(out))}
+		v := model.SameIndexes(len(out))
 		v.Groups[at] = w.Tap(at, at, i)
 		if !bounds.Covers(&v.Groups[at], out, t.Shape) {
 			v.Fill = t.Min
@@ -87,7 +87,7 @@ func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, di
 		if w.Stride == 1 && w.Base == 0 && dim == t.Shape[at] {
 			return id
 		}
-		return b.Virtual(name, out, []model.Linear{{Coef: 1, Src: id, View: tap(0)}}, t.Frac)
+		return b.Viewed(name, id, tap(0), out)
 	}
 	best := b.greater(name, b.View(id, tap(0), out), b.View(id, tap(1), out))
 	for i := 2; i < w.Taps; i++ {
@@ -107,8 +107,8 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	rows := t.Shape[:last:last]
 	top, _ := b.top(m.ID, m.Width, t.Max-t.Min, t.Min, t.Max)
 	out := append(slices.Clone(rows), 1)
-	w := &model.View{Groups: append(IdentityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
-	return b.Virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
+	w := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{Out: []int{last}, Strides: []int{0}})}
+	return b.Viewed("maximum", top, w, out)
 }
 
 // top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows

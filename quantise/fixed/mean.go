@@ -43,7 +43,7 @@ func (r Rows) repeated() *model.View { return LabelView(r.labels, r.of) }
 func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.TensorID, times int) {
 	t, m := b.Circuit.Tensors[id], b.Magnitude(id)
 	if count <= 64 && 2*int64(count)*m < 1<<28 {
-		sum := b.Virtual("sum", r.Shape, []model.Linear{{Coef: 1, Src: id, View: r.sum}}, t.Frac)
+		sum := b.Viewed("sum", id, r.sum, r.Shape)
 		most := 2 * int64(count) * m
 		return b.Add(model.Tensor{Name: "from the mean", Shape: r.of, Kind: model.Virtual, Frac: t.Frac, Min: -most, Max: most,
 			Def: []model.Linear{{Coef: int64(count), Src: id}, {Coef: -1, Src: sum, View: r.repeated()}}}), count
@@ -69,7 +69,7 @@ const meanLimb = 10 // bits of the limbs of long sums
 func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.Count)
 	if count*b.Magnitude(id) >= 1<<29 {
-		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits), 1)
+		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits))
 	}
 	w := wide{shape: r.Shape, constant: big.NewInt(count * offset)}
 	for i, limb := range limbs {
@@ -80,7 +80,7 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 	digits := b.digits("sum", w, big.NewInt(2*count*offset))
 	den := b.Scalar("entries of a row", count)
 	if len(r.Shape) > 0 {
-		den = b.Virtual("divisor", r.Shape, []model.Linear{{Coef: 1, Src: den, View: LabelView(nil, r.Shape)}}, 0)
+		den = b.Viewed("divisor", den, LabelView(nil, r.Shape), r.Shape)
 	}
 	var parts []model.Linear
 	divide := func(e *Int, bits int) *Int {

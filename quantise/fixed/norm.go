@@ -31,19 +31,9 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	if eps < 1<<10 {
 		up = digitBits / 2
 	}
-	least, _ := new(big.Float).SetFloat64(math.Round(eps * Pow2(2*up))).Int(nil)
-	if least.Sign() == 0 {
-		least.SetInt64(1)
-	}
-	most := big.NewInt(b.Magnitude(id))
-	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count))).Lsh(most, uint(2*up)).Add(most, least)
-
-	// The last limb's squares, and any limb's, make sums of at most 2^29.
-	top := (29 - model.Log2Ceil(r.Count)) / 2
-	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
-	limbs := b.limbs(id, bits, top, 1)
-	digits := b.digits("sum of squares", b.squares(r, limbs, bits, 2*up, least), most)
-	first, lead, next := b.leading(r.Shape, digits)
+	p := b.powerOf("sum of squares", r, id, 2*up, eps*Pow2(2*up))
+	limbs, bits := p.limbs, p.bits
+	first, lead, next := b.leading(r.Shape, p.digits)
 
 	// The scale of the result, as fine as there is room for, and that of the table:
 	// such that factors are shifted by whole limbs.
@@ -61,7 +51,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", values)
 	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
 
-	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep, 1), func(i, digit int) int {
+	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
 		return digitBits/2*digit - bits*i + exp - 1 - up - frac
 	}, func(digit int) int {
 		if digit < up/(digitBits/2) {
@@ -76,6 +66,29 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	// for what rounding adds to each.
 	e.Norm = float64(root*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
 	return e
+}
+
+// power is a sum of squares of rows, in digits, and the limbs that it is made of.
+type power struct {
+	limbs       []model.TensorID
+	bits        int // of the limbs
+	digits      []model.TensorID
+	least, most *big.Int
+}
+
+// powerOf is 2^exp·Σx² + number of every row of a tensor, where the number, which is rounded, is at least 1.
+func (b *Builder) powerOf(name string, r Rows, id model.TensorID, exp int, number float64) power {
+	least, _ := new(big.Float).SetFloat64(math.Round(number)).Int(nil)
+	if least.Sign() == 0 {
+		least.SetInt64(1)
+	}
+	most := big.NewInt(b.Magnitude(id))
+	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count))).Lsh(most, uint(exp)).Add(most, least)
+	// The last limb's squares, and any limb's, make sums of at most 2^29.
+	top := (29 - model.Log2Ceil(r.Count)) / 2
+	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
+	limbs := b.limbs(id, bits, top)
+	return power{limbs, bits, b.digits(name, b.squares(r, limbs, bits, exp, least), most), least, most}
 }
 
 // RowNorm bounds the Euclidean norm of the rows of a tensor to which an accumulator

@@ -77,7 +77,6 @@ func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorI
 	of := column("octave", digitBits, bits)
 
 	e := b.View(high, nil, shape).Times(1 << digitBits).Plus(b.rowProduct(shape, l, scale, (1<<digitBits-1)<<digitBits))
-	e.Shape, e.Frac = shape, 0
 	m = b.Witness(name+", leading bits", shape, 0, 0, 1<<(digitBits+1)-1)
 	b.InRange(b.Cut(e, digitBits, b.ShiftedTable(digitBits+1, 0), m), digitBits)
 
@@ -87,7 +86,6 @@ func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorI
 			octave = octave.Plus(b.View(d, nil, shape).Times(digitBits * int64(i-1)))
 		}
 	}
-	octave.Shape = shape
 	return m, octave
 }
 
@@ -124,7 +122,7 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 	}
 	add(none, 1)
 	for _, e := range []*Int{high, low} {
-		e.Shape, e.Min, e.Max = shape, 0, 1<<digitBits-1
+		e.Min, e.Max = 0, 1<<digitBits-1
 	}
 	return b.Exact(name+", first digit", high), b.Exact(name+", next digit", low), first
 }

@@ -91,20 +91,8 @@ const mostFrac = 400
 // check refuses a block that no steps of a circuit can be of. A block comes from whoever
 // made the certificate, and the circuit before it from whoever made the key.
 func (b *Block) check(g *model.Graph) error {
-	if min(b.Tensors, b.Tables, b.Steps, b.Times, b.Summed, b.Bits, b.Width, b.Entries) < 0 {
-		return errors.New("a negative number")
-	}
-	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) {
-		return errors.New("it begins after the circuit's end")
-	}
-	if b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits < 1 || b.ActBits > b.TableBits {
-		return fmt.Errorf("tables of 2^%d rows for %d bits", b.TableBits, b.ActBits)
-	}
-	if !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32) {
-		return fmt.Errorf("an epsilon of %g", b.Epsilon)
-	}
-	if b.Of < 0 || int(b.Of) >= b.Tensors || b.Mask < model.None || int(b.Mask) >= b.Tensors {
-		return errors.New("what it is of comes after it")
+	if err := b.checkNumbers(g); err != nil {
+		return err
 	}
 	of := &g.Tensors[b.Of]
 	if len(of.Shape) == 0 || model.Size(of.Shape) == 0 || max(of.Frac, -of.Frac) > mostFrac {
@@ -118,6 +106,23 @@ func (b *Block) check(g *model.Graph) error {
 	}
 	if n := RowsOf(of.Shape, b.Axes).Count; n > MaxNorm {
 		return fmt.Errorf("rows of %d elements", n)
+	}
+	return nil
+}
+
+// checkNumbers is check for what a block says of itself alone.
+func (b *Block) checkNumbers(g *model.Graph) error {
+	switch {
+	case min(b.Tensors, b.Tables, b.Steps, b.Times, b.Summed, b.Bits, b.Width, b.Entries) < 0:
+		return errors.New("a negative number")
+	case b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps):
+		return errors.New("it begins after the circuit's end")
+	case b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits < 1 || b.ActBits > b.TableBits:
+		return fmt.Errorf("tables of 2^%d rows for %d bits", b.TableBits, b.ActBits)
+	case !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32):
+		return fmt.Errorf("an epsilon of %g", b.Epsilon)
+	case b.Of < 0 || int(b.Of) >= b.Tensors || b.Mask < model.None || int(b.Mask) >= b.Tensors:
+		return errors.New("what it is of comes after it")
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
 	lo, hi := Keys(e, frac)
 	if e.Frac-frac > MaxRounding || lo == 0 && hi == 0 {
 		zero := b.Fixed(name, nil, frac, 0, 0, func([]int32, int) {})
-		return b.Virtual(name, e.Shape, []model.Linear{{Coef: 1, Src: zero, View: LabelView(nil, e.Shape)}}, frac)
+		return b.Viewed(name, zero, LabelView(nil, e.Shape), e.Shape)
 	}
 	if own := b.OwnTables || b.Plan.TableBits >= CheapTable; own && (lo < -half || hi >= half) {
 		return b.RoundOn(name, e, frac, FormatBits, WholeLine) // with a table of its own, or limbs

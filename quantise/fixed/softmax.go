@@ -128,7 +128,10 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 		Refuse("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
 	}
 	first := -int64(1) << rows(fine)
-	table := func(bits int) model.TableID { return b.expTable(keyFrac, first, bits) }
+	table := func(bits int) model.TableID {
+		id, _ := b.expTable(keyFrac, first, bits, 0)
+		return id
+	}
 
 	exp := b.Witness("exponential", m.Shape, bits, 0, 1<<bits)
 	b.Lookup(m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
@@ -191,17 +194,19 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	return m, top, 1 - least
 }
 
-// expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
-// That of the first key, which stands for masked entries, is 0.
-func (b *Builder) expTable(frac int, first int64, bits int) model.TableID {
-	values := b.Column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+// expTable is the table of exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0], with its greatest
+// value. If above is 0 the first key stands for masked entries, and has 0.
+func (b *Builder) expTable(frac int, first int64, bits int, above float64) (id model.TableID, greatest int64) {
+	values := b.Column(fmt.Sprint("exp ", frac, first, bits, above), func() []int32 {
 		values := make([]int32, -first)
-		for i := 1; i < len(values); i++ {
-			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp(float64(first+1+int64(i))*Pow2(-frac))))
+		for i := range values {
+			if i > 0 || above > 0 {
+				values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+above)*Pow2(-frac))))
+			}
 		}
 		return values
 	})
-	return b.FuncTable("exp", first+1, values)
+	return b.FuncTable("exp", first+1, values), int64(values[len(values)-1])
 }
 
 // Scores are those of a Softmax: all of them, or with a mask the ones that count,
@@ -256,7 +261,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
 	for from, size := 0, int((model.Bound-1)/t.Max); from < t.Shape[last]; from += size {
 		n := min(size, t.Shape[last]-from)
-		view := &model.View{Groups: append(IdentityGroups(last), model.Group{
+		view := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{
 			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
 		})}
 		e := b.View(exp, view, w.shape)
@@ -326,7 +331,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	first := -int64(1) << model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
 	times := func(name string, e *Int, shift, bits int, low *Int) model.TensorID {
-		table, greatest := b.fineExpTable(keyFrac, first, bits)
+		table, greatest := b.expTable(keyFrac, first, bits, 0.75)
 		exp := b.Witness(name+", high", t.Shape, bits, 0, greatest)
 		if shift == 0 {
 			b.LookupDirect(e, table, exp)
@@ -365,19 +370,6 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	more := elementary.Expm1(Pow2(-10) + float64(4*Pow2(-t.Frac)) + float64(each*Pow2(-summed)))
 	b.RowSums[id] = 1<<bits + int64(math.Ceil(float64(Pow2(bits)*more)+each)) + 1
 	return id
-}
-
-// fineExpTable is the table of exp((key + 3/4)·2^−frac), 1 being 2^bits, for keys in
-// [first, 0], with its greatest value.
-func (b *Builder) fineExpTable(frac int, first int64, bits int) (model.TableID, int64) {
-	values := b.Column(fmt.Sprint("fine exp ", frac, first, bits), func() []int32 {
-		values := make([]int32, -first)
-		for i := range values {
-			values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+0.75)*Pow2(-frac))))
-		}
-		return values
-	})
-	return b.FuncTable("exp", first+1, values), int64(values[len(values)-1])
 }
 
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which

@@ -26,18 +26,17 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 // limbs cuts the entries x of a tensor into limbs, lowest first, with
 // x = Σ 2^(bits·i)·limb i, in look-ups: one a limb and entry. Every limb but the
 // last lies in [−2^(bits−1), 2^(bits−1)), and the last within ±2^top; of these
-// there are as few as x needs, one if it fits by itself, and at least as many as
-// asked for. From limb i on they make x/2^(bits·i), rounded to within a half and
+// there are as few as x needs, one if it fits by itself. From limb i on they make x/2^(bits·i), rounded to within a half and
 // 2^−bits.
 //
 // A look-up of x + h, h half a unit of every limb that is cut off, has the last
 // limb for its key; a look-up of the remainder the next, and so on; what is left
 // in the end is looked up in a range. Every remainder is thereby kept below the
 // shift that it is one of (model.rangeBits), so that each look-up forces its own.
-func (b *Builder) limbs(id model.TensorID, bits, top, least int) []model.TensorID {
+func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	t := b.Circuit.Tensors[id]
 	n, h, lo, hi := 1, int64(0), t.Min, t.Max
-	for ; n < least || lo < -1<<top || hi > 1<<top; n++ {
+	for ; lo < -1<<top || hi > 1<<top; n++ {
 		h += 1 << (bits*n - 1)
 		lo, hi = (t.Min+h)>>(bits*n), (t.Max+h)>>(bits*n)
 	}
@@ -120,14 +119,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 		Refuse("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
 	}
 	rest := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<(shift+k)-1)
-	var clamp model.TableID
-	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
-		clamp = b.PiecewiseOf(Keep, -model.Bound, model.Bound, table)
-	} else {
-		clamp = b.PiecewiseOf(Keep, lo, hi, table)
-		flo, fhi := f.At(frac)
-		b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
-	}
+	clamp := b.highTable(f, frac, k, lo, hi, kmin, kmax)
 	b.look(e.PlusConst(half), shift+k, rest, clamp, high)
 	if shift > 0 {
 		return b.joined(name, Split{high, b.lowOf(name, rest, e.Shape, frac, k, shift, one), k})
@@ -135,6 +127,18 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	b.InRange(b.View(rest, nil, e.Shape), k)
 	b.Circuit.Tensors[rest].Frac = frac
 	return b.joined(name, Split{high, rest, k})
+}
+
+// highTable is the table of a high limb of keys in [kmin, kmax], which it clamps to [lo, hi].
+func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) model.TableID {
+	bits := TableBits(kmin, kmax)
+	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
+		return b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits)
+	}
+	clamp := b.PiecewiseOf(Keep, lo, hi, bits)
+	flo, fhi := f.At(frac)
+	b.Clamped(clamp, Keep, lo, hi, lo > kmin && (f.Kind != Keep || flo < lo<<k), hi < kmax && (f.Kind != Keep || fhi > (hi+1)<<k-1))
+	return clamp
 }
 
 // lowOf returns the low limb of k bits of a rest, which has shift bits more below it: by one

@@ -33,13 +33,7 @@ func BroadcastLabels(shape, out []int) (labels, kept []int) {
 }
 
 // AllLabels are the labels of an operand that has all axes of its product.
-func AllLabels(shape []int) []int {
-	labels := make([]int, len(shape))
-	for i := range labels {
-		labels[i] = i
-	}
-	return labels
-}
+func AllLabels(shape []int) []int { return model.Axes(len(shape)) }
 
 // ColumnView is the view of a matrix that has these columns, zeros for −1.
 func ColumnView(index []int) *model.View {
@@ -49,15 +43,6 @@ func ColumnView(index []int) *model.View {
 // Axis is the group of one output axis that follows one source axis.
 func Axis(out, in int) model.Group {
 	return model.Group{Out: []int{out}, In: []int{in}, Strides: []int{1}}
-}
-
-// IdentityGroups are the groups of a view that keeps every axis.
-func IdentityGroups(rank int) []model.Group {
-	g := make([]model.Group, rank)
-	for i := range g {
-		g[i] = Axis(i, i)
-	}
-	return g
 }
 
 // BroadcastView views a tensor of shape in as one of shape out by NumPy's
@@ -108,39 +93,36 @@ func ReshapeView(in, out []int) *model.View {
 	v := &model.View{}
 	i, o := 0, 0
 	for i < len(in) || o < len(out) {
-		g := model.Group{Map: model.MapReshape}
-		a, b := 1, 1
-		for {
-			switch {
-			case a < b || a == 1 && b == 1 && i < len(in):
-				a *= in[i]
-				g.In = append(g.In, i)
-				i++
-			case b < a || a == 1 && b == 1 && o < len(out):
-				b *= out[o]
-				g.Out = append(g.Out, o)
-				o++
-			}
-			if a == b && (a > 1 || i == len(in) && o == len(out)) {
-				break
-			}
+		from, to := i, o
+		if i, o = sameSize(in, out, i, o); model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
+			i, o = len(in), len(out) // axes of dimension 1 that follow belong anywhere: here if nothing else is left
 		}
-		// Axes of dimension 1 that follow belong anywhere; take them when
-		// nothing else is left.
-		if model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
-			for ; i < len(in); i++ {
-				g.In = append(g.In, i)
-			}
-			for ; o < len(out); o++ {
-				g.Out = append(g.Out, o)
-			}
-		}
-		if len(g.In) == 1 && len(g.Out) == 1 {
-			g = Axis(g.Out[0], g.In[0])
+		g := Axis(to, from)
+		if i != from+1 || o != to+1 {
+			g = model.Group{Map: model.MapReshape, In: slices.Concat(model.Axes(i)[from:]), Out: slices.Concat(model.Axes(o)[to:])} // nil for none
 		}
 		v.Groups = append(v.Groups, g)
 	}
 	return v
+}
+
+// sameSize returns the ends of the shortest parts of two shapes, from axes i and o on, that have the same number of
+// entries, more than one unless nothing is left.
+func sameSize(in, out []int, i, o int) (int, int) {
+	a, b := 1, 1
+	for {
+		switch {
+		case a < b || a == 1 && b == 1 && i < len(in):
+			a *= in[i]
+			i++
+		case b < a || a == 1 && b == 1 && o < len(out):
+			b *= out[o]
+			o++
+		}
+		if a == b && (a > 1 || i == len(in) && o == len(out)) {
+			return i, o
+		}
+	}
 }
 
 // Window is a view of one axis: output o, tap i reads source

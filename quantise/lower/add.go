@@ -75,7 +75,8 @@ func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
-	if l.foldAdd(v, x, name) {
+	if c := x.channels; c != nil { // which foldMul has made for it
+		v.channels = &perChannel{c.of, c.mul, name}
 		return
 	}
 	t, part := l.whole(name)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
@@ -161,7 +160,8 @@ func Graft(m *Result, b *Base, fg *graph.Graph) error {
 		t := &of.Tensors[id]
 		key := scaleKey(t.Name, t.Shape)
 		i := slices.IndexFunc(byKey[key], func(own model.TensorID) bool {
-			return g.Tensors[own].Frac == t.Frac && !shared[own] && equalValues(m.Weights[own], b.of.Weights[id])
+			x, y := m.Weights[own], b.of.Weights[id]
+			return g.Tensors[own].Frac == t.Frac && !shared[own] && x.Len() == y.Len() && sameFill(x.Read, y.Read, x.Len())
 		})
 		var own model.TensorID
 		if i >= 0 {
@@ -187,21 +187,4 @@ func Graft(m *Result, b *Base, fg *graph.Graph) error {
 	var err error
 	m.Graph, err = m.Circuit.At(m.Graph.Instance)
 	return err
-}
-
-// equalValues says whether two lists have the same integers.
-func equalValues(a, b ints.Ints) bool {
-	if a.Len() != b.Len() {
-		return false
-	}
-	var x, y [1 << 12]int32
-	for from := 0; from < a.Len(); from += len(x) {
-		n := min(len(x), a.Len()-from)
-		a.Read(x[:n], from)
-		b.Read(y[:n], from)
-		if !slices.Equal(x[:n], y[:n]) {
-			return false
-		}
-	}
-	return true
 }

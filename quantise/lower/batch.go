@@ -2,7 +2,6 @@ package lower
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -52,96 +51,77 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
-func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) (*Result, error) {
-	if memory.sizes == nil || memory.sizes.of != fg {
-		list, err := rebind(fg, batch, fewSizes, manySizes)
-		if err != nil {
-			return nil, err
-		}
-		memory.sizes = &sizes{fg, list}
+func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) *Result {
+	if memory.variants == nil || memory.variants.of != fg {
+		memory.variants = &variants{of: fg, list: rebind(fg, batch, fewSizes, manySizes)}
 	}
-	list := memory.sizes.list
+	list := memory.variants.list
 	if opts.Trial {
 		list = list[:len(fewSizes)]
 	}
-	var all []*lowering
-	for _, b := range list {
-		r, err := withMoves(b.graph, ranges)
-		if err != nil {
-			return nil, err
-		}
-		l := newLowering(b.graph, r, opts, memory)
-		l.Batch = b.size
-		if len(all) == 0 {
-			l, err = l.choose()
+	t, first := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) *lowering {
+		l := newLowering(list[i].graph, withMoves(list[i].graph, ranges), opts, memory)
+		l.Batch = list[i].sizes[0]
+		return l
+	})
+	bound(t, opts.Trial)
+	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
+}
+
+// lowerAll lowers a model for several sizes of its free dimensions, with the choices that suit the first, and lifts what
+// comes out to a template. begin returns the lowering for a size, given what the first has become. It returns that as well.
+func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) *lowering) (t *model.Template, first *lowering) {
+	all, builds := make([]*lowering, len(list)), make([]model.Build, len(list))
+	for i := range list {
+		l := begin(i, first)
+		if i == 0 {
+			l = l.choose()
+			first = l
 		} else {
-			l.Plan = all[0].Plan
-			err = l.run()
+			l.Plan = first.Plan
+			l.run()
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
+		all[i], builds[i] = l, model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
 	}
-	t, err := lift(all, batch)
-	if err == nil {
-		err = bounded(t, opts.Trial)
+	for i := range free {
+		free[i].Name = model.PrintableName(free[i].Name)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return all[0].finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
-}
-
-// lift returns the template of several lowerings.
-func lift(all []*lowering, batch string) (*model.Template, error) {
-	var builds []model.Build
-	for _, l := range all {
-		builds = append(builds, model.Build{Sizes: []int{l.Batch}, Graph: l.Circuit})
-	}
-	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(batch), Bound: 1}}, builds...)
-	if err != nil {
-		return nil, err
-	}
+	t, err := model.Lift(free, builds...)
+	refuseIf(err)
 	for _, l := range all[1:] {
-		if err := sameFixed(all[0], l); err != nil {
-			return nil, err
-		}
+		sameFixed(first, l)
 	}
-	return t, nil
+	return t, first
 }
 
-// bounded gives a template the largest bound for which it gives a valid circuit; of a trial it is
+// bound gives a template the largest bound for which it gives a valid circuit; of a trial it is
 // not known whether it does.
-func bounded(t *model.Template, trial bool) (err error) {
-	bound := &t.Free[0].Bound
-	if *bound = maxBatch; trial {
-		return nil
+func bound(t *model.Template, trial bool) {
+	most := &t.Free[0].Bound
+	if *most = maxBatch; trial {
+		return
 	}
-	for ; ; *bound /= 2 {
-		if _, err = t.At(model.Instance{Sizes: []int{*bound}}); err == nil || *bound == 2 {
-			break
-		}
+	_, err := t.At(model.Instance{Sizes: []int{*most}})
+	for ; err != nil && *most > 2; _, err = t.At(model.Instance{Sizes: []int{*most}}) {
+		*most /= 2
 	}
-	if err == nil {
-		_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
-	}
-	return err
+	refuseIf(err)
+	_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
+	refuseIf(err)
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in
 // all that a circuit says of them, have the same values.
-func sameFixed(a, b *lowering) error {
+func sameFixed(a, b *lowering) {
 	for i := range a.FixedTensors {
 		x, y := &a.FixedTensors[i], &b.FixedTensors[i]
 		if v, w := a.weights[x.ID], b.weights[y.ID]; v != nil && w != nil && x.Key == y.Key && v.Same(w) {
 			continue
 		}
 		if t := &a.Circuit.Tensors[x.ID]; !sameFill(x.Fill, y.Fill, model.Size(t.Shape)) {
-			return fmt.Errorf("the values of %q depend on it", t.Name)
+			fixed.Refuse("the values of %q depend on it", t.Name)
 		}
 	}
-	return nil
 }
 
 // sameFill reports whether two fixed tensors have the same n entries.
@@ -160,7 +140,7 @@ func sameFill(x, y fixed.Filler, n int) bool {
 
 // withMoves returns ranges with those of values that only move the entries of
 // another: for one size such a node may be there, for that of calibration not.
-func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, error) {
+func withMoves(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	ranges = maps.Clone(ranges)
 	for _, n := range fg.Nodes {
 		if _, ok := ranges[n.Output]; ok {
@@ -172,52 +152,55 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) (map[string]Range, erro
 			}
 		}
 	}
-	return ranges, checkRanges(fg, ranges)
+	checkRanges(fg, ranges)
+	return ranges
 }
 
-// bound is the float model for one size of the batch.
-type bound struct {
-	size  int
+// sized is the float model for some sizes of its free dimensions.
+type sized struct {
+	sizes []int
 	graph *graph.Graph
 }
 
-// sizes are the float models for the sizes that a free batch is tried with.
-type sizes struct {
-	of   *graph.Graph
-	list []bound
+// variants are a float model for all sizes that it is tried with, and of a model of texts the
+// constants that differ, for the bound of the length, which is the first.
+type variants struct {
+	of    *graph.Graph
+	list  []sized
+	whole map[string]*graph.Tensor
 }
 
 // rebind returns the model for all of some sizes of the batch, and for the first
 // of others that it can have.
-func rebind(fg *graph.Graph, batch string, all, first []int) (list []bound, err error) {
+func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	for _, n := range all {
 		g, err := fg.Rebind(map[string]int{batch: n})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, bound{n, g})
+		refuseIf(err)
+		list = append(list, sized{[]int{n}, g})
 	}
+	var err error
 	for _, n := range first {
 		var g *graph.Graph
 		if g, err = fg.Rebind(map[string]int{batch: n}); err == nil {
-			list = append(list, bound{n, g})
+			list = append(list, sized{[]int{n}, g})
 			break
 		}
 	}
+	refuseIf(err)
 	shrinkConstants(list)
-	return list, err
+	return list
 }
 
 // shrinkConstants gives constants that repeat themselves along an axis as long as
 // the batch one entry there, in all graphs, if every node that reads them
 // broadcasts it again: what an Expand to the batch's size has been folded to.
-func shrinkConstants(list []bound) {
+func shrinkConstants(list []sized) {
 	for name, t := range list[0].graph.Consts {
 		for axis := range t.Shape {
 			shrunk := make([]*graph.Tensor, 0, len(list))
 			for _, b := range list {
 				t := b.graph.Consts[name]
-				if t == nil || axis >= len(t.Shape) || t.Shape[axis] != b.size || !broadcasts(b.graph, name, axis) {
+				if t == nil || axis >= len(t.Shape) || t.Shape[axis] != b.sizes[0] || !broadcasts(b.graph, name, axis) {
 					break
 				}
 				if t = first(t, axis); t == nil {

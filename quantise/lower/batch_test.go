@@ -22,40 +22,26 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Resul
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, err := rebind(fg, "batch", fewSizes, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := rebind(fg, "batch", fewSizes, nil)
 	chosen := newLowering(few[0].graph, ranges, opts, &Memory{})
-	chosen.Batch = few[0].size
-	if chosen, err = chosen.choose(); err != nil {
-		t.Fatal(err)
-	}
-	others, err := rebind(fg, "batch", []int{5, 7, 100}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range others {
+	chosen.Batch = few[0].sizes[0]
+	chosen = chosen.choose()
+	for _, b := range rebind(fg, "batch", []int{5, 7, 100}, nil) {
 		l := newLowering(b.graph, ranges, opts, &Memory{}).nextPass(chosen.Plan)
-		l.Batch = b.size
-		if err := l.run(); err != nil {
-			t.Fatal(err)
-		}
-		made, err := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l.Batch = b.sizes[0]
+		l.run()
+		made := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
 		l.memory.Fill(made)
-		of, err := m.Circuit.At(model.Instance{Sizes: []int{b.size}})
+		of, err := m.Circuit.At(model.Instance{Sizes: b.sizes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		of.Instance = made.Graph.Instance
 		if !reflect.DeepEqual(of, made.Graph) {
-			t.Errorf("batch of %d: another circuit than is made for it", b.size)
+			t.Errorf("batch of %d: another circuit than is made for it", b.sizes[0])
 		}
 		if !reflect.DeepEqual(m.Weights, made.Weights) {
-			t.Errorf("batch of %d: other weights", b.size)
+			t.Errorf("batch of %d: other weights", b.sizes[0])
 		}
 	}
 }

@@ -41,7 +41,7 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 	e = l.View(id, fixed.ReshapeView(e.Shape, shape), shape)
 	all := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Virtual, Max: 1}
 	put := func(k int, id model.TensorID) {
-		w := &model.View{Groups: fixed.IdentityGroups(last + 1)}
+		w := model.SameIndexes(last + 1)
 		w.Groups[last].Base = -k
 		all.Def = append(all.Def, model.Linear{Coef: 1, Src: id, View: w})
 	}

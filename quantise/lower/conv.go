@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 func init() {
@@ -46,6 +47,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		out = append([]int{in[0], m}, spatial...)
 		labels, shape = []int{1}, []int{m}
 	}
+	channels, channelLabels := slices.Clone(shape), slices.Clone(labels)
 	first := len(out) - len(spatial) // label of the first spatial axis
 	free := len(out)                 // the next contracted label
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
@@ -87,12 +89,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		if pointwise && group == 1 {
 			return id, colLabels
 		}
-		src := l.Circuit.Tensors[id]
-		return l.Virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
-	}
-	channels, channelLabels := []int{m}, []int{1}
-	if group > 1 {
-		channels, channelLabels = []int{group, m / group}, []int{1, 2}
+		return l.Viewed("windows of "+l.Circuit.Tensors[id].Name, id, view, dims), colLabels
 	}
 	count := model.Size(kernel[1:])
 	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {
@@ -112,9 +109,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	// Computed weights.
 	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
 	ida, colLabels = operand(ida)
-	if t := l.Circuit.Tensors[idb]; !slices.Equal(t.Shape, shape) {
-		idb = l.Virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: idb, View: fixed.ReshapeView(t.Shape, shape)}}, t.Frac)
-	}
+	idb = l.Reshaped(l.Circuit.Tensors[idb].Name, idb, shape)
 	e := l.Product(out, ida, colLabels, idb, labels, count)
 	if len(n.Inputs) > 2 {
 		values := l.numbersOf(l.fg.Consts[n.Inputs[2]])
@@ -140,11 +135,15 @@ func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
 	if x == nil || scale == nil || shift == nil {
 		fixed.Refuse("only constant scale and shift are supported")
 	}
-	labels := fixed.AllLabels(v.shape)
+	l.alongAxis(v, x, 1, n.Inputs[1], l.constant(scale), n.Inputs[2], l.numbersOf(shift))
+}
+
+// alongAxis lowers v = x·scale + shift along an axis, of which every index has a factor and a summand.
+func (l *lowering) alongAxis(v, x *value, axis int, name string, scale *weights.Constant, shiftName string, shift numbers) {
+	labels, n := fixed.AllLabels(v.shape), v.shape[axis]
 	l.weighted(v, x, weighting{
-		name: n.Inputs[1], t: l.constant(scale), shape: []int{v.shape[1]}, labels: []int{1},
-		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
+		name: name, t: scale, shape: []int{n}, labels: []int{axis}, channels: n, inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: n.Inputs[2], bias: l.numbersOf(shift), biasShape: []int{v.shape[1]}, biasView: fixed.LabelView([]int{1}, v.shape),
+		biasName: shiftName, bias: shift, biasShape: []int{n}, biasView: fixed.LabelView([]int{axis}, v.shape),
 	})
 }

@@ -195,5 +195,5 @@ func (l *lowering) divComputed(v, a, b *value) {
 		Out: out, Saturated: fixed.RowsBeyond(&l.Circuit.Tables[keys], fixed.Keep, -top-1, top, limit > top, limit > top),
 	})
 	l.Circuit.Tensors[q].Frac = qFrac
-	v.id, v.shaped = out, out
+	v.id = out
 }

@@ -37,12 +37,9 @@ func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		same = same && i == j
 	}
 	if !same {
-		id = l.Virtual(t.Name, moved, []model.Linear{{Coef: 1, Src: id, View: w}}, t.Frac)
+		id = l.Viewed(t.Name, id, w, moved)
 	}
-	if shape = append(shape, count); !slices.Equal(shape, moved) {
-		id = l.Virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: id, View: fixed.ReshapeView(moved, shape)}}, t.Frac)
-	}
-	v.id = l.Greatest(v.name, id, t.Max-t.Min > mostSpread)
+	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, append(shape, count)), t.Max-t.Min > mostSpread)
 }
 
 // lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,

@@ -70,7 +70,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	if bent {
 		rise = rise.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
 	}
-	rise.Shape, rise.Frac = high.Shape, c.slope.frac
+	rise.Frac = c.slope.frac
 	e := l.View(a, nil, high.Shape)
 	if c.slope.frac == frac {
 		e = e.Plus(rise)
@@ -79,7 +79,6 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		r := l.View(id, nil, high.Shape)
 		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
-	e.Shape, e.Frac = high.Shape, frac
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
 }
 

@@ -36,17 +36,6 @@ func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
 	return true
 }
 
-// foldAdd makes v = x + t such a value, if x is one that has been made for it.
-func (l *lowering) foldAdd(v, x *value, name string) bool {
-	if x.channels == nil {
-		return false
-	}
-	c := *x.channels
-	c.add = name
-	v.channels = &c
-	return true
-}
-
 // other is the operand of a node of two that is not the named one.
 func other(n *graph.Node, name string) string {
 	if n.Inputs[0] == name {

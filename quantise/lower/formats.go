@@ -127,7 +127,7 @@ func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fi
 // clamped at the next power of two beyond its calibrated range, head-room included,
 // if the static bound is wider.
 func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
-	if e.Frac-frac > fixed.MaxRounding || fixed.KeysAreZero(e, frac) {
+	if lo, hi := fixed.Keys(e, frac); e.Frac-frac > fixed.MaxRounding || lo == 0 && hi == 0 { // nothing is left on the scale
 		return l.RoundTo(v.name, e, frac)
 	}
 	frac = min(frac, e.Frac)

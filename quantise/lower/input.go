@@ -44,9 +44,6 @@ func (l *lowering) input(v *value) model.TensorID {
 		}
 		r = min(r, fixed.Pow2(bits)-1)
 	}
-	if l.branches(v.name) {
-		bits = max(bits, 26)
-	}
 	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
 		bits, r = max(bits, 26), min(r, reach)
 	}
@@ -73,13 +70,7 @@ func (l *lowering) input(v *value) model.TensorID {
 		t.Min = 0
 	}
 	if s := l.scalings[v.name]; s != nil {
-		t.Frac, t.Min = 0, -t.Max-1
-		for j := range s.mul {
-			t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].Abs()*l.opts.Headroom)))
-		}
-		for _, name := range s.names {
-			l.chains[name] = s
-		}
+		l.scaleFeatures(s, &t, r)
 	}
 	return l.public(t)
 }
@@ -125,6 +116,9 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 				bits++
 			}
 		}
+	}
+	if l.branches(v.name) {
+		bits = max(bits, 26)
 	}
 	return max(bits, l.given[v.name].Bits), finest
 }

@@ -72,7 +72,6 @@ func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
 		return
 	}
 	v.id = l.quotientOf(v, d.Num, d.Den, d.Most)
-	v.shaped = v.id
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.

@@ -179,11 +179,7 @@ func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
 		l.integerMultiple(v, x, name)
 		return
 	}
-	product := func(ida, idb model.TensorID) *fixed.Int {
-		ida, la := l.Squeezed(ida, v.shape)
-		idb, lb := l.Squeezed(idb, v.shape)
-		return l.Product(v.shape, ida, la, idb, lb, 1)
-	}
+	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	ida, idb := l.tensor(a), l.tensor(b)
 	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
 		// 2^k·a·high + a·low, where a·high counts modulo 2^(bits−k) alone.

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -69,96 +67,64 @@ const (
 // comes out to a template. So static bounds hold for every length, and integers do not
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
-func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) (*Result, error) {
+func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
 	bound := opts.Length
 	free := []model.FreeDim{{Name: symbol, Bound: bound}}
 	if written := Written(fg); written != "" {
 		free = append(free, model.FreeDim{Name: written, Bound: bound})
 	}
-	if memory.texts == nil || memory.texts.of != fg || memory.texts.list[0].size != bound {
-		var err error
-		if memory.texts, err = textsOf(fg, bound, free...); err != nil {
-			return nil, err
-		}
+	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != bound {
+		memory.variants = textsOf(fg, bound, free...)
 	}
-	list, whole := memory.texts.list, memory.texts.whole
-	if err := checkRanges(list[0].graph, ranges); err != nil {
-		return nil, err
-	}
-	var all []*lowering
-	for i, b := range list {
-		var err error
-		l := newLowering(b.graph, ranges, opts, memory)
+	list, whole := memory.variants.list, memory.variants.whole
+	checkRanges(list[0].graph, ranges)
+	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
+		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: bound, whole: whole, other: list[0].graph}
 		if i == 0 {
-			l.free(&length{bound: bound, whole: whole, other: list[1].graph})
-			l, err = l.choose()
+			f.other = list[1].graph
 		} else {
-			l.free(&length{bound: bound, whole: whole, other: list[0].graph, numbers: all[0].length.numbers, given: true})
-			l.Plan = all[0].Plan
-			err = l.run()
+			f.numbers, f.given = first.length.numbers, true
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	var builds []model.Build
-	for i, l := range all {
-		builds = append(builds, model.Build{Sizes: list[i].sizes, Graph: l.Circuit})
-	}
-	for i := range free {
-		free[i].Name = model.PrintableName(free[i].Name)
-	}
-	t, err := model.Lift(free, builds...)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range all[1:] {
-		if err := sameFixed(all[0], l); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := t.At(t.Unit()); err != nil {
-		return nil, fmt.Errorf("of 1: %w", err)
-	}
-	for most := []int{bound, bound}[:len(free)]; ; {
-		_, err := t.At(model.Instance{Sizes: most})
-		if err == nil {
-			break
-		}
-		if len(most) == 1 || most[1] == 1 {
-			return nil, fmt.Errorf("of %d: %w", bound, err)
-		}
-		most[1] /= 2 // so many logits are over the limits of a circuit
-		t.Free[1].Bound = most[1]
-	}
+		l.free(f)
+		return l
+	})
+	boundTexts(t)
 	usual := []int{min(bound, usualLength)}
 	if len(free) > 1 {
 		usual = append(usual, min(t.Free[1].Bound, usualWritten))
 	}
-	return all[0].finish(t, model.Instance{Sizes: usual})
+	return first.finish(t, model.Instance{Sizes: usual})
 }
 
-// texts are a model of texts for the bound of their length and for short ones, which
-// compute the same values, and the constants that differ, for the bound.
-type texts struct {
-	of    *graph.Graph
-	list  []text
-	whole map[string]*graph.Tensor
-}
-
-// text is a model of texts for a length, and sizes of all free dimensions, of which that is the first.
-type text struct {
-	bound
-	sizes []int
-}
-
-func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) (*texts, error) {
-	if most < 2 || most > fixed.LongestText {
-		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+// boundTexts checks that a template gives a circuit for the shortest and the longest texts. It halves the bound of
+// a list beside them, the positions of logits, say, until so many are within the limits of a circuit.
+func boundTexts(t *model.Template) {
+	if _, err := t.At(t.Unit()); err != nil {
+		fixed.Refuse("of 1: %w", err)
 	}
-	var list []text
-	var shrunk []bound
+	for {
+		var most []int
+		for _, d := range t.Free {
+			most = append(most, d.Bound)
+		}
+		_, err := t.At(model.Instance{Sizes: most})
+		if err == nil {
+			return
+		}
+		if len(most) == 1 || most[1] == 1 {
+			fixed.Refuse("of %d: %w", most[0], err)
+		}
+		t.Free[1].Bound /= 2
+	}
+}
+
+// textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
+// which compute the same values.
+func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
+	if most < 2 || most > fixed.LongestText {
+		fixed.Refuse("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+	}
+	var list []sized
 	for i, n := range append([]int{most}, shortTexts...) {
 		sizes := []int{n}
 		if len(free) > 1 { // most, or the other one of the short ones
@@ -171,23 +137,19 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) (*texts, error) {
 			named[d.Name] = sizes[f]
 		}
 		g, err := fg.Rebind(named)
-		if err != nil {
-			return nil, err
+		refuseIf(err)
+		list = append(list, sized{sizes, g})
+	}
+	shrinkConstants(list)
+	same := func(x, y *graph.Node) bool {
+		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
+	}
+	for _, b := range list[1:] { // which compute the same values in the same order
+		if !slices.EqualFunc(list[0].graph.Nodes, b.graph.Nodes, same) {
+			fixed.Refuse("the model is made of other nodes")
 		}
-		list = append(list, text{bound{n, g}, sizes})
-		shrunk = append(shrunk, list[len(list)-1].bound)
 	}
-	shrinkConstants(shrunk)
-	for _, b := range list[1:] {
-		if err := sameNodes(list[0].graph, b.graph); err != nil {
-			return nil, err
-		}
-	}
-	whole, err := wholeConstants(list)
-	if err != nil {
-		return nil, err
-	}
-	return &texts{fg, list, whole}, nil
+	return &variants{fg, list, wholeConstants(list)}
 }
 
 // length is what the lowering of a model with a free length knows of it.
@@ -279,12 +241,12 @@ func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	return l.Add(model.Tensor{Name: t.Name, Shape: part, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
-		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: fixed.IdentityGroups(len(part))}}}})
+		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(part))}}})
 }
 
 // wholeConstants returns the constants of the first graph whose shapes differ in
 // others, which must have the first of their entries along every axis.
-func wholeConstants(list []text) (map[string]*graph.Tensor, error) {
+func wholeConstants(list []sized) map[string]*graph.Tensor {
 	whole := map[string]*graph.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(list[0].graph.Consts)) {
 		all := list[0].graph.Consts[name]
@@ -294,12 +256,12 @@ func wholeConstants(list []text) (map[string]*graph.Tensor, error) {
 				continue
 			}
 			if !begins(all, part) {
-				return nil, fmt.Errorf("the values of %q depend on it", name)
+				fixed.Refuse("the values of %q depend on it", name)
 			}
 			whole[name] = all
 		}
 	}
-	return whole, nil
+	return whole
 }
 
 // begins reports whether a constant is the part of another one, of as many axes, that
@@ -327,16 +289,4 @@ func begins(all, part *graph.Tensor) bool {
 		}
 	}
 	return true
-}
-
-var errNodes = errors.New("the model is made of other nodes")
-
-// sameNodes checks that two graphs compute the same values in the same order.
-func sameNodes(a, b *graph.Graph) error {
-	if !slices.EqualFunc(a.Nodes, b.Nodes, func(x, y *graph.Node) bool {
-		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
-	}) {
-		return errNodes
-	}
-	return nil
 }

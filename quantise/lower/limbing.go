@@ -151,13 +151,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		high, low = h, low2
 	}
 	wid := w.fixed(l, frac)
-	sum := func(limb model.TensorID, bound float64) *fixed.Int {
-		other, labels := w.operand(limb)
-		e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[limb].Frac + frac, Min: -int64(math.Ceil(bound)), Max: int64(math.Ceil(bound))}
-		e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
-		return e
-	}
-	part, e := sum(p.Low, low), sum(p.High, high)
+	part, e := w.product(l, p.Low, wid, low, low), w.product(l, p.High, wid, high, high)
 	carry := l.View(l.RoundCarry(v.name+", carry", part, part.Frac-drop), nil, w.out)
 	if up := p.Bits - drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
@@ -185,10 +179,8 @@ const finestParts = 8
 // Their product with the low limbs is left out, as it is below one unit of the sum.
 func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int) *fixed.Int {
 	id, most := l.restOf(&w, frac, fine)
-	other, labels := w.operand(p.High)
-	bound := int64(w.count) * most * l.Magnitude(p.High)
-	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[p.High].Frac + frac + fine, Min: -bound, Max: bound}
-	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: id, LabelsA: labels, LabelsB: w.labels}}
+	bound := float64(int64(w.count) * most * l.Magnitude(p.High))
+	e := w.product(l, p.High, id, bound, bound)
 	return l.View(l.RoundCarry(v.name+", fine carry", e, e.Frac-fine), nil, w.out)
 }
 

@@ -82,10 +82,7 @@ func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixe
 	}
 	sum := func(wid model.TensorID, down, up float64) (list []*fixed.Int) {
 		for _, id := range digits {
-			other, labels := w.operand(id)
-			e := &fixed.Int{Shape: w.out, Min: -int64(math.Ceil(down)), Max: int64(math.Ceil(up))}
-			e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
-			list = append(list, e)
+			list = append(list, w.product(l, id, wid, down, up))
 		}
 		return list
 	}

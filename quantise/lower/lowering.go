@@ -3,6 +3,7 @@ package lower
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -94,7 +95,8 @@ type value struct {
 
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	given := opts.Formats
-	opts.Formats = given.ofFloats(fg)
+	opts.Formats = maps.Clone(given)
+	maps.DeleteFunc(opts.Formats, func(name string, _ Format) bool { return isInteger(fg, name) }) // which are exact
 	l := &lowering{
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
@@ -117,8 +119,8 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	return next
 }
 
-// run lowers every node and returns all refusals as one error.
-func (l *lowering) run() error {
+// run lowers every node. It refuses with all refusals as one.
+func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
@@ -130,10 +132,9 @@ func (l *lowering) run() error {
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
-		} else if err := fixed.Try(func() { v.id = l.input(v) }); err != nil {
-			return err
+		} else {
+			v.id = l.input(v)
 		}
-		v.shaped = v.id
 		l.values[in.Name] = v
 	}
 	var errs []error
@@ -149,19 +150,19 @@ func (l *lowering) run() error {
 			l.values[out] = v
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
+	refuseIf(errors.Join(errs...))
 	for _, o := range l.fg.Outputs {
-		id, err := l.outputTensor(o)
-		if err != nil {
-			return err
-		}
-		l.Circuit.Outputs = append(l.Circuit.Outputs, id)
+		l.Circuit.Outputs = append(l.Circuit.Outputs, l.outputTensor(o))
 	}
 	l.MarkSaturated()
 	fixed.PrintableNames(l.Circuit)
-	return nil
+}
+
+// refuseIf refuses with an error, if there is one.
+func refuseIf(err error) {
+	if err != nil {
+		fixed.Refuse("%w", err)
+	}
 }
 
 // coarser says which formats may be at fault for a refusal of a node, in a model that has
@@ -187,7 +188,6 @@ func (l *lowering) coarser(n *graph.Node) string {
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	if model.Size(v.shape) == 0 {
 		v.id = l.empty(v)
-		v.shaped = v.id
 		return true, nil
 	}
 	for _, in := range n.Inputs {
@@ -218,17 +218,16 @@ func (l *lowering) empty(v *value) model.TensorID {
 	return id
 }
 
-func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
+func (l *lowering) outputTensor(name string) (id model.TensorID) {
 	v := l.values[name]
 	if v == nil {
-		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
+		fixed.Refuse("output %q is not computed from the inputs", name)
 	}
 	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
-	err = fixed.Try(func() { id = l.tensor(v) })
-	if err != nil {
-		err = fmt.Errorf("output %q: %w", name, err)
+	if err := fixed.Try(func() { id = l.tensor(v) }); err != nil {
+		fixed.Refuse("output %q: %w", name, err)
 	}
-	return id, err
+	return id
 }
 
 // consumer returns the one node that reads the value; nil if there are more.
@@ -241,7 +240,7 @@ func (l *lowering) consumer(v *value) *graph.Node {
 
 // finish returns the model of the last pass, which has given the template, but for its
 // weights (Memory.Fill). in is the instance that runs at first.
-func (l *lowering) finish(t *model.Template, in model.Instance) (*Result, error) {
+func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
 		Blocks: l.Blocks, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
@@ -254,10 +253,10 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Result, error)
 	}
 	var err error
 	if m.Graph, err = t.At(in); err != nil {
-		return nil, fmt.Errorf("quantised graph: %w", err)
+		fixed.Refuse("quantised graph: %w", err)
 	}
 	m.Making = weights.NewRecipe(l.Circuit, l.FixedTensors, m.Weights)
-	return m, nil
+	return m
 }
 
 // improved derives the plan of the final pass from what a pass with the
@@ -294,26 +293,21 @@ func (l *lowering) precise() bool {
 // pass with the largest tables shows how far static bounds and calibrated ranges
 // are apart, which fixes table size and precision; the next builds the circuit, and
 // one more does so without tables that have too few uses.
-func (l *lowering) choose() (*lowering, error) {
+func (l *lowering) choose() *lowering {
 	l.Plan = fixed.Plan{TableBits: l.opts.MaxTableBits, Bits: min(12, l.opts.ActBits-1)}
 	l.Draft = true
-	if err := l.run(); err != nil {
-		return nil, err
-	}
+	l.run()
 	for p := l.improved(l.Plan); ; p.TableBits++ {
 		l = l.nextPass(p)
-		if err := l.run(); err != nil {
-			return nil, err
-		}
+		l.run()
 		// Static bounds depend on the tables as well: a smaller one clamps less.
 		if l.precise() || p.TableBits == l.opts.MaxTableBits {
 			break
 		}
 	}
-	p, some := l.Plan.WithUses(l.Builder)
-	if !some {
-		return l, nil
+	if p, some := l.Plan.WithUses(l.Builder); some {
+		l = l.nextPass(p)
+		l.run()
 	}
-	l = l.nextPass(p)
-	return l, l.run()
+	return l
 }

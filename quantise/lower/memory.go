@@ -9,12 +9,11 @@ import (
 // Memory is what passes over one float graph remember for those that follow: large weights,
 // columns and masks are not gone through again.
 type Memory struct {
-	weights weights.Store
-	columns fixed.ColumnCache
-	bands   map[*graph.Tensor]band // of masks
-	largest map[*graph.Tensor]float64
-	texts   *texts // of the graph that is quantised
-	sizes   *sizes // of its batch
+	weights  weights.Store
+	columns  fixed.ColumnCache
+	bands    map[*graph.Tensor]band // of masks
+	largest  map[*graph.Tensor]float64
+	variants *variants // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	functions recall[*column]
 	lines     recall[*lineColumns]

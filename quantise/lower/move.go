@@ -42,8 +42,7 @@ func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
 
 // view makes v a virtual tensor: one view of x.
 func (l *lowering) view(v, x *value, w *model.View) {
-	id := l.tensor(x)
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
+	v.id = l.Viewed(v.name, l.tensor(x), w, v.shape)
 }
 
 func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
@@ -65,7 +64,7 @@ func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
 }
 
 func lowerGather(l *lowering, n *graph.Node, op graph.Gather, v *value) {
-	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	w := model.SameIndexes(len(v.shape))
 	w.Groups[op.Axis] = model.Group{Out: []int{op.Axis}, In: []int{op.Axis}, Map: model.MapIndex, Index: op.Indices}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
@@ -90,7 +89,7 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	for i := range v.shape {
 		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
 	}
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, frac)
+	v.id = l.Viewed(v.name, id, w, v.shape)
 }
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.
@@ -106,7 +105,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	most := 0.0
 	for _, name := range n.Inputs {
 		shape := l.fg.Shapes[name]
-		w := &model.View{Groups: fixed.IdentityGroups(len(shape))}
+		w := model.SameIndexes(len(shape))
 		for i := range shape {
 			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
 				w.Groups[i].Strides = []int{0}
@@ -155,7 +154,7 @@ func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
 		lowerReshape(l, n, op, v)
 		return
 	}
-	w := &model.View{Groups: fixed.IdentityGroups(len(v.shape))}
+	w := model.SameIndexes(len(v.shape))
 	for i, d := range v.shape {
 		if d != x.shape[i] {
 			index := make([]int, d)

@@ -48,17 +48,11 @@ func TestRowNorms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := newLowering(g, Ranges(values), Options{Mode: ModeAuto, WeightBits: 16, ActBits: 16, Headroom: 2, MaxTableBits: 20}, &Memory{}).choose()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := newLowering(g, Ranges(values), Options{Mode: ModeAuto, WeightBits: 16, ActBits: 16, Headroom: 2, MaxTableBits: 20}, &Memory{}).choose()
 		if len(l.RowNorms) != 1 {
 			t.Fatalf("%d norms", len(l.RowNorms))
 		}
-		m, err := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
 		l.memory.Fill(m)
 		ints, _, err := m.QuantiseInput([][]float64{x})
 		if err != nil {

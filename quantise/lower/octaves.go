@@ -77,14 +77,11 @@ func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive mode
 	positive = l.NotNegative(x.name+", not negative", e)
 	kept := l.Product(t.Shape, positive, all, id, all, 1)
 	if x.rng.Min < 0 {
-		kept = kept.Times(2)
-		kept.Frac = e.Frac
-		kept = kept.Plus(e.Times(-1))
+		kept = kept.Times(2).Plus(e.Times(-1))
 		kept.Min, kept.Max = 0, max(-t.Min, t.Max)
 	} else {
 		kept.Min, kept.Max = 0, max(t.Max, 0)
 	}
-	kept.Frac, kept.Shape = t.Frac, t.Shape
 	size = l.Exact(x.name+", magnitude", kept)
 	if x.rng.Min >= 0 {
 		positive = model.None
@@ -161,15 +158,12 @@ func (l *lowering) divRelative(v, a, b *value) {
 		real[0] = 0
 		return roundedColumn(real, inside, frac, top)
 	})
-	e.Shape, e.Frac = v.shape, 0
 	id := l.lookedUp(v.name+", magnitude", "quotient", e, lo, c)
 	out := l.View(id, nil, v.shape)
 	if p := l.sameSign(v, pa, pb); p != model.None {
 		all := fixed.AllLabels(v.shape)
-		e := l.Product(v.shape, p, all, id, all, 1).Times(2)
-		e.Frac = frac
-		out = e.Plus(out.Times(-1))
-		out.Shape, out.Frac, out.Min, out.Max = v.shape, frac, -top, top
+		out = l.Product(v.shape, p, all, id, all, 1).Times(2).Plus(out.Times(-1))
+		out.Min, out.Max = -top, top
 	}
 	v.acc = out
 }
@@ -193,7 +187,7 @@ func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 		e = e.Plus(l.View(id, nil, v.shape).Times(-1))
 	}
 	e = e.PlusConst(1)
-	e.Shape, e.Min, e.Max = v.shape, 0, 1
+	e.Min, e.Max = 0, 1
 	return l.Exact(v.name+", same sign", e)
 }
 

@@ -1,8 +1,8 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -31,13 +31,6 @@ const (
 	PartWeights   = 16
 	FormatWeights = PartWeights + finestParts - 2
 )
-
-// ofFloats are the formats of values that are not integers: those are exact.
-func (f Formats) ofFloats(fg *graph.Graph) Formats {
-	floats := maps.Clone(f)
-	maps.DeleteFunc(floats, func(name string, _ Format) bool { return isInteger(fg, name) })
-	return floats
-}
 
 // check refuses what is no format.
 func (f Format) check() error {
@@ -132,21 +125,8 @@ func (o Options) WithDefaults() (Options, error) {
 	default:
 		return o, fmt.Errorf("unknown quantisation mode %q: use auto, exact or w8a8", o.Mode)
 	}
-	if o.WeightBits == 0 {
-		o.WeightBits = bits
-	}
-	if o.ActBits == 0 {
-		o.ActBits = bits
-	}
-	if o.Headroom == 0 {
-		o.Headroom = 2
-	}
-	if o.Target == 0 {
-		o.Target = Target
-	}
-	if o.MaxTableBits == 0 {
-		o.MaxTableBits = model.MaxTableBits
-	}
+	o.WeightBits, o.ActBits, o.MaxTableBits = cmp.Or(o.WeightBits, bits), cmp.Or(o.ActBits, bits), cmp.Or(o.MaxTableBits, model.MaxTableBits)
+	o.Headroom, o.Target = cmp.Or(o.Headroom, 2), cmp.Or(o.Target, Target)
 	for name, f := range o.Formats {
 		if err := f.check(); err != nil {
 			return o, fmt.Errorf("value %q: %w", name, err)

@@ -120,11 +120,7 @@ func (l *lowering) wide(v *value) bool {
 // elementwise is the product v of two computed values, with broadcasting: in limbs of
 // one if v is wide and they are.
 func (l *lowering) elementwise(v, a, b *value) *fixed.Int {
-	product := func(ida, idb model.TensorID) *fixed.Int {
-		ida, la := l.Squeezed(ida, v.shape)
-		idb, lb := l.Squeezed(idb, v.shape)
-		return l.Product(v.shape, ida, la, idb, lb, 1)
-	}
+	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	c := contraction{count: 1, limit: l.limitOf(v)}
 	if e := l.productLimbs(v, a, b, c, product); e != nil {
 		return e

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // held lists the tensors that hold values of the float graph.
@@ -20,42 +21,33 @@ func (l *lowering) held() map[string]model.TensorID {
 }
 
 // Lower is Quantise with what is known of the weights, which it does not make.
-func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (*Result, error) {
-	opts, err := opts.WithDefaults()
+func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (m *Result, err error) {
+	opts, err = opts.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if opts.Hide {
 		ranges = onGrid(fg, ranges)
 	}
-	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
-		m, err := quantiseLength(fg, ranges, opts, memory, symbol)
-		if err != nil {
-			return nil, fmt.Errorf("dimension %q: %w", symbol, err)
-		}
-		return m, nil
-	}
 	var oneBatch error
-	if batch := Batch(fg); batch != "" {
-		m, err := quantiseFree(fg, ranges, opts, memory, batch)
-		if err == nil {
+	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
+		if err = fixed.Try(func() { m = quantiseLength(fg, ranges, opts, memory, symbol) }); err != nil {
+			err = fmt.Errorf("dimension %q: %w", symbol, err)
+		}
+		return m, err
+	} else if batch := Batch(fg); batch != "" {
+		if err = fixed.Try(func() { m = quantiseFree(fg, ranges, opts, memory, batch) }); err == nil {
 			return m, nil
 		}
 		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
 	}
-	if err := checkRanges(fg, ranges); err != nil {
-		return nil, err
-	}
-	l, err := newLowering(fg, ranges, opts, memory).choose()
-	if err != nil {
-		return nil, err
-	}
-	m, err := l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
-	if err != nil {
-		return nil, err
-	}
-	m.OneBatch = oneBatch
-	return m, nil
+	err = fixed.Try(func() {
+		checkRanges(fg, ranges)
+		l := newLowering(fg, ranges, opts, memory).choose()
+		m = l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
+		m.OneBatch = oneBatch
+	})
+	return m, err
 }
 
 // Values lists the names of the inputs of a float model, then of what its nodes
@@ -72,24 +64,23 @@ func Values(fg *graph.Graph) []string {
 }
 
 // checkRanges checks that every input and node has a range, and a finite one.
-func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
+func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	for _, in := range fg.Inputs {
 		if r, ok := ranges[in.Name]; !ok {
-			return fmt.Errorf("no calibrated range for input %q", in.Name)
+			fixed.Refuse("no calibrated range for input %q", in.Name)
 		} else if r.Abs() >= infinity {
-			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
+			fixed.Refuse("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
 		}
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {
-			return fmt.Errorf("no calibrated range for %q", n.Output)
+			fixed.Refuse("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
+			fixed.Refuse("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
-	return nil
 }
 
 // domain says where a function is defined, if that is not everywhere.

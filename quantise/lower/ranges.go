@@ -11,7 +11,7 @@ import (
 // RangeIn is NewRange of a value of g: of an input or output that may not be finite, of what is.
 func RangeIn(g *graph.Graph, name string, values []float64) Range {
 	if g.Extended(name) {
-		values = finiteOnly(values)
+		values = slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return x-x != 0 })
 	}
 	return NewRange(values)
 }
@@ -32,10 +32,6 @@ func RangesOf(g *graph.Graph, runs ...map[string][]float64) map[string]Range {
 		ranges[name] = r.plusNone()
 	}
 	return ranges
-}
-
-func finiteOnly(values []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return x-x != 0 })
 }
 
 // Range tells which real values calibration met: their interval, and the

@@ -55,7 +55,7 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 // lowerAveragePool lowers AveragePool: the sum of each window, divided by the
 // number of kernel positions.
 func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
-	w := &model.View{Groups: fixed.IdentityGroups(2)}
+	w := model.SameIndexes(2)
 	count := 1
 	for i, win := range windows(op.Window) {
 		w.Groups = append(w.Groups, win.Summed(2+i, 2+i))
@@ -143,7 +143,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	q := l.Witness(v.name, v.shape, t.Frac+shift, lo, hi)
 	l.Division(num.Acc, double, q, 2*int64(count)-1)
 	l.Lookup(&fixed.Int{Shape: v.shape, Acc: model.Acc{Const: -lo, Linear: []model.Linear{{Coef: 1, Src: q}}}, Max: hi - lo}, 0, l.RangeTable(bits), model.None)
-	v.id, v.shaped = q, q
+	v.id = q
 }
 
 // openAxes returns the axes of a value, among those given, that have a free length.

@@ -90,6 +90,17 @@ func (s *scaling) reach(j int, input, result float64) float64 {
 	return math.Min(input, (result+math.Abs(s.add[j]))/math.Abs(s.mul[j]))
 }
 
+// scaleFeatures gives every feature of an input, which reaches as far as that, its scale.
+func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
+	t.Frac, t.Min = 0, -t.Max-1
+	for j := range s.mul {
+		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.ranges[s.last].Abs()*l.opts.Headroom)))
+	}
+	for _, name := range s.names {
+		l.chains[name] = s
+	}
+}
+
 // scaledInput lowers the end of a chain: the features, each in its unit, times
 // weights for these units.
 func (l *lowering) scaledInput(v *value, s *scaling) {
@@ -99,12 +110,6 @@ func (l *lowering) scaledInput(v *value, s *scaling) {
 	for j, m := range s.mul {
 		scales.F32[j] = float32(m * fixed.Pow2(-in.Fracs[j]))
 	}
-	last := len(v.shape) - 1
-	labels := fixed.AllLabels(v.shape)
-	l.weighted(v, x, weighting{
-		name: s.last + ", scales", t: &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}, shape: scales.Shape, labels: []int{last},
-		channels: len(s.mul), inner: 1, count: 1, out: v.shape,
-		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: s.last + ", shifts", bias: numbers{shown: s.add}, biasShape: scales.Shape, biasView: fixed.LabelView([]int{last}, v.shape),
-	})
+	c := &weights.Constant{Tensor: scales, By: fmt.Sprint("units ", in.Fracs)}
+	l.alongAxis(v, x, len(v.shape)-1, s.last+", scales", c, s.last+", shifts", numbers{shown: s.add})
 }

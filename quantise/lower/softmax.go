@@ -50,8 +50,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 		summed = bits
 	}
 	m := l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits})
-	id := l.SharesOf(m, v.name, summed, bits)
-	v.id, v.shaped = id, id
+	v.id = l.SharesOf(m, v.name, summed, bits)
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.

@@ -51,7 +51,7 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 			w.Groups = append(w.Groups, g)
 		}
 	}
-	v.id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.Circuit.Tensors[id].Frac)
+	v.id = l.Viewed(v.name, id, w, v.shape)
 }
 
 // extended is a tensor as long along an axis of free length as that can be, with zeros
@@ -61,7 +61,7 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	shape := slices.Clone(t.Shape)
 	shape[axis] = l.length.bound
 	return l.Add(model.Tensor{Name: t.Name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: max(t.Max, 0),
-		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: fixed.IdentityGroups(len(shape))}}}})
+		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(shape))}}})
 }
 
 // rows adds a constant of which rows are read, as precise as weights are, or as the

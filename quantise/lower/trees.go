@@ -122,7 +122,6 @@ func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
 		{Coef: -1, Src: thresholds, View: fixed.LabelView([]int{1}, v.shape)},
 	}
 	v.id = l.NotNegative(v.name, e)
-	v.shaped = v.id
 }
 
 // forestBits bounds the sums of all leaves' weights. So the sums of rows, and
@@ -175,7 +174,6 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 	e := &fixed.Int{Shape: v.shape, Frac: l.Circuit.Tensors[w.id].Frac, Min: w.min, Max: w.max}
 	e.Acc.Products = []model.Product{{Coef: 1, A: leaves, B: w.id, LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}}
 	v.id = l.Exact(v.name, e)
-	v.shaped = v.id
 }
 
 // leastForestTable is the least size of the table that finds leaves: forests share it.

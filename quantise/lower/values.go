@@ -33,12 +33,8 @@ func (l *lowering) tensor(v *value) model.TensorID {
 	if v.shaped != model.None {
 		return v.shaped
 	}
-	id := l.raw(v)
-	if have := l.Circuit.Tensors[id].Shape; !slices.Equal(have, v.shape) {
-		id = l.Virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: fixed.ReshapeView(have, v.shape)}}, l.Circuit.Tensors[id].Frac)
-	}
-	v.shaped = id
-	return id
+	v.shaped = l.Reshaped(v.name, l.raw(v), v.shape)
+	return v.shaped
 }
 
 // raw returns a tensor with the value's entries in row-major order; its shape
@@ -106,17 +102,11 @@ func (v *value) final() bool { return v.output && v.uses == 1 }
 // views that is narrow, or read by what takes any width; of an output; of whole numbers within
 // their calibrated range.
 func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool) {
-	views := e.Views() && len(e.Acc.Linear) > 0
-	if t := e.Acc.Linear; views && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
-		return t[0].Src, true
-	}
-	if views {
-		// Terms of sums may be wider than operands of products.
-		c := l.consumer(v)
-		summed := c != nil && TraitsOf(c.Op).Sums && e.Abs() < 1<<24
-		_, stream := l.stream[v.name]
-		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.Abs() < 1<<28
-		if v.final() || summed || stream || exact || e.Abs() < 1<<min(l.bitsOf(v)+3, fixed.NarrowBits) {
+	if t := e.Acc.Linear; e.Views() && len(t) > 0 {
+		if len(t) == 1 && t[0].Coef == 1 && t[0].View == nil && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
+			return t[0].Src, true
+		}
+		if _, stream := l.stream[v.name]; stream || v.final() || e.Abs() < 1<<l.widest(v) {
 			return l.VirtualOf(v.name, e), true
 		}
 	}
@@ -125,6 +115,18 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 		return l.Exact(v.name, e), true
 	}
 	return model.None, false
+}
+
+// widest is the most bits with which a sum of views is left as it is, unless it is one of a stream or an output.
+func (l *lowering) widest(v *value) int {
+	bits := min(l.bitsOf(v)+3, fixed.NarrowBits)
+	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums { // terms of sums may be wider than operands of products
+		bits = max(bits, 24)
+	}
+	if l.discontinuous[v.name] || l.powers[v.name] {
+		bits = max(bits, 28)
+	}
+	return bits
 }
 
 // roundValue rounds e, which stands for v, to own bits if v has a format, and to the shared ones

@@ -53,8 +53,7 @@ const (
 // weighted lowers v = x·weights + bias as an accumulator with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
-	stats := l.statsOf(w)
-	most, bias := stats.Most, w.bias.most()
+	stats, bias := l.statsOf(w), w.bias.most()
 	id := l.tensor(x)
 	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
 		// As floats would have it, the sum is the bias.
@@ -64,69 +63,85 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	// Room for what comes next is a wish, room for the bias is not.
 	extra := bias + l.upcoming(v)
-	frac, bits := l.weightFrac(v, id, stats, w, most, extra)
+	frac, bits := l.weightFrac(v, id, stats, w, extra)
 	if bits < minWeightBits && extra > bias {
 		extra = bias
-		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+		frac, bits = l.weightFrac(v, id, stats, w, extra)
 	}
 	if l.inLimbs(v, x, id, bits) {
 		if l.crowds(v, x, id, w, stats) {
 			id = l.narrowed(x, LimbedBits)
-			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+			frac, bits = l.weightFrac(v, id, stats, w, extra)
 		}
 		if l.weightedLimbs(v, id, w, stats, bits) {
 			return
 		}
 	}
-	xbits := model.Log2Ceil(int(l.Magnitude(id)))
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		l.shareBits(xbits + bits)
+		l.shareBits(model.Log2Ceil(int(l.Magnitude(id))) + bits)
 	}
+	if stats.Most > 0 {
+		id, frac = l.shared(v, x, id, w, stats, extra, frac, bits)
+	}
+	v.acc = l.weighs(v, id, w, stats, extra, frac)
+}
+
+// shared returns the tensor of a value and the scale of the weights that multiply it, once the value has given way
+// to the weights where these have too few bits. bits are those of the largest weight on the scale frac.
+func (l *lowering) shared(v, x *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac, bits int) (model.TensorID, int) {
 	coarser := func() {
 		e := l.View(id, nil, x.shape)
 		id = l.RoundTo(x.name, e, e.Frac-(minWeightBits-bits))
-		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+		frac, bits = l.weightFrac(v, id, stats, w, extra)
 	}
-	if bits < minWeightBits && most > 0 {
-		if x.rng.Abs() == 0 {
+	if bits < minWeightBits {
+		if xbits := model.Log2Ceil(int(l.Magnitude(id))); x.rng.Abs() == 0 {
 			coarser() // calibration tells nothing about its scale
 		} else if bits >= 0 && xbits > bits+1 {
 			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
-			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+			frac, bits = l.weightFrac(v, id, stats, w, extra)
 		}
 		// The bias is what takes the bits: what is tiny beside it may become zero.
 		for n := 0; bits < 2 && n < 8; n++ {
 			coarser()
 		}
 	}
-	if most > 0 && l.opts.Base != nil {
+	if l.opts.Base != nil {
 		id, frac = l.basedOn(v, x, id, w, frac)
-		bits = fixed.FloorLog2(most*fixed.Pow2(frac)) + 1
+		bits = fixed.FloorLog2(stats.Most*fixed.Pow2(frac)) + 1
 	}
-	if most > 0 && bits < 2 {
+	if bits < 2 {
 		fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
 	}
-	t := l.Circuit.Tensors[id]
-	e := &fixed.Int{Shape: w.out, Frac: t.Frac + frac}
-	bounds := l.boundsOf(id, w)
+	return id, frac
+}
+
+// weighs is the accumulator of a tensor's product with weights on a scale, and the bias.
+func (l *lowering) weighs(v *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac int) *fixed.Int {
+	bounds, scale := l.boundsOf(id, w), fixed.Pow2(l.Circuit.Tensors[id].Frac+frac)
 	// Channels with larger weights keep WeightBits significant bits.
 	scaled := l.scaledBy(stats, frac)
 	down, up := scaled.Reach(bounds)
-	if d, u := scaled.ReachOfAll(bounds); bounds.Norm == 0 && math.Max(d, u)+float64(extra*fixed.Pow2(e.Frac))+1 <= float64(l.limitOf(v)) {
+	if d, u := scaled.ReachOfAll(bounds); bounds.Norm == 0 && math.Max(d, u)+float64(extra*scale)+1 <= float64(l.limitOf(v)) {
 		up, down = u, d
 	}
 	if math.Max(up, down) >= model.Bound || scaled.Rounded().Size >= model.Bound {
 		fixed.Refuse("the accumulator does not fit in 30 bits")
 	}
-	e.Min, e.Max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := w.fixed(l, frac)
-	other, labels := w.operand(id)
-	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
+	e := w.product(l, id, w.fixed(l, frac), down, up)
 	if len(w.bias.shown) > 0 {
 		bid := l.constantOf(w.biasName, w.biasShape, w.bias, e.Frac)
 		e = e.Plus(l.View(bid, w.biasView, w.out))
 	}
-	v.acc = e
+	return e
+}
+
+// product is Σ x·w within [−down, up], of a tensor and a fixed tensor of the weights.
+func (w *weighting) product(l *lowering, id, weights model.TensorID, down, up float64) *fixed.Int {
+	other, labels := w.operand(id)
+	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[id].Frac + l.Circuit.Tensors[weights].Frac, Min: -int64(math.Ceil(down)), Max: int64(math.Ceil(up))}
+	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: weights, LabelsA: labels, LabelsB: w.labels}}
+	return e
 }
 
 // shareBits limits what activations take of the bits that a product has for them and for weights: with plenty for the two they have what
@@ -157,8 +172,8 @@ func (l *lowering) boundsOf(id model.TensorID, w weighting) weights.OperandBound
 // to it, can be rounded, but not finer than rounding with the model's common
 // shift makes use of if that leaves enough bits. It returns the bits of the
 // largest weight as well.
-func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channels, w weighting, most, extra float64) (frac, bits int) {
-	t := &l.Circuit.Tensors[id]
+func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channels, w weighting, extra float64) (frac, bits int) {
+	t, most := &l.Circuit.Tensors[id], stats.Most
 	if most == 0 {
 		return 0, 0
 	}

@@ -29,10 +29,7 @@ func TestRoundedScaleIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLowering(g, Ranges(values), opts, &Memory{}).choose()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLowering(g, Ranges(values), opts, &Memory{}).choose()
 	seen := map[bool]int{}
 	for _, node := range g.Nodes {
 		v := l.values[node.Output]

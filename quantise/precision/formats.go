@@ -58,17 +58,13 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
-		add(key, n.Output, hasWeights(a, n), lower.TraitsOf(n.Op).Sums)
+		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		add(key, n.Output, byConstants, lower.TraitsOf(n.Op).Sums)
 		if a.attends(n) {
 			groups[index[key]].matrices = true
 		}
 	}
 	return groups
-}
-
-// hasWeights reports whether a node multiplies a value by constants.
-func hasWeights(a *defUse, n *graph.Node) bool {
-	return a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
 }
 
 // The sizes that a search tries one after the other. More than 20 bits are of use to sums alone:
@@ -102,14 +98,22 @@ func (g *group) next(f lower.Format, weights bool) lower.Format {
 // widest are the formats of the mode "exact": the largest that one limb holds, more where
 // transformers need it, and the widest weights that a search tries.
 func widest(fg *graph.Graph) lower.Formats {
-	f, wide := lower.Formats{}, transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
-	for _, g := range alike(fg) {
-		for _, name := range g.names {
-			w := lower.Format{Bits: max(bitSteps[0], wide[name].Bits)}
-			if g.product {
-				w.Weights = weightSteps[len(weightSteps)-1]
-			}
-			f[name] = w
+	wide := transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
+	return formatsOf(alike(fg), func(g *group, name string) lower.Format {
+		f := lower.Format{Bits: max(bitSteps[0], wide[name].Bits)}
+		if g.product {
+			f.Weights = weightSteps[len(weightSteps)-1]
+		}
+		return f
+	})
+}
+
+// formatsOf gives every value of some groups the format that of returns.
+func formatsOf(groups []group, of func(g *group, name string) lower.Format) lower.Formats {
+	f := lower.Formats{}
+	for i := range groups {
+		for _, name := range groups[i].names {
+			f[name] = of(&groups[i], name)
 		}
 	}
 	return f
@@ -118,16 +122,13 @@ func widest(fg *graph.Graph) lower.Formats {
 // allOf gives all values at least one format; weights to those that are products with
 // some.
 func allOf(groups []group, format lower.Format, least lower.Formats) lower.Formats {
-	f := lower.Formats{}
-	for _, g := range groups {
-		for _, name := range g.names {
-			f[name] = lower.Format{Bits: max(format.Bits, least[name].Bits), Weights: least[name].Weights}
-			if g.product || g.matrices && format.Bits > fixed.NarrowBits {
-				f[name] = lower.Format{Bits: f[name].Bits, Weights: max(format.Weights, f[name].Weights)}
-			}
+	return formatsOf(groups, func(g *group, name string) lower.Format {
+		f := lower.Format{Bits: max(format.Bits, least[name].Bits), Weights: least[name].Weights}
+		if g.product || g.matrices && format.Bits > fixed.NarrowBits {
+			f.Weights = max(format.Weights, f.Weights)
 		}
-	}
-	return f
+		return f
+	})
 }
 
 // needs are those of the values of the graph, as far as ranges and the first sample tell.

@@ -21,31 +21,23 @@ func large(fg *graph.Graph) bool {
 	return lower.HasMany(fg) && transformerPrior(fg, 0, priorNeeds) != nil
 }
 
-// chooseLarge is Choose for a large model.
-func (s *search) chooseLarge() (*lower.Result, *Choice, error) {
-	if err := s.runFloat(1); err != nil {
-		return nil, nil, err
-	}
+// chooseLarge is chosen for a large model.
+func (s *search) chooseLarge() (best *attempt, first float64) {
+	stopIf(s.runFloat(1))
 	s.groups = alike(s.fg)
 	plain := transformerPrior(s.fg, 0, s.needs())
 	if s.opts.Base != nil {
 		plain = s.opts.Formats
 	}
-	best, err := s.attempt(s.widenWeights(plain), false)
-	if err == nil && best == nil { // it cannot have these formats
-		best, err = s.attempt(plain, false)
+	best = s.attempt(s.widenWeights(plain), false)
+	if best == nil { // it cannot have these formats
+		best = s.attempt(plain, false)
 	}
-	if err == nil && best == nil {
-		best, err = s.try(s.opts.Formats)
+	if best == nil {
+		best = must(s.try(s.opts.Formats))
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	began := best.error
-	if best, err = s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}); err != nil {
-		return nil, nil, err
-	}
-	return s.taken(best, began)
+	first = best.error
+	return s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}), first
 }
 
 // widenWeights returns formats with those for weights that do not give half the channels enough
@@ -85,12 +77,8 @@ func (g *group) much(f lower.Format, weights bool) lower.Format {
 // enough lists moves that address so many of the errors that enter that what is left of
 // them should keep the outputs within half the target, the largest first. Errors of values that
 // have nothing to do with each other add up as their squares do, as does a divergence.
-func (s *search) enough(a *attempt, refused map[move]bool) ([]move, error) {
-	local, err := s.localErrors(a)
-	if err != nil {
-		return nil, err
-	}
-	before, groupOf := segments(s.fg, a.model), s.groupOf()
+func (s *search) enough(a *attempt, refused map[move]bool) []move {
+	local, before, groupOf := s.localErrors(a), segments(s.fg, a.model), s.groupOf()
 	left, moves := 0.0, map[string][]move{} // that are open, by where errors enter
 	names := slices.Sorted(maps.Keys(local))
 	for _, name := range names {
@@ -124,5 +112,5 @@ func (s *search) enough(a *attempt, refused map[move]bool) ([]move, error) {
 			left -= float64(local[name].relative * local[name].relative)
 		}
 	}
-	return list, nil
+	return list
 }

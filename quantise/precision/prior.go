@@ -40,11 +40,7 @@ var priorNeeds = needs{
 // and weights one bit more.
 func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	more := max(0, steps-1)
-	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
-		op, ok := n.Op.(graph.Norm)
-		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents) // of a magnitude
-	})
-	if !norms {
+	if !hasNorms(fg) {
 		return nil
 	}
 	a, f := newDefUse(fg), lower.Formats{}
@@ -80,6 +76,14 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 		}
 	}
 	return f
+}
+
+// hasNorms says whether there are norms, but for those of magnitudes.
+func hasNorms(fg *graph.Graph) bool {
+	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
+		op, ok := n.Op.(graph.Norm)
+		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents)
+	})
 }
 
 // attention sets the formats around a product of two computed matrices: of its
@@ -220,26 +224,19 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 // fineBefore are the formats of models in which some values come before what small numbers count
 // in, and some of these have all bits that there are.
 func fineBefore(groups []group, before, finest map[string]bool) lower.Formats {
-	f := lower.Formats{}
-	for _, g := range groups {
-		for _, name := range g.names {
-			v := lower.Format{Bits: spectrumAfter}
-			if g.product {
-				v.Weights = spectrumAfter
-			}
-			if before[name] {
-				v.Bits = spectrumBits
-				if g.product {
-					v.Weights = lower.FormatWeights
-				}
-			}
-			if finest[name] {
-				v.Bits = fixed.FormatBits
-			}
-			f[name] = v
+	return formatsOf(groups, func(g *group, name string) lower.Format {
+		f := lower.Format{Bits: spectrumAfter, Weights: spectrumAfter}
+		if before[name] {
+			f = lower.Format{Bits: spectrumBits, Weights: lower.FormatWeights}
 		}
-	}
-	return f
+		if finest[name] {
+			f.Bits = fixed.FormatBits
+		}
+		if !g.product {
+			f.Weights = 0
+		}
+		return f
+	})
 }
 
 // leastFactors is the least size of factors in one accumulator; limbs do for fewer.

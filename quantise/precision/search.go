@@ -53,7 +53,39 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 }
 
 // choose is Choose with complete options.
-func (s *search) choose() (*lower.Result, *Choice, error) {
+func (s *search) choose() (m *lower.Result, c *Choice, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(ended)
+			if !is {
+				panic(r)
+			}
+			err = why.error
+		}
+	}()
+	best, first := s.chosen()
+	s.memory.Fill(best.model)
+	best.model.Making = nil
+	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+}
+
+// ended is the panic of a search that cannot go on, which choose returns as an error.
+type ended struct{ error }
+
+// stopIf ends the search if there is an error, and must returns what it cannot go on without.
+func stopIf(err error) {
+	if err != nil {
+		panic(ended{err})
+	}
+}
+
+func must[T any](x T, err error) T {
+	stopIf(err)
+	return x
+}
+
+// chosen returns the best attempt, and the error of the first one.
+func (s *search) chosen() (best *attempt, first float64) {
 	mode, isLarge := s.opts.Mode, large(s.fg)
 	if s.large = mode == lower.ModeAuto && isLarge; s.large {
 		return s.chooseLarge()
@@ -61,29 +93,15 @@ func (s *search) choose() (*lower.Result, *Choice, error) {
 	if mode == lower.ModeExact {
 		s.opts.Formats = widest(s.fg)
 	}
-	first, err := s.try(s.opts.Formats)
-	if err != nil {
-		return nil, nil, err
-	}
-	best := first
+	best = must(s.try(s.opts.Formats))
+	first = best.error
 	if mode == lower.ModeAuto || mode == lower.ModeExact && !isLarge {
-		best, err = s.widen(best)
+		best = s.widen(best)
 	}
-	if err == nil && mode == lower.ModeAuto {
-		best, err = s.narrowed(best)
+	if mode == lower.ModeAuto {
+		best = s.narrowed(best)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.taken(best, first.error)
-}
-
-// taken returns an attempt's model, with its weights, and how it was chosen; first is the error of
-// the first attempt.
-func (s *search) taken(a *attempt, first float64) (*lower.Result, *Choice, error) {
-	s.memory.Fill(a.model)
-	a.model.Making = nil
-	return a.model, &Choice{a.formats, s.inRange(a.error), s.inRange(first), s.runs}, nil
+	return best, first
 }
 
 // inRange returns an error of the search in units of the range.
@@ -137,23 +155,18 @@ func (s *search) try(f lower.Formats) (*attempt, error) {
 }
 
 // localErrors tells where the errors of an attempt enter on the first sample.
-func (s *search) localErrors(a *attempt) (map[string]entered, error) {
+func (s *search) localErrors(a *attempt) map[string]entered {
 	if a.local != nil {
-		return a.local, nil
+		return a.local
 	}
 	if s.last.of != a {
 		s.forget()
 		s.memory.Fill(a.model)
-		r, err := s.run(a.model, s.samples[0].Inputs)
-		if err != nil {
-			return nil, err
-		}
-		s.last = r
+		s.last = must(s.run(a.model, s.samples[0].Inputs))
 	}
 	defer s.forget()
-	var err error
-	a.local, err = localErrors(s.last.at, s.samples[0].Graph, s.last.witness)
-	return a.local, err
+	a.local = must(localErrors(s.last.at, s.samples[0].Graph, s.last.witness))
+	return a.local
 }
 
 // make makes a model but for its weights.
@@ -194,7 +207,7 @@ func (m move) kind() int {
 type strategy struct {
 	// moves lists what may be made more precise after an attempt, in the order of what that
 	// promises, without moves that were refused.
-	moves func(after *attempt, refused map[move]bool) ([]move, error)
+	moves func(after *attempt, refused map[move]bool) []move
 	// step is the next format of the values of a group, or of their weights.
 	step func(g *group, f lower.Format, weights bool) lower.Format
 	// budget is the number of runs that the search may have taken in the end.
@@ -208,16 +221,13 @@ type strategy struct {
 // or there is nothing left to do. It returns the best attempt on the way: a single step may
 // well make the outputs a little worse by chance. Of moves that lead nowhere together it tries
 // the first half, down to a single one, which it then refuses.
-func (s *search) improve(best *attempt, by strategy) (*attempt, error) {
+func (s *search) improve(best *attempt, by strategy) *attempt {
 	now := best
 	refused := map[move]bool{}
 	tried := map[string]bool{}
 	most := math.MaxInt // moves at a time
 	for best.error > lower.Target && s.runs < by.budget {
-		moves, err := by.moves(now, refused)
-		if err != nil {
-			return nil, err
-		}
+		moves := by.moves(now, refused)
 		if len(moves) == 0 {
 			break
 		}
@@ -237,9 +247,7 @@ func (s *search) improve(best *attempt, by strategy) (*attempt, error) {
 		var a *attempt
 		if !tried[key] {
 			tried[key] = true
-			if a, err = s.attempt(f, by.careful); err != nil {
-				return nil, err
-			}
+			a = s.attempt(f, by.careful)
 		}
 		if a == nil || by.careful && a.error > lower.Target && a.spread > chance*best.spread {
 			if by.careful {
@@ -258,41 +266,33 @@ func (s *search) improve(best *attempt, by strategy) (*attempt, error) {
 			}
 		}
 	}
-	return best, nil
+	return best
 }
 
 // attempt is try, but nil where the formats cannot be had together; then it counts as a run only
 // if that is asked for.
-func (s *search) attempt(f lower.Formats, counts bool) (*attempt, error) {
+func (s *search) attempt(f lower.Formats, counts bool) *attempt {
 	runs := s.runs
 	a, err := s.try(f)
-	if s.ctx.Err() != nil {
-		return nil, s.ctx.Err()
+	stopIf(s.ctx.Err())
+	if err != nil && !counts {
+		s.runs = runs
 	}
-	if err != nil {
-		if !counts {
-			s.runs = runs
-		}
-		return nil, nil
-	}
-	return a, nil
+	return a
 }
 
 // widen makes values more precise, those where the largest errors enter first. Where the first
 // attempt was not far from the target and this does not bring it near, all values become finer.
-func (s *search) widen(first *attempt) (*attempt, error) {
+func (s *search) widen(first *attempt) *attempt {
 	if first.error <= lower.Target {
-		return first, nil
+		return first
 	}
 	s.groups = alike(s.fg)
-	best, err := s.start(first)
-	if err == nil {
-		best, err = s.improve(best, strategy{s.moves, (*group).next, s.budget(first.model), true})
+	best := s.improve(s.start(first), strategy{s.moves, (*group).next, s.budget(first.model), true})
+	if first.error <= far*lower.Target && best.error > missed*lower.Target {
+		best = s.best(best, s.finer())
 	}
-	if err == nil && first.error <= far*lower.Target && best.error > missed*lower.Target {
-		best, err = s.best(best, s.finer())
-	}
-	return best, err
+	return best
 }
 
 // mostSteps is how many steps finer than usual formats are tried all at once.
@@ -312,7 +312,7 @@ var levels = []lower.Format{{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {B
 // start returns the first attempt, or one with the usual formats of transformers,
 // as fine as the target needs, with those of a spectrum before its logarithm, or of models
 // that are far from it with all values finer, if that is better.
-func (s *search) start(first *attempt) (*attempt, error) {
+func (s *search) start(first *attempt) *attempt {
 	var starts []lower.Formats
 	for steps := range mostSteps + 1 {
 		starts = append(starts, transformerPrior(s.fg, steps, s.needs()))
@@ -342,20 +342,16 @@ func (s *search) finer() []lower.Formats {
 
 // best returns the best of an attempt and those with some formats, of which none is made after
 // one within the target.
-func (s *search) best(best *attempt, starts []lower.Formats) (*attempt, error) {
+func (s *search) best(best *attempt, starts []lower.Formats) *attempt {
 	for _, f := range starts {
 		if best.error <= lower.Target {
 			break
 		}
-		a, err := s.attempt(f, true)
-		if err != nil {
-			return nil, err
-		}
-		if a != nil && better(a, best) {
+		if a := s.attempt(f, true); a != nil && better(a, best) {
 			best = a
 		}
 	}
-	return best, nil
+	return best
 }
 
 // chance is how much larger a spread may be by chance than one of no finer values.
@@ -369,12 +365,8 @@ func better(a, than *attempt) bool {
 
 // moves lists the moves that address the largest of the errors that enter: within
 // a factor of four of the largest one that can be.
-func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
-	local, err := s.localErrors(a)
-	if err != nil {
-		return nil, err
-	}
-	before := segments(s.fg, a.model)
+func (s *search) moves(a *attempt, refused map[move]bool) []move {
+	local, before := s.localErrors(a), segments(s.fg, a.model)
 	scores := map[move]float64{}
 	groupOf := s.groupOf()
 	for name, e := range local {
@@ -403,7 +395,7 @@ func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
 	slices.SortFunc(moves, func(a, b move) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
-	return moves, nil
+	return moves
 }
 
 // groupOf are the numbers of values' groups.
@@ -419,29 +411,27 @@ func (s *search) groupOf() map[string]int {
 
 // narrowed is narrow. With a free batch it tries models that are made for fewer sizes of it, and
 // makes the one that it has chosen; should that not be for any batch, all are made whole.
-func (s *search) narrowed(best *attempt) (*attempt, error) {
+func (s *search) narrowed(best *attempt) *attempt {
 	s.trial = s.free
-	a, err := s.narrow(best)
+	a := s.narrow(best)
 	s.trial = false
-	if err != nil || !s.free || a == best {
-		return a, err
+	if !s.free || a == best {
+		return a
 	}
 	if m, err := s.make(a.formats); err == nil {
 		s.runs-- // it was one before
 		a.model = m
-		return a, nil
+		return a
 	}
-	if s.ctx.Err() != nil {
-		return nil, s.ctx.Err()
-	}
+	stopIf(s.ctx.Err())
 	return s.narrow(best)
 }
 
 // narrow takes back what is not needed for the target, in whole or in part, the
 // dearest first.
-func (s *search) narrow(best *attempt) (*attempt, error) {
+func (s *search) narrow(best *attempt) *attempt {
 	if len(best.formats) == 0 || best.error > lower.Target {
-		return best, nil
+		return best
 	}
 	budget := s.budget(best.model)
 	most := lower.Target
@@ -468,7 +458,7 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 		}
 		for _, less := range lesser(given) {
 			if s.runs >= budget {
-				return best, nil
+				return best
 			}
 			f := maps.Clone(best.formats)
 			for _, name := range names {
@@ -483,16 +473,14 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 				continue
 			}
 			a, err := s.measure(f, m, most)
-			if s.ctx.Err() != nil {
-				return nil, s.ctx.Err()
-			}
+			stopIf(s.ctx.Err())
 			if err == nil && a.error <= most {
 				best = a
 				break
 			}
 		}
 	}
-	return best, nil
+	return best
 }
 
 // lesser lists formats that may do instead of one: none, fewer bits, narrower

@@ -68,21 +68,13 @@ func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inp
 		return nil, nil
 	}
 	room := make([]int32, entries(g)) // of which the system has only the pages that are written to
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		if s.Kind == model.StepZero {
-			continue
-		}
-		if r.steps[i].input == nothing {
-			if err := r.step(i); err != nil {
-				return nil, err
-			}
-			continue
-		}
+	if err := r.eachOfRows(func(_ int, s *model.Step) {
 		for _, id := range s.Results() {
 			size := model.Size(g.Tensors[id].Shape)
 			r.Values[id], room = room[:size:size], room[size:]
 		}
+	}); err != nil {
+		return nil, err
 	}
 	for _, t := range k.tensors {
 		part := slices.Clone(t.shape)

@@ -48,10 +48,6 @@ type kept struct {
 	failed atomic.Pointer[error] // of the machine, the first
 }
 
-func newKept(on Kept, again func() *Witness) *kept {
-	return &kept{on: on, own: sync.OnceValue(again)}
-}
-
 // copies are lists that a machine has been asked for, each of them once.
 type copies[K comparable] struct{ m sync.Map }
 
@@ -151,12 +147,12 @@ func onMachine(ctx context.Context, m Machine, w *Witness, g *model.Graph, weigh
 		return nil, err
 	}
 	inputs = slices.Clone(inputs)
-	w.kept = newKept(on, func() *Witness {
+	w.kept = &kept{on: on, own: sync.OnceValue(func() *Witness {
 		own, err := Run(context.Background(), g, weights, inputs)
 		if err != nil {
 			panic("forward: a run that was in range on a machine is not: " + err.Error())
 		}
 		return own
-	})
+	})}
 	return w, nil
 }

@@ -30,7 +30,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	}
 	r.allocate()
 	e := newExecutor(begun)
-	e.skip = func(i int) bool { return r.isLate(i, late) || r.held[i] }
+	e.skip = func(i int) bool { return late >= 0 && r.steps[i].input == late || r.held[i] }
 	e.into = func(id model.TensorID, step int) []int32 {
 		switch {
 		case step >= 0 && begins(first.Steps[step].Shape, g.Steps[step].Shape):
@@ -112,46 +112,55 @@ func (r *Rows) growFrom(begun *Witness) error {
 			list = append(list, growing{out, v, from, to})
 		}
 	}
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		if s.Kind == model.StepZero {
-			continue
-		}
-		if r.steps[i].input == nothing {
-			if err := r.step(i); err != nil {
-				return err
-			}
-			continue
-		}
+	err := r.eachOfRows(func(i int, s *model.Step) {
 		if s.Kind == model.StepLookup && !r.held[i] {
 			grow(r.Keys[i], begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
 		for _, id := range s.Results() {
 			grow(r.Values[id], begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 		}
-	}
+	})
 	parallel.For(len(list), 1, func(lo, hi int) {
 		for i := range list[lo:hi] {
 			list[lo+i].fill()
 		}
 	})
-	return nil
+	return err
 }
-
-// isLate reports whether a step depends on rows of an input, if there is such an input.
-func (r *Rows) isLate(step, input int) bool { return input >= 0 && r.steps[step].input == input }
 
 // beginRows returns Rows on copies of inputs, of which nothing is computed yet.
 func beginRows(g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
-	own := make([][]int32, len(inputs))
-	for i, v := range inputs {
-		own[i] = slices.Clone(v)
-	}
+	own := cloned(inputs)
 	w, err := begin(g, weights, own, nil)
 	if err != nil {
 		return nil, err
 	}
 	return newRows(w, own, axes), nil
+}
+
+func cloned(inputs [][]int32) [][]int32 {
+	own := make([][]int32, len(inputs))
+	for i, v := range inputs {
+		own[i] = slices.Clone(v)
+	}
+	return own
+}
+
+// eachOfRows runs the steps that are the same for all rows, and calls f with every other one that computes something.
+func (r *Rows) eachOfRows(f func(i int, s *model.Step)) error {
+	for i := range r.graph.Steps {
+		s := &r.graph.Steps[i]
+		switch {
+		case s.Kind == model.StepZero:
+		case r.steps[i].input != nothing:
+			f(i, s)
+		default:
+			if err := r.step(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // newRows returns Rows on a witness; own are its inputs, which may be overwritten.

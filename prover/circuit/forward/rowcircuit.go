@@ -52,7 +52,7 @@ func (c *RowCircuit) Values(at []int, values [][]int32) [][]int32 {
 
 // NewRowCircuit makes the circuit for a row of g, of which axes has the axis of each input as for NewRows. It is an error that names a
 // step if what a row reads depends on the row's index in a way that indexes as inputs do not describe.
-func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (*RowCircuit, error) {
+func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCircuit, err error) {
 	b := &rowBuilder{
 		layout: newLayout(g, axes), c: &RowCircuit{Weights: slices.Clone(g.WithFormulas(weights))},
 		rowsMade: map[rowKey]model.TensorID{}, wholeMade: map[model.TensorID]model.TensorID{}, indexes: map[int]model.TensorID{}, steps: map[model.TensorID]int{},
@@ -76,21 +76,27 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (*RowCircu
 			}
 		}
 	}
-	for i := range g.Steps {
-		if err := b.step(i); err != nil {
-			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
+	at := "" // what is being made
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(manyRows)
+			if !is {
+				panic(r)
+			}
+			c, err = nil, fmt.Errorf("%s: %w", at, why.error)
 		}
+	}()
+	for i := range g.Steps {
+		at = fmt.Sprintf("step %d (%s)", i, g.Steps[i].Name)
+		b.step(i)
 	}
 	for _, id := range g.Outputs {
+		at = fmt.Sprintf("output %q", g.Tensors[id].Name)
 		axis := single(b.of(id))
 		if axis < 0 {
-			return nil, fmt.Errorf("output %q has no axis of rows", g.Tensors[id].Name)
+			refuse("it has no axis of rows")
 		}
-		row, err := b.row(id, axis, b.of(id).input)
-		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", g.Tensors[id].Name, err)
-		}
-		out.Outputs = append(out.Outputs, row)
+		out.Outputs = append(out.Outputs, b.row(id, axis, b.of(id).input))
 	}
 	out.Inputs = append(out.Inputs, kept...)
 	for i := range b.c.Caches {
@@ -104,6 +110,12 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (*RowCircu
 	b.c.Weights = append(b.c.Weights, make(model.Weights, len(out.Tensors)-len(b.c.Weights))...)
 	return b.c, nil
 }
+
+// manyRows is the panic of refuse, which leaves NewRowCircuit as an error.
+type manyRows struct{ error }
+
+// refuse says which rows something reads that a circuit of one row cannot have.
+func refuse(format string, args ...any) { panic(manyRows{fmt.Errorf(format, args...)}) }
 
 // rowBuilder makes a RowCircuit. Tensors have the ids that they have in the other circuit, and new ones are added.
 type rowBuilder struct {
@@ -143,33 +155,26 @@ func (b *rowBuilder) index(input int) model.TensorID {
 }
 
 // step adds step i, if something needs it.
-func (b *rowBuilder) step(i int) error {
+func (b *rowBuilder) step(i int) {
 	s := b.g.Steps[i]
 	axis, input := b.rows[i], b.layout.steps[i].input
 	b.moved = append(b.moved, len(b.out.Steps))
 	same := input == nothing && s.Kind != model.StepZero && (s.Out != model.None && b.live[s.Out] || s.Lo != model.None && b.live[s.Lo])
 	switch {
 	case axis == whole:
-		return fmt.Errorf("all rows change with one")
+		refuse("all rows change with one")
 	case axis == none && !same:
-		return nil
+		return
 	}
 	s.Chunk = 0
 	if axis >= 0 {
-		var err error
-		if s.Acc.Linear, err = b.terms(s.Acc.Linear, s.Shape, axis, input); err != nil {
-			return err
-		}
+		s.Acc.Linear = b.terms(s.Acc.Linear, s.Shape, axis, input)
 		s.Acc.Products = slices.Clone(s.Acc.Products)
 		for j := range s.Acc.Products {
-			if err = b.factors(&s.Acc.Products[j], axis, input); err != nil {
-				return err
-			}
+			b.factors(&s.Acc.Products[j], axis, input)
 		}
 		if s.Den != model.None {
-			if s.Den, err = b.row(s.Den, axis, input); err != nil {
-				return err
-			}
+			s.Den = b.row(s.Den, axis, input)
 		}
 		s.Shape = cutShape(s.Shape, axis)
 		for _, id := range s.Results() {
@@ -177,20 +182,15 @@ func (b *rowBuilder) step(i int) error {
 		}
 	}
 	b.out.Steps = append(b.out.Steps, s)
-	return nil
 }
 
 // factors replaces the operands of a product by those of a row.
-func (b *rowBuilder) factors(p *model.Product, axis, input int) (err error) {
-	if p.A, err = b.factor(p.A, p.LabelsA, axis, input); err != nil {
-		return err
-	}
-	p.B, err = b.factor(p.B, p.LabelsB, axis, input)
-	return err
+func (b *rowBuilder) factors(p *model.Product, axis, input int) {
+	p.A, p.B = b.factor(p.A, p.LabelsA, axis, input), b.factor(p.B, p.LabelsB, axis, input)
 }
 
 // factor returns what a product of a row has for an operand.
-func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) (model.TensorID, error) {
+func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) model.TensorID {
 	if a := slices.Index(labels, axis); a >= 0 {
 		return b.row(id, a, input)
 	}
@@ -198,150 +198,134 @@ func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) (m
 }
 
 // terms returns the summands of a row.
-func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) ([]model.Linear, error) {
+func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) []model.Linear {
 	out := make([]model.Linear, len(list))
 	for i := range list {
-		var err error
-		if out[i], err = b.term(&list[i], shape, axis, input); err != nil {
-			return nil, err
-		}
+		out[i] = b.term(&list[i], shape, axis, input)
 	}
-	return out, nil
+	return out
 }
 
 // term returns a summand of a row along an axis of what has a shape.
-func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) (t model.Linear, err error) {
-	t = *l
+func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) model.Linear {
+	t := *l
 	if l.View == nil {
-		t.Src, err = b.row(l.Src, axis, input)
-		return t, err
+		t.Src = b.row(l.Src, axis, input)
+		return t
 	}
 	t.View = l.View.Clone()
 	rows := -1 // the axis of the source of which the row with the same index is read; −1 for all of it
 	for i := range t.View.Groups {
-		g := &t.View.Groups[i]
-		if !slices.Contains(g.Out, axis) {
-			if g.Map == model.MapPublic && b.of(g.Ids).input >= 0 {
-				if g.Ids, err = b.whole(g.Ids); err != nil {
-					return t, err
-				}
-			}
-		} else if rows, err = b.group(g, l.Src, shape, axis, input); err != nil {
-			return t, err
+		switch g := &t.View.Groups[i]; {
+		case slices.Contains(g.Out, axis):
+			rows = b.group(g, l.Src, shape, axis, input)
+		case g.Map == model.MapPublic && b.of(g.Ids).input >= 0:
+			g.Ids = b.whole(g.Ids)
 		}
 	}
 	if rows >= 0 {
-		t.Src, err = b.row(l.Src, rows, input)
+		t.Src = b.row(l.Src, rows, input)
 	} else {
-		t.Src, err = b.whole(l.Src)
+		t.Src = b.whole(l.Src)
 	}
-	return t, err
+	return t
 }
 
 // group returns which axis of a view's source has the rows that a group of the view reads along an axis of the output's
 // shape, −1 if all rows of the output read the same. It replaces public indexes by those of a row.
-func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis, input int) (rows int, err error) {
+func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis, input int) (rows int) {
 	j, in := slices.Index(g.Out, axis), b.g.Tensors[src].Shape
-	refuse := func(why string) (int, error) {
-		return -1, fmt.Errorf("rows of %q that are %s", b.g.Tensors[src].Name, why)
-	}
+	why := "picked by a list"
 	switch g.Map {
 	case model.MapAffine:
 		if len(g.In) == 0 || g.Strides[j] == 0 { // the same for all rows
-			return -1, nil
+			return -1
 		}
 		if len(g.Sum) == 0 && g.Base == 0 && g.Strides[j] == 1 && alone(g, j, shape) && shape[axis] <= in[g.In[0]] {
-			return g.In[0], nil
+			return g.In[0]
 		}
-		return refuse("moved")
+		why = "moved"
 	case model.MapReshape:
-		if rows = same(g.Out, shape, axis, g.In, in); rows < 0 {
-			return refuse("in several axes")
+		if rows = same(g.Out, shape, axis, g.In, in); rows >= 0 {
+			return rows
 		}
-		return rows, nil
+		why = "in several axes"
 	case model.MapPublic:
-		if !alone(g, j, shape) {
-			return refuse("picked along several axes")
+		why = "picked along several axes"
+		if alone(g, j, shape) {
+			ids := b.g.Tensors[g.Ids].Shape
+			if a := same(g.Out, shape, axis, model.Axes(len(ids)), ids); a >= 0 {
+				g.Ids = b.row(g.Ids, a, input)
+				return -1
+			}
+			why = "picked by entries of several axes"
 		}
-		ids := b.g.Tensors[g.Ids].Shape
-		a := same(g.Out, shape, axis, model.Axes(len(ids)), ids)
-		if a < 0 {
-			return refuse("picked by entries of several axes")
-		}
-		g.Ids, err = b.row(g.Ids, a, input)
-		return -1, err
 	}
-	return refuse("picked by a list")
+	refuse("rows of %q that are %s", b.g.Tensors[src].Name, why)
+	return -1
 }
 
 // row returns the tensor that is a row of another one along an axis, with the index that an input's row has.
-func (b *rowBuilder) row(id model.TensorID, axis, input int) (model.TensorID, error) {
+func (b *rowBuilder) row(id model.TensorID, axis, input int) model.TensorID {
 	t, c := &b.g.Tensors[id], b.of(id)
 	made, isMade := b.steps[id]
 	switch {
 	case t.Kind == model.Input && c.input == input && b.axes[input] == axis,
 		isMade && b.layout.steps[made].input == input && b.rows[made] == axis:
-		return id, nil
+		return id
 	case c.input >= 0 && t.Kind != model.Virtual:
 		if single(c) != axis || c.input == input {
-			return 0, fmt.Errorf("rows of %q along two axes", t.Name)
+			refuse("rows of %q along two axes", t.Name)
 		}
 	}
 	key := rowKey{id, axis, input}
 	if row, ok := b.rowsMade[key]; ok {
-		return row, nil
+		return row
 	}
 	x := model.Tensor{Name: t.Name, Shape: cutShape(t.Shape, axis), Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max}
-	if err := b.define(&x, id, axis, input); err != nil {
-		return 0, err
-	}
+	b.define(&x, id, axis, input)
 	row := b.add(x)
 	b.rowsMade[key] = row
-	return row, nil
+	return row
 }
 
 // define says what a row of a tensor is made of: of rows of what the tensor is made of, or, if that is nothing, it is the row of all
 // that the index picks.
-func (b *rowBuilder) define(row *model.Tensor, of model.TensorID, axis, input int) (err error) {
+func (b *rowBuilder) define(row *model.Tensor, of model.TensorID, axis, input int) {
 	t := &b.g.Tensors[of]
 	switch {
 	case t.Product != nil:
 		p := *t.Product
+		b.factors(&p, axis, input)
 		row.Product = &p
-		return b.factors(&p, axis, input)
 	case t.Kind == model.Virtual:
-		row.Def, err = b.terms(t.Def, t.Shape, axis, input)
-		return err
+		row.Def = b.terms(t.Def, t.Shape, axis, input)
+	default:
+		view := model.SameIndexes(len(t.Shape))
+		view.Groups[axis] = model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapPublic, Ids: b.index(input)}
+		row.Def = []model.Linear{{Coef: 1, Src: b.whole(of), View: view}}
 	}
-	view := model.SameIndexes(len(t.Shape))
-	view.Groups[axis] = model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapPublic, Ids: b.index(input)}
-	src, err := b.whole(of)
-	row.Def = []model.Linear{{Coef: 1, Src: src, View: view}}
-	return err
 }
 
 // whole returns the tensor that has all rows of another one: that itself, if no row changes, or a cache.
-func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
+func (b *rowBuilder) whole(id model.TensorID) model.TensorID {
 	t, c := &b.g.Tensors[id], b.of(id)
 	if c.input == nothing {
-		return id, nil
+		return id
 	}
 	if made, ok := b.wholeMade[id]; ok {
-		return made, nil
+		return made
 	}
 	axis := single(c)
 	if axis < 0 {
-		return 0, fmt.Errorf("all rows of %q, which has several axes of them", t.Name)
+		refuse("all rows of %q, which has several axes of them", t.Name)
 	}
 	if t.Product != nil {
-		return 0, fmt.Errorf("all rows of %q, which is a product", t.Name)
+		refuse("all rows of %q, which is a product", t.Name)
 	}
 	x := *t
 	if t.Kind == model.Virtual {
-		var err error
-		if x.Def, err = b.wholeTerms(t.Def); err != nil {
-			return 0, err
-		}
+		x.Def = b.wholeTerms(t.Def)
 	} else {
 		x.Kind, x.Formula, x.Derived, x.Chunk = model.Input, nil, nil, 0
 	}
@@ -350,29 +334,24 @@ func (b *rowBuilder) whole(id model.TensorID) (model.TensorID, error) {
 	if x.Kind == model.Input {
 		b.c.Caches = append(b.c.Caches, RowCache{Whole: made, Row: id, At: b.index(c.input), Of: id, Axis: axis})
 	}
-	return made, nil
+	return made
 }
 
 // wholeTerms returns the terms of a sum of views with all rows of their sources, and of the public indexes that views read by.
-func (b *rowBuilder) wholeTerms(def []model.Linear) ([]model.Linear, error) {
+func (b *rowBuilder) wholeTerms(def []model.Linear) []model.Linear {
 	def = slices.Clone(def)
 	for i := range def {
 		l := &def[i]
-		var err error
-		if l.Src, err = b.whole(l.Src); err != nil {
-			return nil, err
-		}
+		l.Src = b.whole(l.Src)
 		if l.View == nil {
 			continue
 		}
 		l.View = l.View.Clone()
 		for j := range l.View.Groups {
 			if g := &l.View.Groups[j]; g.Map == model.MapPublic {
-				if g.Ids, err = b.whole(g.Ids); err != nil {
-					return nil, err
-				}
+				g.Ids = b.whole(g.Ids)
 			}
 		}
 	}
-	return def, nil
+	return def
 }

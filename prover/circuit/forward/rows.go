@@ -68,10 +68,7 @@ type keptRow struct {
 // axes has the axis of the rows of each input, −1 for an input that does not change. NewRows
 // copies the inputs.
 func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
-	own := make([][]int32, len(inputs))
-	for i, v := range inputs {
-		own[i] = slices.Clone(v)
-	}
+	own := cloned(inputs)
 	w, err := Run(ctx, g, weights, own)
 	if err != nil {
 		return nil, err
@@ -190,7 +187,7 @@ func (r *Rows) row(i, axis, at int) error {
 	for k := range places {
 		rows[k] = p.lies.row(places[k], at, &r.room[k])
 	}
-	if err := r.results(s, axis, at, acc, rows[0], rows[1], rows[2]); err != nil {
+	if err := r.rowResults(s, axis, at, acc, rows); err != nil {
 		return err
 	}
 	for k := range places {
@@ -211,12 +208,12 @@ func (r *Rows) rowStep(i, axis int) *rowStep {
 	return p
 }
 
-// results sets a step's results in a row, of which it has the accumulator: out, the remainders or lower bits lo, and the keys of a
-// look-up, unless they are nil.
-func (r *Rows) results(s *model.Step, axis, at int, acc []int64, out, lo, keys []int32) error {
-	if s.Kind == model.StepLookup { // which checks the bound of the accumulator itself
+// rowResults computes a row of a step's results, and of its keys, from its accumulator.
+func (r *Rows) rowResults(s *model.Step, axis, at int, acc []int64, rows [3][]int32) error {
+	out, lo := rows[0], rows[1]
+	if s.Kind == model.StepLookup {
 		t := &r.g.Tables[s.Table]
-		return lookUpAll(t, r.column(t), s.Shift, acc, out, lo, keys)
+		return lookUpAll(t, r.column(t), s.Shift, acc, out, lo, rows[2])
 	}
 	if err := checkBound(acc); err != nil {
 		return err
