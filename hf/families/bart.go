@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -28,12 +26,12 @@ type bartLayers struct {
 const bartNorm = 1e-5
 
 // bart is BART, mBART, Marian, Pegasus and M2M100.
-func bart(c *config.Config, set weights.Set) (*Model, error) {
+func bart(c *published) *Model {
 	kind := c.Text("model_type", "")
 	part := func(name string) *bartLayers {
 		e := &bartLayers{
 			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
-			layers:  countOf(c, set, name+"_layers", 0),
+			layers:  c.count(name+"_layers", 0),
 			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
 			before: kind == "mbart" || kind == "pegasus" || kind == "m2m_100", normed: kind == "bart" || kind == "mbart",
 		}
@@ -69,10 +67,7 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("add_bias_logits", false)
 	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "forced_eos_token_id", "forced_bos_token_id",
 		"extra_pos_embeddings", "force_bos_token_to_be_generated", "num_beams", "early_stopping", "no_repeat_ngram_size", "length_penalty", "prefix", "classif_dropout")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "encoder.layers.0.fc1.weight", "model.", "")
+	src := c.source("encoder.layers.0.fc1.weight", "model.", "")
 	embeddings := "shared"
 	if !src.has("shared.weight") {
 		embeddings = "encoder.embed_tokens"
@@ -82,8 +77,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 		padding := e.first - 1
 		out.Refuse = (&encoder{padding: &padding}).padded()
 	}
-	out.build = func(tokens, answered int) (*graph.Graph, error) {
-		n, d := newNet(src, tokens), *d
+	return out.builds(src, func(n *net) {
+		d := *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
 			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
 		}
@@ -91,15 +86,13 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 			return n.scaled(n.embed(ids, embeddings, vocabulary, e.width), scale)
 		}
 		d.reads = e.run(n, embed(n.ids()))
-		x := d.run(n, embed(n.answer(answered)))
+		x := d.run(n, embed(n.answer()))
 		x = n.logits(x, "lm_head.weight", embeddings+".weight", vocabulary, true)
-		if name := "final_logits_bias"; set.Get(name) != nil {
+		if name := "final_logits_bias"; c.set.Get(name) != nil {
 			x = n.Add(x, n.absolute(name, []int{1, vocabulary}))
 		}
 		n.output(Logits, x)
-		return n.finish()
-	}
-	return out, nil
+	})
 }
 
 // run adds positions, and applies the layers.

@@ -1,13 +1,10 @@
 package families
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -25,24 +22,23 @@ type streamed struct {
 }
 
 // gemma3nWhole is the published form of Gemma 3n, of texts, images and sounds, of which the texts are supported.
-func gemma3nWhole(c *config.Config, set weights.Set) (*Model, error) {
+func gemma3nWhole(c *published) *Model {
 	t := c.Part("text_config")
 	if t == nil {
 		c.Failf("field \"text_config\" is missing")
-		return nil, c.Done()
+		return nil
 	}
 	c.Ignore("vision_config", "audio_config", "audio_soft_tokens_per_image", "vision_soft_tokens_per_image", "boi_token_id", "eoi_token_id", "image_token_id",
 		"boa_token_id", "eoa_token_id", "audio_token_id", "initializer_range")
 	c.Is("tie_word_embeddings", true)
-	m, err := gemma3n(t, set)
-	return m, cmp.Or(err, c.Done())
+	return gemma3n(&published{Config: t, set: c.set})
 }
 
 // gemma3n is Gemma 3n of text alone.
-func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
-	inners := c.Ints("intermediate_size", countOf(c, set, "num_hidden_layers", 0))
+func gemma3n(c *published) *Model {
+	inners := c.Ints("intermediate_size", c.count("num_hidden_layers", 0))
 	c.Put("intermediate_size", max(1, inners[0]))
-	d := gemma(c, set)
+	d := gemma(c)
 	d.plusOne, d.scale, d.headNorm = false, 1, true
 	if !c.Has("final_logit_softcapping") {
 		d.logitCap = 30
@@ -89,15 +85,12 @@ func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
 			break
 		}
 	}
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	return s.model(set), nil
+	return s.model(c)
 }
 
-func (s *streamed) model(set weights.Set) *Model {
-	src := newSource(set, "embed_tokens.weight", "model.language_model.", "language_model.model.", "model.", "")
-	out := &Model{Context: s.context, Vocabulary: s.vocabulary, Layers: s.layers, Next: true}
+func (s *streamed) model(c *published) *Model {
+	src := c.source("embed_tokens.weight", "model.language_model.", "language_model.model.", "model.", "")
+	out := &Model{Context: s.context, Vocabulary: s.vocabulary, Layers: s.layers}
 	if s.tokensAgain < s.vocabulary {
 		out.Refuse = func(text []float64) error {
 			for i, id := range text {
@@ -108,34 +101,30 @@ func (s *streamed) model(set weights.Set) *Model {
 			return nil
 		}
 	}
-	out.build = func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		n.picked = picked
+	unused := []string{"rotary_emb.inv_freq", "vision_tower.", "audio_tower.", "embed_vision.", "embed_audio."}
+	for i := range s.layers {
+		if s.source(i) != i {
+			for _, name := range []string{"k_proj", "v_proj", "k_norm", "v_norm"} {
+				unused = append(unused, layer(i, "self_attn."+name))
+			}
+		}
+	}
+	return out.writes(src, func(n *net) graph.Value {
 		ids := n.ids()
 		x := n.Mul(n.embed(ids, "embed_tokens", s.vocabulary, s.width), n.Number(s.embedScale))
 		told := s.told(n, ids, x)
 		all := s.spread(n, x)
 		keys, values := make([]graph.Value, s.layers), make([]graph.Value, s.layers)
 		for i := range s.layers {
-			all = s.layer(n, i, all, n.Reshape(n.SliceAxis(told, 1, i, 1, 1), []int{tokens, s.again}), keys, values)
+			all = s.layer(n, i, all, n.Reshape(n.SliceAxis(told, 1, i, 1, 1), []int{n.tokens, s.again}), keys, values)
 		}
 		x = n.normalise(s.norm, s.gather(n, all), s.last, s.eps, false)
 		x = n.logits(x, "lm_head.weight", "embed_tokens.weight", s.vocabulary, s.tied)
 		if s.logitCap != 0 {
 			x = n.softCap(x, s.logitCap)
 		}
-		n.output(Logits, x)
-		var unused []string
-		for i := range s.layers {
-			if s.source(i) != i {
-				for _, name := range []string{"k_proj", "v_proj", "k_norm", "v_norm"} {
-					unused = append(unused, layer(i, "self_attn."+name))
-				}
-			}
-		}
-		return n.finish(append(unused, "rotary_emb.inv_freq", "vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.")...)
-	}
-	return out
+		return x
+	}, unused...)
 }
 
 // told returns what layers are told of each token, of shape [tokens, layers, again]: from a table, and from the embeddings.

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925): with biases, a gate that is clamped from above and
@@ -18,8 +16,8 @@ type clamped struct {
 }
 
 // gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
-func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set)
+func gptOSS(c *published) *Model {
+	d := decoderOf(c)
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
 	d.turn(ropeOf(c, d.dim, d.context, 150000))
@@ -28,7 +26,7 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 	d.sinks = true
 	d.fixed = true // the mask beside scores that no key has is made for one length
 	e := &clamped{
-		count: countOf(c, set, "num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
+		count: c.count("num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
 		alpha: c.Float("swiglu_alpha", 1.702), limit: c.Float("swiglu_limit", 7),
 	}
 	if !c.Has("num_local_experts") {
@@ -45,7 +43,7 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 		q.Ignore("modules_to_not_convert")
 	}
 	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.

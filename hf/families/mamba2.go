@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060): in place of attention each head has a state that decays, to
@@ -21,9 +19,9 @@ type stateSpace struct {
 }
 
 // mamba2 is Mamba-2.
-func mamba2(c *config.Config, set weights.Set) (*Model, error) {
+func mamba2(c *published) *Model {
 	s := &stateSpace{
-		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0),
 		heads: c.Int("num_heads", 128), dim: c.Int("head_dim", 64), groups: c.Int("n_groups", 8), state: c.Int("state_size", 128),
 		kernel: c.Int("conv_kernel", 4), eps: c.Float("layer_norm_epsilon", 1e-5), act: activationOf(c, "hidden_act", "silu"),
 		bias: c.Bool("use_bias", false), convBias: c.Bool("use_conv_bias", true),
@@ -36,10 +34,7 @@ func mamba2(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("expand", float64(s.heads*s.dim)/float64(s.width), s.heads*s.dim/max(s.width, 1))
 	c.Ignore("chunk_size", "residual_in_fp32", "rescale_prenorm_residual", "time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "norm_before_gate",
 		"rms_norm", "intermediate_size")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	return mixers{mostRelative, s.vocabulary, s.width, s.layers, s.eps, tied}.model(set, s.mix), nil
+	return mixers{mostRelative, s.vocabulary, s.width, s.layers, s.eps, tied}.model(c, s.mix)
 }
 
 // mostKernel is the most tokens that a convolution reads; published models have 4.

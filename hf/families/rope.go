@@ -35,11 +35,11 @@ func newRope(name string, dim int, theta float64) *rope {
 
 // ropeOf reads the rotary encoding of heads of dim elements: from rope_parameters,
 // which new files have, or from rope_theta and rope_scaling. most is the context.
-func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
+func ropeOf(c *published, dim, most int, theta float64) *rope {
 	p := c.Sub("rope_parameters")
 	scaling := p
 	if p == nil {
-		p, scaling = c, c.Sub("rope_scaling")
+		p, scaling = c.Config, c.Sub("rope_scaling")
 	} else {
 		c.Ignore("rope_theta", "rope_scaling", "partial_rotary_factor")
 	}
@@ -52,7 +52,7 @@ func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
 const mostTurned = 1 << 14
 
 // scaledRope is the encoding with base theta, extended to longer texts as scaling says.
-func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most int, theta float64) *rope {
+func scaledRope(c *published, name string, scaling *config.Config, dim, most int, theta float64) *rope {
 	if dim < 2 || dim > mostTurned || dim%2 != 0 || !(theta > 0) {
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
 		return &rope{name: name}
@@ -105,7 +105,7 @@ func (r *rope) llama3(s *config.Config) {
 // yarn divides frequencies that turn less than beta_slow times in the original context by a
 // factor, leaves those that turn more than beta_fast times, and goes linearly from the ones to the
 // others (Peng et al. 2023, https://arxiv.org/abs/2309.00071, section 3.2).
-func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
+func (r *rope) yarn(c *published, s *config.Config, dim, most int, theta float64) {
 	original := s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most)))
 	factor := s.Float("factor", float64(most)/original)
 	// at is the number of the frequency that turns so many times in the original context.
@@ -143,7 +143,7 @@ func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
 
 // ropes reads the encodings of layers with a window and of others, which rope_parameters lists
 // by the kind of layer. Older files have the base of each in a field of its own.
-func ropes(c *config.Config, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
+func ropes(c *published, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
 	p := c.Sub("rope_parameters")
 	if p == nil {
 		scaling := c.Sub("rope_scaling")
@@ -165,7 +165,7 @@ func ropes(c *config.Config, dim, most int, localBase, globalBase string, local,
 // original context and one for longer texts. A key is for texts of any length up to the
 // context, so this model always uses the list for short texts, and has the original
 // context.
-func (r *rope) long(c, s *config.Config, most int) {
+func (r *rope) long(c *published, s *config.Config, most int) {
 	short := s.Numbers("short_factor")
 	s.Ignore("long_factor", "factor")
 	original := int(s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most))))

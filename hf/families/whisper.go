@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // Features is the input with the spectrogram that Whisper's encoder reads.
@@ -13,11 +11,11 @@ const Features = "input_features"
 
 // whisper is Whisper: an encoder of a log-mel spectrogram of 30 seconds, and a decoder of text. What the decoder has written is an
 // input, at all of which it gives logits. The spectrogram is an input, or, of a model that writes, made from the samples.
-func whisper(c *config.Config, set weights.Set) (*Model, error) {
+func whisper(c *published) *Model {
 	part := func(name, context string, def int) *bartLayers {
 		b := &bartLayers{
 			name: name + ".", width: c.Int("d_model", 384), inner: c.Int(name+"_ffn_dim", 1536), heads: c.Int(name+"_attention_heads", 6),
-			layers: countOf(c, set, name+"_layers", 4), context: c.Int(context, def), act: activationOf(c, "activation_function", "gelu"),
+			layers: c.count(name+"_layers", 4), context: c.Int(context, def), act: activationOf(c, "activation_function", "gelu"),
 			before: true, keyless: true,
 		}
 		if b.width%b.heads != 0 {
@@ -37,25 +35,16 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 		"classifier_proj_size", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob",
 		"mask_feature_length", "mask_feature_min_masks", "median_filter_width", "max_length")
 	start := startOf(c)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "encoder.conv1.weight", "model.", "")
+	src := c.source("encoder.conv1.weight", "model.", "")
 	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true, Speech: &Speech{}, Start: start}
 	// decode has the decoder go on after what it has written, by features of shape [1, bins, frames].
-	decode := func(n *net, ids, features graph.Value, tokens int) (*graph.Graph, error) {
-		d := *d
+	decode := func(n *net, ids, features graph.Value) {
+		d, tokens := *d, n.tokens
 		n.tokens = e.context
 		d.reads = e.run(n, n.sound(features, e.width))
 		n.tokens = tokens
 		x := n.embed(n.Reshape(ids, []int{tokens}), "decoder.embed_tokens", vocabulary, d.width)
 		n.output(Logits, n.logits(d.run(n, n.scaled(x, scale)), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
-		return n.finish()
-	}
-	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		ids := n.Input(Answer, graph.Int64, []int{1, tokens})
-		return decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}), tokens)
 	}
 	out.Speech.build = func(tokens int) (*graph.Graph, error) {
 		if err := out.Speech.validate(2 * e.context); err != nil {
@@ -63,9 +52,13 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		n := newNet(src, tokens)
 		ids := n.Input(Answer, graph.Int64, []int{1, tokens}, "", Tokens)
-		return decode(n, ids, n.spectrogram(out.Speech, bins), tokens)
+		decode(n, ids, n.spectrogram(out.Speech, bins))
+		return n.finish()
 	}
-	return out, nil
+	return out.builds(src, func(n *net) {
+		ids := n.Input(Answer, graph.Int64, []int{1, n.tokens})
+		decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}))
+	})
 }
 
 // sound returns what two convolutions make of a spectrogram of shape [1, bins, frames], the second of which halves the frames, of shape
