@@ -133,11 +133,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
 		if want := dt.Bytes(n); len(p.Int32Data) != want {
 			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
 		}
-		raw := make([]byte, len(p.Int32Data))
-		for i, v := range p.Int32Data {
-			raw[i] = byte(v)
-		}
-		return setRaw(t, raw)
+		return setRaw(t, converted[byte](p.Int32Data))
 	}
 	switch dt {
 	case graph.Float:

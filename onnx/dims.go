@@ -327,15 +327,9 @@ func (s sizes) bindCount(dims []dim, count int) {
 
 // list writes the keys of a set for a message.
 func list(set map[string]bool) string {
-	var names []string
-	for s := range set {
-		if s != "" {
-			names = append(names, graph.Quote(s))
-		}
-	}
-	if len(names) == 0 {
+	delete(set, "")
+	if len(set) == 0 {
 		return "none"
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Sorted(slices.Values(each(slices.Collect(maps.Keys(set)), graph.Quote))), ", ")
 }

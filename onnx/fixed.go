@@ -79,10 +79,7 @@ func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
 	}
 	t := &graph.Tensor{Shape: shape, DType: dt}
 	if dt.IsFloat() {
-		t.F32 = make([]float32, len(in.Values))
-		for i, v := range in.Values {
-			t.F32[i] = float32(v)
-		}
+		t.F32 = converted[float32](in.Values)
 		return t, nil
 	}
 	lo, hi := dt.Bounds()

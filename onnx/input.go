@@ -65,11 +65,7 @@ func (o Options) describe(in Inputs) Options {
 
 // Data returns the values in order, as RunFloat takes them.
 func (in Inputs) Data() [][]float64 {
-	out := make([][]float64, len(in))
-	for i, v := range in {
-		out[i] = v.Values
-	}
-	return out
+	return each(in, func(v Input) []float64 { return v.Values })
 }
 
 // ReadInputs reads the inputs of one run from files. Each is given as a path, or as
@@ -256,9 +252,5 @@ func doubles(p *onnxpb.TensorProto) []float64 {
 	if len(p.RawData) == 0 {
 		return slices.Clone(p.DoubleData)
 	}
-	list := make([]float64, len(p.RawData)/8)
-	for i := range list {
-		list[i] = math.Float64frombits(bitsOf(p.RawData, i, 64))
-	}
-	return list
+	return filled(len(p.RawData)/8, func(i int) float64 { return math.Float64frombits(bitsOf(p.RawData, i, 64)) })
 }

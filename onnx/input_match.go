@@ -232,14 +232,10 @@ func (in Inputs) split(open []graph.Input) (Inputs, error) {
 }
 
 func inputNames(inputs []graph.Input) string {
-	var names []string
-	for _, v := range inputs {
-		names = append(names, v.Name)
-	}
-	if len(names) == 0 {
+	if len(inputs) == 0 {
 		return "none"
 	}
-	return several(names)
+	return several(each(inputs, func(v graph.Input) string { return v.Name }))
 }
 
 // WithPictures returns the inputs with pictures scaled in that way.

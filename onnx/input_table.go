@@ -122,9 +122,7 @@ func (t *table) whole(w graph.Input) (Input, error) {
 		}
 	}
 	if w.DType == stringType {
-		for _, row := range t.cells {
-			in.Strings = append(in.Strings, row...)
-		}
+		in.Strings = slices.Concat(t.cells...)
 		return in, nil
 	}
 	for _, err := range t.odd {
@@ -132,9 +130,7 @@ func (t *table) whole(w graph.Input) (Input, error) {
 			return Input{}, err
 		}
 	}
-	for _, row := range t.rows {
-		in.Values = append(in.Values, row...)
-	}
+	in.Values = slices.Concat(t.rows...)
 	return in, nil
 }
 
@@ -158,14 +154,10 @@ func (t *table) shapeFor(shape []int, cells int) []int {
 func (t *table) column(at int, w graph.Input) (Input, error) {
 	in := Input{Name: w.Name, Shape: t.shapeFor(w.Shape, 1)}
 	if w.DType == stringType {
-		for _, row := range t.cells {
-			in.Strings = append(in.Strings, row[at])
-		}
+		in.Strings = each(t.cells, func(row []string) string { return row[at] })
 		return in, nil
 	}
-	for _, row := range t.rows {
-		in.Values = append(in.Values, row[at])
-	}
+	in.Values = each(t.rows, func(row []float64) float64 { return row[at] })
 	return in, t.odd[at]
 }
 
@@ -201,15 +193,9 @@ func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 // several lists a few names for a message.
 func several(names []string) string {
 	const most = 12
-	s := ""
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", s, len(names)-most)
-		}
-		if i > 0 {
-			s += ", "
-		}
-		s += graph.Quote(name)
+	s := strings.Join(each(names[:min(most, len(names))], graph.Quote), ", ")
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", s, n)
 	}
 	return s
 }

@@ -137,10 +137,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
 	// Where each element of the batch begins.
-	begin := make([]int64, graph.Size(si[:batch]))
-	for i := range begin {
-		begin[i] = int64(i * graph.Size(in[batch:batch+span]))
-	}
+	begin := filled(graph.Size(si[:batch]), func(i int) int64 { return int64(i * graph.Size(in[batch:batch+span])) })
 	shape := slices.Concat(si[:batch], slices.Repeat([]int{1}, last-batch))
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
 	for k := range span {
@@ -175,9 +172,9 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		rounds[round][t] = u
 	}
 	for _, from := range rounds {
-		rest := make([]int, n) // what is not touched
+		rest := upTo(0, n) // what is not touched
 		for i, u := range from {
-			if rest[i] = i; u >= 0 {
+			if u >= 0 {
 				rest[i] = -1
 			}
 		}
@@ -188,12 +185,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		case "add":
 			x = o.Add(x, update)
 		case "mul":
-			ones := make([]int64, n)
-			for i, u := range from {
-				if u < 0 {
-					ones[i] = 1
-				}
-			}
+			ones := each(from, func(u int) int64 { return truth(u < 0) })
 			one := o.Cast(o.Integers(in, ones), o.DType(x))
 			x = o.Mul(x, o.Add(update, one))
 		case "max":
@@ -242,8 +234,7 @@ func lowerCompress(o *op) {
 		}
 	}
 	if o.attrs["axis"] == nil {
-		o.result(0, o.Gather(o.Reshape(x, []int{graph.Size(in)}), 0, index))
-		return
+		x, in = o.Reshape(x, []int{graph.Size(in)}), []int{graph.Size(in)}
 	}
 	o.result(0, o.Gather(x, o.axis(o.intAttr("axis", 0), len(in)), index))
 }

@@ -115,26 +115,24 @@ func (v *Input) asFile(name string) error {
 	return nil
 }
 
-// lowerPicture reads ImageDecoder: the pixels are an input of the graph, or a constant if the file is.
-func lowerPicture(o *op) {
-	order, out := o.strAttr("pixel_format", picture.RGB), o.proto.Output[0]
+// pixelFormat reads the order of channels.
+func (o *op) pixelFormat() string {
+	order := o.strAttr("pixel_format", picture.RGB)
 	if picture.Channels(order) == 0 {
 		o.failf("pixel_format %s is not known", graph.Quote(order))
 	}
+	return order
+}
+
+// lowerPicture reads ImageDecoder: the pixels are an input of the graph, or a constant if the file is.
+func lowerPicture(o *op) {
+	order, out := o.pixelFormat(), o.proto.Output[0]
 	if t := o.Tensor(o.in(0)); t != nil && t.DType == graph.Uint8 {
-		file := make([]byte, t.Len())
-		for i, v := range t.I64 {
-			file[i] = byte(v)
-		}
-		height, width, pixels, err := picture.Decode(file, order)
+		height, width, pixels, err := picture.Decode(converted[byte](t.I64), order)
 		if err != nil {
 			o.failf("%v", err)
 		}
-		list := make([]int64, len(pixels))
-		for i, p := range pixels {
-			list[i] = int64(p)
-		}
-		o.result(0, o.Table(&graph.Tensor{Shape: []int{height, width, picture.Channels(order)}, DType: graph.Uint8, I64: list}))
+		o.result(0, o.Table(&graph.Tensor{Shape: []int{height, width, picture.Channels(order)}, DType: graph.Uint8, I64: converted[int64](pixels)}))
 		return
 	}
 	o.failf("it decodes bytes of %s, which are no input that it alone reads, nor constant: decode the picture outside of the model, and give the pixels as the input (--output %s names them)",
@@ -143,10 +141,7 @@ func lowerPicture(o *op) {
 
 // decodedPicture reads ImageDecoder of an input that is a file.
 func decodedPicture(o *op) {
-	order, out := o.strAttr("pixel_format", picture.RGB), o.proto.Output[0]
-	if picture.Channels(order) == 0 {
-		o.failf("pixel_format %s is not known", graph.Quote(order))
-	}
+	order, out := o.pixelFormat(), o.proto.Output[0]
 	shape := o.file.pictures[out]
 	if shape == nil {
 		o.failf("the picture decides on its shape: open the model with one (--input), of the size that all have")

@@ -82,10 +82,7 @@ func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	if slices.Contains(in, 0) {
 		o.failf("shape %v has no elements", in)
 	}
-	axes := make([]resizedAxis, len(list))
-	for k, a := range list {
-		axes[k] = resizedAxis{axis: a, in: in[a], from: 0, to: 1}
-	}
+	axes := each(list, func(a int) resizedAxis { return resizedAxis{axis: a, in: in[a], from: 0, to: 1} })
 	switch {
 	case scales != nil:
 		o.resizeBy(axes, scales)
@@ -287,12 +284,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 		return o.Gather(x, axis, index)
 	}
 	n := len(rows[0])
-	w := make([]float32, n*len(rows))
-	for j, row := range rows {
-		for i, v := range row {
-			w[i*len(rows)+j] = float32(v)
-		}
-	}
+	w := filled(n*len(rows), func(at int) float32 { return float32(rows[at%len(rows)][at/len(rows)]) })
 	if !o.DType(x).IsFloat() {
 		o.failf("interpolation of type %v", o.DType(x))
 	}
@@ -316,19 +308,14 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 		return x
 	}
 	o.room(shape...)
-	mask := make([]int64, graph.Size(shape))
-	for at := range mask {
-		rest := at
+	cond := o.truths(shape, func(at int) bool {
+		is := false
 		for i := len(shape) - 1; i >= 0; i-- {
-			if shape[i] > 1 || len(outside[i]) == 1 {
-				if outside[i][rest%shape[i]] {
-					mask[at] = 1
-				}
-			}
-			rest /= shape[i]
+			is = is || (shape[i] > 1 || len(outside[i]) == 1) && outside[i][at%shape[i]]
+			at /= shape[i]
 		}
-	}
-	cond := o.Table(&graph.Tensor{Shape: shape, DType: graph.Bool, I64: mask})
+		return is
+	})
 	return o.Where(cond, o.Number(value), x)
 }
 
@@ -338,14 +325,10 @@ func (o *op) floatsAttr(name string) []float64 {
 	if a == nil {
 		return nil
 	}
-	out := make([]float64, len(a.Floats))
-	for i, v := range a.Floats {
-		if f := float64(v); f-f != 0 {
-			o.failf("attribute %s has %v", name, f)
-		}
-		out[i] = float64(v)
+	if i := graph.FirstNonFinite(a.Floats); i >= 0 {
+		o.failf("attribute %s has %v", name, a.Floats[i])
 	}
-	return out
+	return converted[float64](a.Floats)
 }
 
 // floatsInput returns the elements of constant input i.

@@ -25,11 +25,7 @@ type words struct {
 
 // shape is that of constant words.
 func (w *words) shape() []int {
-	shape := make([]int, len(w.dims))
-	for i, d := range w.dims {
-		shape[i] = d.N
-	}
-	return shape
+	return each(w.dims, func(d vocabulary.Dim) int { return d.N })
 }
 
 // texts is what a reader knows of strings.
@@ -93,10 +89,7 @@ func decodeStrings(t *onnxpb.TensorProto) (*words, error) {
 	if t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape) {
 		return nil, fmt.Errorf("%d strings for shape %v", len(t.StringData), shape)
 	}
-	w := &words{constant: []string{}}
-	for _, n := range shape {
-		w.dims = append(w.dims, vocabulary.Dim{N: n})
-	}
+	w := &words{dims: each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })}
 	w.constant, err = stringsOf(t.StringData)
 	return w, err
 }
@@ -278,10 +271,21 @@ var onStrings map[string]func(*op)
 func init() {
 	onStrings = map[string]func(*op){
 		"StringNormalizer": stringNormalizer, "Tokenizer": stringTokenizer, "TfIdfVectorizer": stringCounts, "StringConcat": func(o *op) { o.gives(2, vocabulary.Step{Join: &vocabulary.Join{}}) },
-		"StringSplit": stringSplit, "RegexFullMatch": stringMatch, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
+		"StringSplit": stringSplit, "RegexFullMatch": func(o *op) {
+			o.givesNumbers(1, vocabulary.Step{Match: &vocabulary.Match{Expression: o.strAttr("pattern", "")}}, graph.Bool)
+		}, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
 		"Cast": stringCast, "Equal": func(o *op) { o.givesNumbers(2, vocabulary.Step{Equal: &vocabulary.Equal{}}, graph.Bool) },
-		"Identity": stringIdentity, "Reshape": stringReshape, "Flatten": stringFlatten, "Squeeze": stringSqueeze, "Unsqueeze": stringUnsqueeze, "Transpose": stringTranspose,
-		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": stringConcat, "ImageDecoder": decodedPicture,
+		"Identity": stringIdentity, "Reshape": stringReshape, "Transpose": stringTranspose,
+		"Flatten": func(o *op) {
+			o.gives(1, vocabulary.Step{Flatten: &vocabulary.Flatten{Axis: int(o.intAttr("axis", 1))}})
+		},
+		"Squeeze": func(o *op) { o.gives(1, vocabulary.Step{Squeeze: &vocabulary.Squeeze{Axes: o.axesGiven()}}) },
+		"Unsqueeze": func(o *op) {
+			o.gives(1, vocabulary.Step{Unsqueeze: &vocabulary.Unsqueeze{Axes: append([]int{}, o.axesGiven()...)}})
+		},
+		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": func(o *op) {
+			o.gives(len(o.proto.Input), vocabulary.Step{Concat: &vocabulary.Concat{Axis: int(o.intAttr("axis", 0))}})
+		}, "ImageDecoder": decodedPicture,
 	}
 }
 
@@ -301,11 +305,7 @@ func (o *op) wholeAttr(name string) []int {
 
 // toInts clamps integers to what a shape or an index may be.
 func toInts(list []int64) []int {
-	out := make([]int, len(list))
-	for i, v := range list {
-		out[i] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
-	}
-	return out
+	return each(list, func(v int64) int { return int(max(min(v, graph.MaxElements), -graph.MaxElements)) })
 }
 
 func stringNormalizer(o *op) {
@@ -378,10 +378,6 @@ func stringSplit(o *op) {
 	}
 }
 
-func stringMatch(o *op) {
-	o.givesNumbers(1, vocabulary.Step{Match: &vocabulary.Match{Expression: o.strAttr("pattern", "")}}, graph.Bool)
-}
-
 // stringEncoder is LabelEncoder of strings.
 func stringEncoder(o *op) {
 	keys := o.stringsOrTensor("keys")
@@ -403,11 +399,8 @@ func stringEncoder(o *op) {
 }
 
 func stringCategories(o *op) {
-	numbers := o.intsAttr("cats_int64s")
-	s := &vocabulary.Replace{Keys: o.strings("cats_strings"), Default: float64(o.intAttr("default_int64", -1))}
-	for _, n := range numbers {
-		s.Numbers = append(s.Numbers, float64(n))
-	}
+	s := &vocabulary.Replace{Numbers: converted[float64](o.intsAttr("cats_int64s")), Keys: o.strings("cats_strings"),
+		Default: float64(o.intAttr("default_int64", -1))}
 	o.ignore("default_string")
 	o.givesNumbers(1, vocabulary.Step{Replace: s}, graph.Int64)
 }
@@ -455,24 +448,12 @@ func stringReshape(o *op) {
 	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
 }
 
-func stringFlatten(o *op) {
-	o.gives(1, vocabulary.Step{Flatten: &vocabulary.Flatten{Axis: int(o.intAttr("axis", 1))}})
-}
-
 // axesGiven are the axes of an attribute or of input 1.
 func (o *op) axesGiven() []int {
 	if o.has(1) {
 		return o.integersAt(1, "the axes")
 	}
 	return o.wholeAttr("axes")
-}
-
-func stringSqueeze(o *op) {
-	o.gives(1, vocabulary.Step{Squeeze: &vocabulary.Squeeze{Axes: o.axesGiven()}})
-}
-
-func stringUnsqueeze(o *op) {
-	o.gives(1, vocabulary.Step{Unsqueeze: &vocabulary.Unsqueeze{Axes: append([]int{}, o.axesGiven()...)}})
 }
 
 func stringTranspose(o *op) {
@@ -531,10 +512,6 @@ func stringFeatures(o *op) {
 	o.texts.words[out] = &words{dims: o.step(1, s, out)[0]}
 }
 
-func stringConcat(o *op) {
-	o.gives(len(o.proto.Input), vocabulary.Step{Concat: &vocabulary.Concat{Axis: int(o.intAttr("axis", 0))}})
-}
-
 // ofStrings is the lowering of an operator that takes strings alone.
 func ofStrings(o *op) { o.failf("its operand is no string") }
 
@@ -583,10 +560,8 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	if err != nil {
 		return nil, &InputsError{err}
 	}
-	for _, r := range results {
-		out = append(out, Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers})
-	}
-	return out, nil
+	mapped := func(r vocabulary.Array) Input { return Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers} }
+	return append(out, each(results, mapped)...), nil
 }
 
 // mapSamples maps strings, or files, of which there may be several samples: their numbers are end to end then.
