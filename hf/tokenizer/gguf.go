@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,34 +24,32 @@ var ggufSplits = map[string][]splitter{
 }
 
 // FromGGUF makes the tokenizer that the metadata of a GGUF file describes.
-func FromGGUF(meta map[string]any) (*Tokenizer, error) {
-	t, err := fromGGUF(meta)
-	if err != nil {
-		return nil, fmt.Errorf("the tokenizer in the metadata: %w", err)
-	}
-	return t, nil
+func FromGGUF(meta map[string]any) (t *Tokenizer, err error) {
+	err = caught(func() {
+		within("the tokenizer in the metadata", func() { t = fromGGUF(meta) })
+	})
+	return t, err
 }
 
-func fromGGUF(meta map[string]any) (*Tokenizer, error) {
+func fromGGUF(meta map[string]any) *Tokenizer {
 	key := func(name string) any { return meta["tokenizer.ggml."+name] }
 	tokens, ok := key("tokens").([]string)
 	if !ok {
-		return nil, errors.New("there are no tokens")
+		refuse("there are no tokens")
 	}
 	kinds, _ := key("token_type").([]int64)
 	if kinds != nil && len(kinds) != len(tokens) {
-		return nil, fmt.Errorf("%d tokens have %d types", len(tokens), len(kinds))
+		refuse("%d tokens have %d types", len(tokens), len(kinds))
 	}
 	var t *Tokenizer
-	var err error
 	name, _ := key("model").(string)
 	switch name {
 	case "gpt2":
-		t, err = ggufBPE(meta, tokens, kinds)
+		t = ggufBPE(meta, tokens, kinds)
 	case "llama":
 		scores, _ := key("scores").([]float64)
 		if len(scores) != len(tokens) || kinds == nil {
-			return nil, fmt.Errorf("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
+			refuse("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
 		}
 		pieces := make([]scored, len(tokens))
 		for i, s := range tokens {
@@ -63,12 +60,9 @@ func fromGGUF(meta map[string]any) (*Tokenizer, error) {
 		if prefix || !given {
 			at = eachLead
 		}
-		t, err = pieceTokenizer(pieces, at, true)
+		t = pieceTokenizer(pieces, at, true)
 	default:
-		return nil, unknown("the model", name)
-	}
-	if err != nil {
-		return nil, err
+		unknown("the model", name)
 	}
 	t.plain = nil // special tokens are tokens in any text
 	for _, part := range []struct {
@@ -85,45 +79,39 @@ func fromGGUF(meta map[string]any) (*Tokenizer, error) {
 		}
 		id, ok := key(part.id).(int64)
 		if !ok || id < 0 || id >= int64(len(tokens)) {
-			return nil, fmt.Errorf("%q is set, but %q names no token", part.add, part.id)
+			refuse("%q is set, but %q names no token", part.add, part.id)
 		}
 		*part.to = []int{int(id)}
 	}
 	t.digest = digestOf(name, key("pre"), tokens, kinds, key("merges"), key("scores"), t.before, t.after)
-	return t, nil
+	return t
 }
 
 // ggufBPE is byte-level BPE.
-func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, error) {
+func ggufBPE(meta map[string]any, tokens []string, kinds []int64) *Tokenizer {
 	pre, _ := meta["tokenizer.ggml.pre"].(string)
 	split, ok := ggufSplits[pre]
 	if !ok {
-		return nil, unknown("the splitter", pre)
+		unknown("the splitter", pre)
 	}
 	ids := make(map[string]int, len(tokens))
 	for i, s := range tokens {
 		if _, ok := ids[s]; ok {
-			return nil, fmt.Errorf("token %s is there twice", quote.Name(s))
+			refuse("token %s is there twice", quote.Name(s))
 		}
 		ids[s] = i
 	}
-	v, err := newVocabulary(ids)
-	if err != nil {
-		return nil, err
-	}
 	merges, ok := meta["tokenizer.ggml.merges"].([]string)
 	if !ok {
-		return nil, errors.New("there are no merges")
+		refuse("there are no merges")
 	}
-	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
+	m := &bpe{vocabulary: newVocabulary(ids), merges: make(map[[2]int]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
 	for _, s := range merges {
 		left, right, ok := strings.Cut(s, " ")
 		if !ok {
-			return nil, fmt.Errorf("the merge %s is not of two tokens", quote.Name(s))
+			refuse("the merge %s is not of two tokens", quote.Name(s))
 		}
-		if err := m.addMerge(left, right); err != nil {
-			return nil, err
-		}
+		m.addMerge(left, right)
 	}
 	var added []addedToken
 	for i, kind := range kinds {
@@ -131,7 +119,7 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 			added = append(added, addedToken{ID: i, Content: tokens[i], Special: kind == pieceControl})
 		}
 	}
-	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}, nil
+	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}
 }
 
 // digestOf is the SHA-256 of all that a tokenizer is made from.
