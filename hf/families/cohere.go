@@ -23,10 +23,7 @@ func cohere(c *published) *Model {
 	d, _ := command(c)
 	if c.Bool("use_qk_norm", false) {
 		d.eachNorm = func(n *net, x graph.Value, at, which string) graph.Value {
-			if !n.Valid(x) {
-				return x
-			}
-			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", n.Shape(x)[1:]))
+			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", []int{n.dim(x, 1), n.dim(x, 2)}))
 		}
 	}
 	return d.model(c)

@@ -228,10 +228,7 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 
 // halves splits each head's numbers into two.
 func (d *decoder) halves(n *net, x graph.Value) (first, second graph.Value) {
-	if !n.Valid(x) {
-		return x, x
-	}
-	t := n.Shape(x)[0]
+	t := n.dim(x, 0)
 	x = n.Reshape(x, []int{t, d.heads, 2 * d.dim})
 	half := func(start int) graph.Value {
 		return n.Reshape(n.SliceAxis(x, 2, start, 1, d.dim), []int{t, d.heads * d.dim})

@@ -91,10 +91,7 @@ func deepSeek3(c *published) *Model {
 
 // attention is that of a layer.
 func (l *latent) attention(n *net, d *decoder, at string, x graph.Value) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	t, dim := n.Shape(x)[0], l.plain+l.turned
+	t, dim := n.dim(x, 0), l.plain+l.turned
 	var q graph.Value
 	if l.queries > 0 {
 		q = n.linear(n.rms(n.linear(x, at+"q_a_proj", l.queries, l.bias), at+"q_a_layernorm", latentNorm, false), at+"q_b_proj", d.heads*dim, false)

@@ -67,10 +67,7 @@ func headOf(c *published, dense, out string, act activation) head {
 
 // apply makes the outputs of x, of shape [tokens, width].
 func (h head) apply(n *net, x graph.Value) {
-	if !n.Valid(x) {
-		return
-	}
-	width := n.Shape(x)[1]
+	width := n.dim(x, 1)
 	outputs := func(name string) int { return rowsOf(n.src.set, name+".weight") }
 	switch h.kind {
 	case ofText:

@@ -185,9 +185,6 @@ func (s *streamed) stream(n *net, all graph.Value, i int) graph.Value {
 
 // layer reads the active one of the streams as all predict it, and corrects all by what it makes of that.
 func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []graph.Value) graph.Value {
-	if !n.Valid(all) {
-		return all
-	}
 	at := func(name string) string { return layer(i, name) }
 	norm := func(x graph.Value, name string) graph.Value { return n.rms(x, at(name), s.eps, false) }
 	// modes are numbers by which streams are mixed.

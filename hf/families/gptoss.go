@@ -49,9 +49,6 @@ func gptOSS(c *published) *Model {
 // feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
 func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value {
 	scores := n.linear(x, at+"router", e.count, true)
-	if !n.Valid(scores) {
-		return scores
-	}
 	n.At("", at+"router")
 	slots := n.Slots(scores, e.chosen)
 	weights := n.Softmax(n.InSlots(scores, slots), 1)
@@ -68,8 +65,7 @@ func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step,
 	}
 	label := fmt.Sprintf("%s.%d", name, first)
 	n.At("", label)
-	shape := n.Shape(x)
-	in := shape[len(shape)-1]
+	in := n.dim(x, -1)
 	full := n.src.prefix + name
 	bias, err := n.src.load(full+"_bias", []int{e.count, step * out})
 	if err != nil {

@@ -46,9 +46,6 @@ func mamba(c *published) *Model {
 // mix is a layer's mixer.
 func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
 	all := n.linear(x, at+"in_proj", 2*s.inner, s.bias)
-	if !n.Valid(all) {
-		return all
-	}
 	gate := n.columns(all, s.inner, s.inner)
 	x = n.activate(s.act, (&stateSpace{kernel: s.kernel, convBias: s.convBias}).convolve(n, n.columns(all, 0, s.inner), at+"conv1d"))
 	from := n.linear(x, at+"x_proj", s.rank+2*s.state, false)

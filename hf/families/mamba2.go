@@ -44,9 +44,6 @@ const mostKernel = 64
 func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 	inner, states := s.heads*s.dim, s.groups*s.state
 	all := n.linear(x, at+"in_proj", 2*inner+2*states+s.heads, s.bias)
-	if !n.Valid(all) {
-		return all
-	}
 	gate, step := n.columns(all, 0, inner), n.columns(all, 2*inner+2*states, s.heads)
 	x = n.activate(s.act, s.convolve(n, n.columns(all, inner, inner+2*states), at+"conv1d"))
 	t := n.tokens
@@ -99,12 +96,9 @@ func (n *net) band(name string, has func(t, s int) bool) graph.Value {
 
 // convolve is a convolution of each column over the tokens, back from each.
 func (s *stateSpace) convolve(n *net, x graph.Value, at string) graph.Value {
-	columns := n.Shape(x)[1]
+	columns := n.dim(x, 1)
 	n.At("", at)
 	w := n.weight(at+".weight", []int{columns, 1, s.kernel})
-	if !n.Valid(w) {
-		return w
-	}
 	var y graph.Value
 	for back := range s.kernel {
 		row := n.Reshape(n.SliceAxis(w, 2, s.kernel-1-back, 1, 1), []int{columns})

@@ -56,9 +56,6 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 	per := 2*r.keyDim + 2*share*r.dim // numbers of a head of keys
 	all := n.linear(x, at+"in_proj_qkvz", r.keys*per, false)
 	rates := n.linear(x, at+"in_proj_ba", 2*r.values, false)
-	if !n.Valid(all) || !n.Valid(rates) {
-		return all
-	}
 	t := n.tokens
 	n.At("", at+"conv1d")
 	all = n.Reshape(all, []int{t, r.keys, per})

@@ -62,9 +62,6 @@ func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
 		return n.linear(r.mixed(n, x, at+"time_mix_"+name), at+name, r.inner, false)
 	}
 	k, v, gate := part("key"), part("value"), n.Apply(graph.Sigmoid, part("receptance"))
-	if !n.Valid(k) || !n.Valid(v) {
-		return k
-	}
 	t := n.tokens
 	n.At("", at+"attention")
 	columns := func(x graph.Value, shape ...int) graph.Value {

@@ -25,10 +25,7 @@ func (t *tower) sentence(n *net, states graph.Value) graph.Value {
 func (t *tower) patched(n *net) (states, row graph.Value) {
 	at := t.name + "embeddings."
 	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, true)
-	if !n.Valid(x) {
-		return x, x
-	}
-	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{n.Shape(x)[0], t.width}))
+	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{t.side / t.patch * (t.side / t.patch), t.width}))
 	x = n.layerNorm(t.run(n, x), t.name+"post_layernorm", t.eps)
 	if !t.head {
 		return x, graph.Value{}

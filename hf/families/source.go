@@ -115,6 +115,15 @@ func newNet(src *source, tokens int) *net {
 	return &net{Builder: b, src: src, consts: map[string]graph.Value{}, tokens: tokens}
 }
 
+// dim is the size of an axis, which may count from the end; 0 of what could not be made.
+func (n *net) dim(x graph.Value, axis int) int {
+	if !n.Valid(x) {
+		return 0
+	}
+	shape := n.Shape(x)
+	return shape[(axis+len(shape))%len(shape)]
+}
+
 // weight returns a tensor of the architecture as a constant.
 func (n *net) weight(name string, shape []int, change ...func([]float32)) graph.Value {
 	return n.absolute(n.src.prefix+name, shape, change...)
@@ -125,8 +134,11 @@ func (n *net) absolute(name string, shape []int, change ...func([]float32)) grap
 	return n.loaded(n.src, name, shape, change...)
 }
 
-// loaded is absolute for a tensor of some source. No two sources have tensors of one name.
+// loaded is absolute for a tensor of some source. No two sources have tensors of one name. A size of 0 is that of what could not be made.
 func (n *net) loaded(from *source, name string, shape []int, change ...func([]float32)) graph.Value {
+	if slices.Contains(shape, 0) {
+		return graph.Value{}
+	}
 	return n.once(name, func() (*graph.Tensor, error) { return from.load(name, shape, change...) })
 }
 

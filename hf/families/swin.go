@@ -99,9 +99,6 @@ func (s *swinLayers) run(n *net) graph.Value {
 
 // merge makes one of each four neighbours in a square of side², beyond which there are zeros.
 func (n *net) merge(x graph.Value, at string, side int) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
 	var parts []graph.Value
 	for k := range 4 {
 		var from []int
@@ -117,15 +114,12 @@ func (n *net) merge(x graph.Value, at string, side int) graph.Value {
 		parts = append(parts, n.Gather(x, 0, from))
 	}
 	x = n.Concat(1, parts...)
-	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.Shape(x)[1]/2, false)
+	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.dim(x, 1)/2, false)
 }
 
 // layer is attention within windows and the feed-forward part, each with a norm before.
 func (s *swinLayers) layer(n *net, x graph.Value, at string, side, width, heads, shift int) graph.Value {
 	y := n.layerNorm(x, at+"layernorm_before", s.eps)
-	if !n.Valid(y) {
-		return y
-	}
 	into, back, mask := s.windows(side, shift)
 	y = n.Gather(y, 0, into)
 	self := at + "attention.self."

@@ -64,10 +64,7 @@ func whisper(c *published) *Model {
 // sound returns what two convolutions make of a spectrogram of shape [1, bins, frames], the second of which halves the frames, of shape
 // [frames, width].
 func (n *net) sound(x graph.Value, width int) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	in, frames := n.Shape(x)[1], n.Shape(x)[2]
+	in, frames := n.dim(x, 1), n.dim(x, 2)
 	for i, name := range []string{"encoder.conv1", "encoder.conv2"} {
 		n.At("", name)
 		window := graph.Window{Kernel: []int{3}, Strides: []int{i + 1}, Dilations: []int{1}, Begin: []int{1}, End: []int{1}}
