@@ -119,13 +119,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	return nil
 }
 
-// stringsAttr returns a list of strings; nil if there is none.
+// stringsAttr returns a list of strings, empty if there is none.
 func (o *op) stringsAttr(name string) []string {
 	a := o.attr(name, onnxpb.AttributeProto_STRINGS)
-	if a == nil {
-		return nil
-	}
-	return each(a.Strings, func(s []byte) string { return string(s) })
+	return each(a.GetStrings(), func(s []byte) string { return string(s) })
 }
 
 // of returns the part of direction d of an input whose first axis is the direction.

@@ -235,25 +235,19 @@ func (o *op) flagAttr(name string, def bool) bool {
 // intsAttr returns nil when the attribute is absent.
 func (o *op) intsAttr(name string) []int64 {
 	a := o.attr(name, onnxpb.AttributeProto_INTS)
-	if a == nil {
-		return nil
-	}
-	if a.Ints == nil {
+	if a != nil && a.Ints == nil {
 		return []int64{}
 	}
-	return a.Ints
+	return a.GetInts()
 }
 
 func (o *op) floatAttr(name string, def float64) float64 {
-	a := o.attr(name, onnxpb.AttributeProto_FLOAT)
-	if a == nil {
-		return def
+	if a := o.attr(name, onnxpb.AttributeProto_FLOAT); a != nil {
+		if def = float64(a.GetF()); def-def != 0 {
+			o.failf("attribute %s is %v", name, def)
+		}
 	}
-	f := float64(a.GetF())
-	if f-f != 0 {
-		o.failf("attribute %s is %v", name, f)
-	}
-	return f
+	return def
 }
 
 func (o *op) strAttr(name, def string) string {

@@ -66,25 +66,40 @@ func (r *reader) count(what string, least uint64) int {
 	return int(n)
 }
 
-// The types of metadata, by their number in the format.
+// Numbers of some types of metadata in the format.
 const (
-	kindUint8 = iota
-	kindInt8
-	kindUint16
-	kindInt16
-	kindUint32
-	kindInt32
-	kindFloat32
-	kindBool
-	kindString
-	kindArray
-	kindUint64
-	kindInt64
-	kindFloat64
+	kindUint32 = 4
+	kindString = 8
+	kindArray  = 9
+	kindUint64 = 10
 )
 
-// kindBytes has the least bytes of a value of each type.
-var kindBytes = [...]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
+// metadata is a type of metadata: the least bytes of a value, what the little-endian word of these bytes stands for, and how a
+// list of such values is read.
+type metadata struct {
+	bytes uint64
+	value func(word uint64) any
+	list  func(r *reader, n int, kind uint32, depth int) any
+}
+
+// kinds are the types of metadata, by their number in the format.
+var kinds []metadata
+
+func init() { // lists have values of these types
+	whole := func(bytes uint64, value func(word uint64) int64) metadata {
+		return metadata{bytes, func(w uint64) any { return value(w) }, elements[int64]}
+	}
+	plain := func(w uint64) int64 { return int64(w) }
+	kinds = []metadata{
+		whole(1, plain), whole(1, func(w uint64) int64 { return int64(int8(w)) }),
+		whole(2, plain), whole(2, func(w uint64) int64 { return int64(int16(w)) }),
+		kindUint32: whole(4, plain), whole(4, func(w uint64) int64 { return int64(int32(w)) }),
+		{4, func(w uint64) any { return float64(math.Float32frombits(uint32(w))) }, elements[float64]},
+		{1, func(w uint64) any { return w != 0 }, elements[bool]},
+		kindString: {8, nil, elements[string]}, kindArray: {12, nil, elements[any]}, kindUint64: whole(8, plain), // checked
+		11: whole(8, plain), 12: {8, func(w uint64) any { return math.Float64frombits(w) }, elements[float64]},
+	}
+}
 
 // maxDepth is the deepest nesting of arrays, maxArray their greatest length;
 // vocabularies are far shorter.
@@ -99,7 +114,7 @@ func (r *reader) value(kind uint32, depth int) any {
 	switch {
 	case r.err != nil:
 		return nil
-	case kind >= uint32(len(kindBytes)):
+	case kind >= uint32(len(kinds)):
 		r.err = fmt.Errorf("metadata of the unknown type %d", kind)
 		return nil
 	case kind == kindString:
@@ -108,66 +123,33 @@ func (r *reader) value(kind uint32, depth int) any {
 		return r.array(depth)
 	}
 	var word [8]byte
-	copy(word[:], r.take(kindBytes[kind]))
+	copy(word[:], r.take(kinds[kind].bytes))
 	v := le.Uint64(word[:])
-	switch kind {
-	case kindBool:
-		return v != 0
-	case kindInt8:
-		return int64(int8(v))
-	case kindInt16:
-		return int64(int16(v))
-	case kindInt32:
-		return int64(int32(v))
-	case kindFloat32:
-		return float64(math.Float32frombits(uint32(v)))
-	case kindFloat64:
-		return math.Float64frombits(v)
-	case kindUint64:
-		if v > math.MaxInt64 {
-			r.err = fmt.Errorf("the number %d is beyond 63 bits", v)
-		}
+	if kind == kindUint64 && v > math.MaxInt64 {
+		r.err = fmt.Errorf("the number %d is beyond 63 bits", v)
 	}
-	return int64(v)
+	return kinds[kind].value(v)
 }
 
 func (r *reader) array(depth int) any {
 	kind := r.u32()
+	if r.err == nil && (kind >= uint32(len(kinds)) || depth == maxDepth) {
+		r.err = fmt.Errorf("an array of the unknown type %d, or of arrays too deep", kind)
+	}
 	if r.err != nil {
 		return nil
 	}
-	if kind >= uint32(len(kindBytes)) || depth == maxDepth {
-		r.err = fmt.Errorf("an array of the unknown type %d, or of arrays too deep", kind)
-		return nil
-	}
-	n := r.count("values of an array", kindBytes[kind])
+	n := r.count("values of an array", kinds[kind].bytes)
 	if r.err == nil && n > maxArray {
 		r.err = fmt.Errorf("an array of %d values, more than %d", n, maxArray)
 	}
 	if r.err != nil {
 		return nil
 	}
-	switch kind {
-	case kindString:
-		return elements[string](r, n, kind, depth)
-	case kindBool:
-		return elements[bool](r, n, kind, depth)
-	case kindFloat32, kindFloat64:
-		return elements[float64](r, n, kind, depth)
-	case kindArray:
-		out := make([]any, 0, min(n, 1024))
-		for range n {
-			out = append(out, r.value(kind, depth+1))
-			if r.err != nil {
-				return nil
-			}
-		}
-		return out
-	}
-	return elements[int64](r, n, kind, depth)
+	return kinds[kind].list(r, n, kind, depth+1)
 }
 
-func elements[T any](r *reader, n int, kind uint32, depth int) []T {
+func elements[T any](r *reader, n int, kind uint32, depth int) any {
 	out := make([]T, 0, n)
 	for range n {
 		v, ok := r.value(kind, depth).(T)
