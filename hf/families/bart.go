@@ -142,18 +142,17 @@ func (b *bartLayers) positions(n *net) graph.Value {
 		return n.positions(name, b.context+b.first, b.width, b.first)
 	}
 	n.At("", name)
-	v, half := make([]float32, n.tokens*b.width), (b.width+1)/2
-	slowest := float64(b.width) / 2
+	half, slowest := (b.width+1)/2, float64(b.width)/2
 	if b.steps {
 		slowest = float64(half - 1)
 	}
-	for t := range n.tokens {
-		for i := range b.width {
-			angle := float64(t+b.first) / elementary.Pow(10000, float64(i%half)/slowest)
-			if v[t*b.width+i] = float32(elementary.Sin(angle)); i >= half {
-				v[t*b.width+i] = float32(elementary.Cos(angle))
-			}
+	v := filled(n.tokens*b.width, func(at int) float32 {
+		i := at % b.width
+		angle := float64(at/b.width+b.first) / elementary.Pow(10000, float64(i%half)/slowest)
+		if i >= half {
+			return float32(elementary.Cos(angle))
 		}
-	}
+		return float32(elementary.Sin(angle))
+	})
 	return n.table(name+"/sines", []int{n.tokens, b.width}, v, true)
 }

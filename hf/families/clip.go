@@ -218,11 +218,7 @@ func (n *net) several(texts int) graph.Value {
 
 // each puts together the rows of several texts.
 func (n *net) each(row func(i int) graph.Value) graph.Value {
-	var rows []graph.Value
-	for i := range max(n.picked, 1) {
-		rows = append(rows, row(i))
-	}
-	return n.Concat(0, rows...)
+	return n.Concat(0, filled(max(n.picked, 1), row)...)
 }
 
 // match makes the outputs of a model of texts and an image: their embeddings of length 1, and by how much each text fits,

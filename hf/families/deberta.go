@@ -59,10 +59,11 @@ func (d *disentangled) read(c *published) {
 		}
 	}
 	terms := 1
-	for _, has := range []bool{d.toKeys, d.toQueries} {
-		if has {
-			terms++
-		}
+	if d.toKeys {
+		terms++
+	}
+	if d.toQueries {
+		terms++
 	}
 	d.scale = 1 / math.Sqrt(float64(d.width/d.heads*terms))
 	d.span = d.context
@@ -138,10 +139,7 @@ func (d *disentangled) scores(n *net, a *attention, at string) {
 func (d *disentangled) distances(n *net, name string, scale float64, row func(ahead int) int) graph.Value {
 	n.At("", name)
 	t := n.tokens
-	rows := make([]int, 2*t-1)
-	for i := range rows {
-		rows[i] = row(i - (t - 1))
-	}
+	rows := filled(2*t-1, func(i int) int { return row(i - (t - 1)) })
 	x := n.weight(d.table, []int{2 * d.span, d.width})
 	if d.normed {
 		x = n.layerNorm(x, "encoder.LayerNorm", d.eps)

@@ -98,15 +98,10 @@ func (d *decoder) windows(c *published, def func(layer int) bool) {
 		window = c.Int("sliding_window", 0)
 	}
 	c.Ignore("sliding_window")
-	local := make([]bool, d.layers)
-	types := layerTypes(c, d.layers, "full_attention", "sliding_attention")
-	for i := range local {
-		if types != nil {
-			local[i] = types[i] == "sliding_attention"
-		} else {
-			local[i] = def(i)
-		}
+	if types := layerTypes(c, d.layers, "full_attention", "sliding_attention"); types != nil {
+		def = func(layer int) bool { return types[layer] == "sliding_attention" }
 	}
+	local := filled(d.layers, def)
 	if window == 0 && slices.Contains(local, true) {
 		window = d.context // of any length
 	}

@@ -3,6 +3,7 @@ package families
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
@@ -53,10 +54,8 @@ func gemma3n(c *published) *Model {
 	c.Ignore("altup_coef_clip") // of training
 	if !c.Has("activation_sparsity_pattern") {
 		s.sparsity = make([]float64, d.layers)
-		for i := range 10 {
-			if d.layers > 10 {
-				s.sparsity[i] = 0.95
-			}
+		if d.layers > 10 {
+			copy(s.sparsity, slices.Repeat([]float64{0.95}, 10))
 		}
 	}
 	shared := c.Natural("num_kv_shared_layers", 15)
@@ -213,10 +212,7 @@ func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []gr
 	}
 	x = n.Mul(n.activate(s.act, n.linear(x, at("per_layer_input_gate"), s.again, false)), told)
 	x = norm(n.linear(x, at("per_layer_projection"), s.width, false), "post_per_layer_input_norm")
-	others := make([]float32, s.streams)
-	for j := 1; j < s.streams; j++ {
-		others[j] = 1
-	}
+	others := filled(s.streams, func(i int) float32 { return float32(min(i, 1)) }) // all but the first
 	return n.Add(all, n.Mul(n.Reshape(x, []int{n.tokens, 1, s.width}), n.table("other streams", []int{1, s.streams, 1}, others, true)))
 }
 

@@ -71,10 +71,7 @@ func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step,
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	b := make([]float32, e.count*out)
-	for i := range b {
-		b[i] = bias.Floats()[i*step+first]
-	}
+	b := filled(e.count*out, func(i int) float32 { return bias.Floats()[i*step+first] })
 	var w graph.Value
 	if n.src.set.Get(full+"_blocks") != nil {
 		w = e.blocks(n, label, full, [2]int{first, step}, out, in)

@@ -83,14 +83,12 @@ func until(t, s int) bool { return s <= t }
 
 // band is a matrix of [tokens, tokens] that is 1 at (t, s) where has says so, and 0 elsewhere.
 func (n *net) band(name string, has func(t, s int) bool) graph.Value {
-	v := make([]float32, n.tokens*n.tokens)
-	for t := range n.tokens {
-		for s := range n.tokens {
-			if has(t, s) {
-				v[t*n.tokens+s] = 1
-			}
+	v := filled(n.tokens*n.tokens, func(at int) float32 {
+		if has(at/n.tokens, at%n.tokens) {
+			return 1
 		}
-	}
+		return 0
+	})
 	return n.table(name, []int{n.tokens, n.tokens}, v, true)
 }
 

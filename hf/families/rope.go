@@ -26,11 +26,9 @@ type rope struct {
 
 // newRope is the usual encoding of dim elements.
 func newRope(name string, dim int, theta float64) *rope {
-	r := &rope{name: name, factor: 1}
-	for i := 0; i < dim/2; i++ {
-		r.freq = append(r.freq, 1/elementary.Pow(theta, float64(2*i)/float64(dim)))
-	}
-	return r
+	return &rope{name: name, factor: 1, freq: filled(dim/2, func(i int) float64 {
+		return 1 / elementary.Pow(theta, float64(2*i)/float64(dim))
+	})}
 }
 
 // ropeOf reads the rotary encoding of heads of dim elements: from rope_parameters,
@@ -208,13 +206,12 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 		return x
 	}
 	dim := n.Shape(x)[2]
-	swap := make([]int, dim)
-	for i := range swap {
-		swap[i] = i
+	swap := filled(dim, func(i int) int {
 		if _, other, _, ok := r.pair(i); ok {
-			swap[i] = other
+			return other
 		}
-	}
+		return i
+	})
 	c, s := n.turns(r, dim, scale)
 	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
 }

@@ -238,6 +238,15 @@ func (c *published) count(name string, def int) int {
 	return n
 }
 
+// filled lists what f gives for each of n places.
+func filled[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
 // names of a layer.
 func layer(i int, name string) string { return fmt.Sprintf("layers.%d.%s", i, name) }
 

@@ -21,12 +21,10 @@ func stableLM(c *published) *Model {
 			if !n.Valid(x) {
 				return x
 			}
-			var heads []graph.Value
-			for i := range n.Shape(x)[1] {
+			return n.Concat(1, filled(n.dim(x, 1), func(i int) graph.Value {
 				w := n.weight(fmt.Sprintf("%s%s_layernorm.norms.%d.weight", at, which, i), []int{d.dim})
-				heads = append(heads, n.LayerNorm(n.SliceAxis(x, 1, i, 1, 1), 2, d.eps, w))
-			}
-			return n.Concat(1, heads...)
+				return n.LayerNorm(n.SliceAxis(x, 1, i, 1, 1), 2, d.eps, w)
+			})...)
 		}
 	}
 	return d.model(c)

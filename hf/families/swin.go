@@ -178,14 +178,10 @@ func (s *swinLayers) windows(side, shift int) (into, back []int, mask []int64) {
 		return into, back, nil
 	}
 	area := s.window * s.window
-	for i, part := range parts {
-		for _, other := range parts[i/area*area:][:area] {
-			same := int64(0)
-			if part == other {
-				same = 1
-			}
-			mask = append(mask, same)
+	return into, back, filled(len(parts)*area, func(at int) int64 {
+		if i := at / area; parts[i] == parts[i/area*area+at%area] {
+			return 1
 		}
-	}
-	return into, back, mask
+		return 0
+	})
 }

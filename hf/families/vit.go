@@ -123,11 +123,10 @@ func dino(c *published) *Model {
 // tokens returns those of an image, of shape [tokens, width].
 func (e *imageEncoder) tokens(n *net) graph.Value {
 	x := n.patches(e.channels, e.side, e.patch, "embeddings.patch_embeddings.projection", e.width, true)
-	var all []graph.Value
-	for _, name := range e.first {
-		all = append(all, n.Reshape(n.weight(name, []int{1, 1, e.width}), []int{1, e.width}))
-	}
-	x = n.Concat(0, append(all, x)...)
+	first := filled(len(e.first), func(i int) graph.Value {
+		return n.Reshape(n.weight(e.first[i], []int{1, 1, e.width}), []int{1, e.width})
+	})
+	x = n.Concat(0, append(first, x)...)
 	if !e.placed {
 		return x
 	}
