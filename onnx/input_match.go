@@ -14,6 +14,13 @@ type InputsError struct{ Reason error }
 // Error says which array, and what the model takes.
 func (e *InputsError) Error() string { return e.Reason.Error() }
 
+// checkInputs refuses arrays that do not fit, if there is an error.
+func checkInputs(err error) {
+	if err != nil {
+		check(&InputsError{err})
+	}
+}
+
 // merge joins arrays that were given for one input: samples, end to end.
 func (in Inputs) merge() (Inputs, error) {
 	var out Inputs

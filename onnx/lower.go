@@ -27,18 +27,16 @@ type reader struct {
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
-	err := f.sizePictures(opts)
-	var inputs []graph.Input
-	if err == nil {
-		inputs, err = inputValues(f.inputs, opts)
-	}
 	f.inner.written = 0
+	var inputs []graph.Input
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
 		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts(), sequences: map[string]*sequence{}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
-	if err == nil {
+	err := caught(func() {
+		check(f.sizePictures(opts))
+		inputs = must(inputValues(f.inputs, opts))
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {
@@ -48,8 +46,8 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 			r.types[v.Name] = v.DType
 			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
-		err = r.decodeInitializers()
-	}
+		r.decodeInitializers()
+	})
 	if err != nil {
 		// Report unknown operators first: no value of a dimension would help with
 		// them.
@@ -105,29 +103,22 @@ func (r *reader) reserveNames() {
 }
 
 // decodeInitializers makes the constants, which all graphs of a file share.
-func (r *reader) decodeInitializers() error {
+func (r *reader) decodeInitializers() {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
-		for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
-			if r.file.isStrings(name) {
-				continue
+		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+			if !isStrings(p) {
+				r.file.constants[name], err = decode(p, r.file.source.external)
 			}
-			t, err := decode(r.file.initializers[name], r.file.source.external)
-			if err != nil {
-				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
-			}
-			r.file.constants[name] = t
-		}
+			return err
+		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
-		if r.file.isStrings(name) {
-			w, err := decodeStrings(r.file.initializers[name])
-			if err != nil {
-				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
-			}
-			r.texts.words[name] = w
+	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+		if isStrings(p) {
+			r.texts.words[name], err = decodeStrings(p)
 		}
-	}
+		return err
+	})
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.narrows.exact(r.file.constants[name], r.file.initializers[name]))
 		r.types[name] = r.file.constants[name].DType
@@ -135,7 +126,15 @@ func (r *reader) decodeInitializers() error {
 	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
 		r.values[name] = r.Constant(name, r.file.fixed[name])
 	}
-	return nil
+}
+
+// eachInitializer reads the initializers, by their names.
+func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
+	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
+		if err := read(name, f.initializers[name]); err != nil {
+			refuse("initializer %s: %w", graph.Quote(name), err)
+		}
+	}
 }
 
 // unknownOperators returns the nodes whose operator is not in the table.
