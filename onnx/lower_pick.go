@@ -84,20 +84,20 @@ func lowerGatherElements(o *op) {
 // combined into flat indices of a Take.
 func lowerGatherND(o *op) {
 	x, in := o.tensor(0)
-	if o.Tensor(o.in(1)) == nil {
-		o.result(0, o.takeND(x, o.in(1), int(o.intAttr("batch_dims", 0))))
+	index, si := o.tensor(1)
+	batch, last := int(o.intAttr("batch_dims", 0)), len(si)-1
+	if o.DType(index).IsFloat() || last < 0 || batch < 0 || batch > last || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
+		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
+	}
+	span := si[last]
+	if span < 1 || batch+span > len(in) {
+		o.failf("indices of shape %v for shape %v", si, in)
+	}
+	if t := o.Tensor(index); t != nil {
+		o.result(0, o.pick(x, slices.Concat(si[:last], in[batch+span:]), o.slicesAt(in, t, batch)))
 		return
 	}
-	t := o.constantIndices(1)
-	batch := int(o.intAttr("batch_dims", 0))
-	if len(t.Shape) == 0 || batch < 0 || batch >= len(t.Shape) || batch >= len(in) || !slices.Equal(t.Shape[:batch], in[:batch]) {
-		o.failf("indices of shape %v for shape %v, %d axes of a batch", t.Shape, in, batch)
-	}
-	last := t.Shape[len(t.Shape)-1]
-	if last < 1 || batch+last > len(in) {
-		o.failf("indices of shape %v for shape %v", t.Shape, in)
-	}
-	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), o.slicesAt(in, t, batch)))
+	o.result(0, o.takeND(x, index, batch))
 }
 
 // slicesAt returns the flat indices of the slices of a tensor of shape in that constant
@@ -126,14 +126,8 @@ func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
 // takeND is GatherND at computed indices.
 func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	in, si := o.shape(x), o.shape(index)
-	if o.DType(index).IsFloat() || len(si) == 0 || batch < 0 || batch >= len(si) || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
-		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
-	}
 	last := len(si) - 1
 	span := si[last]
-	if span < 1 || batch+span > len(in) {
-		o.failf("indices of shape %v for shape %v", si, in)
-	}
 	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
 	// Where each element of the batch begins.

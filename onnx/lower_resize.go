@@ -171,10 +171,7 @@ var coordinates = map[string]func(a resizedAxis, y float64) float64{
 // coefficients returns for each output along an axis its weights of the inputs, and
 // whether it is beyond them, which matters to tf_crop_and_resize alone.
 func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []bool) {
-	place := coordinates[r.coordinates]
-	if place == nil {
-		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(r.coordinates))
-	}
+	place := choice(o, "coordinate_transformation_mode", r.coordinates, coordinates)
 	o.room(a.out, a.in+4)
 	rows, outside = make([][]float64, a.out), make([]bool, a.out)
 	for j := range rows {
@@ -182,7 +179,8 @@ func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []
 		at := place(a, float64(j))
 		outside[j] = r.coordinates == "tf_crop_and_resize" && (at < 0 || at > float64(a.in-1))
 		if r.mode == "nearest" {
-			rows[j][min(max(o.nearest(r.nearest, at), 0), a.in-1)] = 1
+			entry := choice(o, "nearest_mode", r.nearest, nearest)(at)
+			rows[j][min(max(int(entry), 0), a.in-1)] = 1
 		} else {
 			o.interpolate(r, rows[j], at, a.scale)
 		}
@@ -215,19 +213,10 @@ func (o *op) interpolate(r resize, row []float64, at, scale float64) {
 	}
 }
 
-func (o *op) nearest(mode string, at float64) int {
-	switch mode {
-	case "round_prefer_floor":
-		return int(math.Ceil(at - 0.5))
-	case "round_prefer_ceil":
-		return int(math.Floor(at + 0.5))
-	case "floor":
-		return int(math.Floor(at))
-	case "ceil":
-		return int(math.Ceil(at))
-	}
-	o.failf("nearest_mode %s is not known", graph.Quote(mode))
-	return 0
+// nearest are the entries nearest to a place, by the attribute nearest_mode.
+var nearest = map[string]func(at float64) float64{
+	"round_prefer_floor": func(at float64) float64 { return math.Ceil(at - 0.5) }, "floor": math.Floor,
+	"round_prefer_ceil": func(at float64) float64 { return math.Floor(at + 0.5) }, "ceil": math.Ceil,
 }
 
 // kernelAt returns the weights of the inputs around a point that is ratio of the way

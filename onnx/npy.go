@@ -56,7 +56,9 @@ func parseNPY(data []byte) (Inputs, error) {
 		in.DType = stringType
 		in.Strings, err = npyStrings(raw, graph.Size(in.Shape), code)
 	} else {
-		in.Values, err = npyNumbers(raw, in.Shape, dt)
+		t := &graph.Tensor{Shape: in.Shape, DType: dt}
+		err = caught(func() { setRaw(t, raw) })
+		in.Values = t.Float64s()
 	}
 	if err == nil && byColumn && len(in.Shape) > 1 {
 		in.Values, in.Strings = rowMajor(in.Values, in.Shape), rowMajor(in.Strings, in.Shape)
@@ -97,18 +99,6 @@ func npyShape(list string) ([]int, error) {
 		dims = append(dims, d)
 	}
 	return graph.CheckShape(dims)
-}
-
-// npyNumbers reads numbers in the order of the file.
-func npyNumbers(raw []byte, shape []int, dt graph.DType) ([]float64, error) {
-	if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
-		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
-	}
-	t := &graph.Tensor{Shape: shape, DType: dt}
-	if err := setRaw(t, raw); err != nil {
-		return nil, err
-	}
-	return t.Float64s(), nil
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it

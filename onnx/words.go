@@ -524,6 +524,14 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	if !v.Takes() || in.named(v.Results) {
 		return in, nil
 	}
+	out, err := resultOf(func() Inputs { return in.mapped(v) })
+	if err != nil {
+		return nil, &InputsError{err}
+	}
+	return out, nil
+}
+
+func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 	wanted := make([]graph.Input, len(v.Inputs))
 	for i, w := range v.Inputs {
 		wanted[i] = graph.Input{Name: w.Name, Shape: w.Shape, DType: graph.Float}
@@ -534,12 +542,9 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays, err := in.assign(wanted)
-	if err == nil && len(arrays) != len(wanted) {
-		err = fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
-	}
-	if err != nil {
-		return nil, &InputsError{err}
+	arrays := must(in.assign(wanted))
+	if len(arrays) != len(wanted) {
+		refuse("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	}
 	var out Inputs
 	var texts []vocabulary.Array
@@ -549,42 +554,36 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 			continue
 		}
 		if a.Strings == nil {
-			return nil, &InputsError{fmt.Errorf("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))}
+			refuse("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		}
-		if err := a.fits(wanted[i]); err != nil {
-			return nil, &InputsError{err}
-		}
+		check(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
-	results, err := mapSamples(v, texts)
-	if err != nil {
-		return nil, &InputsError{err}
-	}
 	mapped := func(r vocabulary.Array) Input { return Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers} }
-	return append(out, each(results, mapped)...), nil
+	return append(out, each(mapSamples(v, texts), mapped)...)
 }
 
 // mapSamples maps strings, or files, of which there may be several samples: their numbers are end to end then.
-func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabulary.Array, error) {
+func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary.Array {
 	samples := 1
 	if v.Files() {
 		samples = len(texts[0].Strings)
 	}
 	if samples == 1 {
-		return v.Map(texts, picture.Decode)
+		return must(v.Map(texts, picture.Decode))
 	}
 	var all []vocabulary.Array
 	for k := range samples {
 		one := slices.Clone(texts)
 		for i := range one {
 			if len(one[i].Strings) != samples {
-				return nil, fmt.Errorf("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
+				refuse("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
 			}
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
 		results, err := v.Map(one, picture.Decode)
 		if err != nil {
-			return nil, fmt.Errorf("file %d: %w", k, err)
+			refuse("file %d: %w", k, err)
 		}
 		if all == nil {
 			all = results
@@ -594,7 +593,7 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabular
 			all[i].Shape, all[i].Numbers = nil, append(all[i].Numbers, r.Numbers...)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // ofTexts returns arrays for the inputs of a file that takes strings, where shapes alone of what a vocabulary makes of these are
