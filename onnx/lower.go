@@ -305,7 +305,10 @@ var lowerings = map[string]lowering{
 	"Unsqueeze": {1, 2, lowerUnsqueeze},
 	"Attention": {3, 7, lowerAttention}, "RotaryEmbedding": {3, 4, lowerRotary},
 	"SimplifiedLayerNormalization": {2, 2, lowerRMSNorm},
-	"Trilu":                        {1, 2, lowerTrilu}, "SwiGLU": {2, 2, lowerSwiGLU}, "CausalConvWithState": {2, 4, lowerCausalConv},
+	"Trilu":                        {1, 2, lowerTrilu}, "CausalConvWithState": {2, 4, lowerCausalConv},
+	"SwiGLU": {2, 2, computed(func(o *op) graph.Value {
+		return o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1))
+	})},
 	"LinearAttention": {3, 6, lowerLinearAttention},
 
 	"Transpose": {1, 1, lowerTranspose}, "Slice": {1, 5, lowerSlice}, "Split": {1, 2, lowerSplit}, "Gather": {2, 2, lowerGather},

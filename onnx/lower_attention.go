@@ -180,8 +180,8 @@ func lowerAttention(o *op) {
 		a.q, a.k, a.v = o.splitHeads(a.q, queries), o.splitHeads(a.k, keys), o.splitHeads(a.v, keys)
 	}
 	o.putPast(&a)
-	if o.has(3) {
-		o.addMask(&a, o.in(3))
+	if a.bias = o.optional(3); o.has(3) && o.DType(o.in(3)) == graph.Bool {
+		a.allow, a.bias = a.bias, nil
 	}
 	left, right := o.intAttr("left_window_size", -1), o.intAttr("right_window_size", -1)
 	onlyBefore := o.flagAttr("is_causal", false)
@@ -275,21 +275,9 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 	}
 }
 
-// addMask adds a mask of truth values or of numbers.
-func (o *op) addMask(a *attention, mask graph.Value) {
-	if o.DType(mask) == graph.Bool {
-		a.allow = append(a.allow, mask)
-	} else {
-		a.bias = append(a.bias, mask)
-	}
-}
-
 // lowerTrilu keeps what is above or below a diagonal.
 func lowerTrilu(o *op) {
-	x, s := o.tensor(0)
-	if len(s) < 2 {
-		o.failf("a matrix of shape %v", s)
-	}
+	x, s := o.ranked(0, 2)
 	upper := o.flagAttr("upper", true)
 	k := o.scalarOr(1, "the diagonal", 0)
 	rows, columns := s[len(s)-2], s[len(s)-1]

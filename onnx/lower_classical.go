@@ -176,10 +176,7 @@ func lowerFeatureVectorizer(o *op) {
 // lowerFeatureExtractor selects elements along the last axis: of a value at constant
 // indices, or of a constant at computed indices.
 func lowerFeatureExtractor(o *op) {
-	x, in := o.tensor(0)
-	if len(in) == 0 {
-		o.failf("its first input is one number")
-	}
+	x, in := o.ranked(0, 1)
 	last := len(in) - 1
 	if at := o.in(1); o.Tensor(at) == nil {
 		n := graph.Size(o.shape(at))

@@ -112,8 +112,3 @@ var typeNames = map[string]graph.DType{
 	"FLOAT": graph.Float, "DOUBLE": graph.Double, "FLOAT16": graph.Float16, "BOOL": graph.Bool, "UINT8": graph.Uint8, "INT8": graph.Int8,
 	"UINT16": graph.Uint16, "INT16": graph.Int16, "UINT32": graph.Uint32, "INT32": graph.Int32, "UINT64": graph.Uint64, "INT64": graph.Int64,
 }
-
-// lowerSwiGLU is Swish of the first input times the second.
-func lowerSwiGLU(o *op) {
-	o.result(0, o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1)))
-}

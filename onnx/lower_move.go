@@ -214,10 +214,7 @@ func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part g
 }
 
 func lowerGather(o *op) {
-	x, in := o.tensor(0)
-	if len(in) == 0 {
-		o.failf("its input is a scalar")
-	}
+	x, in := o.ranked(0, 1)
 	o.result(0, o.Take(x, o.axis(o.intAttr("axis", 0), len(in)), o.in(1)))
 }
 

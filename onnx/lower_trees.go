@@ -123,7 +123,11 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 		}
 		return o.Expand(y, []int{o.shape(x)[0], width})
 	}
-	return o.Forest(g, o.answers(x, q), w)
+	bits := o.withSets(o.Exceeds(x, q.splits), q)
+	if q.own != nil {
+		bits = o.withNaN(x, bits, q.own)
+	}
+	return o.Forest(g, bits, w)
 }
 
 // numbers makes a float constant.
@@ -230,15 +234,6 @@ func (o *op) questions(nodes []treeNode) questions {
 		q.bit[i] = len(q.splits) + set
 	}
 	return q
-}
-
-// answers builds the bits for rows of features.
-func (o *op) answers(x graph.Value, q questions) graph.Value {
-	bits := o.withSets(o.Exceeds(x, q.splits), q)
-	if q.own != nil {
-		bits = o.withNaN(x, bits, q.own)
-	}
-	return bits
 }
 
 // withSets appends the bits of sets to those of splits.

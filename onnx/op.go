@@ -55,11 +55,14 @@ func (o *op) lower() (ok bool) {
 	} else if n < l.least || n > l.most {
 		o.failf("has %d inputs; %d to %d are expected", n, l.least, l.most)
 	}
-	if o.readsStrings() {
-		o.lowerStrings()
-	} else {
+	switch read := onStrings[o.proto.GetOpType()]; {
+	case !slices.ContainsFunc(o.proto.Input, o.texts.known):
 		l.build(o)
 		o.carryLabels()
+	case read == nil:
+		o.failf("takes strings, which is not supported: map them to numbers before the model")
+	default:
+		read(o)
 	}
 	if len(o.attrs) > 0 {
 		o.failf("attribute not supported: %v", each(slices.Sorted(maps.Keys(o.attrs)), graph.Quote))

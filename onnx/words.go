@@ -136,11 +136,6 @@ func (o *op) stringsOrTensor(name string) []string {
 	return o.strings(name + "_tensor")
 }
 
-// readsStrings says whether operands of the node are strings.
-func (o *op) readsStrings() bool {
-	return slices.ContainsFunc(o.proto.Input, func(in string) bool { return o.texts.known(in) })
-}
-
 // known says whether a value is words, and no number.
 func (t *texts) known(name string) bool { return t != nil && t.words[name] != nil }
 
@@ -254,15 +249,6 @@ func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
 	out := o.proto.Output[0]
 	v := o.numbered(out, o.step(n, s, out)[0], dt)
 	o.values[out], o.types[out] = v, dt
-}
-
-// lowerStrings reads a node of which operands are strings.
-func (o *op) lowerStrings() {
-	read := onStrings[o.proto.GetOpType()]
-	if read == nil {
-		o.failf("takes strings, which is not supported: map them to numbers before the model")
-	}
-	read(o)
 }
 
 // onStrings are the operators that are understood on strings.
