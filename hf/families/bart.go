@@ -25,33 +25,42 @@ type bartLayers struct {
 // bartNorm is the epsilon of the norms, which no configuration has.
 const bartNorm = 1e-5
 
+// bartOf reads what the parts of all of them have, whose sizes are missing unless the configuration says them or they are given here.
+func bartOf(c *published, name string, width, inner, heads, layers int) *bartLayers {
+	b := &bartLayers{
+		name: name + ".", width: c.Int("d_model", width), inner: c.Int(name+"_ffn_dim", inner), heads: c.Int(name+"_attention_heads", heads),
+		layers: c.count(name+"_layers", layers), act: activationOf(c, "activation_function", "gelu"),
+	}
+	c.evenly(b.heads, b.width)
+	c.Ignore(name + "_layerdrop")
+	return b
+}
+
+// embedScale reads what embeddings of a width are multiplied by.
+func embedScale(c *published, width int) float64 {
+	if c.Bool("scale_embedding", false) {
+		return math.Sqrt(float64(width))
+	}
+	return 1
+}
+
 // bart is BART, mBART, Marian, Pegasus and M2M100.
 func bart(c *published) *Model {
 	kind := c.Text("model_type", "")
 	part := func(name string) *bartLayers {
-		e := &bartLayers{
-			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
-			layers:  c.count(name+"_layers", 0),
-			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
-			before: kind == "mbart" || kind == "pegasus" || kind == "m2m_100", normed: kind == "bart" || kind == "mbart",
-		}
+		e := bartOf(c, name, 0, 0, 0, 0)
+		e.context = c.Int("max_position_embeddings", 1024)
+		e.before, e.normed = kind == "mbart" || kind == "pegasus" || kind == "m2m_100", kind == "bart" || kind == "mbart"
 		if e.sines, e.steps = !e.normed, kind == "m2m_100"; !e.sines {
 			e.first = 2
 		} else if e.steps {
 			e.first = c.Natural("pad_token_id", 1) + 1
 		}
-		if e.width%e.heads != 0 {
-			c.Failf("%d heads do not share %d numbers evenly", e.heads, e.width)
-		}
-		c.Ignore(name + "_layerdrop")
 		return e
 	}
 	e, d := part("encoder"), part("decoder")
 	d.causal = true
-	vocabulary, scale := c.Int("vocab_size", 0), 1.0
-	if c.Bool("scale_embedding", false) {
-		scale = math.Sqrt(float64(e.width))
-	}
+	vocabulary, scale := c.Int("vocab_size", 0), embedScale(c, e.width)
 	if !c.Has("decoder_start_token_id") {
 		c.Failf("field \"decoder_start_token_id\" is missing: which token the decoder begins with is the model's to say")
 	}

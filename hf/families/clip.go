@@ -31,9 +31,7 @@ func towerOf(c *published, name, tensor string, act string, eps float64) *tower 
 	if c.set.Get(name+tensor) != nil {
 		t.name = name
 	}
-	if t.width%t.heads != 0 {
-		c.Failf("%d heads do not share %d numbers evenly", t.heads, t.width)
-	}
+	c.evenly(t.heads, t.width)
 	c.Ignore("projection_dim", "projection_size")
 	return t
 }
@@ -48,9 +46,7 @@ func textsOf(c *published, act string, eps float64) *tower {
 func picturesOf(c *published, act string, eps float64) *tower {
 	t := towerOf(c, "vision_model.", "embeddings.patch_embedding.weight", act, eps)
 	t.side, t.patch, t.channels = c.Int("image_size", 224), c.Int("patch_size", 32), c.Int("num_channels", 3)
-	if t.side%t.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", t.patch, t.side)
-	}
+	c.patches(t.patch, t.side)
 	return t
 }
 

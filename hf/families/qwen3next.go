@@ -24,13 +24,7 @@ func qwen3Next(c *published) *Model {
 	d.turns(c, 0.25)
 	d.plusOne, d.headNorm, d.gated, d.fixed = true, true, true, true
 	d.attentionBias(c, false)
-	d.experts = &experts{
-		count: c.count("num_experts", 512), chosen: c.Int("num_experts_per_tok", 10),
-		inner: c.Int("moe_intermediate_size", 512), share: c.Bool("norm_topk_prob", true),
-		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
-		shared: c.Int("shared_expert_intermediate_size", 512), sharedAt: "mlp.shared_expert.", gated: true,
-	}
-	d.sparseSteps(c)
+	d.qwenExperts(c, 512, 10, 512, true).sharedExpert(c, 512)
 	r := &deltaNet{
 		keys: c.Int("linear_num_key_heads", 16), values: c.Int("linear_num_value_heads", 32), keyDim: c.Int("linear_key_head_dim", 128),
 		dim: c.Int("linear_value_head_dim", 128), kernel: c.Int("linear_conv_kernel_dim", 4), act: d.act, eps: d.eps,

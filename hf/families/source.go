@@ -238,6 +238,20 @@ func (c *published) count(name string, def int) int {
 	return n
 }
 
+// evenly records an error unless heads share as many numbers each.
+func (c *published) evenly(heads, width int) {
+	if width%heads != 0 {
+		c.Failf("%d heads do not share %d numbers evenly", heads, width)
+	}
+}
+
+// patches records an error unless patches fill an image.
+func (c *published) patches(patch, side int) {
+	if side%patch != 0 {
+		c.Failf("patches of %d do not fill an image of %d", patch, side)
+	}
+}
+
 // filled lists what f gives for each of n places.
 func filled[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)

@@ -28,9 +28,7 @@ func swin(c *published) *Model {
 		eps: c.Float("layer_norm_eps", 1e-5), bias: c.Bool("qkv_bias", true), placed: c.Bool("use_absolute_embeddings", false),
 		act: activationOf(c, "hidden_act", "gelu"),
 	}
-	if s.side%s.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", s.patch, s.side)
-	}
+	c.patches(s.patch, s.side)
 	if len(s.depths) != len(s.heads) || len(s.depths) == 0 {
 		c.Failf("%d stages, and heads of %d", len(s.depths), len(s.heads))
 	}

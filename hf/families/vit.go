@@ -39,9 +39,7 @@ func imagesOf(c *published, prefix string, eps float64, patch int) *imageEncoder
 		placed: true, norm: "layernorm",
 	}
 	e.keyBias = e.bias
-	if e.side%e.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", e.patch, e.side)
-	}
+	c.patches(e.patch, e.side)
 	return e
 }
 
@@ -66,30 +64,29 @@ func (e *imageEncoder) classify(c *published, name string) {
 
 // vit is the Vision Transformer. With a classifier the output is its logits, otherwise the last
 // hidden state.
-func vit(c *published) *Model {
-	e := imagesOf(c, "vit.", 1e-12, 16)
+func vit(c *published) *Model { return vitOf(c, "vit.").model(c) }
+
+// vitOf reads what DeiT shares with it.
+func vitOf(c *published, prefix string) *imageEncoder {
+	e := imagesOf(c, prefix, 1e-12, 16)
 	e.inner = c.Int("intermediate_size", 0)
 	e.classify(c, "classifier")
 	e.unused = []string{"pooler."}
 	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
-	return e.model(c)
+	return e
 }
 
 // deit is DeiT, with a second token in front. Where that has a classifier too, logits are the mean of
 // both.
 func deit(c *published) *Model {
-	e := imagesOf(c, "deit.", 1e-12, 16)
-	e.inner = c.Int("intermediate_size", 0)
+	e := vitOf(c, "deit.")
 	e.first = append(e.first, "embeddings.distillation_token")
-	e.classify(c, "classifier")
 	if one, two := classOf(c, "cls_classifier"), classOf(c, "distillation_classifier"); one != nil && two != nil {
 		e.classes = func(n *net, x graph.Value) graph.Value {
 			both := n.Add(one(n, n.SliceAxis(x, 0, 0, 1, 1)), two(n, n.SliceAxis(x, 0, 1, 1, 1)))
 			return n.Mul(both, n.Number(0.5))
 		}
 	}
-	e.unused = []string{"pooler."}
-	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
 	return e.model(c)
 }
 

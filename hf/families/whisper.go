@@ -1,8 +1,6 @@
 package families
 
 import (
-	"math"
-
 	"github.com/prove-model/prove-model/graph"
 )
 
@@ -13,23 +11,13 @@ const Features = "input_features"
 // input, at all of which it gives logits. The spectrogram is an input, or, of a model that writes, made from the samples.
 func whisper(c *published) *Model {
 	part := func(name, context string, def int) *bartLayers {
-		b := &bartLayers{
-			name: name + ".", width: c.Int("d_model", 384), inner: c.Int(name+"_ffn_dim", 1536), heads: c.Int(name+"_attention_heads", 6),
-			layers: c.count(name+"_layers", 4), context: c.Int(context, def), act: activationOf(c, "activation_function", "gelu"),
-			before: true, keyless: true,
-		}
-		if b.width%b.heads != 0 {
-			c.Failf("%d heads do not share %d numbers evenly", b.heads, b.width)
-		}
-		c.Ignore(name + "_layerdrop")
+		b := bartOf(c, name, 384, 1536, 6, 4)
+		b.context, b.before, b.keyless = c.Int(context, def), true, true
 		return b
 	}
 	e, d := part("encoder", "max_source_positions", 1500), part("decoder", "max_target_positions", 448)
 	d.causal = true
-	vocabulary, bins, scale := c.Int("vocab_size", 51865), c.Int("num_mel_bins", 80), 1.0
-	if c.Bool("scale_embedding", false) {
-		scale = math.Sqrt(float64(d.width))
-	}
+	vocabulary, bins, scale := c.Int("vocab_size", 51865), c.Int("num_mel_bins", 80), embedScale(c, d.width)
 	c.Is("tie_word_embeddings", true)
 	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids", "use_weighted_layer_sum",
 		"classifier_proj_size", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob",
