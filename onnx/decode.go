@@ -7,24 +7,25 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/internal/narrow"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // decode reads a tensor, which may have NaN and infinities. external fetches its bytes
 // when another file has them.
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
-	return resultOf(func() *graph.Tensor {
+	return refuse.Result(func() *graph.Tensor {
 		dt := graph.DType(t.GetDataType())
 		if !dt.Known() {
-			refuse("%v is not a numeric type that can be read", dt)
+			refuse.With("%v is not a numeric type that can be read", dt)
 		}
 		if t.Segment != nil {
-			refuse("segmented tensors are not supported")
+			refuse.With("segmented tensors are not supported")
 		}
-		out := &graph.Tensor{Shape: must(graph.CheckShape(t.Dims)), DType: dt}
+		out := &graph.Tensor{Shape: refuse.Must(graph.CheckShape(t.Dims)), DType: dt}
 		switch {
 		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
-			setRaw(out, must(external(t)))
+			setRaw(out, refuse.Must(external(t)))
 		case len(t.RawData) > 0:
 			setRaw(out, t.RawData)
 		default:
@@ -38,7 +39,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 func setRaw(t *graph.Tensor, raw []byte) {
 	n, dt := graph.Size(t.Shape), t.DType
 	if want := dt.Bytes(n); len(raw) != want {
-		refuse("%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
+		refuse.With("%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
 	}
 	switch {
 	case dt == graph.Float:
@@ -85,9 +86,9 @@ func integerOf(dt graph.DType, i int, bits uint64) int64 {
 	case lo < 0: // two's complement
 		return int64(bits) - int64(1)<<dt.Bits()
 	case dt == graph.Bool:
-		refuse("element %d of type bool is %d", i, bits)
+		refuse.With("element %d of type bool is %d", i, bits)
 	}
-	refuse("element %d, %d, is beyond 63 bits", i, bits)
+	refuse.With("element %d, %d, is beyond 63 bits", i, bits)
 	return 0
 }
 
@@ -96,7 +97,7 @@ func integerOf(dt graph.DType, i int, bits uint64) int64 {
 func narrowed(i int, x float64) float32 {
 	v := float32(x)
 	if math.IsInf(float64(v), 0) && !math.IsInf(x, 0) {
-		refuse("element %d, %v, is beyond the range of float", i, x)
+		refuse.With("element %d, %v, is beyond the range of float", i, x)
 	}
 	return v
 }
@@ -107,7 +108,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	n, dt := graph.Size(t.Shape), t.DType
 	if dt.Small() || dt.Bits() < 8 {
 		if want := dt.Bytes(n); len(p.Int32Data) != want {
-			refuse("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
+			refuse.With("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
 		}
 		setRaw(t, converted[byte](p.Int32Data))
 		return
@@ -123,7 +124,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 		t.F32 = filled(len(p.Int32Data), func(i int) float32 {
 			v := p.Int32Data[i]
 			if v < 0 || v > math.MaxUint16 {
-				refuse("element %d, %d, is no 16-bit pattern", i, v)
+				refuse.With("element %d, %d, is no 16-bit pattern", i, v)
 			}
 			return floatOf(dt, i, uint64(v))
 		})
@@ -137,7 +138,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 		t.I64 = filled(len(p.Int32Data), func(i int) int64 { return within(dt, i, p.Int32Data[i]) })
 	}
 	if t.Len() != n {
-		refuse("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
+		refuse.With("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 	}
 }
 
@@ -145,7 +146,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 func within[T int32 | uint64](dt graph.DType, i int, v T) int64 {
 	lo, hi := dt.Bounds()
 	if int64(v) < lo || v > 0 && uint64(v) > uint64(hi) {
-		refuse("element %d, %d, is out of range for %v", i, v, dt)
+		refuse.With("element %d, %d, is out of range for %v", i, v, dt)
 	}
 	return int64(v)
 }

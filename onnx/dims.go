@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -23,7 +24,7 @@ const declaredEmpty = -1
 // input. A leading dimension that nothing else determines is 1. The error names every
 // dimension that is left, and mentions --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
-	return resultOf(func() []graph.Input {
+	return refuse.Result(func() []graph.Input {
 		opts := opts.withData(declaredInputs(inputs))
 		sizes := namedSizes(opts.Dims)
 		values, declared := declarations(inputs, opts)
@@ -49,7 +50,7 @@ func (o Options) withData(declared []graph.Input) Options {
 		o = o.describe(given)
 	}
 	if o.Samples != nil {
-		o = o.sampledBy(Options{}.describe(must(o.Samples.assign(declared))))
+		o = o.sampledBy(Options{}.describe(refuse.Must(o.Samples.assign(declared))))
 	}
 	for i, w := range declared { // before a size is taken from the count of the numbers
 		checkInputs((Input{Shape: inputShape(o, i)}).fits(w))
@@ -66,15 +67,15 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	for i, in := range inputs {
 		t := in.GetType().GetTensorType()
 		if t == nil {
-			refuse("input %s is not a tensor", graph.Quote(in.GetName()))
+			refuse.With("input %s is not a tensor", graph.Quote(in.GetName()))
 		}
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
 		if !values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType {
-			refuse("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
+			refuse.With("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		}
 		var err error
 		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
-			refuse("input %s: %w", graph.Quote(in.GetName()), err)
+			refuse.With("input %s: %w", graph.Quote(in.GetName()), err)
 		}
 		for _, d := range declared[i] {
 			asked[d.symbol] = true
@@ -82,7 +83,7 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Dims)) {
 		if !asked[name] {
-			refuse("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
+			refuse.With("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
 		}
 	}
 	return values, declared
@@ -96,7 +97,7 @@ func namedSizes(dims map[string]int) sizes {
 	s := sizes{}
 	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
 		if s[name] = dims[name]; s[name] < 1 {
-			refuse("dimension %s is %d; it must be at least 1", name, s[name])
+			refuse.With("dimension %s is %d; it must be at least 1", name, s[name])
 		}
 	}
 	return s
@@ -140,7 +141,7 @@ func (s sizes) bind(declared [][]dim, opts Options) {
 		}
 	}
 	if len(open) > 0 {
-		refuse("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
+		refuse.With("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
 	}
 }
 
@@ -161,7 +162,7 @@ func (s sizes) shape(in *graph.Input, dims []dim) {
 		err = fmt.Errorf("shape %v is too large", in.Shape)
 	}
 	if err != nil {
-		refuse("input %s: %w", graph.Quote(in.Name), err)
+		refuse.With("input %s: %w", graph.Quote(in.Name), err)
 	}
 }
 

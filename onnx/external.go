@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -69,12 +70,12 @@ func (s *source) open(name string) (*mapped.File, error) {
 	if f := s.files[name]; f != nil {
 		return f, nil
 	}
-	return resultOf(func() *mapped.File {
-		root := must(os.OpenRoot(s.dir))
+	return refuse.Result(func() *mapped.File {
+		root := refuse.Must(os.OpenRoot(s.dir))
 		defer root.Close()
-		f := must(regular.OpenIn(root, name))
+		f := refuse.Must(regular.OpenIn(root, name))
 		defer f.Close()
-		s.files[name] = must(mapped.Read(f))
+		s.files[name] = refuse.Must(mapped.Read(f))
 		return s.files[name]
 	})
 }

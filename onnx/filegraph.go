@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -48,7 +49,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 	if chosen != nil {
 		f.choose(chosen, defined)
 	}
-	f.nodes, f.uses = neededNodes(p.Node, must(sortNodes(p.Node, producer)), producer, f.outputs)
+	f.nodes, f.uses = neededNodes(p.Node, refuse.Must(sortNodes(p.Node, producer)), producer, f.outputs)
 	maps.DeleteFunc(f.initializers, func(name string, _ *onnxpb.TensorProto) bool { return f.uses[name] == 0 })
 	if chosen != nil {
 		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })
@@ -59,24 +60,24 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 // readSources reads the initializers and inputs. It returns the names that they define.
 func (f *fileGraph) readSources(p *onnxpb.GraphProto) map[string]bool {
 	if len(p.SparseInitializer) > 0 {
-		refuse("sparse initializers are not supported")
+		refuse.With("sparse initializers are not supported")
 	}
 	for _, t := range p.Initializer {
 		if t.GetName() == "" {
-			refuse("an initializer has no name")
+			refuse.With("an initializer has no name")
 		}
 		if f.initializers[t.GetName()] != nil {
-			refuse("two initializers are called %s", graph.Quote(t.GetName()))
+			refuse.With("two initializers are called %s", graph.Quote(t.GetName()))
 		}
 		f.initializers[t.GetName()] = t
 	}
 	defined := map[string]bool{}
 	for _, v := range p.Input {
 		if v.GetName() == "" {
-			refuse("an input has no name")
+			refuse.With("an input has no name")
 		}
 		if defined[v.GetName()] {
-			refuse("two inputs are called %s", graph.Quote(v.GetName()))
+			refuse.With("two inputs are called %s", graph.Quote(v.GetName()))
 		}
 		defined[v.GetName()] = true
 		if f.initializers[v.GetName()] == nil {
@@ -99,7 +100,7 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]in
 				continue // an optional output that is not wanted
 			}
 			if defined[out] {
-				refuse("%s is defined twice", graph.Quote(out))
+				refuse.With("%s is defined twice", graph.Quote(out))
 			}
 			defined[out] = true
 			producer[out] = i
@@ -108,7 +109,7 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]in
 	for _, n := range nodes {
 		for _, in := range reads(n) {
 			if in != "" && !defined[in] {
-				refuse("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
+				refuse.With("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
 			}
 		}
 	}
@@ -118,15 +119,15 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]in
 // readOutputs reads the outputs that the file declares.
 func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) {
 	if len(p.Output) == 0 {
-		refuse("the model has no outputs")
+		refuse.With("the model has no outputs")
 	}
 	for _, v := range p.Output {
 		name := v.GetName()
 		if !defined[name] {
-			refuse("nothing defines output %s", graph.Quote(name))
+			refuse.With("nothing defines output %s", graph.Quote(name))
 		}
 		if slices.Contains(f.outputs, name) {
-			refuse("two outputs are called %s", graph.Quote(name))
+			refuse.With("two outputs are called %s", graph.Quote(name))
 		}
 		f.outputs = append(f.outputs, name)
 	}
@@ -136,14 +137,14 @@ func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) {
 func (f *fileGraph) choose(names []string, defined map[string]bool) {
 	for i, name := range names {
 		if !defined[name] {
-			refuse("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
+			refuse.With("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
 		}
 		if slices.Contains(names[:i], name) {
-			refuse("output %s is chosen twice", graph.Quote(name))
+			refuse.With("output %s is chosen twice", graph.Quote(name))
 		}
 	}
 	if len(names) == 0 {
-		refuse("no outputs are chosen")
+		refuse.With("no outputs are chosen")
 	}
 	f.outputs = slices.Clone(names)
 }

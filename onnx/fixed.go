@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -17,10 +18,10 @@ func (f *fileGraph) fix(given Inputs) {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
 		if at < 0 {
-			refuse("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
+			refuse.With("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
 		}
 		if v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil {
-			refuse("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
+			refuse.With("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
 		}
 		var t *graph.Tensor
 		err := v.takeShape(f.inputs[at])
@@ -28,7 +29,7 @@ func (f *fileGraph) fix(given Inputs) {
 			t, err = v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		}
 		if err != nil {
-			refuse("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
+			refuse.With("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
 		}
 		if f.fixed == nil {
 			f.fixed = map[string]*graph.Tensor{}

@@ -8,19 +8,20 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // parseJSON reads nested lists, an object of them by name, or {"input_data": …}.
 func parseJSON(data []byte) (Inputs, error) {
-	return resultOf(func() Inputs {
+	return refuse.Result(func() Inputs {
 		trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
 		if len(trimmed) == 0 {
-			refuse("is empty: give a list of numbers, nested as the input's axes are")
+			refuse.With("is empty: give a list of numbers, nested as the input's axes are")
 		}
 		if trimmed[0] == '{' {
 			return parseObject(trimmed)
 		}
-		check(json.Unmarshal(trimmed, new(json.RawMessage)))
+		refuse.Check(json.Unmarshal(trimmed, new(json.RawMessage)))
 		return Inputs{parseNested(trimmed)}
 	})
 }
@@ -45,31 +46,31 @@ func parseObject(data []byte) Inputs {
 			return parseData(data)
 		}
 		if seen[name] {
-			refuse("has %s twice", graph.Quote(name))
+			refuse.With("has %s twice", graph.Quote(name))
 		}
 		seen[name] = true
-		one, err := resultOf(func() Input { return parseNested(values[i]) })
+		one, err := refuse.Result(func() Input { return parseNested(values[i]) })
 		if err != nil {
-			refuse(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
+			refuse.With(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
 		}
 		one.Name = name
 		in = append(in, one)
 	}
 	if len(in) == 0 {
-		refuse(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
+		refuse.With(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
 	}
 	return in
 }
 
 // members lists the keys of an object, in its order, with their values.
 func members(data []byte) (keys []string, values []json.RawMessage) {
-	check(json.Unmarshal(data, &map[string]json.RawMessage{})) // the whole text
+	refuse.Check(json.Unmarshal(data, &map[string]json.RawMessage{})) // the whole text
 	dec := json.NewDecoder(bytes.NewReader(data))
-	must(dec.Token())
+	refuse.Must(dec.Token())
 	for dec.More() {
-		key := must(dec.Token())
+		key := refuse.Must(dec.Token())
 		var value json.RawMessage
-		check(dec.Decode(&value))
+		refuse.Check(dec.Decode(&value))
 		keys, values = append(keys, key.(string)), append(values, value)
 	}
 	return keys, values
@@ -82,15 +83,15 @@ func parseData(data []byte) Inputs {
 		Data   []json.RawMessage `json:"input_data"`
 		Shapes [][]int64         `json:"input_shapes"`
 	}
-	check(json.Unmarshal(data, &file))
+	refuse.Check(json.Unmarshal(data, &file))
 	if len(file.Data) == 0 {
-		refuse(`"input_data" holds no inputs`)
+		refuse.With(`"input_data" holds no inputs`)
 	}
 	in := make(Inputs, len(file.Data))
 	for i, raw := range file.Data {
 		var err error
-		if in[i], err = resultOf(func() Input { return parseNested(raw) }); err != nil {
-			refuse(`"input_data", input %d: %w`, i, err)
+		if in[i], err = refuse.Result(func() Input { return parseNested(raw) }); err != nil {
+			refuse.With(`"input_data", input %d: %w`, i, err)
 		}
 	}
 	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
@@ -118,7 +119,7 @@ func parseList(raw []byte) Input {
 		if err == io.EOF {
 			return l.flat()
 		}
-		l.add(must(tok, err))
+		l.add(refuse.Must(tok, err))
 	}
 }
 
@@ -155,7 +156,7 @@ func (l *nestedLists) add(tok json.Token) {
 		l.leaves = len(l.counts)
 	}
 	if len(l.counts) != l.leaves {
-		refuse("numbers are nested unevenly")
+		refuse.With("numbers are nested unevenly")
 	}
 	if l.leaves > 0 {
 		l.counts[l.leaves-1]++
@@ -165,7 +166,7 @@ func (l *nestedLists) add(tok json.Token) {
 
 func (l *nestedLists) open() {
 	if n := len(l.counts); n == graph.MaxRank {
-		refuse("lists are nested deeper than %d", graph.MaxRank)
+		refuse.With("lists are nested deeper than %d", graph.MaxRank)
 	} else if n > 0 {
 		l.counts[n-1]++
 	}
@@ -178,7 +179,7 @@ func (l *nestedLists) open() {
 func (l *nestedLists) close() {
 	depth := len(l.counts) - 1
 	if l.closed[depth] >= 0 && l.closed[depth] != l.counts[depth] {
-		refuse("nested lists have different lengths")
+		refuse.With("nested lists have different lengths")
 	}
 	l.closed[depth] = l.counts[depth]
 	l.counts = l.counts[:depth]
@@ -187,7 +188,7 @@ func (l *nestedLists) close() {
 // flat returns the numbers or strings, and the shape.
 func (l *nestedLists) flat() Input {
 	if l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values) {
-		refuse("lists are nested unevenly")
+		refuse.With("lists are nested unevenly")
 	}
 	if l.closed == nil {
 		l.closed = []int{}
@@ -199,7 +200,7 @@ func (l *nestedLists) flat() Input {
 	if whole && len(l.texts) > 0 {
 		in.Strings = l.texts
 	} else if l.some {
-		check(noNumber(l.odd))
+		refuse.Check(noNumber(l.odd))
 	}
 	return in
 }
@@ -215,15 +216,15 @@ func jsonNumber(tok json.Token) float64 {
 	case json.Number:
 		v, err := tok.Float64()
 		if err != nil {
-			refuse("%s is not a number that can be held", graph.Quote(tok.String()))
+			refuse.With("%s is not a number that can be held", graph.Quote(tok.String()))
 		}
 		return v
 	case bool:
 		return float64(truth(tok))
 	case json.Delim:
-		refuse("holds an object where numbers are expected")
+		refuse.With("holds an object where numbers are expected")
 	}
-	refuse("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
+	refuse.With("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
 	return 0
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // InputsError says that arrays do not fit the inputs of a model.
@@ -17,7 +18,7 @@ func (e *InputsError) Error() string { return e.Reason.Error() }
 // checkInputs refuses arrays that do not fit, if there is an error.
 func checkInputs(err error) {
 	if err != nil {
-		check(&InputsError{err})
+		refuse.Check(&InputsError{err})
 	}
 }
 

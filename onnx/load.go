@@ -13,6 +13,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -109,13 +110,13 @@ func Parse(data []byte, opts Options) (*graph.Graph, error) {
 }
 
 func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
-	return resultOf(func() *graph.Graph {
+	return refuse.Result(func() *graph.Graph {
 		m := unmarshal(data)
 		opset := operatorSet(m)
 		f := newFileGraph(m, src, opts.Outputs)
 		f.fix(opts.Fixed)
 		f.markFiles()
-		return must(lower(f, opset, opts))
+		return refuse.Must(lower(f, opset, opts))
 	})
 }
 
@@ -144,7 +145,7 @@ const notModel = "not an ONNX model, or damaged"
 // unmarshal parses the protocol buffer without copying its tensors.
 func unmarshal(data []byte) *onnxpb.ModelProto {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
-		refuse("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
+		refuse.With("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
 	}
 	m := new(onnxpb.ModelProto)
 	r := m.ProtoReflect()
@@ -160,10 +161,10 @@ func unmarshal(data []byte) *onnxpb.ModelProto {
 		err = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}.Unmarshal(data, m)
 	}
 	if err != nil { // in whose text the kind of a space is random
-		refuse("%s: %s", notModel, strings.ReplaceAll(err.Error(), "\u00a0", " "))
+		refuse.With("%s: %s", notModel, strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
 	if m.Graph == nil {
-		refuse("%s: it has no graph", notModel)
+		refuse.With("%s: it has no graph", notModel)
 	}
 	return m
 }
@@ -183,10 +184,10 @@ func operatorSet(m *onnxpb.ModelProto) int {
 		return minOpset
 	}
 	if version == 0 {
-		refuse("the model does not say which ONNX operator set it uses")
+		refuse.With("the model does not say which ONNX operator set it uses")
 	}
 	if version < minOpset || version > maxOpset {
-		refuse("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
+		refuse.With("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
 	}
 	return int(version)
 }

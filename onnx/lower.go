@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -34,9 +35,9 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
-	err := caught(func() {
-		check(f.sizePictures(opts))
-		inputs = must(inputValues(f.inputs, opts))
+	err := refuse.Caught(func() {
+		refuse.Check(f.sizePictures(opts))
+		inputs = refuse.Must(inputValues(f.inputs, opts))
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {
@@ -132,7 +133,7 @@ func (r *reader) decodeInitializers() {
 func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
 	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
 		if err := read(name, f.initializers[name]); err != nil {
-			refuse("initializer %s: %w", graph.Quote(name), err)
+			refuse.With("initializer %s: %w", graph.Quote(name), err)
 		}
 	}
 }

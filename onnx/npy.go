@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // npyTypes maps NumPy's type codes to element types. '=' and '|' mean that the
@@ -57,7 +58,7 @@ func parseNPY(data []byte) (Inputs, error) {
 		in.Strings, err = npyStrings(raw, graph.Size(in.Shape), code)
 	} else {
 		t := &graph.Tensor{Shape: in.Shape, DType: dt}
-		err = caught(func() { setRaw(t, raw) })
+		err = refuse.Caught(func() { setRaw(t, raw) })
 		in.Values = t.Float64s()
 	}
 	if err == nil && byColumn && len(in.Shape) > 1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/picture"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -510,7 +511,7 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	if !v.Takes() || in.named(v.Results) {
 		return in, nil
 	}
-	out, err := resultOf(func() Inputs { return in.mapped(v) })
+	out, err := refuse.Result(func() Inputs { return in.mapped(v) })
 	if err != nil {
 		return nil, &InputsError{err}
 	}
@@ -528,9 +529,9 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays := must(in.assign(wanted))
+	arrays := refuse.Must(in.assign(wanted))
 	if len(arrays) != len(wanted) {
-		refuse("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
+		refuse.With("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	}
 	var out Inputs
 	var texts []vocabulary.Array
@@ -540,9 +541,9 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			continue
 		}
 		if a.Strings == nil {
-			refuse("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
+			refuse.With("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		}
-		check(a.fits(wanted[i]))
+		refuse.Check(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
 	mapped := func(r vocabulary.Array) Input { return Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers} }
@@ -556,20 +557,20 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary
 		samples = len(texts[0].Strings)
 	}
 	if samples == 1 {
-		return must(v.Map(texts, picture.Decode))
+		return refuse.Must(v.Map(texts, picture.Decode))
 	}
 	var all []vocabulary.Array
 	for k := range samples {
 		one := slices.Clone(texts)
 		for i := range one {
 			if len(one[i].Strings) != samples {
-				refuse("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
+				refuse.With("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
 			}
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
 		results, err := v.Map(one, picture.Decode)
 		if err != nil {
-			refuse("file %d: %w", k, err)
+			refuse.With("file %d: %w", k, err)
 		}
 		if all == nil {
 			all = results

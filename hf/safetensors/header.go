@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // entry is a tensor as the header describes it.
@@ -28,18 +29,9 @@ const (
 
 // parseHeader reads the header of a file whose data has the given size, and checks
 // all that it says. The tensors are in the order of their bytes.
-func parseHeader(header []byte, size int) (entries []entry, err error) {
+func parseHeader(header []byte, size int) (entries []entry) {
 	p := &parser{dec: json.NewDecoder(bytes.NewReader(header))}
 	p.dec.UseNumber()
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case refusal:
-			entries, err = nil, r.error
-		default:
-			panic(r)
-		}
-	}()
 	p.object("%s is there twice", func(name string) {
 		switch {
 		case name == "__metadata__":
@@ -72,25 +64,22 @@ func parseHeader(header []byte, size int) (entries []entry, err error) {
 	if at != size {
 		p.refuse("the tensors take %d bytes, but there are %d: the file is cut, or damaged", at, size)
 	}
-	return entries, nil
+	return entries
 }
 
 // parser reads the JSON of a header a token at a time. It fails at the first thing
-// that is not part of the format, with a refusal.
+// that is not part of the format, which it refuses.
 type parser struct {
 	dec    *json.Decoder
 	tensor string // that it is within
 }
-
-// refusal is the panic with which a parser refuses a header; parseHeader makes it an error.
-type refusal struct{ error }
 
 func (p *parser) refuse(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if p.tensor != "" {
 		err = fmt.Errorf("tensor %s: %w", graph.Quote(p.tensor), err)
 	}
-	panic(refusal{err})
+	refuse.Check(err)
 }
 
 // object calls f for each key of an object, which are all different. f reads the value.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // vocabulary has tokens by id and ids by token.
@@ -23,17 +24,17 @@ func newVocabulary(ids map[string]int) vocabulary {
 	most := -1
 	for token, id := range ids {
 		if id < 0 || id >= maxID {
-			refuse("token %q has id %d; ids are from 0 to %d", token, id, maxID-1)
+			refuse.With("token %q has id %d; ids are from 0 to %d", token, id, maxID-1)
 		}
 		most = max(most, id)
 	}
 	if most >= 64*(len(ids)+1024) {
-		refuse("%d tokens have ids up to %d", len(ids), most)
+		refuse.With("%d tokens have ids up to %d", len(ids), most)
 	}
 	v.tokens = make([]string, most+1)
 	for token, id := range ids {
 		if v.tokens[id] != "" {
-			refuse("tokens %q and %q have the same id", v.tokens[id], token)
+			refuse.With("tokens %q and %q have the same id", v.tokens[id], token)
 		}
 		v.tokens[id] = token
 	}
@@ -44,7 +45,7 @@ func newVocabulary(ids map[string]int) vocabulary {
 func (v *vocabulary) unknownID(token string) int {
 	id, ok := v.ids[token]
 	if !ok {
-		refuse("the unknown token %s is not in the vocabulary", quote.Name(token))
+		refuse.With("the unknown token %s is not in the vocabulary", quote.Name(token))
 	}
 	return id
 }
@@ -87,10 +88,10 @@ func (m *bpe) addMerge(left, right string) {
 	b, okB := m.ids[right]
 	id, ok := m.ids[left+right]
 	if !okA || !okB || !ok {
-		refuse("the merge of %q and %q is not of tokens of the vocabulary", left, right)
+		refuse.With("the merge of %q and %q is not of tokens of the vocabulary", left, right)
 	}
 	if _, twice := m.merges[[2]int{a, b}]; twice {
-		refuse("the merge of %q and %q is there twice", left, right)
+		refuse.With("the merge of %q and %q is there twice", left, right)
 	}
 	m.merges[[2]int{a, b}] = merge{len(m.merges), id}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // splitters of byte-level BPE by the name that GGUF files give them.
@@ -25,8 +26,8 @@ var ggufSplits = map[string][]splitter{
 
 // FromGGUF makes the tokenizer that the metadata of a GGUF file describes.
 func FromGGUF(meta map[string]any) (t *Tokenizer, err error) {
-	err = caught(func() {
-		within("the tokenizer in the metadata", func() { t = fromGGUF(meta) })
+	err = refuse.Caught(func() {
+		refuse.Within("the tokenizer in the metadata", func() { t = fromGGUF(meta) })
 	})
 	return t, err
 }
@@ -35,11 +36,11 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 	key := func(name string) any { return meta["tokenizer.ggml."+name] }
 	tokens, ok := key("tokens").([]string)
 	if !ok {
-		refuse("there are no tokens")
+		refuse.With("there are no tokens")
 	}
 	kinds, _ := key("token_type").([]int64)
 	if kinds != nil && len(kinds) != len(tokens) {
-		refuse("%d tokens have %d types", len(tokens), len(kinds))
+		refuse.With("%d tokens have %d types", len(tokens), len(kinds))
 	}
 	var t *Tokenizer
 	name, _ := key("model").(string)
@@ -49,7 +50,7 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 	case "llama":
 		scores, _ := key("scores").([]float64)
 		if len(scores) != len(tokens) || kinds == nil {
-			refuse("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
+			refuse.With("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
 		}
 		pieces := make([]scored, len(tokens))
 		for i, s := range tokens {
@@ -79,7 +80,7 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 		}
 		id, ok := key(part.id).(int64)
 		if !ok || id < 0 || id >= int64(len(tokens)) {
-			refuse("%q is set, but %q names no token", part.add, part.id)
+			refuse.With("%q is set, but %q names no token", part.add, part.id)
 		}
 		*part.to = []int{int(id)}
 	}
@@ -97,19 +98,19 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) *Tokenizer {
 	ids := make(map[string]int, len(tokens))
 	for i, s := range tokens {
 		if _, ok := ids[s]; ok {
-			refuse("token %s is there twice", quote.Name(s))
+			refuse.With("token %s is there twice", quote.Name(s))
 		}
 		ids[s] = i
 	}
 	merges, ok := meta["tokenizer.ggml.merges"].([]string)
 	if !ok {
-		refuse("there are no merges")
+		refuse.With("there are no merges")
 	}
 	m := &bpe{vocabulary: newVocabulary(ids), merges: make(map[[2]int]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
 	for _, s := range merges {
 		left, right, ok := strings.Cut(s, " ")
 		if !ok {
-			refuse("the merge %s is not of two tokens", quote.Name(s))
+			refuse.With("the merge %s is not of two tokens", quote.Name(s))
 		}
 		m.addMerge(left, right)
 	}

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
 // and padding.
 func ParseJSON(data []byte) (t *Tokenizer, err error) {
-	err = caught(func() { t = fromJSON(data) })
+	err = refuse.Caught(func() { t = fromJSON(data) })
 	return t, err
 }
 
@@ -31,7 +32,7 @@ func fromJSON(data []byte) *Tokenizer {
 	}](data)
 	t := &Tokenizer{joint: " ", digest: sha256.Sum256(data)}
 	if absent(file.Model) {
-		refuse("it has no model")
+		refuse.With("it has no model")
 	}
 	for _, part := range []struct {
 		name string
@@ -43,22 +44,22 @@ func fromJSON(data []byte) *Tokenizer {
 		{"post_processor", file.Post, eachPart("processors", t.readAround)}, {"decoder", file.Decoder, steps(&t.decode, "decoders", readDecoder)},
 	} {
 		if !absent(part.raw) {
-			within(part.name, func() { part.read(part.raw) })
+			refuse.Within(part.name, func() { part.read(part.raw) })
 		}
 	}
 	for _, a := range file.Added {
 		if a.ID < 0 || a.ID >= maxID {
-			refuse("added token %s has id %d", quote.Name(a.Content), a.ID)
+			refuse.With("added token %s has id %d", quote.Name(a.Content), a.ID)
 		}
 	}
 	w := &work{leastWork + workPerFileByte*len(data)}
 	t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
 	if err := w.err(); err != nil {
-		refuse("normalizer: %w", err)
+		refuse.With("normalizer: %w", err)
 	}
 	for _, id := range slices.Concat(t.before, t.after) {
 		if id < 0 || id >= t.Size() {
-			refuse("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
+			refuse.With("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
 		}
 	}
 	return t
@@ -75,7 +76,7 @@ func parsed[T any](raw json.RawMessage) (part T) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&part)
-	return must(part, err)
+	return refuse.Must(part, err)
 }
 
 // typed is embedded where the field "type" is known.
@@ -89,12 +90,12 @@ func eachPart(field string, read func(kind string, raw json.RawMessage)) func(ra
 		parts := []json.RawMessage{raw}
 		if kind(raw) == "Sequence" {
 			of := unmarshalled[map[string]json.RawMessage](raw)[field]
-			within(field, func() { parts = unmarshalled[[]json.RawMessage](of) })
+			refuse.Within(field, func() { parts = unmarshalled[[]json.RawMessage](of) })
 		}
 		for _, p := range parts {
 			own := kind(p)
 			if own == "Sequence" {
-				refuse("a sequence within a sequence")
+				refuse.With("a sequence within a sequence")
 			}
 			read(own, p)
 		}
@@ -202,7 +203,7 @@ func replacement(raw json.RawMessage) (from, to string) {
 		unknown("the expression to replace", *p.Pattern.Regex)
 	}
 	if p.Pattern.String == nil || *p.Pattern.String == "" {
-		refuse("nothing is to be replaced")
+		refuse.With("nothing is to be replaced")
 	}
 	return *p.Pattern.String, p.Content
 }
@@ -281,7 +282,7 @@ func readSplit(raw json.RawMessage) splitter {
 	p.Behavior.known()
 	if p.Pattern.Regex == nil {
 		if p.Invert || p.Pattern.String == nil || *p.Pattern.String == "" {
-			refuse("it splits at nothing, or keeps nothing else")
+			refuse.With("it splits at nothing, or keeps nothing else")
 		}
 		return splitAt(findString(*p.Pattern.String), p.Behavior)
 	}
@@ -322,7 +323,7 @@ func readMetaspace(raw json.RawMessage) metaspace {
 		unknown("the scheme", p.Scheme)
 	}
 	if p.Replacement == "" {
-		refuse("it has no replacement")
+		refuse.With("it has no replacement")
 	}
 	return p
 }
@@ -380,7 +381,7 @@ func readBPE(raw json.RawMessage) *bpe {
 		unknown("continuing_subword_prefix", p.Prefix)
 	}
 	if p.Dropout != 0 {
-		refuse("merges are dropped at random")
+		refuse.With("merges are dropped at random")
 	}
 	v := newVocabulary(p.Vocab)
 	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
@@ -392,7 +393,7 @@ func readBPE(raw json.RawMessage) *bpe {
 	}
 	if p.Bytes {
 		if m.bytes = v.byteTokens(); m.bytes == nil {
-			refuse("unknown characters are to be bytes, but not all bytes are tokens")
+			refuse.With("unknown characters are to be bytes, but not all bytes are tokens")
 		}
 	}
 	for _, raw := range p.Merges {
@@ -411,7 +412,7 @@ func readMerge(raw json.RawMessage) (left, right string) {
 		pair = unmarshalled[[]string](raw)
 	}
 	if len(pair) != 2 {
-		refuse("a merge of %d tokens", len(pair))
+		refuse.With("a merge of %d tokens", len(pair))
 	}
 	return pair[0], pair[1]
 }
@@ -427,8 +428,8 @@ func (t *Tokenizer) readAround(kind string, raw json.RawMessage) {
 			CLS [2]json.RawMessage `json:"cls"`
 			Sep [2]json.RawMessage `json:"sep"`
 		}](raw)
-		within("cls", func() { t.before = append(t.before, unmarshalled[int](p.CLS[1])) })
-		within("sep", func() { t.after = append(t.after, unmarshalled[int](p.Sep[1])) })
+		refuse.Within("cls", func() { t.before = append(t.before, unmarshalled[int](p.CLS[1])) })
+		refuse.Within("sep", func() { t.after = append(t.after, unmarshalled[int](p.Sep[1])) })
 	default:
 		unknown("the template", kind)
 	}
@@ -457,10 +458,10 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) {
 		case part.Special != nil:
 			ids := p.Tokens[part.Special.ID].IDs
 			if len(ids) == 0 {
-				refuse("token %s of the template has no ids", quote.Name(part.Special.ID))
+				refuse.With("token %s of the template has no ids", quote.Name(part.Special.ID))
 			}
 			if len(t.before)+len(t.after)+len(ids) > mostAround {
-				refuse("the template puts more than %d tokens around a text", mostAround)
+				refuse.With("the template puts more than %d tokens around a text", mostAround)
 			}
 			if text {
 				t.after = append(t.after, ids...)
@@ -470,11 +471,11 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) {
 		case part.Sequence != nil && !text:
 			text = true
 		default:
-			refuse("the template of one text is not tokens, the text and tokens")
+			refuse.With("the template of one text is not tokens, the text and tokens")
 		}
 	}
 	if !text {
-		refuse("the template of one text does not have the text")
+		refuse.With("the template of one text does not have the text")
 	}
 }
 

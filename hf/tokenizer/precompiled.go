@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // precompiled is the normalisation of a SentencePiece model: a double-array trie (of the library
@@ -31,7 +33,7 @@ func readPrecompiled(raw json.RawMessage) normaliser {
 		size, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
 	}
 	if size%4 != 0 || size == 0 || size > uint64(len(b)) {
-		refuse("precompiled_charsmap is damaged")
+		refuse.With("precompiled_charsmap is damaged")
 	}
 	n := &precompiled{}
 	for at := uint64(0); at < size; at += 4 {

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // space is the character that stands for a space in SentencePiece's vocabularies.
@@ -47,10 +49,10 @@ func newSentencePiece(pieces []scored) *sentencePiece {
 	ids := map[string]int{}
 	for i, p := range pieces {
 		if p.text == "" || !utf8.ValidString(p.text) || p.score != p.score {
-			refuse("token %d is %q with score %v", i, p.text, p.score)
+			refuse.With("token %d is %q with score %v", i, p.text, p.score)
 		}
 		if _, ok := ids[p.text]; ok {
-			refuse("token %q is there twice", p.text)
+			refuse.With("token %q is there twice", p.text)
 		}
 		ids[p.text] = i
 		m.scores = append(m.scores, p.score)
@@ -61,11 +63,11 @@ func newSentencePiece(pieces []scored) *sentencePiece {
 	}
 	m.vocabulary = newVocabulary(ids)
 	if m.unknown < 0 {
-		refuse("the vocabulary has no token for what is unknown")
+		refuse.With("the vocabulary has no token for what is unknown")
 	}
 	if slices.ContainsFunc(pieces, func(p scored) bool { return p.kind == pieceByte }) {
 		if m.bytes = m.byteTokens(); m.bytes == nil {
-			refuse("some bytes are tokens, but not all of them")
+			refuse.With("some bytes are tokens, but not all of them")
 		}
 	}
 	return m
@@ -178,14 +180,14 @@ func pieceTokenizer(pieces []scored, at lead, escape bool) *Tokenizer {
 // ParseSentencePiece reads tokenizer.model, a SentencePiece model of BPE whose
 // normaliser changes only spaces.
 func ParseSentencePiece(data []byte) (t *Tokenizer, err error) {
-	err = caught(func() { t = fromSentencePiece(data) })
+	err = refuse.Caught(func() { t = fromSentencePiece(data) })
 	return t, err
 }
 
 func fromSentencePiece(data []byte) *Tokenizer {
 	var pieces []scored
 	spec := modelSpec{kind: 1, bos: 1, prefix: true, extra: true, escape: true}
-	within("not a SentencePiece model, or damaged", func() {
+	refuse.Within("not a SentencePiece model, or damaged", func() {
 		fields(data, func(number protowire.Number, v uint64, b []byte) {
 			switch number {
 			case 1:
@@ -277,7 +279,7 @@ func (s *modelSpec) check() {
 func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
-		must(n, protowire.ParseError(n))
+		refuse.Must(n, protowire.ParseError(n))
 		data = data[n:]
 		var v uint64
 		var b []byte
@@ -293,9 +295,9 @@ func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 		case protowire.BytesType:
 			b, n = protowire.ConsumeBytes(data)
 		default:
-			refuse("field %d of wire type %d", number, kind)
+			refuse.With("field %d of wire type %d", number, kind)
 		}
-		must(n, protowire.ParseError(n))
+		refuse.Must(n, protowire.ParseError(n))
 		data = data[n:]
 		f(number, v, b)
 	}

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // unigram cuts a word into the tokens whose scores have the greatest sum (Kudo 2018,
@@ -27,20 +29,20 @@ func readUnigram(raw json.RawMessage) *unigram {
 		Vocab   [][2]json.RawMessage `json:"vocab"`
 	}](raw)
 	if p.Unknown == nil || *p.Unknown < 0 || *p.Unknown >= len(p.Vocab) {
-		refuse("unk_id is no token of the vocabulary")
+		refuse.With("unk_id is no token of the vocabulary")
 	}
 	m := &unigram{unknown: *p.Unknown, scores: make([]float64, len(p.Vocab))}
 	ids := make(map[string]int, len(p.Vocab))
 	for i, entry := range p.Vocab {
 		var token string
 		if err := json.Unmarshal(entry[0], &token); err != nil {
-			refuse("token %d: %w", i, err)
+			refuse.With("token %d: %w", i, err)
 		}
 		if err := json.Unmarshal(entry[1], &m.scores[i]); err != nil {
-			refuse("the score of token %d: %w", i, err)
+			refuse.With("the score of token %d: %w", i, err)
 		}
 		if _, ok := ids[token]; ok || token == "" {
-			refuse("token %d, %q, is empty or there twice", i, token)
+			refuse.With("token %d, %q, is empty or there twice", i, token)
 		}
 		ids[token] = i
 		m.longest, m.worst = max(m.longest, len(token)), min(m.worst, m.scores[i])
