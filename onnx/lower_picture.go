@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/picture"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -91,28 +92,27 @@ func (v Input) isShape() bool {
 }
 
 // asFile makes an array the bytes of files: those that its pictures were read from, or the numbers that it has.
-func (v *Input) asFile(name string) error {
+func (v *Input) asFile(name string) {
 	switch {
 	case v.DType == fileType: // it is that already
-		return nil
+		return
 	case v.files != nil:
 		v.Strings = v.files
 	case v.Values != nil:
 		file := make([]byte, len(v.Values))
 		for i, x := range v.Values {
 			if file[i] = byte(max(0, min(x, 255))); float64(file[i]) != x {
-				return fmt.Errorf("input %s takes the bytes of a picture's file, and number %d is %v", graph.Quote(name), i, x)
+				refuse.With("input %s takes the bytes of a picture's file, and number %d is %v", graph.Quote(name), i, x)
 			}
 		}
 		v.Strings = []string{string(file)}
 	case !v.isShape():
-		return fmt.Errorf("input %s takes a picture: give its file, or the file's bytes as numbers", graph.Quote(name))
+		refuse.With("input %s takes a picture: give its file, or the file's bytes as numbers", graph.Quote(name))
 	}
 	v.Values, v.Numbers, v.pictures, v.files, v.DType, v.Shape = nil, 0, nil, nil, fileType, []int{}
 	if len(v.Strings) > 1 { // samples
 		v.Shape = nil
 	}
-	return nil
 }
 
 // pixelFormat reads the order of channels.
