@@ -1,67 +1,45 @@
 package gguf
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// reader reads numbers from the front of data. After an error it returns zeros.
+// reader reads numbers from the front of data. It refuses the file where it ends before.
 type reader struct {
 	data []byte
 	at   int
-	err  error
 }
 
-var errCut = errors.New("the file ends in the middle of its header: it is cut, or damaged")
-
-// take returns the next n bytes, nil if there are not so many.
+// take returns the next n bytes.
 func (r *reader) take(n uint64) []byte {
-	if r.err == nil && n > uint64(len(r.data)-r.at) {
-		r.err = errCut
-	}
-	if r.err != nil {
-		return nil
+	if n > uint64(len(r.data)-r.at) {
+		refuse.With("the file ends in the middle of its header: it is cut, or damaged")
 	}
 	b := r.data[r.at : r.at+int(n)]
 	r.at += int(n)
 	return b
 }
 
-func (r *reader) u32() uint32 {
-	if b := r.take(4); b != nil {
-		return le.Uint32(b)
-	}
-	return 0
-}
-
-func (r *reader) u64() uint64 {
-	if b := r.take(8); b != nil {
-		return le.Uint64(b)
-	}
-	return 0
-}
+func (r *reader) u32() uint32 { return le.Uint32(r.take(4)) }
+func (r *reader) u64() uint64 { return le.Uint64(r.take(8)) }
 
 // text reads a string of at most most bytes.
 func (r *reader) text(most uint64) string {
 	n := r.u64()
-	if r.err == nil && n > most {
-		r.err = fmt.Errorf("a string of %d bytes where %d are the most", n, most)
+	if n > most {
+		refuse.With("a string of %d bytes where %d are the most", n, most)
 	}
 	return string(r.take(n))
 }
 
-// count reads the number of things that follow, each of at least least bytes; it
-// fails if there are not that many bytes.
+// count reads the number of things that follow, each of at least least bytes.
 func (r *reader) count(what string, least uint64) int {
 	n := r.u64()
-	if r.err == nil && n > uint64(len(r.data)-r.at)/least {
-		r.err = fmt.Errorf("%d %s cannot be in the %d bytes that follow: the file is cut, or damaged", n, what, len(r.data)-r.at)
-	}
-	if r.err != nil {
-		return 0
+	if n > uint64(len(r.data)-r.at)/least {
+		refuse.With("%d %s cannot be in the %d bytes that follow: the file is cut, or damaged", n, what, len(r.data)-r.at)
 	}
 	return int(n)
 }
@@ -112,11 +90,8 @@ const (
 // one of these; []any for arrays of arrays.
 func (r *reader) value(kind uint32, depth int) any {
 	switch {
-	case r.err != nil:
-		return nil
 	case kind >= uint32(len(kinds)):
-		r.err = fmt.Errorf("metadata of the unknown type %d", kind)
-		return nil
+		refuse.With("metadata of the unknown type %d", kind)
 	case kind == kindString:
 		return r.text(math.MaxInt64)
 	case kind == kindArray:
@@ -126,37 +101,27 @@ func (r *reader) value(kind uint32, depth int) any {
 	copy(word[:], r.take(kinds[kind].bytes))
 	v := le.Uint64(word[:])
 	if kind == kindUint64 && v > math.MaxInt64 {
-		r.err = fmt.Errorf("the number %d is beyond 63 bits", v)
+		refuse.With("the number %d is beyond 63 bits", v)
 	}
 	return kinds[kind].value(v)
 }
 
 func (r *reader) array(depth int) any {
 	kind := r.u32()
-	if r.err == nil && (kind >= uint32(len(kinds)) || depth == maxDepth) {
-		r.err = fmt.Errorf("an array of the unknown type %d, or of arrays too deep", kind)
-	}
-	if r.err != nil {
-		return nil
+	if kind >= uint32(len(kinds)) || depth == maxDepth {
+		refuse.With("an array of the unknown type %d, or of arrays too deep", kind)
 	}
 	n := r.count("values of an array", kinds[kind].bytes)
-	if r.err == nil && n > maxArray {
-		r.err = fmt.Errorf("an array of %d values, more than %d", n, maxArray)
-	}
-	if r.err != nil {
-		return nil
+	if n > maxArray {
+		refuse.With("an array of %d values, more than %d", n, maxArray)
 	}
 	return kinds[kind].list(r, n, kind, depth+1)
 }
 
 func elements[T any](r *reader, n int, kind uint32, depth int) any {
-	out := make([]T, 0, n)
-	for range n {
-		v, ok := r.value(kind, depth).(T)
-		if r.err != nil || !ok {
-			return nil
-		}
-		out = append(out, v)
+	out := make([]T, n)
+	for i := range out {
+		out[i] = r.value(kind, depth).(T)
 	}
 	return out
 }
@@ -171,50 +136,34 @@ type info struct {
 }
 
 // info reads the description of a tensor.
-func (r *reader) info() info {
-	t := info{name: r.text(maxName)}
+func (r *reader) info() (t info) {
+	t.name = r.text(maxName)
+	refuse.Within("tensor "+graph.Quote(t.name), func() { r.describe(&t) })
+	return t
+}
+
+func (r *reader) describe(t *info) {
 	rank := r.u32()
-	if r.err == nil && rank > maxRank {
-		r.err = fmt.Errorf("tensor %s has %d axes, more than %d", graph.Quote(t.name), rank, maxRank)
-	}
-	if r.err != nil {
-		return t
+	if rank > maxRank {
+		refuse.With("it has %d axes, more than %d", rank, maxRank)
 	}
 	dims := make([]int64, rank)
 	for i := range dims {
 		d := r.u64()
 		if d > graph.MaxElements {
-			r.fail(t, fmt.Errorf("dimension %d is too large", d))
-			return t
+			refuse.With("dimension %d is too large", d)
 		}
 		dims[len(dims)-1-i] = int64(d)
 	}
 	number := r.u32()
 	t.offset = r.u64()
-	if r.err != nil {
-		return t
-	}
-	var err error
-	if t.shape, err = graph.CheckShape(dims); err != nil {
-		r.fail(t, err)
-		return t
-	}
+	t.shape = refuse.Must(graph.CheckShape(dims))
 	kind, ok := types[number]
 	switch {
 	case !ok:
-		r.fail(t, fmt.Errorf("its type %s is not read; take the model in a type that is, such as Q4_K or Q8_0", typeName(number)))
+		refuse.With("its type %s is not read; take the model in a type that is, such as Q4_K or Q8_0", typeName(number))
 	case len(t.shape) == 0 && kind.elems > 1 || len(t.shape) > 0 && t.shape[len(t.shape)-1]%kind.elems != 0:
-		r.fail(t, fmt.Errorf("rows of shape %v do not divide into blocks of %d for %s", t.shape, kind.elems, kind.name))
+		refuse.With("rows of shape %v do not divide into blocks of %d for %s", t.shape, kind.elems, kind.name)
 	}
-	t.kind = kind
-	if ok {
-		t.bytes = graph.Size(t.shape) / kind.elems * kind.bytes
-	}
-	return t
-}
-
-func (r *reader) fail(t info, err error) {
-	if r.err == nil {
-		r.err = fmt.Errorf("tensor %s: %w", graph.Quote(t.name), err)
-	}
+	t.kind, t.bytes = kind, graph.Size(t.shape)/kind.elems*kind.bytes
 }
